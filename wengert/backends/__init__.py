@@ -1,0 +1,35 @@
+"""The array libraries that Wengert runs on."""
+
+from wengert.backends.backend import Backend, add_composite
+from wengert.backends.dtypes import DTYPES, DType, as_dtype, dtype_of
+from wengert.backends.registry import (
+    BackendError,
+    Selection,
+    backend_of,
+    builtin_backends,
+    get_backend,
+    namespaces,
+    plugin_backends,
+    selection,
+    set_backend,
+    use_backend,
+)
+
+__all__ = [
+    "DTYPES",
+    "Backend",
+    "BackendError",
+    "DType",
+    "Selection",
+    "add_composite",
+    "as_dtype",
+    "backend_of",
+    "builtin_backends",
+    "dtype_of",
+    "get_backend",
+    "namespaces",
+    "plugin_backends",
+    "selection",
+    "set_backend",
+    "use_backend",
+]

@@ -1,0 +1,135 @@
+"""What Wengert knows about one array library: a record, and the namespace made from it."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from wengert.backends.dtypes import DType, dtype_of
+
+__all__ = ["Backend", "Kernel", "add_composite"]
+
+Kernel = Callable[..., Any]
+
+
+class Backend:
+    """One array library: its types, its namespace, its devices, and the kernels it adds.
+
+    A backend is a subclass that states what differs from the standard, and nothing else.
+
+    Attributes
+    ----------
+    name : str
+        The name that ``WENGERT_BACKEND`` selects it by.
+    module : str
+        The import path of its Array API namespace.
+    kernels : Mapping[str, Callable]
+        Functions that replace the namespace's own or stand where the standard is silent.
+    immutable : bool
+        Whether its arrays cannot be written in place.
+    """
+
+    name: str
+    module: str
+    kernels: Mapping[str, Kernel] = {}
+    immutable: bool = False
+
+    @cached_property
+    def xp(self) -> Any:
+        """The library's Array API namespace, imported when it is first needed."""
+        return importlib.import_module(self.module)
+
+    @cached_property
+    def namespace(self) -> ModuleType:
+        """What rules run against on this library's raw arrays."""
+        return make_namespace(self)
+
+    def dtype(self, raw: Any) -> DType:
+        """Wengert's dtype for one of the library's own."""
+        return dtype_of(raw)
+
+    def raw_dtype(self, dtype: DType) -> Any:
+        """The library's own dtype for Wengert's."""
+        try:
+            return getattr(self.xp, dtype.name)
+        except AttributeError:
+            raise TypeError(f"{self.name} has no data type {dtype.name}") from None
+
+    def device(self, array: Any) -> Any:
+        """The device that holds ``array``, as the library names it."""
+        return array.device
+
+    def parse_device(self, device: Any) -> Any:
+        """The library's device object for what a user wrote, such as ``"cuda:0"`` or ``0``."""
+        return device
+
+    def devices(self) -> list[Any]:
+        """The devices that can be used now."""
+        return list(self.xp.__array_namespace_info__().devices())
+
+    def to_device(self, array: Any, device: Any) -> Any:
+        """Copy ``array`` to ``device``, or return it if it is there."""
+        return array.to_device(device)
+
+    def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        """The values of ``array`` as a NumPy array, which may share memory with it."""
+        return np.asarray(array)
+
+    def from_numpy(self, array: np.ndarray[Any, Any], device: Any = None) -> Any:
+        """Make an array of this library from a NumPy array, on ``device``."""
+        return self.xp.asarray(array, device=device)
+
+    def array(self, value: Any) -> Any:
+        """``value`` as an array, where an operation may have answered with a scalar."""
+        return value
+
+    def is_view(self, array: Any) -> bool:
+        """Whether ``array`` may share its memory with another array that a user can see."""
+        return False
+
+    def synchronize(self) -> None:
+        """Wait until the work handed to the device is done."""
+
+    def __repr__(self) -> str:
+        return f"<backend {self.name}>"
+
+
+def make_namespace(backend: Backend) -> ModuleType:
+    """Return the functions of one backend on its raw arrays: the plain interpreter's ``xp``.
+
+    Of two functions of one name, the backend's own kernel comes before Wengert's composite, and
+    that before the library's. The namespace is a plain module with every name in place, because
+    Python finds attributes in nothing else as fast.
+
+    Beside functions it has ``backend``; ``device``, which tells where an array is; and ``plain``,
+    whether rules take what a node saved as it is.
+    """
+    xp = ModuleType(f"wengert.backends.{backend.name}.namespace")
+    names = vars(xp)
+    names.update((name, getattr(backend.xp, name)) for name in dir(backend.xp) if name[0] != "_")
+    names.update((name, partial(forward, xp)) for name, forward in _composites.items())
+    names.update(backend.kernels, backend=backend, device=backend.device, plain=True)
+    _made.append(xp)
+    return xp
+
+
+_composites: dict[str, Kernel] = {}
+_made: list[ModuleType] = []
+
+
+def add_composite(name: str, forward: Kernel) -> None:
+    """Give every backend's namespace a function that no array library has.
+
+    Parameters
+    ----------
+    name : str
+        The function's name. A backend may have a kernel of that name, which then stands.
+    forward : callable
+        ``forward(xp, *arrays, **parameters)``, written against a namespace.
+    """
+    _composites[name] = forward
+    for xp in _made:
+        vars(xp).setdefault(name, partial(forward, xp))

@@ -1,0 +1,116 @@
+"""The data types of the standard, as singletons that mean the same on every backend."""
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["DTYPES", "DType", "as_dtype", "dtype_of"]
+
+
+class DType:
+    """A data type, equal across backends.
+
+    Wengert has one object for each data type, whatever array library holds the data, so
+    ``x.dtype == wg.float32`` reads the same on NumPy, CuPy and PyTorch. A library's own dtype
+    (``np.float32``, ``torch.float32``) compares equal to the object that stands for it.
+
+    Attributes
+    ----------
+    name : str
+        The standard's name, such as ``"float32"``.
+    kind : str
+        One of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"real floating"``,
+        ``"complex floating"``: the kinds of the standard's ``isdtype``.
+    itemsize : int
+        Bytes an element.
+    """
+
+    __slots__ = ("itemsize", "kind", "name")
+
+    def __init__(self, name: str, kind: str, itemsize: int) -> None:
+        self.name = name
+        self.kind = kind
+        self.itemsize = itemsize
+
+    @property
+    def inexact(self) -> bool:
+        """Whether values of this type have derivatives: real or complex floating."""
+        return self.kind.endswith("floating")
+
+    @property
+    def complex(self) -> bool:
+        """Whether this is a complex type."""
+        return self.kind == "complex floating"
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            return self is other
+        try:
+            return as_dtype(other) is self
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"wengert.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (as_dtype, (self.name,))
+
+
+DTYPES: dict[str, DType] = {
+    name: DType(name, kind, itemsize)
+    for kind, members in {
+        "bool": {"bool": 1},
+        "signed integer": {"int8": 1, "int16": 2, "int32": 4, "int64": 8},
+        "unsigned integer": {"uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8},
+        "real floating": {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8},
+        "complex floating": {"complex64": 8, "complex128": 16},
+    }.items()
+    for name, itemsize in members.items()
+}
+
+_known: dict[Any, DType] = {}
+
+
+def dtype_of(raw: Any) -> DType:
+    """Return Wengert's dtype for a library's own dtype object, found by its name."""
+    try:
+        return _known[raw]
+    except KeyError:
+        # Every library prints a dtype as its name, at most behind its own ("torch.float32").
+        name = str(raw).rpartition(".")[2]
+        if name not in DTYPES:
+            raise TypeError(f"{raw!r} is no data type of the Array API standard") from None
+        return _known.setdefault(raw, DTYPES[name])
+
+
+def as_dtype(spec: Any) -> DType:
+    """Return the dtype that ``spec`` names.
+
+    Parameters
+    ----------
+    spec : DType, str, type or a library's dtype
+        ``wg.float32``, ``"float32"``, ``np.float32``, ``np.dtype("f4")``, ``torch.float32``, or
+        Python's ``bool``, ``int``, ``float``, ``complex``. The Python types mean bool, int64,
+        float64 and complex128, as in NumPy.
+
+    Raises
+    ------
+    TypeError
+        If ``spec`` names no data type of the standard.
+    """
+    if isinstance(spec, DType):
+        return spec
+    if isinstance(spec, str) and spec in DTYPES:
+        return DTYPES[spec]
+    if isinstance(spec, str | type | np.dtype):
+        try:
+            spec = np.dtype(spec)
+        except TypeError:
+            raise TypeError(
+                f"{spec!r} is no data type; the names are {', '.join(DTYPES)}"
+            ) from None
+    return dtype_of(spec)

@@ -1,0 +1,223 @@
+"""Which backends there are, which arrays belong to which, and which one is selected."""
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from wengert.backends.backend import Backend
+
+__all__ = [
+    "ENVIRONMENT_VARIABLE",
+    "BackendError",
+    "Selection",
+    "backend_of",
+    "builtin_backends",
+    "get_backend",
+    "namespaces",
+    "plugin_backends",
+    "selection",
+    "set_backend",
+    "use_backend",
+]
+
+ENVIRONMENT_VARIABLE = "WENGERT_BACKEND"
+
+#: Name of each built-in backend, and what to install for it.
+_BUILTIN = {
+    "numpy": "numpy",
+    "cupy": "wengert[cupy-cuda12x] or wengert[cupy-cuda13x]",
+    "torch": "wengert[torch]",
+    "jax": "wengert[jax]",
+    "dask": "wengert[dask]",
+    "array_api_strict": "wengert[strict]",
+}
+
+#: The package that an array's type says it comes from, where that is not the backend's name.
+_PACKAGES = {"jaxlib": "jax"}
+
+_loaded: dict[str, Backend] = {}
+
+
+class BackendError(RuntimeError):
+    """A backend is unknown, not installed, or its arrays were mixed with another's."""
+
+
+def builtin_backends() -> dict[str, bool]:
+    """The built-in backends by name, and whether the library of each is installed."""
+    return {name: importlib.util.find_spec(name) is not None for name in _BUILTIN}
+
+
+def plugin_backends() -> dict[str, Any]:
+    """Entry points of the group ``wengert.backends``, by name."""
+    from importlib.metadata import entry_points  # costs milliseconds, and most never need it
+
+    return {point.name: point for point in entry_points(group="wengert.backends")}
+
+
+def get_backend(name: str | None = None) -> Backend:
+    """Return a backend by its name; without one, the backend that is selected now.
+
+    Raises
+    ------
+    BackendError
+        If no backend has that name, or its library is not installed.
+    """
+    if name is None:
+        return selection().backend
+    if name not in _loaded:
+        _loaded[name] = _load(name)
+    return _loaded[name]
+
+
+def _load(name: str) -> Backend:
+    if name in _BUILTIN:
+        try:
+            backend = importlib.import_module(f"wengert.backends.{name}").BACKEND
+            backend.xp  # noqa: B018 -- a missing library shows here, not in the first operation
+        except ImportError as error:
+            raise BackendError(
+                f"the backend {name!r} needs a library that cannot be imported ({error}); "
+                f"install {_BUILTIN[name]}. Installed: {_installed()}"
+            ) from error
+        return backend  # type: ignore[no-any-return]
+    plugins = plugin_backends()
+    if name not in plugins:
+        raise BackendError(
+            f"there is no backend {name!r}. Built in: {', '.join(_BUILTIN)}; installed: "
+            f"{_installed()}. Other libraries register in the entry-point group "
+            "'wengert.backends'"
+        )
+    made = plugins[name].load()
+    backend = made() if isinstance(made, type) else made
+    if not isinstance(backend, Backend):
+        raise BackendError(
+            f"the entry point {name!r} of 'wengert.backends' gave {made!r}; it should give a "
+            "wengert.backends.Backend"
+        )
+    return backend
+
+
+def _installed() -> str:
+    names = [name for name, found in builtin_backends().items() if found] + list(plugin_backends())
+    return ", ".join(names)
+
+
+class _Namespaces(dict[type, Any]):
+    """Array type to namespace: resolved once for each type, and a plain lookup from then on."""
+
+    def __missing__(self, kind: type) -> Any:
+        for base in kind.__mro__[1:]:
+            if base in self:
+                return self.setdefault(kind, self[base])
+        package = kind.__module__.partition(".")[0]
+        name = _PACKAGES.get(package, package)
+        if name not in _BUILTIN:
+            raise TypeError(f"{kind.__module__}.{kind.__qualname__} is no array type that is known")
+        return self.setdefault(kind, get_backend(name).namespace)
+
+
+#: The namespace in which rules run on values of a type. Raw arrays have their backend's; the
+#: differentiable interpreter adds Tensor's own.
+namespaces: dict[type, Any] = _Namespaces()
+
+
+class _Conforming(Backend):
+    """A library that nobody told Wengert about, but whose arrays name their namespace."""
+
+    def __init__(self, xp: Any) -> None:
+        self.name = self.module = xp.__name__
+
+
+def backend_of(array: Any) -> Backend:
+    """Return the backend whose array ``array`` is.
+
+    Raises
+    ------
+    TypeError
+        If ``array`` is no array of a known library and does not name its namespace.
+    """
+    kind = type(array)
+    try:
+        namespace = namespaces[kind]
+    except TypeError:
+        if not hasattr(array, "__array_namespace__"):
+            raise
+        xp = array.__array_namespace__()
+        package = xp.__name__.partition(".")[0]
+        if package in plugin_backends():
+            backend = get_backend(package)
+        else:
+            backend = _loaded.setdefault(xp.__name__, _Conforming(xp))
+        namespace = namespaces[kind] = backend.namespace
+    if not namespace.plain:
+        raise TypeError(f"{kind.__qualname__} is not a raw array")
+    return namespace.backend
+
+
+class Selection(NamedTuple):
+    """Where new arrays are made."""
+
+    backend: Backend
+    device: Any
+    reason: str
+
+
+_default: Selection | None = None
+_local: ContextVar[Selection | None] = ContextVar("wengert_backend", default=None)
+
+
+def selection() -> Selection:
+    """Return the backend and device on which new arrays are made, and why."""
+    global _default
+    chosen = _local.get() or _default
+    if chosen is None:
+        wanted = os.environ.get(ENVIRONMENT_VARIABLE, "")
+        if wanted:
+            chosen = _parse(wanted, f"{ENVIRONMENT_VARIABLE}={wanted}")
+        else:
+            chosen = _parse("numpy", f"the default; {ENVIRONMENT_VARIABLE} is not set")
+        _default = chosen
+    return chosen
+
+
+def _parse(spec: str, reason: str) -> Selection:
+    name, _, device = spec.partition(":")
+    backend = get_backend(name.strip())
+    return Selection(backend, backend.parse_device(device) if device else None, reason)
+
+
+def set_backend(spec: str) -> None:
+    """Make new arrays on another backend from now on, in every thread.
+
+    Parameters
+    ----------
+    spec : str
+        ``"name"`` or ``"name:device"``, such as ``"torch"``, ``"cupy:1"``, ``"torch:cuda:0"``.
+
+    Raises
+    ------
+    BackendError
+        If there is no such backend or its library is not installed. The selection stays.
+    """
+    global _default
+    _default = _parse(spec, f"set_backend({spec!r})")
+
+
+@contextmanager
+def use_backend(spec: str) -> Iterator[None]:
+    """Make new arrays on another backend inside a ``with`` block, in this thread or task.
+
+    Parameters
+    ----------
+    spec : str
+        As for `set_backend`.
+    """
+    token = _local.set(_parse(spec, f"use_backend({spec!r})"))
+    try:
+        yield
+    finally:
+        _local.reset(token)

@@ -1,0 +1,35 @@
+"""How an elementwise function of the standard is written down: a docstring and its rules."""
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, TypeVar
+
+from wengert.tape.primitive import Declared, Primitive, Rule, argument_names, binary, unary
+
+__all__ = ["elementwise"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def elementwise(
+    *, label: str | None = None, kind: str = "elementwise", weak: bool = False,
+    **rules: Rule | Declared,
+) -> Callable[[F], F]:
+    """Make a primitive of the standard's function whose name, arguments and docstring a stub has.
+
+    Parameters
+    ----------
+    label, kind, weak
+        As for `Primitive`.
+    **rules
+        Argument name to rule. Without any, the result is not tracked.
+    """
+
+    def decorate(stub: F) -> F:
+        names = argument_names(stub)
+        primitive = Primitive(stub.__name__, names, rules, kind=kind, label=label, weak=weak)
+        function = (unary if len(names) == 1 else binary)(primitive)
+        update_wrapper(function, stub)
+        return function  # type: ignore[return-value]
+
+    return decorate

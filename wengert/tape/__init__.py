@@ -1,0 +1,2 @@
+"""x"""
+from wengert.tape import autograd, interpreter

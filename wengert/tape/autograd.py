@@ -1,0 +1,235 @@
+"""Gradients: the entry points of the reverse sweep."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from wengert.backends import namespaces
+from wengert.tape.node import Node, check_cotangent
+from wengert.tape.recording import set_grad_enabled
+from wengert.tape.sweep import leading_to, sweep
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["backward", "grad"]
+
+#: Two threads may add to one leaf's gradient.
+_accumulating = threading.Lock()
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
+    r"""Add the gradients of ``tensors`` to the ``.grad`` of the leaves they were computed from.
+
+    For a result :math:`y` and the cotangent :math:`\bar y` given for it, a leaf :math:`x` gets
+    :math:`\bar x = (\partial y / \partial x)^H \, \bar y`, summed over the results.
+
+    Parameters
+    ----------
+    tensors : Tensor or sequence of Tensor
+        Results to differentiate, of any shape.
+    grad_tensors : Tensor or sequence of (Tensor or None), optional
+        For each result its cotangent, of the same shape. It may be left out for a result of one
+        element, and then is 1.
+    retain_graph : bool, optional
+        Whether the tape keeps what it saved, so that it can be swept again. By default it does
+        when ``create_graph`` is set.
+    create_graph : bool
+        Whether the sweep itself is recorded, so that the gradients can be differentiated.
+    inputs : Tensor or sequence of Tensor, optional
+        The Tensors, leaves or not, whose ``.grad`` is added to; all leaves by default.
+
+    Raises
+    ------
+    RuntimeError
+        If a result does not require grad; if it has several elements and no cotangent; if a
+        cotangent has the wrong shape; or if the graph was swept before and not retained. No
+        ``.grad`` has changed then.
+    """
+    outputs = _outputs(tensors, grad_tensors, create_graph)
+    keep = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        arrived = _run(outputs, keep, create_graph, None)
+        pairs = [(node.watch(), g) for node, g in arrived]
+    else:
+        targets = _targets(inputs)
+        pairs = list(zip(targets, _reach(outputs, targets, keep, create_graph), strict=True))
+    _accumulate([pair for pair in pairs if pair[0] is not None and pair[1] is not None], outputs)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    r"""Return the gradients of ``outputs`` with respect to ``inputs``; no ``.grad`` changes.
+
+    Only what lies between the two on the tape is differentiated.
+
+    Parameters
+    ----------
+    outputs : Tensor or sequence of Tensor
+        Results to differentiate; the gradients of several are summed.
+    inputs : Tensor or sequence of Tensor
+        Tensors that require grad, leaves or not.
+    grad_outputs : Tensor or sequence of (Tensor or None), optional
+        The cotangent of each result, as in `backward`.
+    retain_graph, create_graph : bool, optional
+        As in `backward`.
+    allow_unused : bool, optional
+        Whether an input that no output depends on gives None instead of an error. By default
+        False, or the value of ``materialize_grads``.
+    materialize_grads : bool
+        Whether such an input gives zeros.
+
+    Returns
+    -------
+    tuple of Tensor
+        One for each input, with its shape and dtype.
+
+    Raises
+    ------
+    RuntimeError
+        As `backward`, and if an input does not require grad or was not used.
+    """
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    elif materialize_grads and not allow_unused:
+        raise ValueError("materialize_grads=True gives zeros for unused inputs, so allow_unused "
+                         "can't be False")
+    targets = _targets(inputs)
+    seeds = _outputs(outputs, grad_outputs, create_graph)
+    keep = create_graph if retain_graph is None else retain_graph
+    gradients: list[Tensor | None] = []
+    for position, (target, g) in enumerate(
+        zip(targets, _reach(seeds, targets, keep, create_graph), strict=True)
+    ):
+        if g is None:
+            if not allow_unused:
+                raise RuntimeError(
+                    f"One of the differentiated Tensors (inputs[{position}], of shape "
+                    f"{tuple(target.shape)}) appears to not have been used in the graph. Set "
+                    "allow_unused=True if this is the desired behavior."
+                )
+            if materialize_grads:
+                g = namespaces[type(target._array)].zeros_like(target._array)
+        gradients.append(g if g is None or isinstance(g, Tensor) else untracked(g))
+    return tuple(gradients)
+
+
+def _list(tensors: Any, what: str) -> list[Tensor]:
+    found = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    for tensor in found:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{what} should be Tensors, not {type(tensor).__name__}")
+    return found
+
+
+def _targets(inputs: Any) -> list[Tensor]:
+    found = _list(inputs, "inputs")
+    if not found:
+        raise RuntimeError("inputs is empty: name at least one Tensor")
+    for position, tensor in enumerate(found):
+        if tensor._node is None:
+            raise RuntimeError(
+                f"One of the differentiated Tensors does not require grad: inputs[{position}], of "
+                f"shape {tuple(tensor.shape)}"
+            )
+    return found
+
+
+def _outputs(tensors: Any, gradients: Any, create_graph: bool) -> list[tuple[Node, Any]]:
+    """Pair each result's node with its cotangent: a Tensor if the sweep is to be recorded."""
+    results = _list(tensors, "outputs")
+    if gradients is None:
+        given = [None] * len(results)
+    else:
+        given = [gradients] if isinstance(gradients, Tensor) else list(gradients)
+    if len(given) != len(results):
+        raise RuntimeError(f"got {len(results)} outputs and {len(given)} gradients for them")
+    pairs: list[tuple[Node, Any]] = []
+    for position, (tensor, g) in enumerate(zip(results, given, strict=True)):
+        node = tensor._node
+        if node is None:
+            raise RuntimeError(
+                f"element {position} of tensors does not require grad and does not have a grad_fn"
+            )
+        if g is None:
+            if tensor.size != 1:
+                raise RuntimeError(
+                    "grad can be implicitly created only for scalar outputs, and this one has "
+                    f"shape {tuple(tensor.shape)}; pass gradient="
+                )
+            g = untracked(namespaces[type(tensor._array)].ones_like(tensor._array))
+        elif not isinstance(g, Tensor):
+            raise TypeError(f"a gradient should be a Tensor or None, not {type(g).__name__}")
+        check_cotangent(g, node)
+        pairs.append((node, g if create_graph else g._array))
+    return pairs
+
+
+def _run(
+    outputs: list[tuple[Node, Any]], keep: bool, create_graph: bool, targets: set[int] | None
+) -> list[tuple[Node, Any]]:
+    wanted = None
+    if targets is not None:
+        wanted = leading_to(targets, [node for node, _ in outputs])
+        outputs = [(node, g) for node, g in outputs if node.number in wanted]
+    if not create_graph:
+        return sweep(outputs, keep=keep, targets=targets, wanted=wanted)
+    with set_grad_enabled(True):
+        return sweep(outputs, keep=keep, targets=targets, wanted=wanted)
+
+
+def _reach(
+    outputs: list[tuple[Node, Any]], targets: list[Tensor], keep: bool, create_graph: bool
+) -> list[Any]:
+    """Return the cotangent of each target, or None where no output depends on it."""
+    numbers = [target._node.number for target in targets]  # type: ignore[union-attr]
+    arrived = _run(outputs, keep, create_graph, set(numbers))
+    found = {node.number: g for node, g in arrived}
+    return [found.get(number) for number in numbers]
+
+
+def _accumulate(pairs: list[tuple[Tensor, Any]], outputs: list[tuple[Node, Any]]) -> None:
+    """Add cotangents to the ``.grad`` of Tensors, each gradient in an array of its own."""
+    # Rules may pass one array on to several inputs, and a seed belongs to the caller.
+    shared = {id(g) for _, g in outputs}
+    with _accumulating:
+        for tensor, g in pairs:
+            xp = namespaces[type(g)]
+            held = tensor._grad
+            if not xp.plain:
+                tensor._grad = g if held is None else xp.add(held, g)
+            elif held is None:
+                if id(g) in shared or xp.backend.is_view(g):
+                    g = xp.asarray(g, copy=True)
+                else:
+                    shared.add(id(g))
+                tensor._grad = untracked(g)
+            elif held._node is None:
+                held._array = xp.add(held._array, g)
+            else:
+                tensor._grad = untracked(xp.add(held._array, g))
+
+
+def _backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
+    """Add this Tensor's gradients to the ``.grad`` of the leaves: `wengert.autograd.backward`."""
+    backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+Tensor.backward = _backward  # type: ignore[method-assign]

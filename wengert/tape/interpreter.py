@@ -1,0 +1,38 @@
+"""The differentiable interpreter: rules run on Tensors, by recorded operations."""
+
+from types import ModuleType
+from typing import Any
+
+from wengert.backends import namespaces
+from wengert.tape.node import Node
+from wengert.tape.tensor import Tensor, placed
+
+__all__ = ["differentiable"]
+
+
+def lift(saved: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
+    """Rebuild as Tensors what a node saved as raw arrays, each at its place on the tape."""
+    origins = node.plan.origins
+    return tuple(
+        _tensor(value, node, origin) for value, origin in zip(saved, origins, strict=True)
+    )
+
+
+def _tensor(value: Any, node: Node, origin: Any) -> Any:
+    if origin is None or not hasattr(value, "dtype"):
+        if isinstance(origin, range):
+            return tuple(_tensor(v, node, i) for v, i in zip(value, origin, strict=True))
+        return value
+    return placed(value, node if origin == -1 else node.parents[origin])
+
+
+def device(x: Tensor) -> Any:
+    """Where a Tensor is: what a plain namespace tells of a raw array."""
+    return x.device
+
+
+#: The functions of `wengert.ops` on Tensors: the ``xp`` of ``create_graph=True`` and of a
+#: ``grad_fn`` that is called by hand. `wengert.ops` fills it.
+differentiable = ModuleType("wengert.tape.differentiable")
+vars(differentiable).update(device=device, lift=lift, plain=False)
+namespaces[Tensor] = differentiable

@@ -1,0 +1,251 @@
+"""The entries of the tape: one for each recorded operation, and one for each leaf."""
+
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from wengert.backends import dtype_of, namespaces
+
+if TYPE_CHECKING:
+    from wengert.tape.primitive import Plan
+
+__all__ = ["AccumulateGrad", "Node", "Output", "Parts", "Several", "check_cotangent", "conform", "tick"]
+
+#: The tape's clock. A node's parents were recorded before it, so descending numbers are a
+#: topological order; ``next`` on a C iterator is atomic, so threads share one clock.
+tick: Callable[[], int] = count(1).__next__
+
+FREED = (
+    "Trying to backward through the graph a second time, but the buffers have already been freed. "
+    "Specify retain_graph=True when calling backward the first time."
+)
+
+
+class Node:
+    """One recorded operation: the ``grad_fn`` of its result.
+
+    Calling a node with the cotangent of its result gives the cotangents of its inputs, computed
+    by recorded operations, so that they can be differentiated again.
+
+    Attributes
+    ----------
+    number : int
+        Its place on the tape.
+    plan : Plan
+        The primitive, and which of its rules run.
+    parents : tuple of (Node or None)
+        For each input, the node that it came from; None for an input that needs no gradient.
+    saved : tuple or None
+        The raw values that the rules asked for; None once they are released.
+    shape, dtype
+        Of the result, as raw values: what its cotangent must have.
+    watch : weakref or None
+        The Tensor whose ``.grad`` takes this node's cotangent: a leaf, or one that retains it.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "number", "parents", "plan", "saved", "shape", "watch")
+
+    number: int
+    plan: "Plan"
+    parents: tuple["Node | None", ...]
+    saved: tuple[Any, ...] | None
+    shape: tuple[int, ...]
+    dtype: Any
+    watch: Any
+
+    def pull(self, g: Any, wanted: Any = None) -> "list[tuple[Node, Any]]":
+        """Return the parents with the cotangents that flow to them from this node's ``g``.
+
+        Parameters
+        ----------
+        g : array or Tensor
+            Cotangent of the result. Its type decides which interpreter runs the rules.
+        wanted : container of int, optional
+            Numbers of the parents to answer for; all of them by default.
+        """
+        return self._run(namespaces[type(g)], g, wanted)
+
+    def _run(self, xp: Any, g: Any, wanted: Any) -> "list[tuple[Node, Any]]":
+        saved = self.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        xp = namespaces[type(g)]
+        if not xp.plain:
+            saved = xp.lift(saved, self)
+        parents = self.parents
+        return [
+            (parents[position], rule(xp, g, *saved[piece]))  # type: ignore[misc]
+            for position, rule, _, piece in self.plan.steps
+            if wanted is None or parents[position].number in wanted  # type: ignore[union-attr]
+        ]
+
+    def release(self) -> None:
+        """Let go of what was saved: this node cannot be differentiated through again."""
+        self.saved = None
+
+    def __call__(self, *cotangents: Any) -> Any:
+        """Apply this node's rules to the cotangent of its result, given as a Tensor.
+
+        Returns
+        -------
+        Tensor, None or tuple
+            The cotangent of each input, None where it needs none; alone if there is one input.
+        """
+        g = self._given(cotangents)
+        flows: list[Any] = [None] * len(self.parents)
+        for parent, cotangent in self.pull(g):
+            cotangent = conform(cotangent, parent)
+            at = next(
+                i for i, p in enumerate(self.parents) if p is parent and flows[i] is None
+            )
+            flows[at] = cotangent
+        return flows[0] if len(flows) == 1 else tuple(flows)
+
+    def _given(self, cotangents: tuple[Any, ...]) -> Any:
+        if len(cotangents) != 1:
+            raise TypeError(f"{self.name()} takes one cotangent, not {len(cotangents)}")
+        check_cotangent(cotangents[0], self)
+        return cotangents[0]
+
+    def name(self) -> str:
+        """The operation's name on PyTorch's side, such as ``"MulBackward0"``."""
+        return self.plan.primitive.label + "Backward0"
+
+    @property
+    def operation(self) -> str:
+        """The operation's name in the standard, such as ``"multiply"``."""
+        return self.plan.primitive.name
+
+    @property
+    def next_functions(self) -> "tuple[tuple[Node | None, int], ...]":
+        """For each input, the node that it came from and which of that node's results it is."""
+        return tuple(
+            (parent.parents[0], parent.index) if isinstance(parent, Output) else (parent, 0)
+            for parent in self.parents
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+class AccumulateGrad(Node):
+    """The place of a leaf on the tape: its cotangent is added to the leaf's ``.grad``."""
+
+    __slots__ = ()
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self.number = tick()
+        self.parents = self.saved = ()
+        self.shape, self.dtype, self.watch = shape, dtype, None
+
+    def pull(self, g: Any, wanted: Any = None) -> list[tuple[Node, Any]]:
+        """Answer nothing: a leaf has no parents."""
+        return []
+
+    def release(self) -> None:
+        """Keep everything: a leaf is no part of the graph that a sweep uses up."""
+
+    def name(self) -> str:
+        return "AccumulateGrad"
+
+    @property
+    def operation(self) -> str:
+        return "leaf"
+
+
+class Parts:
+    """The cotangents of some of a node's several results: what its `Output` nodes send it."""
+
+    __slots__ = ("dtype", "items", "shape")
+
+    def __init__(self, node: Node, items: dict[int, Any]) -> None:
+        self.items = items
+        self.shape, self.dtype = node.shape, node.dtype  # Parts always conform
+
+    def merge(self, other: "Parts") -> "Parts":
+        return Parts(self, {**self.items, **other.items})  # type: ignore[arg-type]
+
+
+class Several(Node):
+    """A recorded operation with several results: its shape and dtype are tuples of theirs."""
+
+    __slots__ = ()
+
+    def pull(self, g: Any, wanted: Any = None) -> list[tuple[Node, Any]]:
+        like = next(iter(g.items.values()))
+        xp = namespaces[type(like)]
+        cotangents = tuple(
+            g.items[i]
+            if i in g.items
+            else xp.zeros(shape, dtype=dtype, device=xp.device(like))
+            for i, (shape, dtype) in enumerate(zip(self.shape, self.dtype, strict=True))
+        )
+        return self._run(xp, cotangents, wanted)
+
+    def _given(self, cotangents: tuple[Any, ...]) -> Any:
+        return Parts(self, {i: g for i, g in enumerate(cotangents) if g is not None})
+
+
+class Output(Node):
+    """One result of an operation that has several."""
+
+    __slots__ = ("index",)
+
+    index: int
+
+    def __init__(self, parent: Node, index: int) -> None:
+        self.number = tick()
+        self.parents, self.index = (parent,), index
+        self.saved, self.watch = (), None
+        self.shape, self.dtype = parent.shape[index], parent.dtype[index]  # type: ignore[assignment]
+
+    def pull(self, g: Any, wanted: Any = None) -> list[tuple[Node, Any]]:
+        parent = self.parents[0]
+        return [(parent, Parts(parent, {self.index: g}))]  # type: ignore[list-item,arg-type]
+
+    def name(self) -> str:
+        return self.parents[0].name()  # type: ignore[union-attr]
+
+    @property
+    def operation(self) -> str:
+        return f"result {self.index}"
+
+
+def conform(g: Any, node: Node) -> Any:
+    """Give a cotangent the shape and dtype of the value it belongs to.
+
+    Undoes the broadcasting of an operand (the adjoint of copying is summing) and its promotion
+    to another dtype: the one place where either is undone.
+    """
+    if g.shape != node.shape:
+        xp = namespaces[type(g)]
+        extra = len(g.shape) - len(node.shape)
+        if extra < 0:
+            g = xp.broadcast_to(g, node.shape)
+        else:
+            axes = tuple(range(extra)) + tuple(
+                i + extra for i, n in enumerate(node.shape) if n == 1 and g.shape[i + extra] != 1
+            )
+            g = xp.sum(g, axis=axes, keepdims=True)
+            if extra:
+                g = xp.reshape(g, node.shape)
+    if g.dtype != node.dtype:
+        xp = namespaces[type(g)]
+        if dtype_of(g.dtype).complex and not dtype_of(node.dtype).complex:
+            g = xp.real(g)
+        if g.dtype != node.dtype:
+            g = xp.astype(g, node.dtype)
+    return g
+
+
+def check_cotangent(g: Any, node: Node) -> None:
+    """Raise if ``g`` cannot be the cotangent of ``node``'s result."""
+    if not hasattr(g, "shape") or not hasattr(g, "dtype"):
+        raise TypeError(f"a gradient should be a Tensor, not {type(g).__name__}")
+    if g.shape != node.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: the gradient has shape {tuple(g.shape)} and the output of "
+            f"{node.operation} has shape {tuple(node.shape)}"
+        )
+    if not dtype_of(g.dtype).inexact:
+        raise TypeError(f"a gradient should be floating or complex, not {dtype_of(g.dtype).name}")

@@ -1,0 +1,484 @@
+"""Primitives: functions of the standard, each with one derivative rule for each argument."""
+
+from collections.abc import Callable, Iterable
+from operator import itemgetter
+from typing import Any, Final
+
+from wengert.backends import BackendError, add_composite, backend_of, dtype_of, namespaces
+from wengert.tape.node import Node, Output, Several, tick
+from wengert.tape.recording import recording
+from wengert.tape.tensor import Tensor, placed, untracked
+
+__all__ = [
+    "NOT_IMPLEMENTED",
+    "PRIMITIVES",
+    "UNDEFINED",
+    "ZERO",
+    "Plan",
+    "Primitive",
+    "binary",
+    "unary",
+]
+
+Rule = Callable[..., Any]
+SCALARS: Final = frozenset({bool, int, float, complex})
+
+#: Every primitive by name: the table that tests, forward mode and the documentation walk.
+PRIMITIVES: "dict[str, Primitive]" = {}
+
+
+class Declared:
+    """A derivative that is stated rather than computed."""
+
+    def __init__(self, name: str, message: str | None) -> None:
+        self.name, self.message = name, message
+
+    def rule(self, primitive: str, argument: str) -> Rule:
+        if self.message is None:
+            return lambda xp, g: xp.zeros_like(g)
+        error = NotImplementedError(self.message.format(primitive=primitive, argument=argument))
+
+        def fail(xp: Any, g: Any) -> Any:
+            raise error
+
+        return fail
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+#: The derivative is zero wherever it exists.
+ZERO: Final = Declared("ZERO", None)
+#: There is no derivative.
+UNDEFINED: Final = Declared(
+    "UNDEFINED", "{primitive} has no derivative with respect to {argument}: it is not defined"
+)
+#: There is a derivative, and Wengert does not have it yet.
+NOT_IMPLEMENTED: Final = Declared(
+    "NOT_IMPLEMENTED",
+    "the derivative of {primitive} with respect to {argument} is not implemented",
+)
+
+
+class Primitive:
+    """A function that operations are recorded by, with its derivative rules.
+
+    A rule is a function of a namespace ``xp``, the cotangent ``g`` of the result, and whatever
+    else its parameters name. Exactly what the rules of the tracked arguments name is saved:
+
+    ========================  ===================================================
+    an input's name           that input
+    ``out``                   the result (a tuple, where there are several)
+    a parameter's name        that static parameter
+    ``<input>_shape``         the input's shape
+    a variadic input's name   the tuple of all its arrays (``_shape``: of their shapes)
+    ``index``                 which of the variadic inputs the rule is asked for
+    ========================  ===================================================
+
+    A rule answers in any shape that broadcasts from the input's, and in any dtype: the engine
+    gives the cotangent the input's own.
+
+    Parameters
+    ----------
+    name : str
+        The standard's name; the kernel is the namespace's function of that name.
+    inputs : iterable of str
+        Names of the array arguments, in order. A last one that starts with ``*`` is variadic.
+    rules : dict
+        Input name to rule, or to `ZERO`, `UNDEFINED`, `NOT_IMPLEMENTED`. Without any rule,
+        results are not tracked (comparisons, indices).
+    kind : str
+        ``"elementwise"``, ``"linear"`` (in all tracked inputs together), ``"structural"`` (moves
+        elements), ``"reduction"``, ``"multilinear"`` (linear in each input), ``"irregular"``.
+    forward : callable, optional
+        ``forward(xp, *arrays, **parameters)``, where no namespace has a function of that name.
+    label : str, optional
+        The name in ``grad_fn``; the standard's name in camel case by default.
+    several : bool
+        Whether the kernel gives a sequence of results.
+    weak : bool
+        Whether rules and kernel take a Python scalar as an operand as it is. Otherwise scalars
+        become 0-d arrays of the other operands' dtype first.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Iterable[str],
+        rules: dict[str, Rule | Declared] | None = None,
+        *,
+        kind: str,
+        forward: Callable[..., Any] | None = None,
+        label: str | None = None,
+        several: bool = False,
+        weak: bool = False,
+    ) -> None:
+        self.name = name
+        self.inputs = tuple(inputs)
+        self.variadic = self.inputs[-1][1:] if self.inputs[-1].startswith("*") else None
+        self.fixed = self.inputs[:-1] if self.variadic else self.inputs
+        self.rules = rules or {}
+        self.kind = kind
+        self.forward = forward
+        self.label = label or "".join(part.capitalize() for part in name.split("_"))
+        self.several = several
+        self.weak = weak
+        self.kernels: dict[type, Callable[..., Any]] = _Kernels(name)
+        self.plans: dict[tuple[bool, ...], Plan] = _Plans(self)
+        if forward is not None:
+            add_composite(name, forward)
+        unknown = self.rules.keys() - {*self.fixed, self.variadic}
+        if unknown or name in PRIMITIVES:
+            raise ValueError(f"primitive {name!r} is defined twice or has rules for {unknown}")
+        PRIMITIVES[name] = self
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}({', '.join(self.inputs)})>"
+
+    def rule(self, position: int) -> Rule:
+        """The rule for the input at a position, of a recorded operation."""
+        name = self.fixed[position] if position < len(self.fixed) else self.variadic
+        rule = self.rules.get(name, NOT_IMPLEMENTED)  # type: ignore[arg-type]
+        return rule.rule(self.name, str(name)) if isinstance(rule, Declared) else rule
+
+    def bind(self, *inputs: Any, **parameters: Any) -> Any:
+        """Run the kernel on the inputs' arrays and record the operation if one needs it.
+
+        Parameters
+        ----------
+        *inputs
+            Tensors, raw arrays, Python scalars, or None for an absent optional input.
+        **parameters
+            Static parameters, under the kernel's own keywords.
+        """
+        arrays: list[Any] = []
+        nodes: list[Node | None] = []
+        kind = None
+        tracked = False
+        regular = True
+        for x in inputs:
+            if isinstance(x, Tensor):
+                array, node = x._array, x._node
+                nodes.append(node)
+                tracked = tracked or node is not None
+                if kind is None:
+                    kind = type(array)
+                elif kind is not type(array):
+                    regular = False
+            else:
+                array = x
+                nodes.append(None)
+                if x is not None:
+                    regular = regular and self.weak and type(x) in SCALARS
+            arrays.append(array)
+        if not regular or kind is None:
+            kind = self._regularise(arrays)
+        try:
+            out = self.kernels[kind](*arrays, **parameters)
+        except (TypeError, ValueError, RuntimeError) as error:
+            _explain(self.name, arrays, error)
+            raise
+        if self.several:
+            return self._record_several(out, arrays, nodes, parameters, tracked)
+        if not tracked or not self.rules or not recording():
+            return untracked(out)
+        if not inexact(out):
+            return untracked(out)
+        plan = self.plans[tuple([node is not None for node in nodes])]
+        return record(plan, tuple(nodes), plan.save(arrays, out, parameters), out)
+
+    def _record_several(
+        self,
+        outs: Any,
+        arrays: list[Any],
+        nodes: list[Node | None],
+        parameters: dict[str, Any],
+        tracked: bool,
+    ) -> tuple[Tensor, ...]:
+        outs = tuple(outs)
+        if not tracked or not self.rules or not outs or not recording():
+            return tuple(untracked(out) for out in outs)
+        plan = self.plans[tuple([node is not None for node in nodes])]
+        node = Several()
+        fill(node, plan, tuple(nodes), plan.save(arrays, outs, parameters))
+        node.shape = tuple(out.shape for out in outs)
+        node.dtype = tuple(out.dtype for out in outs)
+        return tuple(
+            placed(out, Output(node, i) if inexact(out) else None) for i, out in enumerate(outs)
+        )
+
+    def _regularise(self, arrays: list[Any]) -> type:
+        """Turn what is neither a Tensor's array nor weak into arrays, in place; check the rest."""
+        given = [a for a in arrays if a is not None and type(a) not in SCALARS]
+        if not given:
+            what = ", ".join(type(a).__name__ for a in arrays if a is not None)
+            raise TypeError(f"{self.name} takes Tensors or arrays, and was given only: {what}")
+        owners = []
+        for a in given:
+            try:
+                owners.append(backend_of(a))
+            except TypeError:
+                raise TypeError(
+                    f"{self.name} takes Tensors, arrays and Python numbers, not "
+                    f"{type(a).__name__}; convert it with wg.asarray"
+                ) from None
+        for a, owner in zip(given, owners, strict=True):
+            if owner is not owners[0]:
+                raise BackendError(
+                    f"{self.name} was given arrays of two backends, {owners[0].name} (shape "
+                    f"{tuple(given[0].shape)}) and {owner.name} (shape {tuple(a.shape)}); move one "
+                    f"with tensor.to_backend({owners[0].name!r})"
+                )
+        if not self.weak:
+            xp = owners[0].namespace
+            dtype = xp.result_type(*given)
+            for i, a in enumerate(arrays):
+                if type(a) in SCALARS:
+                    arrays[i] = _scalar(xp, a, dtype, given[0])
+        return type(given[0])
+
+
+def _scalar(xp: Any, value: Any, dtype: Any, like: Any) -> Any:
+    """A Python scalar as a 0-d array, in the dtype that it takes beside arrays of ``dtype``."""
+    device = xp.backend.device(like)
+    if isinstance(value, complex) and xp.isdtype(dtype, "real floating"):
+        dtype = xp.result_type(dtype, xp.complex64)
+    elif isinstance(value, float) and not xp.isdtype(dtype, ("real floating", "complex floating")):
+        dtype = None
+    return xp.asarray(value, dtype=dtype, device=device)
+
+
+def _explain(name: str, arrays: list[Any], error: Exception) -> None:
+    """Raise a clearer error where a kernel failed because its operands are on two devices."""
+    held = [a for a in arrays if hasattr(a, "dtype")]
+    devices = [backend_of(a).device(a) for a in held]
+    for device in devices:
+        if device != devices[0]:
+            raise BackendError(
+                f"{name} was given arrays on two devices, {devices[0]} and {device}; move one "
+                f"with tensor.to_device({str(devices[0])!r})"
+            ) from error
+
+
+def inexact(array: Any) -> bool:
+    """Whether a raw array is floating or complex."""
+    return dtype_of(array.dtype).inexact
+
+
+class _Kernels(dict[type, Callable[..., Any]]):
+    """Array type to kernel, resolved once for each type."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __missing__(self, kind: type) -> Callable[..., Any]:
+        kernel = getattr(namespaces[kind], self.name)
+        self[kind] = kernel
+        return kernel  # type: ignore[no-any-return]
+
+
+class _Plans(dict[tuple[bool, ...], "Plan"]):
+    """Which inputs are tracked to what is saved and which rules run, worked out once for each."""
+
+    def __init__(self, primitive: Primitive) -> None:
+        self.primitive = primitive
+
+    def __missing__(self, tracked: tuple[bool, ...]) -> "Plan":
+        plan = self[tracked] = Plan(self.primitive, tracked)
+        return plan
+
+
+class Plan:
+    """What recording an operation saves, and how its rules take it, for some tracked inputs.
+
+    Attributes
+    ----------
+    primitive : Primitive
+        Of which operation.
+    steps : tuple of (int, callable, int, slice)
+        For each tracked input: its position, its rule, and which of the saved values are the
+        rule's: the place of the only one (or -1), and the slice of all.
+    save : callable
+        ``save(arrays, out, parameters)`` gives the tuple to save.
+    origins : tuple
+        Where each saved value came from: an input's position, -1 for the result, a range for a
+        tuple of variadic inputs, or None for a static value. `Namespace.lift` reads it.
+    """
+
+    __slots__ = ("gather", "origins", "primitive", "steps", "take")
+
+    def __init__(self, primitive: Primitive, tracked: tuple[bool, ...]) -> None:
+        self.primitive = primitive
+        steps: list[tuple[int, Rule, int, slice]] = []
+        sources: list[tuple[str, Any]] = []
+        for position, needed in enumerate(tracked):
+            if needed:
+                rule = primitive.rule(position)
+                start = len(sources)
+                for name in argument_names(rule)[2:]:
+                    sources.append(self._source(name, position))
+                end = len(sources)
+                steps.append((position, rule, start if end == start + 1 else -1, slice(start, end)))
+        self.steps = tuple(steps)
+        arity = len(tracked)
+        first = len(primitive.fixed)
+        self.origins = tuple(
+            at if what == "input" else range(first, arity) if what == "variadic" else None
+            for what, at in sources
+        )
+        self.take = _taker(sources)
+        self.gather = _gatherer(sources, first, arity)
+
+    def save(
+        self, arrays: tuple[Any, ...], out: Any, parameters: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        """Return what the rules asked for."""
+        if self.take is not None:
+            return self.take((*arrays, out))
+        return self.gather(arrays, out, parameters)
+
+    def _source(self, name: str, position: int) -> tuple[str, Any]:
+        primitive = self.primitive
+        first = len(primitive.fixed)
+        if name in primitive.fixed:
+            return "input", primitive.fixed.index(name)
+        if name == "out":
+            return "input", -1
+        if name == primitive.variadic:
+            return "variadic", None
+        if name == "index" and primitive.variadic:
+            return "constant", position - first
+        if name.endswith("_shape"):
+            owner = name.removesuffix("_shape")
+            if owner in primitive.fixed:
+                return "shape", primitive.fixed.index(owner)
+            if owner == "out":
+                return "shape", -1
+            if owner == primitive.variadic:
+                return "shapes", None
+        return "parameter", name
+
+
+def _taker(sources: list[tuple[str, Any]]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]] | None:
+    """A C function that takes the saved values from ``(*arrays, out)``, if they are all there."""
+    if any(what != "input" for what, _ in sources):
+        return None
+    places = [at for _, at in sources]
+    if len(places) > 1:
+        return itemgetter(*places)
+    if not places:
+        return itemgetter(slice(0))
+    return itemgetter(slice(places[0], None if places[0] == -1 else places[0] + 1))
+
+
+def _gatherer(sources: list[tuple[str, Any]], first: int, arity: int) -> Callable[..., Any]:
+    def save(arrays: Any, out: Any, parameters: dict[str, Any]) -> tuple[Any, ...]:
+        saved: list[Any] = []
+        for what, at in sources:
+            if what == "input":
+                saved.append(out if at == -1 else arrays[at])
+            elif what == "parameter":
+                saved.append(parameters[at])
+            elif what == "shape":
+                saved.append(out.shape if at == -1 else getattr(arrays[at], "shape", ()))
+            elif what == "constant":
+                saved.append(at)
+            elif what == "variadic":
+                saved.append(tuple(arrays[first:arity]))
+            else:
+                saved.append(tuple([a.shape for a in arrays[first:arity]]))
+        return tuple(saved)
+
+    return save
+
+
+def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of a Python function's positional parameters."""
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+_new_node = Node.__new__
+_new_tensor = Tensor.__new__
+
+
+def fill(node: Node, plan: Plan, parents: tuple[Node | None, ...], saved: tuple[Any, ...]) -> None:
+    """Give a new node its number and content; its shape and dtype are the caller's to set."""
+    node.number = tick()
+    node.plan = plan
+    node.parents = parents
+    node.saved = saved
+    node.watch = None
+
+
+def record(
+    plan: Plan, parents: tuple[Node | None, ...], saved: tuple[Any, ...], out: Any
+) -> Tensor:
+    """Put an operation on the tape and return its result."""
+    node = _new_node(Node)
+    node.number = tick()
+    node.plan = plan
+    node.parents = parents
+    node.saved = saved
+    node.shape = out.shape
+    node.dtype = out.dtype
+    node.watch = None
+    tensor = _new_tensor(Tensor)
+    tensor._array = out
+    tensor._grad = None
+    tensor._node = node
+    return tensor
+
+
+def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
+    """The public function of an elementwise primitive of one argument: `Primitive.bind`, fast."""
+    kernels = primitive.kernels
+    differentiable = bool(primitive.rules)
+    plan = primitive.plans[(True,)]
+
+    def call(x: Any, /) -> Tensor:
+        if not isinstance(x, Tensor):
+            return primitive.bind(x)  # type: ignore[no-any-return]
+        array = x._array
+        out = kernels[type(array)](array)
+        node = x._node
+        if node is None or not differentiable or not recording():
+            return untracked(out)
+        return record(plan, (node,), plan.take((array, out)), out)
+
+    return call
+
+
+def binary(primitive: Primitive) -> Callable[[Any, Any], Tensor]:
+    """The public function of an elementwise primitive of two arguments, likewise."""
+    kernels = primitive.kernels
+    differentiable = bool(primitive.rules)
+    weak = primitive.weak
+    bind = primitive.bind
+    plans = primitive.plans
+    both, left, right = plans[(True, True)], plans[(True, False)], plans[(False, True)]
+
+    def call(x1: Any, x2: Any, /) -> Tensor:
+        if isinstance(x1, Tensor) and isinstance(x2, Tensor):
+            array1, array2 = x1._array, x2._array
+            node1, node2 = x1._node, x2._node
+            kind = type(array1)
+            if kind is not type(array2):
+                return bind(x1, x2)  # type: ignore[no-any-return]
+        elif weak and isinstance(x1, Tensor) and type(x2) in SCALARS:
+            array1, array2 = x1._array, x2
+            node1, node2 = x1._node, None
+            kind = type(array1)
+        else:
+            return bind(x1, x2)  # type: ignore[no-any-return]
+        try:
+            out = kernels[kind](array1, array2)
+        except (TypeError, ValueError, RuntimeError) as error:
+            _explain(primitive.name, [array1, array2], error)
+            raise
+        if not differentiable or (node1 is None and node2 is None) or not recording():
+            return untracked(out)
+        plan = left if node2 is None else right if node1 is None else both
+        return record(plan, (node1, node2), plan.take((array1, array2, out)), out)
+
+    return call

@@ -1,0 +1,191 @@
+"""Whether operations are recorded: a state of the running thread or task."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from typing import Any, TypeVar
+
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "no_grad",
+    "recording",
+    "set_grad_enabled",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_recording: ContextVar[bool] = ContextVar("wengert_recording", default=True)
+_inference: ContextVar[bool] = ContextVar("wengert_inference", default=False)
+
+#: ``recording()`` tells whether operations are recorded now; the hot path calls it for each.
+recording = _recording.get
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations on Tensors that require grad are recorded now, in this thread or task."""
+    return _recording.get()
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether `inference_mode` is on in this thread or task."""
+    return _inference.get()
+
+
+class _Mode:
+    """A context that sets the recording state, and a decorator that sets it for each call."""
+
+    def __init__(self) -> None:
+        self._tokens: list[tuple[Token[bool], Token[bool]]] = []
+
+    def _states(self) -> tuple[bool, bool]:
+        """The states to enter: recording, inference."""
+        raise NotImplementedError
+
+    def _again(self) -> "_Mode":
+        """A context like this one, for one call of a decorated function."""
+        return type(self)()
+
+    def __enter__(self) -> None:
+        recording, inference = self._states()
+        self._tokens.append((_recording.set(recording), _inference.set(inference)))
+
+    def __exit__(self, *exception: object) -> None:
+        recording, inference = self._tokens.pop()
+        _inference.reset(inference)
+        _recording.reset(recording)
+
+    def __call__(self, function: F) -> F:
+        """Decorate a function, generator function or coroutine function."""
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def call(*args: Any, **kwargs: Any) -> Any:
+                with self._again():
+                    return await function(*args, **kwargs)
+
+        elif inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                return _generate(function(*args, **kwargs), self._again)
+
+        else:
+
+            @functools.wraps(function)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                with self._again():
+                    return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+
+def _generate(generator: Any, context: Callable[[], _Mode]) -> Any:
+    """Run a generator with the mode on inside it, and off while its caller has control."""
+    step, value = generator.send, None
+    while True:
+        try:
+            with context():
+                item = step(value)
+        except StopIteration as stop:
+            return stop.value
+        try:
+            step, value = generator.send, (yield item)
+        except GeneratorExit:
+            generator.close()
+            raise
+        except BaseException as error:  # thrown in by the caller: the generator's to handle
+            step, value = generator.throw, error
+
+
+class _Bare(_Mode):
+    """A mode without an argument, which also decorates without parentheses: ``@wg.no_grad``."""
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        mode = super().__new__(cls)
+        if function is None:
+            return mode
+        mode.__init__()  # type: ignore[misc]
+        return mode(function)
+
+    def __init__(self, function: None = None) -> None:
+        super().__init__()
+
+
+class no_grad(_Bare):
+    """Record nothing: results do not require grad, whatever they are computed from.
+
+    A context (``with wg.no_grad():``) and a decorator, with or without parentheses. The state
+    belongs to the running thread or task.
+    """
+
+    def _states(self) -> tuple[bool, bool]:
+        return False, _inference.get()
+
+
+class enable_grad(_Bare):
+    """Record again inside `no_grad`. Inside `inference_mode` it changes nothing."""
+
+    def _states(self) -> tuple[bool, bool]:
+        return not _inference.get(), _inference.get()
+
+
+class set_grad_enabled(_Mode):
+    """Switch recording on or off, at once and until a ``with`` block ends, or for good.
+
+    Parameters
+    ----------
+    mode : bool
+        Whether to record.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self._mode = bool(mode)
+        self._before = _recording.get()
+        _recording.set(self._states()[0])
+
+    def _states(self) -> tuple[bool, bool]:
+        return self._mode and not _inference.get(), _inference.get()
+
+    def _again(self) -> "set_grad_enabled":
+        return set_grad_enabled(self._mode)
+
+    def __enter__(self) -> None:
+        # The constructor has switched already: what a block restores is the state before that.
+        _recording.set(self._before)
+        super().__enter__()
+
+    def __call__(self, function: F) -> F:
+        _recording.set(self._before)
+        return super().__call__(function)
+
+
+class inference_mode(_Mode):
+    """Record nothing, and let no `enable_grad` inside switch recording on.
+
+    Parameters
+    ----------
+    mode : bool
+        False leaves everything as it is, so that a flag can decide.
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        if callable(mode):
+            return cls()(mode)
+        return super().__new__(cls)
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        self._mode = bool(mode)
+
+    def _states(self) -> tuple[bool, bool]:
+        if self._mode:
+            return False, True
+        return _recording.get(), _inference.get()
+
+    def _again(self) -> "inference_mode":
+        return inference_mode(self._mode)

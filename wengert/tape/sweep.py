@@ -1,0 +1,130 @@
+"""The reverse sweep: from a result's cotangent to those of everything it was computed from."""
+
+from collections.abc import Container, Iterable
+from heapq import heappop, heappush
+from typing import Any
+
+from wengert.backends import namespaces
+from wengert.tape.node import FREED, Node, Parts, conform
+
+__all__ = ["ancestors", "leading_to", "sweep"]
+
+
+def sweep(
+    outputs: Iterable[tuple[Node, Any]],
+    *,
+    keep: bool,
+    targets: Container[int] | None = None,
+    wanted: Container[int] | None = None,
+) -> list[tuple[Node, Any]]:
+    """Run the rules of all ancestors of ``outputs``, in descending number.
+
+    A heap of numbers holds the nodes that some cotangent has reached. The largest number is due
+    next: whatever could still add to its cotangent was recorded after it and has run. So the
+    tape's clock replaces both the recursion and the sort.
+
+    Parameters
+    ----------
+    outputs : iterable of (Node, cotangent)
+        Where to start. Raw arrays run the rules plainly; Tensors run them recorded.
+    keep : bool
+        Whether nodes keep what they saved. Otherwise each releases it once it has run.
+    targets : container of int, optional
+        Numbers of the nodes whose cotangents are asked for. By default those that are watched:
+        leaves, and whatever retains its gradient.
+    wanted : container of int, optional
+        Numbers of the nodes to visit, from `leading_to`; all by default.
+
+    Returns
+    -------
+    list of (Node, cotangent)
+        The complete cotangents of the targets that were reached.
+    """
+    due: list[int] = []
+    reached: dict[int, list[Any]] = {}  # number -> [node, cotangent so far]
+    arrived: list[tuple[Node, Any]] = []
+    flows: Iterable[tuple[Node, Any]] = outputs
+    while True:
+        for parent, g in flows:
+            _flow(parent, g, reached, due)
+        flows = ()
+        if not due:
+            return arrived
+        node, g = reached.pop(-heappop(due))
+        if node.watch is not None if targets is None else node.number in targets:
+            arrived.append((node, g))
+        if type(node) is not Node:
+            flows = node.pull(g, wanted)
+            if not keep:
+                node.release()
+            continue
+        # What follows is Node.pull and _flow once more, inlined: it is the hot loop.
+        saved = node.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        xp = namespaces[type(g)]
+        if not xp.plain:
+            saved = xp.lift(saved, node)
+        parents = node.parents
+        for position, rule, at, piece in node.plan.steps:
+            parent = parents[position]
+            number = parent.number
+            if wanted is not None and number not in wanted:
+                continue
+            # Unpacking a slice costs as much as a small rule does; most rules need one value.
+            more = rule(xp, g, saved[at]) if at >= 0 else rule(xp, g, *saved[piece])
+            if more.dtype is not parent.dtype or more.shape != parent.shape:
+                more = conform(more, parent)
+            cell = reached.get(number)
+            if cell is None:
+                reached[number] = [parent, more]
+                heappush(due, -number)
+            else:
+                cell[1] = xp.add(cell[1], more)
+        if not keep:
+            node.saved = None
+
+
+def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> None:
+    """Add a cotangent to what has reached a node."""
+    g = conform(g, node)
+    cell = reached.get(node.number)
+    if cell is None:
+        reached[node.number] = [node, g]
+        heappush(due, -node.number)
+    elif type(g) is Parts:
+        cell[1] = cell[1].merge(g)
+    else:
+        cell[1] = namespaces[type(g)].add(cell[1], g)
+
+
+def ancestors(roots: Iterable[Node]) -> list[Node]:
+    """Return the nodes that ``roots`` were computed from, and ``roots``, in descending number."""
+    found: dict[int, Node] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node.number not in found:
+            found[node.number] = node
+            stack.extend(parent for parent in node.parents if parent is not None)
+    return [found[number] for number in sorted(found, reverse=True)]
+
+
+def leading_to(targets: set[int], roots: Iterable[Node]) -> set[int]:
+    """Return the numbers of the nodes between ``roots`` and ``targets``, both included.
+
+    Nodes older than the oldest target are not looked at: none of their ancestors can be one.
+    """
+    oldest = min(targets)
+    found: dict[int, Node] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node.number >= oldest and node.number not in found:
+            found[node.number] = node
+            stack.extend(parent for parent in node.parents if parent is not None)
+    leading = set(targets & found.keys())
+    for number in sorted(found):
+        if any(parent is not None and parent.number in leading for parent in found[number].parents):
+            leading.add(number)
+    return leading

@@ -1,0 +1,348 @@
+"""The Tensor: an array, a flag, a gradient and a place on the tape."""
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
+from wengert.tape.node import AccumulateGrad, Node, Output
+from wengert.tape.printing import format_tensor
+from wengert.tape.recording import recording
+
+__all__ = ["Tensor", "placed", "untracked"]
+
+IN_PLACE_ON_LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
+
+
+class Tensor:
+    """An array of any library, whose operations are recorded for differentiation.
+
+    A Tensor follows the Array API standard's array object: its functions are those of the
+    namespace `wengert`, its methods and operators call them.
+
+    Parameters
+    ----------
+    array : array
+        An array of any library that follows the standard. It is not copied; use `wengert.tensor`
+        or `wengert.asarray` to make a Tensor from Python numbers, lists or other libraries.
+    requires_grad : bool, optional
+        Whether operations on this Tensor are recorded, so that its gradient can be computed.
+
+    Raises
+    ------
+    TypeError
+        If ``array`` is not an array.
+    RuntimeError
+        If it should require grad and is neither floating nor complex.
+    """
+
+    __slots__ = ("__weakref__", "_array", "_grad", "_node")
+
+    #: Makes NumPy leave ``numpy_array * tensor`` to the Tensor's own operator.
+    __array_ufunc__ = None
+
+    _array: Any
+    _grad: "Tensor | None"
+    _node: Node | None
+
+    def __init__(self, array: Any, *, requires_grad: bool = False) -> None:
+        backend_of(array)
+        self._array = array
+        self._grad = None
+        self._node = None
+        if requires_grad:
+            self.requires_grad = True
+
+    # -- the array ---------------------------------------------------------------------------
+
+    @property
+    def array(self) -> Any:
+        """The raw array of the backend's library, not a copy of it."""
+        return backend_of(self._array).array(self._array)
+
+    @property
+    def backend(self) -> Backend:
+        """The backend whose array this is."""
+        return backend_of(self._array)
+
+    @property
+    def dtype(self) -> DType:
+        """The data type, as one of Wengert's own."""
+        return dtype_of(self._array.dtype)
+
+    @property
+    def device(self) -> Any:
+        """The device, as the array library names it."""
+        return backend_of(self._array).device(self._array)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length along each axis."""
+        return self._array.shape  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._array.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        size = 1
+        for length in self._array.shape:
+            size *= length
+        return size
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Return the values as a NumPy array, which may share this Tensor's memory.
+
+        Raises
+        ------
+        RuntimeError
+            If the Tensor requires grad: the array would not be tracked.
+        """
+        if self._node is not None:
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                "instead."
+            )
+        return backend_of(self._array).to_numpy(self.array)
+
+    def item(self) -> Any:
+        """Return the only element as a Python number.
+
+        Raises
+        ------
+        ValueError
+            If there is not exactly one element.
+        """
+        if self.size != 1:
+            raise ValueError(
+                f"a Tensor of shape {tuple(self.shape)} has {self.size} elements and cannot be "
+                "converted to a Python scalar; item() needs exactly one"
+            )
+        return backend_of(self._array).to_numpy(self.array).item()
+
+    def tolist(self) -> Any:
+        """Return the values as nested lists of Python numbers."""
+        return backend_of(self._array).to_numpy(self.array).tolist()
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.ndim or not self.dtype.kind.endswith("integer"):
+            raise TypeError(
+                "only integer Tensors of one element can be an index, and this one has dtype "
+                f"{self.dtype.name} and shape {tuple(self.shape)}"
+            )
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    __hash__ = object.__hash__
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.asarray(self.numpy(), dtype=dtype, copy=copy)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        if self._node is not None:
+            raise BufferError("Can't export a Tensor that requires grad; use tensor.detach()")
+        return self.array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        return self.array.__dlpack_device__()  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return format_tensor(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec else repr(self)
+
+    # -- the flag ----------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on this Tensor are recorded. It can be set on leaves alone."""
+        return self._node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if bool(value) == self.requires_grad:
+            return
+        if not value:
+            if not self.is_leaf:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to "
+                    "use a computed variable in a subgraph that doesn't require differentiation "
+                    "use var_no_grad = var.detach()."
+                )
+            self._node = None
+            return
+        if not self.dtype.inexact:
+            raise RuntimeError(
+                "only Tensors of floating point and complex dtype can require gradients, not "
+                f"{self.dtype.name}; convert with wg.astype(x, wg.float32) first"
+            )
+        self._node = AccumulateGrad(self._array.shape, self._array.dtype)
+        self._node.watch = weakref.ref(self)
+
+    def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
+        """Set `requires_grad` and return this Tensor."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether this Tensor was not computed by a recorded operation."""
+        return self._node is None or type(self._node) is AccumulateGrad
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The recorded operation that gave this Tensor; None for a leaf."""
+        if self.is_leaf:
+            return None
+        node = self._node
+        return node.parents[0] if isinstance(node, Output) else node
+
+    def detach(self) -> "Tensor":
+        """Return a Tensor of the same values that is not tracked."""
+        return untracked(self._array)
+
+    # -- the gradient ------------------------------------------------------------------------
+
+    @property
+    def grad(self) -> "Tensor | None":
+        """The gradient that `backward` accumulated, or None. It can be set, or deleted."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: "Tensor | None") -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(
+                    f"assigned grad should be a Tensor or None, not {type(value).__name__}"
+                )
+            if value.shape != self.shape or value.dtype is not self.dtype:
+                raise RuntimeError(
+                    f"assigned grad has shape {tuple(value.shape)} and dtype {value.dtype.name}, "
+                    f"but the Tensor has shape {tuple(self.shape)} and dtype {self.dtype.name}"
+                )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether this is no leaf and `backward` keeps its gradient all the same."""
+        return not self.is_leaf and self._node.watch is not None  # type: ignore[union-attr]
+
+    def retain_grad(self) -> None:
+        """Let `backward` fill ``.grad`` of this Tensor although it is no leaf.
+
+        Raises
+        ------
+        RuntimeError
+            If the Tensor does not require grad.
+        """
+        if self._node is None:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        self._node.watch = weakref.ref(self)
+
+    # -- in place ----------------------------------------------------------------------------
+
+    def _assign(self, result: "Tensor") -> "Tensor":
+        """Take over another Tensor's value and place on the tape: the end of ``x += y``.
+
+        The old array is left as it is, so nothing that was saved or shared can change.
+        """
+        if recording() and self._node is not None and type(self._node) is AccumulateGrad:
+            raise RuntimeError(IN_PLACE_ON_LEAF)
+        if result.shape != self.shape:
+            raise RuntimeError(
+                f"output with shape {tuple(self.shape)} doesn't match the broadcast shape "
+                f"{tuple(result.shape)} of the in-place operation"
+            )
+        if result.dtype is not self.dtype:
+            raise RuntimeError(
+                f"result type {result.dtype.name} can't be stored in place in a Tensor of dtype "
+                f"{self.dtype.name}"
+            )
+        self._array = result._array
+        node = result._node
+        if node is not None or recording():
+            if self.retains_grad and node is not None:
+                self._node.watch, node.watch = None, self._node.watch  # type: ignore[union-attr]
+            self._node = node
+        return self
+
+    # -- copies ------------------------------------------------------------------------------
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol; use x.detach() first"
+            )
+        backend = backend_of(self._array)
+        copied = type(self).__new__(type(self))
+        copied._array = backend.xp.asarray(self.array, copy=True)
+        copied._node = None
+        copied._grad = None if self._grad is None else self._grad.detach()
+        copied.requires_grad = self.requires_grad
+        memo[id(self)] = copied
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not self.is_leaf:
+            raise RuntimeError("only leaf Tensors can be pickled; use x.detach() first")
+        backend = backend_of(self._array)
+        return _unpickle, (
+            type(self),
+            backend.name,
+            backend.to_numpy(self.array),
+            self.requires_grad,
+        )
+
+
+def _unpickle(cls: type[Tensor], name: str, array: Any, requires_grad: bool) -> Tensor:
+    tensor = cls.__new__(cls)
+    tensor._array = get_backend(name).from_numpy(array)
+    tensor._grad = tensor._node = None
+    tensor.requires_grad = requires_grad
+    return tensor
+
+
+_new_tensor = Tensor.__new__
+
+
+def untracked(array: Any) -> Tensor:
+    """Return a Tensor of a raw array that is on no tape."""
+    tensor = _new_tensor(Tensor)
+    tensor._array = array
+    tensor._grad = tensor._node = None
+    return tensor
+
+
+def placed(array: Any, node: Node | None) -> Tensor:
+    """Return a Tensor of a raw array at a given place on the tape."""
+    tensor = _new_tensor(Tensor)
+    tensor._array = array
+    tensor._grad = None
+    tensor._node = node
+    return tensor
