@@ -84,7 +84,7 @@ class Node:
         self.saved = None
 
     def __call__(self, *cotangents: Any) -> Any:
-        """Apply this node's rules to the cotangent of its result, given as a Tensor.
+        """Apply this node's rules to the cotangent of its result (of each result), a Tensor.
 
         Returns
         -------
@@ -102,10 +102,17 @@ class Node:
         return flows[0] if len(flows) == 1 else tuple(flows)
 
     def _given(self, cotangents: tuple[Any, ...]) -> Any:
-        if len(cotangents) != 1:
-            raise TypeError(f"{self.name()} takes one cotangent, not {len(cotangents)}")
-        check_cotangent(cotangents[0], self)
-        return cotangents[0]
+        several = isinstance(self.dtype, tuple)
+        expected = len(self.dtype) if several else 1
+        if len(cotangents) != expected:
+            raise TypeError(f"{self.name()} takes {expected} cotangents, not {len(cotangents)}")
+        if not several:
+            check_cotangent(cotangents[0], self)
+            return cotangents[0]
+        given = {i: g for i, g in enumerate(cotangents) if g is not None}
+        for i, g in given.items():
+            check_cotangent(g, self, i)
+        return Parts(self, given)
 
     def name(self) -> str:
         """The operation's name on PyTorch's side, such as ``"MulBackward0"``."""
@@ -182,9 +189,6 @@ class Several(Node):
         )
         return self._run(xp, cotangents, wanted)
 
-    def _given(self, cotangents: tuple[Any, ...]) -> Any:
-        return Parts(self, {i: g for i, g in enumerate(cotangents) if g is not None})
-
 
 class Output(Node):
     """One result of an operation that has several."""
@@ -238,14 +242,15 @@ def conform(g: Any, node: Node) -> Any:
     return g
 
 
-def check_cotangent(g: Any, node: Node) -> None:
-    """Raise if ``g`` cannot be the cotangent of ``node``'s result."""
+def check_cotangent(g: Any, node: Node, index: int | None = None) -> None:
+    """Raise if ``g`` cannot be the cotangent of ``node``'s result, or of one of its several."""
+    shape = node.shape if index is None else node.shape[index]
     if not hasattr(g, "shape") or not hasattr(g, "dtype"):
         raise TypeError(f"a gradient should be a Tensor, not {type(g).__name__}")
-    if g.shape != node.shape:
+    if g.shape != shape:
         raise RuntimeError(
             f"Mismatch in shape: the gradient has shape {tuple(g.shape)} and the output of "
-            f"{node.operation} has shape {tuple(node.shape)}"
+            f"{node.operation} has shape {tuple(shape)}"
         )
     if not dtype_of(g.dtype).inexact:
         raise TypeError(f"a gradient should be floating or complex, not {dtype_of(g.dtype).name}")

@@ -1,5 +1,128 @@
 """How Tensors print: PyTorch's format, whatever the backend."""
 
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-def format_tensor(tensor):
-    return f"tensor({tensor.array})"
+import numpy as np
+
+from wengert.backends import DTYPES
+
+if TYPE_CHECKING:
+    from wengert.tape.tensor import Tensor
+
+__all__ = ["format_tensor"]
+
+LINE_WIDTH = 80
+DIGITS = 4
+#: Longer arrays are shown by this many entries at either end of each axis.
+EDGE = 3
+THRESHOLD = 1000
+
+#: Data types that go without saying.
+_UNNAMED = {DTYPES["float32"], DTYPES["complex64"], DTYPES["int64"], DTYPES["bool"]}
+
+
+def format_tensor(tensor: "Tensor") -> str:
+    """Return ``tensor(values, what is not obvious)``, as PyTorch prints a tensor.
+
+    Values have four decimals, or are in scientific notation where that would hide them; whole
+    numbers end in a point. The data type is named unless it is a default one, the device unless
+    it is a CPU. A computed Tensor shows its ``grad_fn``, a leaf that it requires grad.
+    """
+    values = tensor.backend.to_numpy(tensor.array)
+    prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
+    if values.size:
+        text = _nested(values, _element_format(_visible(values)), len(prefix))
+    else:
+        text = "[]"
+    notes = []
+    if not values.size and values.ndim != 1:
+        notes.append(f"size={tuple(values.shape)}")
+    if "cpu" not in str(tensor.device).lower():
+        notes.append(f"device={str(tensor.device)!r}")
+    if tensor.dtype not in _UNNAMED or not values.size and not tensor.dtype.inexact:
+        notes.append(f"dtype={tensor.dtype!r}")
+    if tensor.grad_fn is not None:
+        notes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
+    elif tensor.requires_grad:
+        notes.append("requires_grad=True")
+    lines = [prefix + text]
+    column = len(lines[0]) - (lines[0].rfind("\n") + 1)
+    for position, note in enumerate(notes):
+        column += len(note) + 2
+        if column + (position == len(notes) - 1) > LINE_WIDTH and "\n" in text:
+            lines.append(",\n" + " " * len(prefix) + note)
+            column = len(prefix) + len(note)
+        else:
+            lines.append(", " + note)
+    return "".join(lines) + ")"
+
+
+def _visible(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The entries that will be printed, from which the number format is chosen."""
+    if values.size <= THRESHOLD:
+        return values
+    for axis, length in enumerate(values.shape):
+        if length > 2 * EDGE:
+            ends = np.r_[0:EDGE, length - EDGE : length]
+            values = np.take(values, ends, axis=axis)
+    return values
+
+
+def _element_format(values: np.ndarray[Any, Any]) -> Callable[[Any], str]:
+    """Return the function that prints one entry, so that all entries have one width."""
+    if values.dtype.kind == "c":
+        real, imaginary = _real_format(values.real), _real_format(np.abs(values.imag))
+        return lambda z: (
+            f"{real(z.real)}{'-' if math.copysign(1, z.imag) < 0 else '+'}"
+            f"{imaginary(abs(z.imag)).strip()}j"
+        )
+    if values.dtype.kind in "fV" or values.dtype.name == "bfloat16":
+        return _real_format(values)
+    width = max(len(str(value)) for value in values.ravel().tolist())
+    return lambda value: str(value).rjust(width)
+
+
+def _real_format(values: np.ndarray[Any, Any]) -> Callable[[Any], str]:
+    entries = [float(value) for value in values.ravel().tolist()]
+    sizes = [abs(value) for value in entries if math.isfinite(value) and value]
+    largest, smallest = max(sizes, default=0.0), min(sizes, default=0.0)
+    whole = all(value == math.floor(value) for value in entries if math.isfinite(value))
+    if largest > 1e8 or (sizes and largest / smallest > 1000) or (not whole and smallest < 1e-4):
+        style = f".{DIGITS}e"
+    else:
+        style = ".0f" if whole else f".{DIGITS}f"
+    point = "." if style == ".0f" else ""
+
+    def show(value: float) -> str:
+        return f"{value:{style}}{point}" if math.isfinite(value) else f"{value:f}"
+
+    width = max((len(show(value)) for value in entries if math.isfinite(value)), default=0)
+    return lambda value: show(float(value)).rjust(width)
+
+
+def _nested(values: np.ndarray[Any, Any], show: Callable[[Any], str], indent: int) -> str:
+    """Return nested brackets, each row on its own line."""
+    if values.ndim == 0:
+        return show(values[()]).strip() if values.dtype.kind != "c" else show(values[()])
+    shorten = values.size > THRESHOLD
+    return _rows(values, show, indent, shorten)
+
+
+def _rows(
+    values: np.ndarray[Any, Any], show: Callable[[Any], str], indent: int, shorten: bool
+) -> str:
+    length = len(values)
+    cut = shorten and length > 2 * EDGE
+    shown = [*range(EDGE), None, *range(length - EDGE, length)] if cut else [*range(length)]
+    if values.ndim == 1:
+        cells = [" ..." if i is None else show(values[i]) for i in shown]
+        per_line = max(1, (LINE_WIDTH - indent) // (max(map(len, cells), default=0) + 2))
+        lines = [", ".join(cells[i : i + per_line]) for i in range(0, len(cells), per_line)]
+        return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+    rows = [
+        "..." if i is None else _rows(values[i], show, indent + 1, shorten) for i in shown
+    ]
+    gap = "," + "\n" * (values.ndim - 1) + " " * (indent + 1)
+    return "[" + gap.join(rows) + "]"
