@@ -23,24 +23,20 @@ class DType:
         ``"complex floating"``: the kinds of the standard's ``isdtype``.
     itemsize : int
         Bytes an element.
+    inexact : bool
+        Whether values of this type have derivatives: real or complex floating.
+    complex : bool
+        Whether this is a complex type.
     """
 
-    __slots__ = ("itemsize", "kind", "name")
+    __slots__ = ("complex", "inexact", "itemsize", "kind", "name")
 
     def __init__(self, name: str, kind: str, itemsize: int) -> None:
         self.name = name
         self.kind = kind
         self.itemsize = itemsize
-
-    @property
-    def inexact(self) -> bool:
-        """Whether values of this type have derivatives: real or complex floating."""
-        return self.kind.endswith("floating")
-
-    @property
-    def complex(self) -> bool:
-        """Whether this is a complex type."""
-        return self.kind == "complex floating"
+        self.complex = kind == "complex floating"
+        self.inexact = self.complex or kind == "real floating"
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, DType):

@@ -1,8 +1,10 @@
 """Primitives: functions of the standard, each with one derivative rule for each argument."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, Final
+
+import numpy as np
 
 from wengert.backends import BackendError, add_composite, backend_of, dtype_of, namespaces
 from wengert.tape.node import Node, Output, Several, tick
@@ -163,13 +165,14 @@ class Primitive:
                 tracked = tracked or node is not None
                 if kind is None:
                     kind = type(array)
-                elif kind is not type(array):
+                elif kind is not type(array) and namespaces[kind] is not namespaces[type(array)]:
                     regular = False
             else:
-                array = x
+                # A NumPy scalar is a number like Python's own: np.sqrt(2) * x keeps x's dtype.
+                array = x.item() if isinstance(x, np.generic) else x
                 nodes.append(None)
                 if x is not None:
-                    regular = regular and self.weak and type(x) in SCALARS
+                    regular = regular and self.weak and type(array) in SCALARS
             arrays.append(array)
         if not regular or kind is None:
             kind = self._regularise(arrays)
@@ -185,7 +188,9 @@ class Primitive:
         if not inexact(out):
             return untracked(out)
         plan = self.plans[tuple([node is not None for node in nodes])]
-        return record(plan, tuple(nodes), plan.save(arrays, out, parameters), out)
+        take = plan.take
+        saved = plan.save(arrays, out, parameters) if take is None else take((*arrays, out))
+        return record(plan, tuple(nodes), saved, out)
 
     def _record_several(
         self,
@@ -298,14 +303,14 @@ class Plan:
     steps : tuple of (int, callable, int, slice)
         For each tracked input: its position, its rule, and which of the saved values are the
         rule's: the place of the only one (or -1), and the slice of all.
-    save : callable
-        ``save(arrays, out, parameters)`` gives the tuple to save.
+    take : callable or None
+        ``take((*arrays, out))`` gives the tuple to save, if inputs and result are all it needs.
     origins : tuple
         Where each saved value came from: an input's position, -1 for the result, a range for a
         tuple of variadic inputs, or None for a static value. `Namespace.lift` reads it.
     """
 
-    __slots__ = ("gather", "origins", "primitive", "steps", "take")
+    __slots__ = ("getters", "origins", "primitive", "steps", "take")
 
     def __init__(self, primitive: Primitive, tracked: tuple[bool, ...]) -> None:
         self.primitive = primitive
@@ -327,15 +332,13 @@ class Plan:
             for what, at in sources
         )
         self.take = _taker(sources)
-        self.gather = _gatherer(sources, first, arity)
+        self.getters = [_getter(what, at, first, arity) for what, at in sources]
 
     def save(
-        self, arrays: tuple[Any, ...], out: Any, parameters: dict[str, Any]
+        self, arrays: Sequence[Any], out: Any, parameters: dict[str, Any]
     ) -> tuple[Any, ...]:
-        """Return what the rules asked for."""
-        if self.take is not None:
-            return self.take((*arrays, out))
-        return self.gather(arrays, out, parameters)
+        """Return what the rules asked for. Where ``take`` is not None, it does the same faster."""
+        return tuple([get(arrays, out, parameters) for get in self.getters])
 
     def _source(self, name: str, position: int) -> tuple[str, Any]:
         primitive = self.primitive
@@ -371,25 +374,23 @@ def _taker(sources: list[tuple[str, Any]]) -> Callable[[tuple[Any, ...]], tuple[
     return itemgetter(slice(places[0], None if places[0] == -1 else places[0] + 1))
 
 
-def _gatherer(sources: list[tuple[str, Any]], first: int, arity: int) -> Callable[..., Any]:
-    def save(arrays: Any, out: Any, parameters: dict[str, Any]) -> tuple[Any, ...]:
-        saved: list[Any] = []
-        for what, at in sources:
-            if what == "input":
-                saved.append(out if at == -1 else arrays[at])
-            elif what == "parameter":
-                saved.append(parameters[at])
-            elif what == "shape":
-                saved.append(out.shape if at == -1 else getattr(arrays[at], "shape", ()))
-            elif what == "constant":
-                saved.append(at)
-            elif what == "variadic":
-                saved.append(tuple(arrays[first:arity]))
-            else:
-                saved.append(tuple([a.shape for a in arrays[first:arity]]))
-        return tuple(saved)
-
-    return save
+def _getter(what: str, at: Any, first: int, arity: int) -> Callable[..., Any]:
+    """A function of ``(arrays, out, parameters)`` that gives one value to save."""
+    if what == "parameter":
+        return lambda arrays, out, parameters: parameters[at]
+    if what == "constant":
+        return lambda arrays, out, parameters: at
+    if what == "variadic":
+        return lambda arrays, out, parameters: tuple(arrays[first:arity])
+    if what == "shapes":
+        return lambda arrays, out, parameters: tuple([a.shape for a in arrays[first:arity]])
+    if what == "shape":
+        if at == -1:
+            return lambda arrays, out, parameters: out.shape
+        return lambda arrays, out, parameters: getattr(arrays[at], "shape", ())
+    if at == -1:
+        return lambda arrays, out, parameters: out
+    return lambda arrays, out, parameters: arrays[at]
 
 
 def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -463,7 +464,7 @@ def binary(primitive: Primitive) -> Callable[[Any, Any], Tensor]:
             array1, array2 = x1._array, x2._array
             node1, node2 = x1._node, x2._node
             kind = type(array1)
-            if kind is not type(array2):
+            if kind is not type(array2) and namespaces[kind] is not namespaces[type(array2)]:
                 return bind(x1, x2)  # type: ignore[no-any-return]
         elif weak and isinstance(x1, Tensor) and type(x2) in SCALARS:
             array1, array2 = x1._array, x2
