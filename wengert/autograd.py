@@ -1,0 +1,24 @@
+"""Gradients and recording: what PyTorch has under ``torch.autograd``."""
+
+from wengert.tape.autograd import backward, grad
+from wengert.tape.function import Function
+from wengert.tape.recording import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+
+__all__ = [
+    "Function",
+    "backward",
+    "enable_grad",
+    "grad",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]

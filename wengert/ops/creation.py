@@ -1,0 +1,563 @@
+"""Creation functions: the standard's chapter of that name, and PyTorch's ``tensor``."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import (
+    DTYPES,
+    Backend,
+    BackendError,
+    DType,
+    as_dtype,
+    backend_of,
+    dtype_of,
+    selection,
+)
+from wengert.ops.data_type import astype, default_complex_dtype, get_default_dtype, to_device
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = [
+    "arange",
+    "as_tensor",
+    "asarray",
+    "clone",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "from_numpy",
+    "full",
+    "full_like",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tensor",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+]
+
+_PYTHON = (bool, int, float, complex)
+
+
+def place(device: Any) -> tuple[Backend, Any]:
+    """The backend on which new arrays are made, and the device on it."""
+    chosen = selection()
+    if device is None:
+        return chosen.backend, chosen.device
+    return chosen.backend, chosen.backend.parse_device(device)
+
+
+def leaf(array: Any, requires_grad: bool) -> Tensor:
+    """A new Tensor of a raw array, tracked if asked for."""
+    made = untracked(array)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def default_dtype(*values: Any) -> DType:
+    """The dtype that Python numbers get together."""
+    if any(isinstance(value, complex) for value in values):
+        return default_complex_dtype()
+    if any(isinstance(value, float) for value in values):
+        return get_default_dtype()
+    return DTYPES["bool" if all(isinstance(value, bool) for value in values) else "int64"]
+
+
+def as_shape(size: tuple[Any, ...]) -> tuple[int, ...]:
+    """A shape given as a tuple, an integer, or several integers."""
+    if len(size) == 1 and isinstance(size[0], tuple | list):
+        size = tuple(size[0])
+    return tuple([n.__index__() for n in size])
+
+
+def _filled(
+    name: str, shape: tuple[Any, ...], dtype: Any, device: Any, requires_grad: bool
+) -> Tensor:
+    backend, where = place(device)
+    wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
+    make = getattr(backend.namespace, name)
+    array = make(as_shape(shape), dtype=backend.raw_dtype(wanted), device=where)
+    return leaf(array, requires_grad)
+
+
+def empty(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return an array whose values are whatever was in memory.
+
+    Parameters
+    ----------
+    *shape : int or tuple of int
+        ``empty((2, 3))``, ``empty(4)``, or as in PyTorch ``empty(2, 3)``.
+    dtype : dtype, optional
+        The default floating dtype, by default.
+    device : device, optional
+        Where to make it, on the selected backend.
+    requires_grad : bool
+        Whether operations on it are recorded; for floating and complex dtypes.
+    """
+    return _filled("empty", shape, dtype, device, requires_grad)
+
+
+def ones(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return an array of ones; parameters as for `empty`."""
+    return _filled("ones", shape, dtype, device, requires_grad)
+
+
+def zeros(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return an array of zeros; parameters as for `empty`."""
+    return _filled("zeros", shape, dtype, device, requires_grad)
+
+
+def full(
+    shape: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return an array of one value.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Of the result.
+    fill_value : bool, int, float or complex
+        The value.
+    dtype : dtype, optional
+        By default what `asarray` gives ``fill_value``.
+    device, requires_grad
+        As for `empty`.
+    """
+    if not isinstance(fill_value, _PYTHON):
+        raise TypeError(
+            f"full takes a Python number, not {type(fill_value).__name__}; for an array's value "
+            "use wg.broadcast_to"
+        )
+    backend, where = place(device)
+    wanted = default_dtype(fill_value) if dtype is None else as_dtype(dtype)
+    array = backend.namespace.full(
+        as_shape((shape,)), fill_value, dtype=backend.raw_dtype(wanted), device=where
+    )
+    return leaf(array, requires_grad)
+
+
+def _like(
+    name: str, x: Any, values: tuple[Any, ...], dtype: Any, device: Any, requires_grad: bool
+) -> Tensor:
+    array = x._array if isinstance(x, Tensor) else x
+    backend = backend_of(array)
+    raw = array.dtype if dtype is None else backend.raw_dtype(as_dtype(dtype))
+    where = backend.device(array) if device is None else backend.parse_device(device)
+    make = getattr(backend.namespace, name)
+    return leaf(make(tuple(array.shape), *values, dtype=raw, device=where), requires_grad)
+
+
+def empty_like(
+    x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return an array like ``x`` in shape, dtype, backend and device, with any values."""
+    return _like("empty", x, (), dtype, device, requires_grad)
+
+
+def ones_like(
+    x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return an array of ones like ``x`` in shape, dtype, backend and device."""
+    return _like("ones", x, (), dtype, device, requires_grad)
+
+
+def zeros_like(
+    x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return an array of zeros like ``x`` in shape, dtype, backend and device."""
+    return _like("zeros", x, (), dtype, device, requires_grad)
+
+
+def full_like(
+    x: Any,
+    /,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return an array of one value like ``x`` in shape, dtype, backend and device."""
+    return _like("full", x, (fill_value,), dtype, device, requires_grad)
+
+
+def arange(
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return evenly spaced numbers of the half-open interval ``[start, stop)``.
+
+    Parameters
+    ----------
+    start, stop : int or float
+        The interval; ``arange(stop)`` starts at 0.
+    step : int or float
+        The distance, not 0; it may be negative.
+    dtype : dtype, optional
+        By default int64 for integers and the default floating dtype otherwise.
+    device, requires_grad
+        As for `empty`.
+    """
+    backend, where = place(device)
+    if stop is None:
+        start, stop = 0, start
+    wanted = default_dtype(0, start, stop, step) if dtype is None else as_dtype(dtype)
+    array = backend.namespace.arange(
+        start, stop, step, dtype=backend.raw_dtype(wanted), device=where
+    )
+    return leaf(array, requires_grad)
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    /,
+    num: int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    endpoint: bool = True,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return ``num`` evenly spaced numbers from ``start`` to ``stop``.
+
+    Parameters
+    ----------
+    start, stop : int, float or complex
+        The interval.
+    num : int
+        How many.
+    dtype : dtype, optional
+        By default the default floating dtype, or the complex one of its precision.
+    device, requires_grad
+        As for `empty`.
+    endpoint : bool
+        Whether ``stop`` is the last number.
+    """
+    backend, where = place(device)
+    wanted = default_dtype(0.0, start, stop) if dtype is None else as_dtype(dtype)
+    array = backend.namespace.linspace(
+        start, stop, num, dtype=backend.raw_dtype(wanted), device=where, endpoint=endpoint
+    )
+    return leaf(array, requires_grad)
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return a matrix with ones on its ``k``-th diagonal and zeros elsewhere.
+
+    Parameters
+    ----------
+    n_rows, n_cols : int
+        Its shape; square by default.
+    k : int
+        Which diagonal: positive above the main one, negative below.
+    dtype, device, requires_grad
+        As for `empty`.
+    """
+    backend, where = place(device)
+    wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
+    array = backend.namespace.eye(
+        n_rows, n_cols, k=k, dtype=backend.raw_dtype(wanted), device=where
+    )
+    return leaf(array, requires_grad)
+
+
+# -- from what there is --------------------------------------------------------------------------
+
+_clone = Primitive(
+    "clone",
+    ["x"],
+    {"x": lambda xp, g: g},
+    kind="linear",
+    forward=lambda xp, x: xp.asarray(x, copy=True),
+)
+
+
+def clone(x: Any, /) -> Tensor:
+    """Return a copy of an array, which stays tracked."""
+    return _clone.bind(x)  # type: ignore[no-any-return]
+
+
+def asarray(
+    obj: Any,
+    /,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Convert numbers, sequences and arrays of any library to a Tensor.
+
+    Parameters
+    ----------
+    obj : Tensor, array, number, nested sequence, or buffer
+        A Tensor stays tracked. NumPy arrays, Python numbers, sequences and buffers come to the
+        selected backend; arrays of another library that is known stay in it.
+    dtype : dtype, optional
+        By default the array's own. Python floats get the default floating dtype, complex numbers
+        the complex one of its precision, integers int64.
+    device : device, optional
+        Where the result is to be: where an array is, or the selected device, by default.
+    copy : bool, optional
+        True always copies, False never does, and None only where it must.
+    requires_grad : bool
+        Whether operations on the result are recorded. A Tensor that is not tracked gives a new
+        leaf then.
+
+    Raises
+    ------
+    ValueError
+        If ``copy`` is False and a copy is needed.
+    TypeError
+        If ``obj`` holds something else than numbers.
+
+    Notes
+    -----
+    Array API standard 2025.12, creation functions.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if not isinstance(obj, Tensor):
+        found = _from_library(obj)
+        if found is None:
+            return leaf(_from_host(obj, wanted, device, copy), requires_grad)
+        obj = found
+    result = obj
+    if wanted is not None and obj.dtype is not wanted:
+        result = astype(result, wanted)
+    if device is not None:
+        result = to_device(result, device)
+    if copy is False and result is not obj:
+        raise ValueError("asarray: the dtype or device differs, so a copy is needed; copy=False")
+    if copy and result is obj:
+        result = clone(result)
+    if requires_grad and not result.requires_grad:
+        result = leaf(result._array, True)
+    return result
+
+
+def _from_library(obj: Any) -> Tensor | None:
+    """A Tensor of a raw array of another library than NumPy; None for anything else."""
+    if isinstance(obj, (np.ndarray, np.generic, *_PYTHON, list, tuple)):
+        return None
+    try:
+        backend_of(obj)
+    except (TypeError, BackendError):
+        return None
+    return untracked(obj)
+
+
+def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -> Any:
+    """A raw array, on the selected backend, of NumPy's or Python's data."""
+    backend, where = place(device)
+    array = _host_array(obj)
+    if wanted is None:
+        wanted = _default_for(obj, array)
+    raw_name = "float32" if wanted.name == "bfloat16" else wanted.name
+    host = array.astype(raw_name, copy=copy is True and array is obj)
+    if copy is False and not np.may_share_memory(host, array):
+        raise ValueError("asarray: Python data or another dtype needs a copy; copy=False")
+    made = backend.from_numpy(host, where)
+    if wanted.name == "bfloat16":
+        made = backend.namespace.astype(made, backend.raw_dtype(wanted))
+    if copy is False and array.size and (
+        array is not obj or not np.may_share_memory(array, backend.to_numpy(made))
+    ):
+        raise ValueError(f"asarray: a copy is needed for {backend.name}; copy=False")
+    return made
+
+
+def _host_array(obj: Any) -> np.ndarray[Any, Any]:
+    if isinstance(obj, list | tuple):
+        obj = _values(obj)
+    try:
+        array = np.asarray(obj)
+    except ValueError as error:
+        raise ValueError(f"asarray: the sequences differ in length ({error})") from error
+    if array.dtype == object and _flat(obj, int):
+        raise OverflowError("asarray: an integer is too large for int64")
+    try:
+        dtype_of(array.dtype)
+    except TypeError:
+        raise TypeError(
+            f"asarray takes numbers and arrays of numbers, and not {type(obj).__name__} "
+            f"({array.dtype})"
+        ) from None
+    return array
+
+
+def _values(obj: Any) -> Any:
+    """Nested sequences with every Tensor replaced by its values."""
+    if isinstance(obj, list | tuple):
+        return [_values(item) for item in obj]
+    return backend_of(obj._array).to_numpy(obj.array) if isinstance(obj, Tensor) else obj
+
+
+def _flat(obj: Any, kinds: Any) -> bool:
+    """Whether everything in nested sequences is of one of some Python types."""
+    if isinstance(obj, list | tuple):
+        return all(_flat(item, kinds) for item in obj)
+    return type(obj) in kinds if isinstance(kinds, tuple) else isinstance(obj, kinds)
+
+
+def _default_for(obj: Any, array: np.ndarray[Any, Any]) -> DType:
+    """The dtype of converted data: Python's numbers have defaults, arrays keep their own."""
+    if array.dtype.kind in "fc" and _flat(obj, _PYTHON):
+        return default_dtype(1j if array.dtype.kind == "c" else 1.0)
+    if array.dtype == np.uint64 and _flat(obj, _PYTHON):
+        raise OverflowError("asarray: an integer is too large for int64; pass dtype=wg.uint64")
+    return dtype_of(array.dtype)
+
+
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return a new leaf that holds a copy of ``data``: PyTorch's constructor.
+
+    Parameters
+    ----------
+    data : Tensor, array, number, nested sequence, or buffer
+        As for `asarray`. The result of a Tensor is on no tape.
+    dtype, device, requires_grad
+        As for `asarray`.
+    """
+    if isinstance(data, Tensor):
+        data = data.detach()
+    made = asarray(data, dtype=dtype, device=device, copy=True)
+    return leaf(made._array, requires_grad)
+
+
+def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """`asarray` under PyTorch's name."""
+    return asarray(data, dtype=dtype, device=device)
+
+
+def from_numpy(array: np.ndarray[Any, Any], /) -> Tensor:
+    """Return a Tensor of a NumPy array on the selected backend, sharing memory where it can."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"from_numpy takes a NumPy array, not {type(array).__name__}")
+    return asarray(array)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """Return a Tensor of any object that has DLPack's protocol, on the selected backend.
+
+    Parameters
+    ----------
+    x : object
+        With ``__dlpack__`` and ``__dlpack_device__``.
+    device : device, optional
+        Where the result is to be.
+    copy : bool, optional
+        True always copies, False never does, and None only where it must.
+
+    Raises
+    ------
+    BufferError
+        If the data cannot be exported or imported.
+    ValueError
+        If ``copy`` is False and a copy is needed.
+    """
+    backend, where = place(device)
+    return untracked(backend.from_dlpack(x, where, copy))
+
+
+# -- parts and grids -----------------------------------------------------------------------------
+
+
+def _triangle(name: str) -> Callable[..., Tensor]:
+    primitive = Primitive(
+        name,
+        ["x"],
+        {"x": lambda xp, g, k: getattr(xp, name)(g, k=k)},
+        kind="linear",
+    )
+    return primitive.bind
+
+
+_tril, _triu = _triangle("tril"), _triangle("triu")
+
+
+def tril(x: Any, /, *, k: int = 0) -> Tensor:
+    """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
+
+    Parameters
+    ----------
+    x : array
+        Of shape ``(..., m, n)``.
+    k : int
+        Which diagonal is the last one kept.
+    """
+    return _tril(x, k=k)
+
+
+def triu(x: Any, /, *, k: int = 0) -> Tensor:
+    """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal.
+
+    Parameters
+    ----------
+    x : array
+        Of shape ``(..., m, n)``.
+    k : int
+        Which diagonal is the first one kept.
+    """
+    return _triu(x, k=k)
+
+
+def _meshgrid_rule(xp: Any, g: Any, index: int, indexing: str) -> Any:
+    own = {0: 1, 1: 0}.get(index, index) if indexing == "xy" and len(g) > 1 else index
+    return xp.sum(g[index], axis=tuple(i for i in range(len(g)) if i != own))
+
+
+_meshgrid = Primitive(
+    "meshgrid", ["*arrays"], {"arrays": _meshgrid_rule}, kind="structural", several=True
+)
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """Return coordinate matrices of coordinate vectors.
+
+    Parameters
+    ----------
+    *arrays : array
+        One-dimensional, of one dtype.
+    indexing : {"xy", "ij"}
+        Cartesian order, in which the first two axes change places, or matrix order.
+
+    Returns
+    -------
+    tuple of Tensor
+        One for each array, all of one shape.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', and not {indexing!r}")
+    if not arrays:
+        return ()
+    return _meshgrid.bind(*arrays, indexing=indexing)  # type: ignore[no-any-return]

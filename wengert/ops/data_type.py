@@ -1,0 +1,410 @@
+"""Data types: the standard's chapter of that name, and moves between devices and backends."""
+
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert.backends import (
+    DTYPES,
+    Backend,
+    DType,
+    as_dtype,
+    backend_of,
+    dtype_of,
+    get_backend,
+    selection,
+)
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = [
+    "FInfo",
+    "IInfo",
+    "astype",
+    "can_cast",
+    "finfo",
+    "get_default_dtype",
+    "iinfo",
+    "isdtype",
+    "result_type",
+    "set_default_dtype",
+    "to_backend",
+    "to_device",
+]
+
+# -- the default ---------------------------------------------------------------------------------
+
+_default = DTYPES["float32"]
+_COMPLEX = {"float64": "complex128"}
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Choose the dtype that Python floats get in creation functions; float32 until then.
+
+    Python complex numbers get the complex dtype of the same precision.
+
+    Parameters
+    ----------
+    dtype : dtype
+        A real floating dtype.
+
+    Raises
+    ------
+    TypeError
+        If it is no real floating dtype.
+    """
+    global _default
+    chosen = as_dtype(dtype)
+    if chosen.kind != "real floating":
+        raise TypeError(f"the default dtype is a real floating one, and not {chosen.name}")
+    _default = chosen
+
+
+def get_default_dtype() -> DType:
+    """Return the dtype that Python floats get in creation functions."""
+    return _default
+
+
+def default_complex_dtype() -> DType:
+    """The dtype that Python complex numbers get in creation functions."""
+    return DTYPES[_COMPLEX.get(_default.name, "complex64")]
+
+
+# -- conversion ----------------------------------------------------------------------------------
+
+_astype = Primitive(
+    "astype",
+    ["x"],
+    {"x": lambda xp, g: g},
+    kind="linear",
+    label="ToCopy",
+)
+_to_device = Primitive(
+    "to_device",
+    ["x"],
+    {"x": lambda xp, g, source: xp.to_device(g, source)},
+    kind="linear",
+    label="ToCopy",
+    forward=lambda xp, x, device, source=None: xp.backend.to_device(x, device),
+)
+_to_backend = Primitive(
+    "to_backend",
+    ["x"],
+    {"x": lambda xp, g, source, origin: xp.to_backend(g, source, device=origin)},
+    kind="linear",
+    label="ToCopy",
+    forward=lambda xp, x, name, device=None, source=None, origin=None: _carry(xp.backend, x, name, device),
+)
+
+
+def _carry(source: Backend, x: Any, name: str, device: Any) -> Any:
+    target = get_backend(name)
+    if target is source:
+        return x if device is None else target.to_device(x, device)
+    return target.from_numpy(source.to_numpy(source.array(x)), device)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+    """Copy an array to another data type.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    dtype : dtype
+        The new data type.
+    copy : bool
+        Whether to copy where nothing changes; False then returns ``x`` itself.
+    device : device, optional
+        Where the result is to be; where ``x`` is by default.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of ``x``. It stays tracked; the cotangent is cast back, and a real input of a
+        complex result gets its real part.
+
+    Raises
+    ------
+    TypeError
+        If a complex array is to become a real one: take `real` or `abs` first.
+
+    Notes
+    -----
+    Array API standard 2025.12, data type functions.
+    """
+    tensor = x if isinstance(x, Tensor) else Tensor(x)
+    wanted = as_dtype(dtype)
+    if tensor.dtype.complex and not wanted.complex and wanted.kind != "bool":
+        raise TypeError(
+            f"astype can't cast {tensor.dtype.name} to {wanted.name}, which would drop the "
+            "imaginary part; take wg.real(x) or wg.abs(x) first"
+        )
+    if copy or tensor.dtype is not wanted:
+        raw = backend_of(tensor._array).raw_dtype(wanted)
+        tensor = _astype.bind(tensor, dtype=raw, copy=copy)
+    return tensor if device is None else to_device(tensor, device)
+
+
+def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
+    """Move an array to another device of its own library.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    device : device
+        As the library names it, or a string such as ``"cuda:0"``.
+    stream : None
+        There for the standard's signature; only None is supported.
+
+    Returns
+    -------
+    Tensor
+        ``x`` itself if it is there already. The cotangent moves back to where ``x`` is.
+    """
+    if stream is not None:
+        raise ValueError("to_device: stream is not supported; pass None")
+    tensor = x if isinstance(x, Tensor) else Tensor(x)
+    backend = backend_of(tensor._array)
+    source, target = backend.device(tensor._array), backend.parse_device(device)
+    if source == target:
+        return tensor
+    return _to_device.bind(tensor, device=target, source=source)  # type: ignore[no-any-return]
+
+
+def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
+    """Move an array to another array library.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    name : str
+        The backend, or the backend and its device: ``"numpy"``, ``"torch:cuda:0"``.
+    device : device, optional
+        The device, where ``name`` has none.
+
+    Returns
+    -------
+    Tensor
+        ``x`` itself if it is there already. The cotangent moves back to the backend and the
+        device of ``x``.
+    """
+    tensor = x if isinstance(x, Tensor) else Tensor(x)
+    source = backend_of(tensor._array)
+    plain, _, place = name.partition(":")
+    target = get_backend(plain)
+    where = target.parse_device(place) if place else device
+    if where is not None:
+        where = target.parse_device(where)
+    origin = source.device(tensor._array)
+    if target is source:
+        return tensor if where is None else to_device(tensor, where)
+    return _to_backend.bind(  # type: ignore[no-any-return]
+        tensor, name=plain, device=where, source=source.name, origin=origin
+    )
+
+
+# -- inspection ----------------------------------------------------------------------------------
+
+_KINDS = {
+    "bool": ("bool",),
+    "signed integer": ("signed integer",),
+    "unsigned integer": ("unsigned integer",),
+    "integral": ("signed integer", "unsigned integer"),
+    "real floating": ("real floating",),
+    "complex floating": ("complex floating",),
+    "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The dtype to ask about.
+    kind : dtype, str or tuple
+        A dtype; one of the standard's kinds ``"bool"``, ``"signed integer"``,
+        ``"unsigned integer"``, ``"integral"``, ``"real floating"``, ``"complex floating"``,
+        ``"numeric"``; or a tuple of these, any of which may hold.
+
+    Notes
+    -----
+    Array API standard 2025.12, data type functions.
+    """
+    asked = as_dtype(dtype)
+    if isinstance(kind, tuple):
+        return any(isdtype(asked, one) for one in kind)
+    if isinstance(kind, str) and kind in _KINDS:
+        return asked.kind in _KINDS[kind]
+    if isinstance(kind, str) and kind not in DTYPES:
+        raise ValueError(f"{kind!r} is no kind of dtype; the kinds are {', '.join(_KINDS)}")
+    return asked is as_dtype(kind)
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Whether one dtype can be cast to another by the standard's type promotion.
+
+    Parameters
+    ----------
+    from_ : dtype or array
+        What to cast.
+    to : dtype
+        The wanted dtype.
+    """
+    start, end = _dtype_in(from_), as_dtype(to)
+    return start is end or promote(start, end) is end
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """Return the dtype that an operation on these would have.
+
+    Parameters
+    ----------
+    *arrays_and_dtypes : array, dtype or Python scalar
+        At least one of them no scalar: a Python scalar takes the dtype of the others where it is
+        of their kind or below.
+
+    Raises
+    ------
+    ValueError
+        If there is no array and no dtype.
+    TypeError
+        If the standard and the array library have no common dtype.
+
+    Notes
+    -----
+    Array API standard 2025.12, type promotion rules. Of an integer and a floating dtype, which
+    the standard leaves open, the answer is the array library's.
+    """
+    strong = [_dtype_in(x) for x in arrays_and_dtypes if type(x) not in _SCALARS]
+    if not strong:
+        raise ValueError("result_type needs at least one array or dtype")
+    found = reduce(_join, strong)
+    for x in arrays_and_dtypes:
+        if type(x) in _SCALARS:
+            found = _weakly(found, type(x))
+    return found
+
+
+_SCALARS: dict[type, int] = {bool: 0, int: 1, float: 2, complex: 3}
+_RANK = {
+    "bool": 0,
+    "signed integer": 1,
+    "unsigned integer": 1,
+    "real floating": 2,
+    "complex floating": 3,
+}
+
+
+def _weakly(dtype: DType, scalar: type) -> DType:
+    rank, wanted = _RANK[dtype.kind], _SCALARS[scalar]
+    if wanted <= rank:
+        return dtype
+    if wanted == 1:
+        return DTYPES["int64"]
+    if wanted == 2:
+        return get_default_dtype()
+    return promote(dtype, DTYPES["complex64"]) or default_complex_dtype()
+
+
+def _dtype_in(x: Any) -> DType:
+    if isinstance(x, Tensor):
+        return x.dtype
+    if hasattr(x, "dtype") and not isinstance(x, type):
+        return dtype_of(x.dtype)
+    return as_dtype(x)
+
+
+def promote(a: DType, b: DType) -> DType | None:
+    """The standard's common dtype of two, or None where it leaves that open."""
+    if a is b:
+        return a
+    if a.kind == b.kind:
+        if a.itemsize == b.itemsize:  # float16 and bfloat16
+            return DTYPES["float32"]
+        return a if a.itemsize > b.itemsize else b
+    kinds = {a.kind, b.kind}
+    if kinds == {"signed integer", "unsigned integer"}:
+        signed, unsigned = (a, b) if a.kind == "signed integer" else (b, a)
+        if signed.itemsize > unsigned.itemsize:
+            return signed
+        return DTYPES.get(f"int{unsigned.itemsize * 16}")
+    if kinds == {"real floating", "complex floating"}:
+        real = a if a.kind == "real floating" else b
+        other = b if real is a else a
+        return DTYPES["complex128"] if real.name == "float64" else other
+    return None
+
+
+def _join(a: DType, b: DType) -> DType:
+    found = promote(a, b)
+    if found is None:
+        backend = selection().backend
+        raw = backend.namespace.result_type(backend.raw_dtype(a), backend.raw_dtype(b))
+        found = dtype_of(raw)
+    return found
+
+
+class FInfo(NamedTuple):
+    """Limits of a floating dtype: of the real and imaginary part, for a complex one."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+
+class IInfo(NamedTuple):
+    """Limits of an integer dtype."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def finfo(type: Any, /) -> FInfo:
+    """Return the limits of a floating or complex dtype, or of an array's.
+
+    Raises
+    ------
+    TypeError
+        If the dtype is neither.
+    """
+    dtype = _dtype_in(type)
+    if not dtype.inexact:
+        raise TypeError(f"finfo is for floating and complex dtypes, and not {dtype.name}")
+    if dtype.name == "bfloat16":
+        top = (2 - 2.0**-7) * 2.0**127
+        return FInfo(16, 2.0**-7, top, -top, 2.0**-126, dtype)
+    info = np.finfo(dtype.name)
+    return FInfo(
+        info.bits,
+        float(info.eps),
+        float(info.max),
+        float(info.min),
+        float(info.smallest_normal),
+        dtype_of(info.dtype),
+    )
+
+
+def iinfo(type: Any, /) -> IInfo:
+    """Return the limits of an integer dtype, or of an array's.
+
+    Raises
+    ------
+    TypeError
+        If the dtype is no integer one.
+    """
+    dtype = _dtype_in(type)
+    if not dtype.kind.endswith("integer"):
+        raise TypeError(f"iinfo is for integer dtypes, and not {dtype.name}")
+    info = np.iinfo(dtype.name)
+    return IInfo(info.bits, int(info.max), int(info.min), dtype)
