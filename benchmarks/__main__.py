@@ -1,0 +1,201 @@
+"""Measure the bars: ``python -m benchmarks [--rows ...] [--quick] [--markdown] [--backend cupy]``.
+
+Only NumPy is needed; PyTorch, JAX, HIPS/autograd and MyGrad are measured where they are
+installed.
+"""
+
+import argparse
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks import chain, memory, mlp
+from benchmarks.report import Verdict, bars_table, describe_machine, installed, table
+from benchmarks.timing import Ratio, Times, interleave
+
+MLP = [f"mlp{number}" for number in range(1, len(mlp.ROWS) + 1)]
+ROWS = [*MLP, "chain", "nodes", "memory"]
+
+#: Ratios that a row may have at most, by peer.
+MLP_BARS: dict[str, dict[str, float]] = {
+    MLP[0]: {"NumPy by hand": 1.5, "PyTorch eager": 0.5},
+    MLP[-1]: {"NumPy by hand": 1.05},
+}
+CHAIN_BARS = {"PyTorch eager": 0.6, "HIPS/autograd": 0.4}
+CHAIN_LENGTH = 100
+LENGTHS = (10**2, 10**3, 10**4, 10**5, 10**6)
+FLAT = 1.5
+STEPS = (100, 10_000)
+RESIDENT = 1.01
+
+
+def main() -> None:
+    """Run what the command line asks for, and print it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "--rows",
+        nargs="+",
+        choices=ROWS,
+        default=None,
+        metavar="ROW",
+        help=f"which to run: {', '.join(ROWS)}; all by default",
+    )
+    parser.add_argument(
+        "--backend",
+        choices=("numpy", "cupy"),
+        default="numpy",
+        help="cupy runs the four MLP rows on a GPU",
+    )
+    parser.add_argument("--quick", action="store_true", help="few rounds, for a first look")
+    parser.add_argument("--markdown", action="store_true", help="print what the README shows")
+    options = parser.parse_args()
+    device = "cuda" if options.backend == "cupy" else "cpu"
+    rows = options.rows or (MLP if device == "cuda" else ROWS)
+    rounds = 15 if options.quick else 100
+
+    verdicts: list[Verdict] = []
+    networks = [row for row in rows if row in MLP]
+    print(describe_machine(), end="\n\n")
+    if networks:
+        times = {row: train(row, device, rounds) for row in networks}
+        print("Microseconds a training step: forward, backward, update, float32.", end="\n\n")
+        print(table(mlp_table(times, device), markdown=options.markdown), end="\n\n")
+        verdicts += mlp_verdicts(times)
+    if "chain" in rows:
+        verdicts += chain_verdicts(rounds)
+    if "nodes" in rows:
+        verdicts.append(nodes_verdict(2 if options.quick else 7))
+    if "memory" in rows:
+        verdicts += memory_verdicts()
+    if verdicts:
+        print(table(bars_table(verdicts), markdown=options.markdown))
+
+
+def train(row: str, device: str, rounds: int) -> Times:
+    """Time one row of the MLP table, after checking that the contestants do the same work."""
+    problem = mlp.Problem.make(*mlp.ROWS[MLP.index(row)])
+    contestants = {
+        name: make(problem)
+        for name, (make, library) in mlp.CONTESTANTS[device].items()
+        if installed(library)
+    }
+    expected = None
+    for name, contestant in contestants.items():
+        losses = np.asarray(contestant.losses(24))
+        if expected is None:
+            expected = losses
+        elif not np.allclose(losses, expected, rtol=1e-4, atol=0):
+            raise AssertionError(f"{name} trains differently from Wengert: {losses} {expected}")
+    return interleave(contestants, rounds=rounds, block=0.004)
+
+
+def mlp_table(times: dict[str, Times], device: str) -> list[list[str]]:
+    """The rows of the MLP table, the heading first."""
+    names = [name for name in mlp.CONTESTANTS[device] if name in next(iter(times.values())).rounds]
+    rows = [["batch, layers", *names]]
+    for row, measured in times.items():
+        batch, widths = mlp.ROWS[MLP.index(row)]
+        label = f"{batch}, {'-'.join(map(str, widths))}"
+        rows.append([label, *(f"{measured.median(name) * 1e6:.0f}" for name in names)])
+    return rows
+
+
+def mlp_verdicts(times: dict[str, Times]) -> list[Verdict]:
+    """The bars of the MLP rows that were measured."""
+    return [
+        Verdict(
+            f"step, {mlp.ROWS[MLP.index(row)][0]} × "
+            f"{'-'.join(map(str, mlp.ROWS[MLP.index(row)][1]))}, against {peer}",
+            measured.ratio("Wengert", peer),
+            limit,
+        )
+        for row, measured in times.items()
+        for peer, limit in MLP_BARS.get(row, {}).items()
+        if peer in measured.rounds
+    ]
+
+
+def chain_verdicts(rounds: int) -> list[Verdict]:
+    """Time the chain against each peer, after checking that the gradients agree."""
+    chains = {
+        name: make() for name, (make, library) in chain.CONTESTANTS.items() if installed(library)
+    }
+    for name, run in chains.items():
+        for length in (3, 4):
+            expected = chain.FACTOR**length, length * chain.START * chain.FACTOR ** (length - 1)
+            if not np.allclose([np.asarray(g) for g in run(length)], expected):
+                raise AssertionError(f"{name} computes other gradients for a chain of {length}")
+
+    contestants = {name: repeated(run, CHAIN_LENGTH) for name, run in chains.items()}
+    times = interleave(contestants, rounds=rounds, block=0.004)
+    each = {name: times.median(name) / CHAIN_LENGTH * 1e6 for name in chains}
+    print(
+        f"A chain of {CHAIN_LENGTH} multiplications of 4 elements, forward and backward, "
+        "microseconds an operation: "
+        + ", ".join(f"{name} {value:.1f}" for name, value in each.items())
+        + ".",
+        end="\n\n",
+    )
+    return [
+        Verdict(f"chain of multiplications, against {peer}", times.ratio("Wengert", peer), limit)
+        for peer, limit in CHAIN_BARS.items()
+        if peer in chains
+    ]
+
+
+def nodes_verdict(rounds: int) -> Verdict:
+    """Time chains of very different lengths: the dearest node against the cheapest."""
+    run = chain.wengert()
+    chains = {f"{length:,}": repeated(run, length) for length in LENGTHS}
+    times = interleave(chains, rounds=rounds, block=0.2)
+    costs = Times(
+        {
+            name: [seconds / length for seconds in times.rounds[name]]
+            for name, length in zip(chains, LENGTHS, strict=True)
+        }
+    )
+    each = {name: costs.median(name) for name in chains}
+    print(
+        "Microseconds a node, by the number of nodes in the graph: "
+        + ", ".join(f"{name}: {value * 1e6:.1f}" for name, value in each.items())
+        + ".",
+        end="\n\n",
+    )
+    dearest, cheapest = max(each, key=each.__getitem__), min(each, key=each.__getitem__)
+    return Verdict(
+        f"cost a node, {dearest} nodes against {cheapest}", costs.ratio(dearest, cheapest), FLAT
+    )
+
+
+def repeated(run: chain.Chain, length: int) -> Callable[[int], None]:
+    """Work whose unit is one chain."""
+
+    def work(units: int) -> None:
+        for _ in range(units):
+            run(length)
+
+    return work
+
+
+def memory_verdicts() -> list[Verdict]:
+    """Compare what is live and resident after many steps with what was after few."""
+    (few_nodes, few_bytes), (many_nodes, many_bytes) = memory.measure(STEPS)
+    few, many = STEPS
+    print(
+        f"After {few} and after {many} training steps: {few_nodes} and {many_nodes} live nodes, "
+        f"{few_bytes / 2**20:.1f} and {many_bytes / 2**20:.1f} MiB resident.",
+        end="\n\n",
+    )
+    nodes = many_nodes / few_nodes if few_nodes else math.inf if many_nodes else 1.0
+    size = many_bytes / few_bytes
+    return [
+        Verdict(f"live nodes after {many} steps, against {few}", Ratio(nodes, nodes, nodes), 1),
+        Verdict(
+            f"resident memory after {many} steps, against {few}", Ratio(size, size, size), RESIDENT
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    main()
