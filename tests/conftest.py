@@ -36,11 +36,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "cupy: needs CuPy and a GPU")
-    config.addinivalue_line("markers", "oracle: compares with PyTorch or JAX")
-
-
 def wanted_backends(config: pytest.Config) -> list[str]:
     """The backends that tests run on: those named by the option, or all that are installed."""
     named = config.getoption("--wengert-backends")

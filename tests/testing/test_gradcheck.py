@@ -1,0 +1,357 @@
+"""gradcheck passes what is right and catches a planted mistake of each kind, with a clear text."""
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import get_backend
+from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.testing import GradcheckError, gradcheck, gradgradcheck
+
+RANDOM = np.random.default_rng(7)
+
+
+def real(*shape, low=-2.0, high=2.0):
+    """A float64 Tensor of the selected backend that requires grad."""
+    array = np.asarray(RANDOM.uniform(low, high, shape))
+    return wg.Tensor(get_backend().from_numpy(array), requires_grad=True)
+
+
+def complex_(*shape):
+    array = np.asarray(RANDOM.uniform(-2, 2, shape) + 1j * RANDOM.uniform(-2, 2, shape))
+    return wg.Tensor(get_backend().from_numpy(array), requires_grad=True)
+
+
+@pytest.fixture
+def plant():
+    """Make primitives for one test, and take them out of the table again."""
+    count = itertools.count()
+    made = []
+
+    def make(forward, kind="elementwise", **rules):
+        name = f"planted_{next(count)}_{id(made)}"
+        names = forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
+        parameters = forward.__kwdefaults__ or {}
+        primitive = Primitive(name, names, rules, kind=kind, forward=forward)
+        made.append(name)
+        setattr(wg.tape.interpreter.differentiable, name, primitive.bind)
+        return lambda *arrays, **given: primitive.bind(*arrays, **{**parameters, **given})
+
+    yield make
+    for name in made:
+        del PRIMITIVES[name]
+        delattr(wg.tape.interpreter.differentiable, name)
+
+
+def square(xp, x):
+    return xp.multiply(x, x)
+
+
+# -- what is right passes ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_right_gradients_pass(backend, fast_mode):
+    for function, inputs in [
+        (lambda x, y: wg.multiply(wg.exp(x), wg.add(y, x)), (real(2, 3), real(3))),
+        (lambda x, y: wg.multiply(wg.exp(x), wg.conj(y)), (complex_(2, 2), complex_(2))),
+        (lambda x, y: wg.multiply(wg.exp(x), y), (real(2, 1), complex_(2))),
+        (lambda x: (wg.exp(x), wg.multiply(x, x)), (real(),)),
+        (wg.multiply, (real(0, 1), real(3))),
+        (lambda x: x, (real(2),)),
+    ]:
+        assert gradcheck(function, inputs, fast_mode=fast_mode)
+        assert gradgradcheck(function, inputs, fast_mode=fast_mode)
+
+
+def test_one_tensor_need_not_be_in_a_sequence():
+    assert gradcheck(wg.exp, real(3))
+    assert gradgradcheck(wg.exp, real(3))
+
+
+def test_inputs_that_do_not_require_grad_are_left_alone(plant):
+    product = plant(
+        lambda xp, x, y: xp.multiply(x, y), x=lambda xp, g, y: xp.multiply(g, y), y=lambda xp, g: g
+    )
+    constant = real(3).detach()
+    assert gradcheck(lambda x, y, n, name: wg.multiply(product(x, y), n),
+                     (real(3), constant, 2, "a name"))
+    with pytest.raises(GradcheckError, match=r"inputs\[1\]"):
+        gradcheck(product, (constant, real(3)))
+
+
+def test_complex_step_is_exact_to_rounding():
+    assert gradcheck(lambda x: wg.exp(wg.multiply(x, x)), real(5), complex_step=True, rtol=1e-14,
+                     atol=1e-14)
+
+
+def test_complex_step_is_for_real_inputs():
+    with pytest.raises(ValueError, match="real inputs"):
+        gradcheck(wg.exp, complex_(2), complex_step=True)
+
+
+def test_differences_settle_over_nine_orders_of_magnitude():
+    for scale in (1e-6, 1e-3, 1.0, 1e3):
+        x = real(3, low=scale, high=2 * scale)
+        assert gradcheck(wg.log, x, rtol=1e-7)
+
+
+def test_a_function_that_holds_its_input_is_seen_to_depend_on_it():
+    x = real(3)
+    assert gradcheck(lambda _: wg.multiply(x, x), x)
+
+
+def test_the_gradient_that_an_input_holds_is_untouched():
+    x = real(3)
+    held = x.grad = wg.zeros_like(x)
+    assert gradcheck(wg.exp, x)
+    assert x.grad is held
+
+
+# -- planted mistakes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_wrong_sign(backend, plant, fast_mode):
+    wrong = plant(square, x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), -2))
+    with pytest.raises(GradcheckError, match="the gradient is wrong") as caught:
+        gradcheck(wrong, real(2, 2), fast_mode=fast_mode)
+    assert "numerical" in str(caught.value)
+    assert not gradcheck(wrong, real(2, 2), fast_mode=fast_mode, raise_exception=False)
+
+
+def test_the_worst_entry_and_both_values_are_named(plant):
+    def rule(xp, g, y):
+        return xp.multiply(g, xp.add(y, xp.asarray([[0.0, 1e-3], [5.0, 0.0]])))
+
+    wrong = plant(
+        lambda xp, x, y: xp.multiply(x, y), x=rule, y=lambda xp, g, x: xp.multiply(g, x)
+    )
+    x, y = wg.ones((2, 2), dtype=wg.float64), wg.asarray([[2.0, 2.0], [3.0, 2.0]], dtype=wg.float64)
+    x.requires_grad_()
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(wrong, (y, x))
+    text = str(caught.value)
+    assert "d result 0[1, 0] / d inputs[1][1, 0]" in text or "inputs[0]" not in text
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(wrong, (x, y))
+    text = str(caught.value)
+    assert "d result 0[1, 0] / d inputs[0][1, 0]" in text
+    assert "numerical: 3\n" in text
+    assert "analytic:  8" in text
+    assert "2 of 16 entries" in text
+
+
+def test_wrong_only_under_broadcasting(plant):
+    def rule(xp, g, x1, x2):
+        return xp.multiply(g, xp.multiply(x2, 1 if x1.shape == x2.shape else 2))
+
+    wrong = plant(lambda xp, x1, x2: xp.multiply(x1, x2), x1=rule,
+                  x2=lambda xp, g, x1: xp.multiply(g, x1))
+    assert gradcheck(wrong, (real(2, 3), real(2, 3)))
+    with pytest.raises(GradcheckError, match=r"inputs\[0\]\[1, 0\]|inputs\[0\]\[0, 0\]"):
+        gradcheck(wrong, (real(2, 1), real(2, 3)))
+
+
+def test_wrong_in_the_imaginary_direction_only(plant):
+    wrong = plant(square, x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2))
+    assert gradcheck(wrong, real(2))
+    with pytest.raises(GradcheckError, match=r"d (Re|Im) result 0\[\d\] / d Im inputs\[0\]\[\d\]"):
+        gradcheck(wrong, complex_(2))
+
+
+def test_wrong_second_derivative_only(backend, plant):
+    # The rule is right, and calls a function whose own rule is not.
+    double = plant(lambda xp, x: xp.multiply(x, 2), x=lambda xp, g: xp.multiply(g, -2))
+    name = list(PRIMITIVES)[-1]
+    assert PRIMITIVES[name].inputs == ("x",)
+    outer = plant(square, x=lambda xp, g, x: xp.multiply(g, getattr(xp, name)(x)))
+    x = real(3)
+    assert gradcheck(outer, x)
+    for fast_mode in (False, True):
+        with pytest.raises(GradcheckError, match="the gradient is wrong"):
+            gradgradcheck(outer, x, fast_mode=fast_mode)
+    with pytest.raises(GradcheckError):
+        gradcheck(double, x)
+
+
+def test_wrong_at_a_negative_axis_only(plant):
+    def rule(xp, g, x_shape, axis):
+        # Forgets to count the axis from the start.
+        return xp.broadcast_to(xp.expand_dims(g, axis=max(axis, 0)), x_shape)
+
+    wrong = plant(lambda xp, x, *, axis=0: xp.sum(x, axis=axis), kind="reduction", x=rule)
+    x = real(3, 3)
+    assert gradcheck(lambda x: wrong(x, axis=1), x)
+    with pytest.raises(GradcheckError):
+        gradcheck(lambda x: wrong(x, axis=-1), x)
+
+
+@pytest.mark.parametrize("where", ["forward", "rule"])
+def test_damage_to_an_input(plant, where):
+    def forward(xp, x):
+        if where == "forward":
+            x += 1
+        return xp.multiply(x, x)
+
+    def rule(xp, g, x):
+        out = xp.multiply(xp.multiply(g, x), 2)
+        if where == "rule" and xp.plain:
+            x += 1
+        return out
+
+    with pytest.raises(GradcheckError, match=r"changed inputs\[0\] in place"):
+        gradcheck(plant(forward, x=rule), real(3))
+
+
+def test_damage_to_the_cotangent(plant):
+    def rule(xp, g, x):
+        if xp.plain:
+            g *= 2
+        return xp.multiply(g, x)
+
+    with pytest.raises(GradcheckError, match="changed the cotangent"):
+        gradcheck(plant(square, x=rule), real(3))
+
+
+def test_gradients_that_share_memory_between_sweeps(plant):
+    buffer = np.zeros(3)
+
+    def rule(xp, g, x):
+        if not xp.plain:
+            return xp.multiply(g, xp.multiply(x, 2))
+        np.multiply(g, x, out=buffer)
+        buffer[...] *= 2
+        return buffer
+
+    with pytest.raises(GradcheckError, match="shares its memory with the .grad of another"):
+        gradcheck(plant(square, x=rule), real(3))
+
+
+def test_gradients_that_share_memory_with_an_input(plant):
+    # For a cotangent of one this is the right gradient of sum(x * x) / 2, and it is x's own array.
+    def rule(xp, g, x):
+        scale = float(g)
+        return x if scale == 1.0 else xp.multiply(g, x)
+
+    half = plant(lambda xp, x: xp.sum(xp.multiply(x, x)) / 2, kind="irregular", x=rule)
+    keep = []
+
+    def shared(x):
+        out = half(x)
+        keep.append(x.detach())
+        return out
+
+    assert gradcheck(shared, real(3))  # no unit cotangent among the random ones
+    aliasing = plant(lambda xp, x: xp.multiply(x, 1), x=lambda xp, g, x: _view(g, x))
+    with pytest.raises(GradcheckError, match="shares its memory with inputs|linear"):
+        gradcheck(aliasing, real(3))
+
+
+def _view(g, x):
+    return x[...] if isinstance(x, np.ndarray) else g
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_wrong_dtype(plant, dtype):
+    def rule(xp, g, x):
+        # Exact for these values: nothing but the dtype is wrong.
+        low = xp.astype(xp.multiply(g, xp.multiply(x, 2)), np.dtype(dtype))
+        return low
+
+    x = wg.asarray([1.0, 2.0], dtype=wg.float64).requires_grad_()
+    with pytest.raises(GradcheckError, match=rf"answers in {dtype}"):
+        gradcheck(plant(lambda xp, x: xp.multiply(x, x), x=rule), x, atol=1e-2)
+
+
+def test_not_linear_in_the_cotangent(plant):
+    def rule(xp, g, x):
+        return xp.multiply(xp.multiply(xp.multiply(g, g), x), 2)
+
+    wrong = plant(square, x=rule)
+    for fast_mode in (False, True):
+        with pytest.raises(GradcheckError, match="not linear"):
+            gradcheck(wrong, real(3), fast_mode=fast_mode)
+
+
+def test_results_that_differ_between_runs(plant):
+    noise = itertools.count()
+    noisy = plant(
+        lambda xp, x: xp.add(x, 1e-12 * next(noise)), x=lambda xp, g: g
+    )
+    with pytest.raises(GradcheckError, match="not deterministic"):
+        gradcheck(noisy, real(3), atol=1e-6)
+    assert gradcheck(noisy, real(3), atol=1e-6, nondet_tol=1e-8)
+
+
+def test_gradients_that_differ_between_runs(plant):
+    noise = itertools.count()
+    noisy = plant(square, x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2 + 1e-13 * next(noise)))
+    with pytest.raises(GradcheckError, match=r"gradient of inputs\[0\] differs between two runs"):
+        gradcheck(noisy, real(3))
+
+
+def test_a_graph_that_is_not_freed():
+    kept = []
+
+    def leaking(x):
+        kept.append(wg.exp(x))
+        return kept[-1]
+
+    with pytest.raises(GradcheckError, match="not freed"):
+        gradcheck(leaking, real(3))
+
+
+def test_a_broken_graph():
+    with pytest.raises(GradcheckError, match="the graph is broken"):
+        gradcheck(lambda x: wg.exp(x.detach()), real(3))
+
+
+def test_a_kink_is_told_from_a_wrong_gradient(plant):
+    relu = plant(lambda xp, x: xp.where(x > 0, x, xp.zeros_like(x)),
+                 x=lambda xp, g, x: xp.where(x > 0, g, xp.zeros_like(g)))
+    x = wg.asarray([1.0, 0.0], dtype=wg.float64).requires_grad_()
+    with pytest.raises(GradcheckError, match=r"a kink here.*\n?.*inputs\[0\]\[1\]"):
+        gradcheck(relu, x)
+    near = wg.asarray([1e-3, -1e-3], dtype=wg.float64).requires_grad_()
+    assert gradcheck(relu, near)
+
+
+def test_a_point_outside_the_domain():
+    x = wg.asarray([1.0, 0.0], dtype=wg.float64).requires_grad_()
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(GradcheckError, match="not finite"),
+    ):
+        gradcheck(wg.log, x)
+
+
+# -- misuse --------------------------------------------------------------------------------------
+
+
+def test_misuse():
+    with pytest.raises(ValueError, match="at least one input"):
+        gradcheck(wg.exp, wg.ones(3, dtype=wg.float64))
+    with pytest.raises(ValueError, match=r"inputs\[0\] has dtype float32"):
+        gradcheck(wg.exp, wg.ones(3, dtype=wg.float32).requires_grad_())
+    with pytest.raises(ValueError, match="result 0 has dtype float32"):
+        gradcheck(lambda x: wg.astype(x, wg.float32), real(3))
+    with pytest.raises(TypeError, match="result 0 is a float"):
+        gradcheck(lambda x: [1.0], real(3))
+    with pytest.raises(ValueError, match="no second derivatives"):
+        gradgradcheck(lambda x: x.detach(), real(3))
+
+
+def test_hypothesis_is_not_needed_for_gradcheck():
+    code = (
+        "import sys; sys.modules['hypothesis'] = None\n"
+        "import wengert.testing\n"
+        "try:\n    import wengert.testing.strategies\n"
+        "except ImportError as error:\n    assert 'wengert[testing]' in str(error), error\n"
+        "else:\n    raise SystemExit('imported')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,223 @@
+"""What a right gradient must also be: repeatable, linear, unaliased, in full precision, freed."""
+
+import gc
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import backend_of, dtype_of, namespaces
+from wengert.tape.autograd import backward
+from wengert.tape.node import Node, Parts, Several, tick
+from wengert.tape.sweep import ancestors
+from wengert.tape.tensor import Tensor
+from wengert.testing.differences import Reals, to_reals
+from wengert.testing.problem import GradcheckError, Problem, like, values
+
+__all__ = ["check_conduct", "check_precision", "sharing"]
+
+#: The sums in two orders of accumulation of the same products differ by no more, relatively.
+LINEARITY = 1e-10
+
+
+def check_conduct(problem: Problem, jacobian: Reals | None, nondet_tol: float) -> None:
+    """Check everything about the gradients of a problem but their values.
+
+    Raises
+    ------
+    GradcheckError
+        If something is amiss.
+    """
+    random = np.random.default_rng(1)
+    first = problem.run()
+    if all(result._node is None for result in first):
+        return
+    check_precision(first)
+    cotangents = []
+    for result in first:
+        g = random.standard_normal(result.shape)
+        cotangents.append(g + 1j * random.standard_normal(result.shape)
+                          if result.dtype.complex else np.asarray(g))
+    once = problem.sweep(first, cotangents, retain_graph=True)
+    problem.check_unchanged("the backward pass")
+    if jacobian is not None:
+        _check_linear(problem, jacobian, cotangents, once)
+    second = problem.run()
+    for at, results in enumerate(zip(first, second, strict=True)):
+        _check_same(*map(values, results), nondet_tol, f"result {at}")
+    again = _accumulated(problem, second, cotangents)
+    for i, gradient, other in zip(problem.checked, once, again, strict=True):
+        _check_same(gradient, values(other), nondet_tol, f"the gradient of inputs[{i}]")
+    third = _accumulated(problem, first, cotangents)
+    _check_alone(problem, again, third, [*first, *second])
+    del first, second, again, third, results, result, other
+    _check_freed(problem)
+
+
+def _check_linear(
+    problem: Problem,
+    jacobian: Reals,
+    cotangents: list[np.ndarray[Any, Any]],
+    gradients: list[np.ndarray[Any, Any]],
+) -> None:
+    weights = np.concatenate([to_reals(g) for g in cotangents])
+    expected = weights @ jacobian
+    scale = abs(weights) @ abs(jacobian)
+    found = np.concatenate([to_reals(g) for g in gradients])
+    wrong = np.flatnonzero(~(abs(found - expected) <= LINEARITY * scale + 1e-300))
+    if wrong.size:
+        at = int(wrong[0])
+        raise GradcheckError(
+            "a rule is not linear in the cotangent: the gradient for a random one, at "
+            f"{problem.input_entry(at)}, is {found[at]:.12g}, and the Jacobian's rows give "
+            f"{expected[at]:.12g}"
+        )
+
+
+def _check_same(
+    a: np.ndarray[Any, Any], b: np.ndarray[Any, Any], tolerance: float, what: str
+) -> None:
+    with np.errstate(invalid="ignore"):
+        same = (a == b) | (abs(a - b) <= tolerance) | ((a != a) & (b != b))
+    if a.shape != b.shape or not np.all(same):
+        raise GradcheckError(f"{what} differs between two runs: func is not deterministic")
+
+
+def _accumulated(
+    problem: Problem, results: list[Tensor], cotangents: list[np.ndarray[Any, Any]]
+) -> list[Tensor]:
+    """What `backward` leaves in ``.grad``, without leaving it there."""
+    targets = [problem.arguments[i] for i in problem.checked]
+    held = [target.grad for target in targets]
+    for target in targets:
+        target.grad = None
+    tracked = [
+        (result, like(result, g))
+        for result, g in zip(results, cotangents, strict=True)
+        if result._node is not None
+    ]
+    seeds = [g for _, g in tracked]
+    before = [values(g) for g in seeds]
+    try:
+        backward([result for result, _ in tracked], seeds, retain_graph=True, inputs=targets)
+        found = [
+            like(target, np.zeros(target.shape, values(target).dtype))
+            if target.grad is None
+            else target.grad
+            for target in targets
+        ]
+    finally:
+        for target, old in zip(targets, held, strict=True):
+            target.grad = old
+    for at, (g, old) in enumerate(zip(seeds, before, strict=True)):
+        if values(g).tobytes() != old.tobytes():
+            raise GradcheckError(f"the backward pass changed the cotangent of result {at} in place")
+    for i, gradient in zip(problem.checked, found, strict=True):
+        for at, g in enumerate(seeds):
+            if sharing(gradient, g):
+                raise GradcheckError(
+                    f"the .grad of inputs[{i}] shares its memory with the cotangent of result {at}"
+                )
+    return found
+
+
+def sharing(a: Tensor, b: Tensor) -> bool:
+    """Whether two Tensors' arrays share memory, as far as their library lets one see it."""
+    backend = backend_of(a._array)
+    if backend.immutable or a.backend is not b.backend:
+        return False
+    return np.shares_memory(backend.to_numpy(a.array), backend.to_numpy(b.array))
+
+
+def _check_alone(
+    problem: Problem, gradients: list[Tensor], others: list[Tensor], results: list[Tensor]
+) -> None:
+    for place, (i, gradient) in enumerate(zip(problem.checked, gradients, strict=True)):
+        shared = [
+            *((f"inputs[{j}]", problem.arguments[j]) for j in problem.checked),
+            *((f"the .grad of inputs[{j}]", other)
+              for j, other in zip(problem.checked[:place], gradients[:place], strict=True)),
+            *(("the .grad of another backward pass", other) for other in others),
+            *(("a result", result) for result in results),
+        ]
+        for what, other in shared:
+            if sharing(gradient, other):
+                raise GradcheckError(f"the .grad of inputs[{i}] shares its memory with {what}")
+
+
+def check_precision(results: Iterable[Tensor]) -> None:
+    """Check that each rule on the way to ``results`` answers in its operation's precision.
+
+    The engine gives each cotangent the dtype of the value it belongs to, so a rule that computes
+    in single precision inside a double one loses digits, and one that computes in double
+    precision inside a single one loses time, and neither would show in the gradient's dtype.
+
+    Raises
+    ------
+    GradcheckError
+        If a rule's answer has neither the precision of the result nor that of the operand.
+    """
+    tracked = [(result._node, result._array) for result in results if result._node is not None]
+    kin: dict[int, Any] = {node.number: array for node, array in tracked}
+    for node in ancestors(node for node, _ in tracked):
+        g = _ones(node, kin[node.number])
+        for parent, more in node.pull(g):
+            if isinstance(more, Parts):
+                kin[parent.number] = kin[node.number]
+                continue
+            kin[parent.number] = more
+            allowed = {_precision(raw) for raw in (*_each(node.dtype), parent.dtype)}
+            if _precision(more.dtype) not in allowed:
+                position = next(i for i, p in enumerate(node.parents) if p is parent)
+                raise GradcheckError(
+                    f"the rule of {node.operation} for its operand {position}, of dtype "
+                    f"{dtype_of(parent.dtype).name}, answers in {dtype_of(more.dtype).name}"
+                )
+
+
+def _each(dtype: Any) -> tuple[Any, ...]:
+    return dtype if isinstance(dtype, tuple) else (dtype,)
+
+
+def _precision(raw: Any) -> int:
+    """Bytes of a real number of a dtype."""
+    dtype = dtype_of(raw)
+    return dtype.itemsize // 2 if dtype.complex else dtype.itemsize
+
+
+def _ones(node: Node, like: Any) -> Any:
+    """A cotangent of ones for a node's result, in the library and on the device of an array."""
+    xp = namespaces[type(like)]
+    device = xp.backend.device(like)
+    if not isinstance(node, Several):
+        return xp.ones(node.shape, dtype=node.dtype, device=device)
+    return Parts(
+        node,
+        {
+            i: xp.ones(shape, dtype=dtype, device=device)
+            for i, (shape, dtype) in enumerate(zip(node.shape, node.dtype, strict=True))
+            if dtype_of(dtype).inexact
+        },
+    )
+
+
+def _check_freed(problem: Problem) -> None:
+    """Check that the graph disappears with its last Tensor, without the garbage collector."""
+    start = tick()
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        results = problem.func(*problem.arguments)
+        nodes = [weakref.ref(r._node) for r in problem.results(results)
+                 if r._node is not None and r._node.number > start]
+        del results
+        leaked = [node for node in nodes if node() is not None]
+    finally:
+        if enabled:
+            gc.enable()
+    if leaked:
+        raise GradcheckError(
+            f"the graph of {leaked[0]()} is not freed with its last Tensor: a reference cycle or "
+            "a cache keeps it"
+        )

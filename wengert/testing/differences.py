@@ -1,0 +1,104 @@
+"""Derivatives from values alone: central differences, extrapolated, with an estimate of error."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Estimate", "derivative", "to_reals"]
+
+Reals = np.ndarray[Any, np.dtype[np.float64]]
+
+#: Each step is this much smaller than the last. A power of two keeps ``x + h`` exact.
+RATIO = 4
+#: Steps that are always taken: fewer can't tell the error of the extrapolation from the order of
+#: what it removes.
+FIRST_STEPS = 3
+MOST_STEPS = 9
+
+
+class Estimate(NamedTuple):
+    """A derivative estimated from differences.
+
+    Attributes
+    ----------
+    value : ndarray of float64
+        The derivative of each result along the direction.
+    error : ndarray of float64
+        How far successive extrapolations disagree: large where the function is not smooth.
+    rounding : ndarray of float64
+        What rounding alone may have changed in ``value``.
+    kink : ndarray of float64
+        How much the derivatives from the right and from the left differ at the smallest step.
+    """
+
+    value: Reals
+    error: Reals
+    rounding: Reals
+    kink: Reals
+
+
+def to_reals(array: np.ndarray[Any, Any]) -> Reals:
+    """Return the numbers of an array as one row, a complex one as its real and imaginary part."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if flat.dtype.kind == "c":
+        return flat.astype(np.complex128, copy=False).view(np.float64)
+    return flat.astype(np.float64, copy=False)
+
+
+def derivative(
+    line: Callable[[float], Reals],
+    eps: float,
+    good_enough: Callable[[Estimate], bool],
+    middle: Reals | None = None,
+) -> Estimate:
+    r"""Differentiate ``line`` at 0 by Ridders's method.
+
+    Central differences :math:`D(h) = (f(h) - f(-h)) / 2h` have an error in even powers of h.
+    Those for steps h, h/4, h/16, ... are combined so that one power after another cancels
+    (Richardson), and of all combinations each result takes the one that changed least.
+
+    Parameters
+    ----------
+    line : callable
+        The results, as one row of reals, at a distance along the direction.
+    eps : float
+        The first step.
+    good_enough : callable
+        Tells whether an estimate can stand, or smaller steps should be tried.
+    middle : ndarray, optional
+        ``line(0)``, where it is known.
+
+    References
+    ----------
+    C. J. F. Ridders, Accurate computation of F'(x) and F'(x)F''(x), Advances in Engineering
+    Software 4 (1982) 75-76.
+    """
+    middle = line(0.0) if middle is None else middle
+    row: list[Reals] = []
+    best: Estimate | None = None
+    h = eps
+    with np.errstate(all="ignore"):
+        for count in range(1, MOST_STEPS + 1):
+            right, left = line(h), line(-h)
+            before, row = row, [(right - left) / (2 * h)]
+            rounding = np.finfo(np.float64).eps * np.maximum(abs(right), abs(left)) / h
+            kink = abs(right - 2 * middle + left) / h
+            if best is None:
+                best = Estimate(row[0], np.full_like(row[0], np.inf), rounding, kink)
+            for order, coarse in enumerate(before):
+                gain = RATIO ** (2 * order + 2) - 1
+                value = row[order] + (row[order] - coarse) / gain
+                error = np.maximum(abs(value - row[order]), abs(value - coarse))
+                better = error < best.error
+                best = Estimate(
+                    np.where(better, value, best.value),
+                    np.where(better, error, best.error),
+                    np.where(better, 4 * rounding, best.rounding),
+                    kink,
+                )
+                row.append(value)
+            if count >= FIRST_STEPS and good_enough(best):
+                break
+            h /= RATIO
+    return best  # type: ignore[return-value]

@@ -1,0 +1,238 @@
+"""A function at a point: its values as rows of reals, moved along directions, and its sweeps."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import backend_of
+from wengert.tape.autograd import grad
+from wengert.tape.tensor import Tensor, untracked
+from wengert.testing.differences import Reals, to_reals
+
+__all__ = ["GradcheckError", "Problem", "like", "values"]
+
+#: Small enough that its square vanishes beside 1, so that nothing is cut off.
+IMAGINARY_STEP = 1e-30
+
+
+class GradcheckError(AssertionError):
+    """A gradient is wrong, or something else about a derivative is."""
+
+
+def values(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """Return a Tensor's values in a NumPy array of their own, tracked or not."""
+    backend = backend_of(tensor._array)
+    return np.array(backend.to_numpy(tensor.array), copy=True)
+
+
+def raw_like(tensor: Tensor, array: np.ndarray[Any, Any]) -> Any:
+    """Return a raw array of NumPy values, on a Tensor's backend and device."""
+    backend = backend_of(tensor._array)
+    return backend.from_numpy(np.asarray(array), backend.device(tensor.array))
+
+
+def like(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
+    """Return an untracked Tensor of NumPy values, on another Tensor's backend and device."""
+    return untracked(raw_like(tensor, array))
+
+
+class Problem:
+    """A function with its arguments.
+
+    Attributes
+    ----------
+    arguments : list
+        What the function is called with.
+    checked : list of int
+        Positions of the arguments that are differentiated.
+    """
+
+    def __init__(self, func: Callable[..., Any], inputs: Tensor | Sequence[Any]) -> None:
+        self.func = func
+        self.arguments = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+        self.checked = [
+            i for i, x in enumerate(self.arguments) if isinstance(x, Tensor) and x.requires_grad
+        ]
+        if not self.checked:
+            raise ValueError(
+                "gradcheck needs at least one input that is a Tensor and requires grad"
+            )
+        for i in self.checked:
+            self._demand_double(self.arguments[i], f"inputs[{i}]")
+        self.before = [values(self.arguments[i]) for i in self.checked]
+        self._middle: Reals | None = None
+        self._shapes: list[tuple[tuple[int, ...], bool, bool]] = []
+
+    @staticmethod
+    def _demand_double(tensor: Tensor, what: str) -> None:
+        if tensor.dtype.name not in ("float64", "complex128"):
+            raise ValueError(
+                f"{what} has dtype {tensor.dtype.name}: differences tell nothing below double "
+                "precision. Use float64 or complex128"
+            )
+
+    def results(self, returned: Any) -> list[Tensor]:
+        """The floating and complex Tensors in what the function returned."""
+        given = [returned] if isinstance(returned, Tensor) else list(returned)
+        for i, result in enumerate(given):
+            if not isinstance(result, Tensor):
+                raise TypeError(
+                    f"func should return Tensors, and result {i} is a {type(result).__name__}"
+                )
+        found = [result for result in given if result.dtype.inexact]
+        if not found:
+            raise ValueError("func returned no floating or complex Tensor to differentiate")
+        for i, result in enumerate(found):
+            self._demand_double(result, f"result {i}")
+        return found
+
+    def run(self) -> list[Tensor]:
+        """Call the function, and look that it leaves its inputs as they are."""
+        results = self.results(self.func(*self.arguments))
+        self._shapes = [(r.shape, r.dtype.complex, r._node is not None) for r in results]
+        self.check_unchanged("func")
+        return results
+
+    def check_unchanged(self, culprit: str) -> None:
+        """Raise if an input no longer has the values that it had."""
+        for i, before in zip(self.checked, self.before, strict=True):
+            now = values(self.arguments[i])
+            if now.shape != before.shape or now.tobytes() != before.tobytes():
+                raise GradcheckError(f"{culprit} changed inputs[{i}] in place")
+
+    def _row(self) -> Reals:
+        results = self.results(self.func(*self.arguments))
+        return np.concatenate([to_reals(values(result)) for result in results])
+
+    def middle(self) -> Reals:
+        """The results at the point itself."""
+        if self._middle is None:
+            self._middle = self._row()
+        return self._middle
+
+    def moved(self, at: int, by: np.ndarray[Any, Any]) -> Reals:
+        """The results with one input moved.
+
+        The input's own Tensor takes the moved array for the call, so that a function that holds
+        on to it (a module with its parameters) sees the move.
+        """
+        tensor = self.arguments[at]
+        array = tensor._array
+        base = self.before[self.checked.index(at)]
+        tensor._array = raw_like(tensor, base + by)
+        try:
+            return self._row()
+        finally:
+            tensor._array = array
+
+    def imaginary_step(self, at: int, direction: np.ndarray[Any, Any]) -> Reals:
+        """The derivative of all results along a direction, by a step in the imaginary one."""
+        tensor = self.arguments[at]
+        array = tensor._array
+        if tensor.dtype.complex:
+            raise ValueError("complex_step is for real inputs")
+        base = self.before[self.checked.index(at)]
+        tensor._array = raw_like(tensor, base + IMAGINARY_STEP * 1j * direction)
+        try:
+            results = self.results(self.func(*self.arguments))
+        finally:
+            tensor._array = array
+        parts = [np.imag(values(result)).reshape(-1) for result in results]
+        return np.concatenate(parts) / IMAGINARY_STEP
+
+    def directions(self, at: int) -> Iterator[np.ndarray[Any, Any]]:
+        """The unit directions in one input: those of reals, and of imaginary parts."""
+        tensor = self.arguments[at]
+        units = (1.0, 1j) if tensor.dtype.complex else (1.0,)
+        for index in np.ndindex(tensor.shape):
+            for unit in units:
+                direction = np.zeros(tensor.shape, dtype=type(unit))
+                direction[index] = unit
+                yield direction
+
+    def sweep(
+        self, results: list[Tensor], cotangents: list[np.ndarray[Any, Any]], retain_graph: bool
+    ) -> list[np.ndarray[Any, Any]]:
+        """The gradients of the inputs, for the given cotangents of the results."""
+        targets = [self.arguments[i] for i in self.checked]
+        pairs = [
+            (result, like(result, g))
+            for result, g in zip(results, cotangents, strict=True)
+            if result._node is not None
+        ]
+        if not pairs:
+            return [np.zeros_like(before) for before in self.before]
+        gradients = grad(
+            [result for result, _ in pairs],
+            targets,
+            [g for _, g in pairs],
+            retain_graph=retain_graph,
+            allow_unused=True,
+        )
+        found = []
+        for i, target, gradient, before in zip(
+            self.checked, targets, gradients, self.before, strict=True
+        ):
+            if gradient is None:
+                found.append(np.zeros_like(before))
+                continue
+            if gradient.shape != target.shape or gradient.dtype is not target.dtype:
+                raise GradcheckError(
+                    f"the gradient of inputs[{i}] has shape {tuple(gradient.shape)} and dtype "
+                    f"{gradient.dtype.name}, and the input {tuple(target.shape)} and "
+                    f"{target.dtype.name}"
+                )
+            found.append(values(gradient))
+        return found
+
+    def jacobian(self) -> Reals:
+        """All derivatives by reverse sweeps, one for each real number of the results."""
+        results = self.run()
+        rows = []
+        for at, result in enumerate(results):
+            units = (1.0, 1j) if result.dtype.complex else (1.0,)
+            for index in np.ndindex(result.shape):
+                for unit in units:
+                    cotangent = np.zeros(result.shape, dtype=type(unit))
+                    cotangent[index] = unit
+                    gradients = self.sweep([results[at]], [cotangent], retain_graph=True)
+                    rows.append(np.concatenate([to_reals(g) for g in gradients]))
+        self.check_unchanged("the backward pass")
+        width = sum(to_reals(before).size for before in self.before)
+        return np.stack(rows) if rows else np.zeros((0, width))
+
+    def tracks(self, row: int) -> bool:
+        """Whether the result that a row of the Jacobian belongs to is on the tape."""
+        return self._shapes[self._result_of(row)[0]][2]
+
+    def _result_of(self, row: int) -> tuple[int, int]:
+        for at, (shape, is_complex, _) in enumerate(self._shapes):
+            size = int(np.prod(shape)) * (2 if is_complex else 1)
+            if row < size:
+                return at, row
+            row -= size
+        raise IndexError(row)
+
+    def result_entry(self, row: int) -> str:
+        """What a row of the Jacobian stands for, in words."""
+        at, row = self._result_of(row)
+        shape, is_complex, _ = self._shapes[at]
+        return _entry(f"result {at}", shape, is_complex, row)
+
+    def input_entry(self, column: int) -> str:
+        """What a column of the Jacobian stands for, in words."""
+        for i, before in zip(self.checked, self.before, strict=True):
+            size = to_reals(before).size
+            if column < size:
+                return _entry(f"inputs[{i}]", before.shape, before.dtype.kind == "c", column)
+            column -= size
+        raise IndexError(column)
+
+
+def _entry(what: str, shape: tuple[int, ...], is_complex: bool, place: int) -> str:
+    part = ""
+    if is_complex:
+        part, place = ("Re ", "Im ")[place % 2], place // 2
+    index = tuple(int(i) for i in np.unravel_index(place, shape)) if shape else ()
+    return f"{part}{what}{list(index)}" if index else f"{part}{what}"

@@ -1,0 +1,282 @@
+"""Hypothesis strategies for Tensors, and for the shapes, axes and keys that go with them.
+
+Built on `hypothesis.extra.array_api`. Values lie on a grid, so that counterexamples are short, no
+two values are too close for differences, and `reals` can keep away from kinks.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import DTYPES, DType, as_dtype, get_backend, selection
+from wengert.tape.tensor import Tensor
+
+try:
+    from hypothesis import strategies as st
+    from hypothesis.extra.array_api import make_strategies_namespace
+except ImportError as error:
+    raise ImportError(
+        "wengert.testing.strategies needs Hypothesis: install wengert[testing]"
+    ) from error
+
+__all__ = [
+    "arrays",
+    "axes",
+    "axis",
+    "broadcastable",
+    "complexes",
+    "dtypes",
+    "index_keys",
+    "integers",
+    "reals",
+    "shapes",
+    "tensors",
+]
+
+Strategy = st.SearchStrategy[Any]
+
+#: Values are drawn and shrunk as NumPy arrays and then moved, so that all backends see the same.
+_xps: Any = make_strategies_namespace(np)
+
+STEP = 1 / 16
+
+
+def reals(
+    low: float = -4.0,
+    high: float = 4.0,
+    *,
+    away_from: Sequence[float] = (),
+    distance: float = STEP,
+    step: float = STEP,
+    special: Sequence[float] = (),
+) -> Strategy:
+    """Real numbers on a grid.
+
+    Parameters
+    ----------
+    low, high : float
+        Bounds, both included where the grid has them.
+    away_from : sequence of float
+        Points (kinks, poles) to which no value is nearer than ``distance``.
+    distance : float
+        See ``away_from``.
+    step : float
+        Of the grid of multiples.
+    special : sequence of float
+        Values that are drawn as well, off the grid or out of bounds (``0.0``, ``math.inf``).
+    """
+    grid = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    grid = [x for x in grid if all(abs(x - point) >= distance for point in away_from)]
+    grid.sort(key=lambda x: (abs(x), x < 0))
+    if special:
+        return st.sampled_from([*special]) | st.sampled_from(grid)
+    return st.sampled_from(grid)
+
+
+def complexes(real: Strategy, imaginary: Strategy | None = None) -> Strategy:
+    """Complex numbers with parts from the given strategies, the same for both by default."""
+    return st.builds(complex, real, real if imaginary is None else imaginary)
+
+
+def integers(low: int, high: int) -> Strategy:
+    """Integers from ``low`` to ``high``, both included: elements of index arrays."""
+    return st.integers(low, high)
+
+
+def dtypes(
+    kinds: Sequence[str] = ("real floating", "complex floating"), *, backend: str | None = None
+) -> Strategy:
+    """Data types that a backend has, of the given kinds (`wengert.DType.kind`).
+
+    Parameters
+    ----------
+    kinds : sequence of str
+        Which kinds.
+    backend : str, optional
+        Name of a backend; the selected one by default.
+    """
+
+    def has(dtype: DType) -> bool:
+        try:
+            get_backend(backend).raw_dtype(dtype)
+        except TypeError:
+            return False
+        return True
+
+    return st.deferred(
+        lambda: st.sampled_from([d for d in DTYPES.values() if d.kind in kinds and has(d)])
+    )
+
+
+def shapes(
+    *, min_dims: int = 0, max_dims: int = 3, min_side: int = 0, max_side: int = 3
+) -> Strategy:
+    """Shapes, with axes of length 0 and 1 among them."""
+    return _xps.array_shapes(
+        min_dims=min_dims, max_dims=max_dims, min_side=min_side, max_side=max_side
+    )
+
+
+def arrays(
+    dtype: Any = "float64",
+    shape: Any = None,
+    *,
+    elements: Strategy | None = None,
+    unique: bool = False,
+) -> Strategy:
+    """NumPy arrays.
+
+    Parameters
+    ----------
+    dtype : dtype or strategy
+        Of the array; one that NumPy lacks (bfloat16) comes as float32.
+    shape : tuple, int or strategy, optional
+        `shapes` by default.
+    elements : strategy, optional
+        `reals`, or `complexes` of them, by default.
+    unique : bool
+        Whether no value comes twice (so that sorting and extrema have derivatives).
+    """
+    if isinstance(dtype, st.SearchStrategy):
+        return dtype.flatmap(
+            lambda drawn: arrays(drawn, shape, elements=elements, unique=unique)
+        )
+    dtype = as_dtype(dtype)
+    if elements is None:
+        elements = reals()
+        if dtype.complex:
+            elements = complexes(elements)
+        elif not dtype.inexact:
+            elements = st.booleans() if dtype.kind == "bool" else integers(0, 9)
+    # Hypothesis knows the standard's types alone; a half-precision array is a single one, rounded.
+    half = dtype.itemsize == 2 and dtype.inexact
+    drawn = _xps.arrays(
+        np.dtype("float32" if half else dtype.name),
+        shapes() if shape is None else shape,
+        elements=elements,
+        unique=unique,
+    )
+    if dtype.name == "float16":
+        return drawn.map(lambda array: array.astype(np.float16))
+    return drawn
+
+
+def tensors(
+    dtype: Any = "float64",
+    shape: Any = None,
+    *,
+    elements: Strategy | None = None,
+    unique: bool = False,
+    requires_grad: bool = False,
+    backend: str | None = None,
+) -> Strategy:
+    """Tensors.
+
+    Parameters
+    ----------
+    dtype, shape, elements, unique
+        As for `arrays`.
+    requires_grad : bool
+        Whether the Tensors require grad.
+    backend : str, optional
+        Name of the backend that holds them; the one selected when they are drawn by default.
+    """
+    if isinstance(dtype, st.SearchStrategy):
+        return dtype.flatmap(
+            lambda drawn: tensors(
+                drawn,
+                shape,
+                elements=elements,
+                unique=unique,
+                requires_grad=requires_grad,
+                backend=backend,
+            )
+        )
+    drawn = arrays(dtype, shape, elements=elements, unique=unique)
+    return drawn.map(lambda array: _tensor(array, as_dtype(dtype), requires_grad, backend))
+
+
+def _tensor(
+    array: np.ndarray[Any, Any], dtype: DType, requires_grad: bool, backend: str | None
+) -> Tensor:
+    if backend is None:
+        chosen, device, _ = selection()
+    else:
+        chosen, device = get_backend(backend), None
+    # Hypothesis may hand out one array twice; a Tensor's is its own.
+    raw = chosen.from_numpy(np.array(array, copy=True), device)
+    if chosen.dtype(raw.dtype) is not dtype:
+        raw = chosen.namespace.astype(raw, chosen.raw_dtype(dtype))
+    return Tensor(raw, requires_grad=requires_grad)
+
+
+def broadcastable(
+    count: int, *, max_dims: int = 3, min_side: int = 0, max_side: int = 3
+) -> Strategy:
+    """Tuples of ``count`` shapes that broadcast together."""
+    return _xps.mutually_broadcastable_shapes(
+        count, max_dims=max_dims, min_side=min_side, max_side=max_side
+    ).map(lambda drawn: drawn.input_shapes)
+
+
+def axis(ndim: int) -> Strategy:
+    """An axis of an array of ``ndim`` axes, counted from either end."""
+    return st.integers(-ndim, ndim - 1)
+
+
+def axes(ndim: int, *, none: bool = True, min_size: int = 0) -> Strategy:
+    """What a reduction takes as ``axis``: None, an axis, or a tuple of different axes.
+
+    Parameters
+    ----------
+    ndim : int
+        The number of axes of the array.
+    none : bool
+        Whether None, for all axes, is among them.
+    min_size : int
+        Of the tuples.
+    """
+    choices = [st.none()] if none else []
+    if ndim:
+        choices.append(axis(ndim))
+    choices.append(_xps.valid_tuple_axes(ndim, min_size=min_size))
+    return st.one_of(choices)
+
+
+@st.composite
+def index_keys(draw: Any, shape: tuple[int, ...], *, arrays_too: bool = True) -> Any:
+    """Keys that index an array of a shape: ``x[key]``.
+
+    Integers, slices, ellipsis and new axes, in every mixture that the standard has; and boolean
+    masks and integer arrays (NumPy's), which repeat elements, where ``arrays_too``.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the array.
+    arrays_too : bool
+        Whether arrays are among the keys.
+    """
+    if not arrays_too or not shape or 0 in shape or draw(st.booleans()):
+        return draw(_xps.indices(shape, allow_newaxis=True))
+    if draw(st.booleans()):
+        over = draw(st.integers(1, len(shape)))
+        return draw(_xps.arrays(np.bool_, shape[:over], elements=st.booleans()))
+    common = draw(shapes(max_dims=2, min_side=1))
+    key: list[Any] = []
+    for length in shape[: draw(st.integers(1, len(shape)))]:
+        kind = draw(st.sampled_from(["array", "array", "integer", "slice"]))
+        if kind == "slice":
+            key.append(draw(st.slices(length)))
+        elif kind == "integer":
+            key.append(draw(st.integers(-length, length - 1)))
+        else:
+            key.append(
+                draw(_xps.arrays(np.int64, common, elements=integers(-length, length - 1)))
+            )
+    if not any(isinstance(part, np.ndarray) for part in key):
+        length = shape[0]
+        key[0] = draw(_xps.arrays(np.int64, common, elements=integers(-length, length - 1)))
+    return tuple(key)
