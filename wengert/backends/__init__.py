@@ -1,5 +1,6 @@
 """The array libraries that Wengert runs on."""
 
+from wengert.backends import generators
 from wengert.backends.backend import Backend, add_composite
 from wengert.backends.dtypes import DTYPES, DType, as_dtype, dtype_of
 from wengert.backends.registry import (
@@ -26,6 +27,7 @@ __all__ = [
     "backend_of",
     "builtin_backends",
     "dtype_of",
+    "generators",
     "get_backend",
     "namespaces",
     "plugin_backends",

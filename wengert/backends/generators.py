@@ -1,0 +1,95 @@
+"""Random generators that draw where arrays are: one for each backend and device."""
+
+from __future__ import annotations  # naming np.random imports it, which costs 10 ms
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+__all__ = ["HostStream", "Stream", "get_states", "reseed", "set_states", "stream", "uniform"]
+
+
+class Stream(Protocol):
+    """A generator of some library, whose state can be taken and given back."""
+
+    @property
+    def state(self) -> Any: ...
+
+    @state.setter
+    def state(self, value: Any) -> None: ...
+
+
+S = TypeVar("S", bound=Stream)
+
+_lock = threading.RLock()
+_seed = int.from_bytes(os.urandom(7))
+_streams: dict[tuple[str, str], Stream] = {}
+_waiting: dict[tuple[str, str], Any] = {}  # states of streams that nothing has drawn from yet
+
+
+def stream(backend: str, device: Any, make: Callable[[int], S]) -> S:
+    """Return the stream of one device of a backend, made by ``make(seed)`` when first asked for."""
+    key = backend, str(device)
+    found = _streams.get(key)
+    if found is None:
+        with _lock:
+            found = _streams.get(key)
+            if found is None:
+                found = make(_seed)
+                if key in _waiting:
+                    found.state = _waiting.pop(key)
+                _streams[key] = found
+    return found  # type: ignore[return-value]
+
+
+def reseed(seed: int) -> None:
+    """Start every stream again from ``seed``."""
+    global _seed
+    with _lock:
+        _seed = seed
+        _streams.clear()
+        _waiting.clear()
+
+
+def get_states() -> dict[str, Any]:
+    """Return the seed, and the state of every stream that has been drawn from."""
+    with _lock:
+        return {"seed": _seed, "streams": {key: each.state for key, each in _streams.items()}}
+
+
+def set_states(states: dict[str, Any]) -> None:
+    """Go back to what `get_states` returned."""
+    with _lock:
+        reseed(states["seed"])
+        _waiting.update(states["streams"])
+
+
+class HostStream:
+    """NumPy's generator, for arrays in host memory and for libraries without one of their own."""
+
+    def __init__(self, seed: int) -> None:
+        # The constant keeps these numbers apart from those that initialise a model.
+        self.generator = np.random.Generator(np.random.SFC64([seed, 1]))
+
+    @property
+    def state(self) -> Any:
+        return self.generator.bit_generator.state
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        self.generator.bit_generator.state = value
+
+
+def uniform(
+    generator: np.random.Generator, shape: tuple[int, ...], dtype: str
+) -> np.ndarray[Any, Any]:
+    """Return numbers of ``[0, 1)`` in a real dtype; those for bfloat16 are in float32."""
+    if dtype in ("float32", "float64"):
+        return np.asarray(generator.random(shape, dtype=np.dtype(dtype).type))
+    # Rounding to a short dtype could give 1, so the numbers are made of as many bits as it has.
+    bits = 8 if dtype == "bfloat16" else 11
+    values = generator.integers(0, 2**bits, shape).astype("float32") / np.float32(2**bits)
+    return values if dtype == "bfloat16" else values.astype(dtype)

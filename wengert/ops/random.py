@@ -1,0 +1,307 @@
+"""Random numbers.
+
+Two kinds of drawing, seeded together by `manual_seed`. What starts a model (`randn`, `rand`, …)
+comes from one generator in host memory and is then moved, so that a model starts from the same
+numbers on every backend. What is drawn during training (`rand_like`, `bernoulli`, and so dropout)
+comes from a generator of the array's own device.
+"""
+
+from __future__ import annotations  # naming np.random imports it, which costs 10 ms
+
+import threading
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators
+from wengert.ops.creation import as_shape, leaf, place
+from wengert.ops.data_type import astype, get_default_dtype
+from wengert.ops import elementwise
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = [
+    "bernoulli",
+    "get_rng_state",
+    "manual_seed",
+    "normal",
+    "rand",
+    "rand_like",
+    "randint",
+    "randn",
+    "randperm",
+    "set_rng_state",
+    "uniform",
+]
+
+_lock = threading.Lock()
+
+
+@cache
+def _host() -> np.random.Generator:
+    """The generator of what starts a model."""
+    return np.random.Generator(np.random.PCG64())
+
+
+def manual_seed(seed: int) -> None:
+    """Start all random numbers again from a seed, on the host and on every device.
+
+    Parameters
+    ----------
+    seed : int
+        Not negative.
+    """
+    seed = seed.__index__()
+    if seed < 0:
+        raise ValueError(f"a seed is not negative, and {seed} is")
+    with _lock:
+        _host().bit_generator.state = np.random.PCG64(seed).state
+        generators.reseed(seed)
+
+
+def get_rng_state() -> dict[str, Any]:
+    """Return the state of all random generators, for `set_rng_state`; it can be pickled."""
+    with _lock:
+        return {"host": _host().bit_generator.state, "devices": generators.get_states()}
+
+
+def set_rng_state(state: dict[str, Any]) -> None:
+    """Go back to a state that `get_rng_state` returned."""
+    with _lock:
+        _host().bit_generator.state = state["host"]
+        generators.set_states(state["devices"])
+
+
+def _floating(dtype: Any) -> DType:
+    wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if not wanted.inexact:
+        raise TypeError(f"random numbers of a floating or complex dtype, and not {wanted.name}")
+    return wanted
+
+
+def _real_part(dtype: DType) -> DType:
+    return DTYPES[{"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype.name)]
+
+
+def _uniform(shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
+    """Host numbers of ``[0, 1)``; both parts of a complex number are drawn."""
+    if dtype.complex:
+        return _pair(_uniform((*shape, 2), _real_part(dtype)))
+    with _lock:
+        return generators.uniform(_host(), shape, dtype.name)
+
+
+def _normal(shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
+    """Host numbers of variance 1, which the two parts of a complex number share."""
+    if dtype.complex:
+        return _pair(_normal((*shape, 2), _real_part(dtype))) * 0.5**0.5
+    with _lock:
+        if dtype.name in ("float32", "float64"):
+            return _host().standard_normal(shape, dtype=np.dtype(dtype.name).type)
+        return _host().standard_normal(shape, dtype=np.float32)
+
+
+def _pair(parts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A last axis of real and imaginary parts as complex numbers."""
+    return parts.view(f"c{2 * parts.itemsize}")[..., 0]
+
+
+def _placed(values: np.ndarray[Any, Any], dtype: DType, device: Any, requires_grad: bool) -> Tensor:
+    backend, where = place(device)
+    array = backend.from_numpy(values, where)
+    raw = backend.raw_dtype(dtype)
+    return leaf(array if array.dtype == raw else backend.namespace.astype(array, raw), requires_grad)
+
+
+def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return uniform random numbers of the half-open interval [0, 1).
+
+    Parameters
+    ----------
+    *size : int or tuple of int
+        The shape: ``rand(2, 3)`` or ``rand((2, 3))``.
+    dtype : dtype, optional
+        Floating or complex (both parts are drawn); the default floating dtype, by default.
+    device : device, optional
+        Where to move the numbers, on the selected backend.
+    requires_grad : bool
+        Whether operations on the result are recorded.
+    """
+    wanted = _floating(dtype)
+    return _placed(_uniform(as_shape(size), wanted), wanted, device, requires_grad)
+
+
+def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return standard normal random numbers: of mean 0 and variance 1.
+
+    The real and the imaginary part of complex ones have variance 1/2 each. Parameters as for
+    `rand`.
+    """
+    wanted = _floating(dtype)
+    return _placed(_normal(as_shape(size), wanted), wanted, device, requires_grad)
+
+
+def uniform(
+    low: float = 0.0,
+    high: float = 1.0,
+    size: Any = (),
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return uniform random numbers of the half-open interval [``low``, ``high``).
+
+    Parameters
+    ----------
+    low, high : float
+        The interval.
+    size : int or tuple of int
+        The shape.
+    dtype, device, requires_grad
+        As for `rand`; the dtype is real.
+    """
+    wanted = _floating(dtype)
+    if wanted.complex:
+        raise TypeError(f"uniform needs a real dtype, and not {wanted.name}")
+    values = _uniform(as_shape((size,)), wanted)
+    return _placed(low + (high - low) * values, wanted, device, requires_grad)
+
+
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    r"""Return normal random numbers of a mean and a standard deviation.
+
+    Parameters
+    ----------
+    mean, std : float or Tensor
+        Tensors broadcast together, and the result is differentiable in them:
+        :math:`\mu + \sigma \epsilon` with a standard normal :math:`\epsilon`.
+    size : int or tuple of int, optional
+        The shape; that of the Tensors, or ``()``, by default.
+    dtype, device, requires_grad
+        As for `randn`; of Tensors, their own.
+    """
+    tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
+    if not tensors:
+        if std < 0:
+            raise ValueError(f"normal: std is not negative, and {std} is")
+        wanted = _floating(dtype)
+        values = _normal(as_shape((() if size is None else size,)), wanted)
+        return _placed(mean + std * values, wanted, device, requires_grad)
+    like = elementwise.multiply(*tensors) if len(tensors) == 2 else tensors[0]
+    shape = like.shape if size is None else as_shape((size,))
+    backend = like.backend
+    values = _normal(shape, like.dtype if dtype is None else _floating(dtype))
+    noise = Tensor(backend.from_numpy(values, like.device))
+    return elementwise.add(mean, elementwise.multiply(std, noise))
+
+
+def randint(
+    low: int,
+    high: Any = None,
+    size: Any = (),
+    *,
+    dtype: Any = None,
+    device: Any = None,
+) -> Tensor:
+    """Return random integers of the half-open interval [``low``, ``high``).
+
+    Parameters
+    ----------
+    low, high : int
+        The interval. As in PyTorch, ``randint(10, (3,))`` is ``randint(0, 10, (3,))``.
+    size : int or tuple of int
+        The shape.
+    dtype : dtype, optional
+        int64 by default; any real dtype that holds the numbers.
+    device : device, optional
+        As for `rand`.
+    """
+    if isinstance(high, tuple | list):
+        high, size = None, high
+    if high is None:
+        low, high = 0, low
+    if high <= low:
+        raise ValueError(f"randint: there is no integer in [{low}, {high})")
+    wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
+    with _lock:
+        values = _host().integers(low, high, as_shape((size,)))
+    return _placed(np.asarray(values), wanted, device, False)
+
+
+def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Return the integers of [0, ``n``) in random order, of dtype int64 by default."""
+    wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
+    with _lock:
+        values = _host().permutation(n)
+    return _placed(values, wanted, device, False)
+
+
+# -- on the device -------------------------------------------------------------------------------
+
+
+def _draw_like(xp: Any, x: Any, dtype: Any) -> Any:
+    """What a backend without a kernel of its own does: draw on the host and move."""
+    backend = xp.backend
+    device = backend.device(x)
+    stream = generators.stream(backend.name, device, generators.HostStream)
+    wanted = dtype_of(dtype)
+    made = backend.from_numpy(
+        generators.uniform(stream.generator, tuple(x.shape), wanted.name), device
+    )
+    return made if made.dtype == dtype else xp.astype(made, dtype)
+
+
+_rand_like = Primitive("rand_like", ["x"], kind="irregular", forward=_draw_like)
+
+
+def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
+    """Return uniform random numbers of [0, 1), drawn where ``x`` is and in its shape.
+
+    Parameters
+    ----------
+    x : array
+        Of any dtype.
+    dtype : dtype, optional
+        A real floating dtype: that of ``x``, or of its real part, where it has one, and the
+        default otherwise.
+
+    Notes
+    -----
+    The numbers come from a generator of the device, and so differ between backends; `rand` gives
+    the same ones everywhere.
+    """
+    array = x._array if isinstance(x, Tensor) else x
+    own = dtype_of(array.dtype)
+    wanted = _real_part(own if own.inexact else get_default_dtype())
+    if dtype is not None:
+        wanted = as_dtype(dtype)
+        if wanted.kind != "real floating":
+            raise TypeError(f"rand_like needs a real floating dtype, and not {wanted.name}")
+    return _rand_like.bind(x, dtype=backend_of(array).raw_dtype(wanted))  # type: ignore[no-any-return]
+
+
+def bernoulli(p: Any, /) -> Tensor:
+    """Return ones with the probabilities ``p`` and zeros otherwise, drawn where ``p`` is.
+
+    Parameters
+    ----------
+    p : array
+        Probabilities, of a real floating dtype.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``p``. It does not depend on ``p`` differentiably.
+    """
+    probabilities = p if isinstance(p, Tensor) else Tensor(p)
+    return astype(elementwise.less(rand_like(probabilities), probabilities), probabilities.dtype)
