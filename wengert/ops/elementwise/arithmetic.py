@@ -1,0 +1,366 @@
+"""Sums, products, quotients and powers."""
+
+from typing import Any
+
+from wengert.ops.define import elementwise
+from wengert.ops.elementwise.rules import is_complex, matched
+from wengert.tape.primitive import SCALARS, ZERO, Primitive, binary, inexact
+from wengert.tape.tensor import Tensor
+
+__all__ = [
+    "add",
+    "divide",
+    "floor_divide",
+    "multiply",
+    "negative",
+    "positive",
+    "pow",
+    "reciprocal",
+    "remainder",
+    "sqrt",
+    "square",
+    "subtract",
+]
+
+
+@elementwise(label="Add", kind="linear", weak=True, x1=lambda xp, g: g, x2=lambda xp, g: g)
+def add(x1: Any, x2: Any, /) -> Tensor:
+    """Sum, :math:`x_1 + x_2`.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor, array or Python number
+        Of any dtype but bool, and of shapes that broadcast together. One of them is no number.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Raises
+    ------
+    BackendError
+        If the operands belong to two backends or lie on two devices, as in every function here.
+
+    Notes
+    -----
+    Derivative 1 with respect to both. Array API: ``add``.
+    """
+
+
+@elementwise(
+    label="Sub", kind="linear", weak=True, x1=lambda xp, g: g, x2=lambda xp, g: xp.negative(g)
+)
+def subtract(x1: Any, x2: Any, /) -> Tensor:
+    """Difference, :math:`x_1 - x_2`.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor, array or Python number
+        As in `add`.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivatives 1 and -1. Array API: ``subtract``.
+    """
+
+
+@elementwise(
+    label="Mul",
+    kind="multilinear",
+    weak=True,
+    x1=lambda xp, g, x2: xp.multiply(g, xp.conj(x2)),
+    x2=lambda xp, g, x1: xp.multiply(g, xp.conj(x1)),
+)
+def multiply(x1: Any, x2: Any, /) -> Tensor:
+    r"""Product, :math:`x_1 x_2`.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor, array or Python number
+        As in `add`.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivatives :math:`x_2` and :math:`x_1`; the cotangents are :math:`\bar y \, x_2^*` and
+    :math:`\bar y \, x_1^*`. Array API: ``multiply``.
+    """
+
+
+@elementwise(
+    label="Div",
+    weak=True,
+    x1=lambda xp, g, x2: xp.divide(g, xp.conj(x2)),
+    x2=lambda xp, g, x2, out: xp.multiply(g, xp.negative(xp.conj(xp.divide(out, x2)))),
+)
+def divide(x1: Any, x2: Any, /) -> Tensor:
+    """Quotient, :math:`x_1 / x_2`.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor, array or Python number
+        As in `add`. Two integers give what the array library gives, mostly its default float.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and a floating or complex dtype.
+
+    Notes
+    -----
+    Derivatives :math:`1 / x_2` and :math:`-x_1 / x_2^2`. Array API: ``divide``.
+    """
+
+
+@elementwise(weak=True, x1=ZERO, x2=ZERO)
+def floor_divide(x1: Any, x2: Any, /) -> Tensor:
+    r"""Quotient rounded down, :math:`\lfloor x_1 / x_2 \rfloor`.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor, array or Python number
+        Real, of shapes that broadcast together.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivatives 0. Array API: ``floor_divide``.
+    """
+
+
+@elementwise(
+    weak=True,
+    x1=lambda xp, g: g,
+    x2=lambda xp, g, x1, x2: xp.multiply(g, xp.negative(xp.floor_divide(x1, x2))),
+)
+def remainder(x1: Any, x2: Any, /) -> Tensor:
+    r"""Remainder with the sign of the divisor, :math:`x_1 - \lfloor x_1 / x_2 \rfloor x_2`.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor, array or Python number
+        Real, of shapes that broadcast together.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivatives 1 and :math:`-\lfloor x_1 / x_2 \rfloor`. Array API: ``remainder``.
+    """
+
+
+@elementwise(kind="linear", x=lambda xp, g: g)
+def positive(x: Any, /) -> Tensor:
+    """Equal values, :math:`+x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype but bool.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative 1. Array API: ``positive``.
+    """
+
+
+@elementwise(label="Neg", kind="linear", x=lambda xp, g: xp.negative(g))
+def negative(x: Any, /) -> Tensor:
+    """Opposite values, :math:`-x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype but bool.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative -1. Array API: ``negative``.
+    """
+
+
+@elementwise(
+    x=lambda xp, g, out: xp.multiply(g, xp.negative(xp.conj(xp.square(out)))),
+)
+def reciprocal(x: Any, /) -> Tensor:
+    """Reciprocal, :math:`1 / x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`-1 / x^2`. Array API: ``reciprocal``.
+    """
+
+
+@elementwise(label="Pow", x=lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), 2)))
+def square(x: Any, /) -> Tensor:
+    """Square, :math:`x^2`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype but bool.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`2 x`. Array API: ``square``.
+    """
+
+
+@elementwise(x=lambda xp, g, out: xp.divide(g, xp.multiply(xp.conj(out), 2)))
+def sqrt(x: Any, /) -> Tensor:
+    r"""Principal square root, :math:`\sqrt x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex. A negative real value gives nan.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`1 / (2 \sqrt x)`, which is inf at 0. Array API: ``sqrt``.
+    """
+
+
+# -- powers --------------------------------------------------------------------------------------
+
+#: Exponents for which there is something faster than a power, and as accurate.
+_SHORT = {
+    2: lambda xp, x: xp.square(x),
+    3: lambda xp, x: xp.multiply(xp.square(x), x),
+    0.5: lambda xp, x: xp.sqrt(x),
+    -1: lambda xp, x: xp.reciprocal(x),
+}
+
+
+def _pow_scalar_forward(xp: Any, x: Any, *, exponent: Any) -> Any:
+    short = _SHORT.get(exponent)
+    # The dtype of the result depends on the exponent's type, unless x is the more general one.
+    if short is None or type(exponent) is complex or not inexact(x):
+        return xp.pow(x, exponent)
+    return short(xp, x)
+
+
+def _pow_scalar_rule(xp: Any, g: Any, x: Any, exponent: Any) -> Any:
+    if exponent == 0:
+        return xp.zeros_like(g)
+    if exponent == 1:
+        return g
+    lower = x if exponent == 2 else xp.pow_scalar(x, exponent=exponent - 1)
+    return xp.multiply(g, xp.multiply(xp.conj(lower), exponent.conjugate()))
+
+
+_pow_scalar = Primitive(
+    "pow_scalar",
+    ("x",),
+    {"x": _pow_scalar_rule},
+    kind="elementwise",
+    label="Pow",
+    forward=_pow_scalar_forward,
+).bind
+
+
+def _pow_base(xp: Any, g: Any, x1: Any, x2: Any) -> Any:
+    # 0 * 0**(-1) is nan. Only this point is special, so that mixed derivatives stay right.
+    special = xp.logical_and(xp.equal(x2, 0), xp.equal(x1, 0))
+    lower = xp.pow(x1, xp.where(special, 1, xp.subtract(x2, 1)))
+    return xp.multiply(g, xp.conj(xp.multiply(x2, lower)))
+
+
+def _pow_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any) -> Any:
+    if is_complex(x2):
+        growing = xp.logical_and(xp.greater_equal(xp.real(x2), 0), xp.equal(xp.imag(x2), 0))
+    else:
+        growing = xp.greater_equal(x2, 0)
+    # Where the power of 0 is 0 or 1 it does not depend on the exponent: log(1) says so.
+    special = xp.logical_and(xp.equal(x1, 0), growing)
+    logarithm = xp.log(matched(xp, xp.where(special, 1, x1), out))
+    return xp.multiply(g, xp.conj(xp.multiply(out, logarithm)))
+
+
+_pow = binary(
+    Primitive(
+        "pow",
+        ("x1", "x2"),
+        {"x1": _pow_base, "x2": _pow_exponent},
+        kind="elementwise",
+        label="Pow",
+    )
+)
+
+
+def pow(x1: Any, x2: Any, /) -> Tensor:
+    r"""Power, :math:`x_1^{x_2}`.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor, array or Python number
+        Of any dtype but bool, and of shapes that broadcast together. One of them is no number.
+        A Python number as the exponent makes an operation of one input, and a fast one.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype. A negative real base with an exponent that
+        is no integer gives nan.
+
+    Raises
+    ------
+    ValueError, RuntimeError, TypeError
+        From the array library, if an integer is raised to a negative integer.
+
+    Notes
+    -----
+    Derivatives :math:`x_2 x_1^{x_2 - 1}` and :math:`x_1^{x_2} \log x_1`. At :math:`x_1 = 0` the
+    second is 0 for an exponent that is not negative, and at :math:`x_2 = 0` the first is 0. With
+    respect to the exponent of a negative real base it is nan. Array API: ``pow``.
+    """
+    if type(x2) in SCALARS:
+        return _pow_scalar(x1, exponent=x2)  # type: ignore[no-any-return]
+    return _pow(x1, x2)

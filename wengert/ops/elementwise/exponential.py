@@ -1,0 +1,163 @@
+"""Exponentials and logarithms."""
+
+import math
+from typing import Any
+
+from wengert.ops.define import elementwise
+from wengert.tape.tensor import Tensor
+
+__all__ = ["exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp"]
+
+LOG2 = math.log(2)
+LOG10 = math.log(10)
+
+
+@elementwise(x=lambda xp, g, out: xp.multiply(g, xp.conj(out)))
+def exp(x: Any, /) -> Tensor:
+    """Exponential, :math:`e^x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`e^x`. Array API: ``exp``.
+    """
+
+
+# exp(x), and not out + 1, which has lost its digits where x is very negative.
+@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.exp(x))))
+def expm1(x: Any, /) -> Tensor:
+    """Exponential less one, :math:`e^x - 1`, accurate for small ``x``.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`e^x`. Array API: ``expm1``.
+    """
+
+
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(x)))
+def log(x: Any, /) -> Tensor:
+    r"""Natural logarithm, :math:`\log x`; the principal branch for complex ``x``.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex. Negative real values give nan, and 0 gives -inf.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`1 / x`. Array API: ``log``.
+    """
+
+
+@elementwise(label="Log1P", x=lambda xp, g, x: xp.divide(g, xp.conj(xp.add(x, 1))))
+def log1p(x: Any, /) -> Tensor:
+    r"""Logarithm of one more, :math:`\log(1 + x)`, accurate for small ``x``.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex. Real values below -1 give nan, and -1 gives -inf.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`1 / (1 + x)`. Array API: ``log1p``.
+    """
+
+
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.multiply(xp.conj(x), LOG2)))
+def log2(x: Any, /) -> Tensor:
+    r"""Logarithm to base 2, :math:`\log_2 x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        As in `log`.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`1 / (x \log 2)`. Array API: ``log2``.
+    """
+
+
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.multiply(xp.conj(x), LOG10)))
+def log10(x: Any, /) -> Tensor:
+    r"""Logarithm to base 10, :math:`\log_{10} x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        As in `log`.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`1 / (x \log 10)`. Array API: ``log10``.
+    """
+
+
+def _excess(xp: Any, x1: Any, x2: Any) -> Any:
+    """``x1 - x2``, and 0 where both are the same infinity."""
+    same = xp.logical_and(xp.equal(x1, x2), xp.isinf(x1))
+    return xp.subtract(xp.where(same, 0, x1), xp.where(same, 0, x2))
+
+
+@elementwise(
+    x1=lambda xp, g, x1, x2: xp.multiply(g, xp.expit(_excess(xp, x1, x2))),
+    x2=lambda xp, g, x1, x2: xp.multiply(g, xp.expit(_excess(xp, x2, x1))),
+)
+def logaddexp(x1: Any, x2: Any, /) -> Tensor:
+    r"""Logarithm of a sum of exponentials, :math:`\log(e^{x_1} + e^{x_2})`, without overflow.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor, array or Python number
+        Real floating, of shapes that broadcast together.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivatives :math:`1 / (1 + e^{x_2 - x_1})` and :math:`1 / (1 + e^{x_1 - x_2})`, each 1/2
+    where both operands are the same infinity. Array API: ``logaddexp``.
+    """

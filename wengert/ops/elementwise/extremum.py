@@ -1,0 +1,124 @@
+"""The larger and the smaller of two values."""
+
+from typing import Any
+
+from wengert.ops.define import elementwise
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["clip", "maximum", "minimum"]
+
+
+def _unless(xp: Any, g: Any, beaten: Any, tied: Any) -> Any:
+    """``g``, of which a tied operand gets half, and a beaten one nothing."""
+    return xp.where(beaten, 0, xp.where(tied, xp.multiply(g, 0.5), g))
+
+
+@elementwise(
+    weak=True,
+    x1=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x1, x2), xp.equal(x1, x2)),
+    x2=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x2, x1), xp.equal(x2, x1)),
+)
+def maximum(x1: Any, x2: Any, /) -> Tensor:
+    """Larger of two values; nan if one is nan.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor, array or Python number
+        Real, of shapes that broadcast together.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivative 1 with respect to the larger, 0 to the smaller, and 1/2 to both where they are
+    equal. Array API: ``maximum``.
+    """
+
+
+@elementwise(
+    weak=True,
+    x1=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x1, x2), xp.equal(x1, x2)),
+    x2=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x2, x1), xp.equal(x2, x1)),
+)
+def minimum(x1: Any, x2: Any, /) -> Tensor:
+    """Smaller of two values; nan if one is nan.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor, array or Python number
+        Real, of shapes that broadcast together.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivative 1 with respect to the smaller, 0 to the larger, and 1/2 to both where they are
+    equal. Array API: ``minimum``.
+    """
+
+
+def _clip_x(xp: Any, g: Any, x: Any, min: Any, max: Any) -> Any:
+    if min is None and max is None:
+        return g
+    if min is None:
+        inside = xp.less_equal(x, max)
+    elif max is None:
+        inside = xp.greater_equal(x, min)
+    else:
+        inside = xp.logical_and(xp.greater_equal(x, min), xp.less_equal(x, max))
+    return xp.where(inside, g, 0)
+
+
+def _clip_min(xp: Any, g: Any, x: Any, min: Any, max: Any) -> Any:
+    below = xp.less(x, min)
+    if max is not None:
+        below = xp.logical_and(below, xp.less(min, max))
+    return xp.where(below, g, 0)
+
+
+def _clip_max(xp: Any, g: Any, x: Any, min: Any, max: Any) -> Any:
+    above = xp.greater(x, max)
+    if min is not None:
+        above = xp.logical_or(above, xp.less(max, min))
+    return xp.where(above, g, 0)
+
+
+_clip = Primitive(
+    "clip",
+    ("x", "min", "max"),
+    {"x": _clip_x, "min": _clip_min, "max": _clip_max},
+    kind="elementwise",
+    label="Clamp",
+    weak=True,
+).bind
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
+    """Values limited to the range from ``min`` to ``max``.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Real.
+    min, max : Tensor, array or Python number, optional
+        Bounds that broadcast with ``x``; None leaves that side open. Where ``max`` is less than
+        ``min`` the result is ``max``.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the dtype of ``x``.
+
+    Notes
+    -----
+    Derivative with respect to ``x`` 1 inside the range and on its bounds, and 0 outside; with
+    respect to a bound 1 where it was taken instead of ``x``. Array API: ``clip``.
+    """
+    return _clip(x, min, max)  # type: ignore[no-any-return]

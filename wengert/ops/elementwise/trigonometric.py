@@ -1,0 +1,330 @@
+"""Trigonometric and hyperbolic functions and their inverses."""
+
+from typing import Any
+
+from wengert.ops.define import elementwise
+from wengert.ops.elementwise.rules import over_radius, twice_over_radius
+from wengert.tape.tensor import Tensor
+
+__all__ = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "hypot",
+    "sin",
+    "sinh",
+    "tan",
+    "tanh",
+]
+
+
+def _one_minus_square(xp: Any, x: Any) -> Any:
+    """``1 - x**2`` in factors, which keeps its digits near 1."""
+    return xp.multiply(xp.subtract(1, x), xp.add(x, 1))
+
+
+def _one_plus_square(xp: Any, x: Any) -> Any:
+    return xp.add(xp.square(x), 1)
+
+
+@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.cos(x))))
+def sin(x: Any, /) -> Tensor:
+    r"""Sine of an angle in radians, :math:`\sin x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`\cos x`. Array API: ``sin``.
+    """
+
+
+@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.negative(xp.conj(xp.sin(x)))))
+def cos(x: Any, /) -> Tensor:
+    r"""Cosine of an angle in radians, :math:`\cos x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`-\sin x`. Array API: ``cos``.
+    """
+
+
+@elementwise(x=lambda xp, g, out: xp.multiply(g, xp.conj(_one_plus_square(xp, out))))
+def tan(x: Any, /) -> Tensor:
+    r"""Tangent of an angle in radians, :math:`\tan x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`1 + \tan^2 x`. Array API: ``tan``.
+    """
+
+
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.sqrt(_one_minus_square(xp, x)))))
+def asin(x: Any, /) -> Tensor:
+    r"""Inverse sine, :math:`\arcsin x`, of real values in :math:`[-\pi/2, \pi/2]`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex. Real values outside :math:`[-1, 1]` give nan.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`1 / \sqrt{1 - x^2}`, which is inf at -1 and 1. Array API: ``asin``.
+    """
+
+
+@elementwise(
+    x=lambda xp, g, x: xp.divide(xp.negative(g), xp.conj(xp.sqrt(_one_minus_square(xp, x))))
+)
+def acos(x: Any, /) -> Tensor:
+    r"""Inverse cosine, :math:`\arccos x`, of real values in :math:`[0, \pi]`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex. Real values outside :math:`[-1, 1]` give nan.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`-1 / \sqrt{1 - x^2}`, which is -inf at -1 and 1. Array API: ``acos``.
+    """
+
+
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(_one_plus_square(xp, x))))
+def atan(x: Any, /) -> Tensor:
+    r"""Inverse tangent, :math:`\arctan x`, of real values in :math:`[-\pi/2, \pi/2]`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`1 / (1 + x^2)`. Array API: ``atan``.
+    """
+
+
+@elementwise(
+    weak=True,
+    x1=lambda xp, g, x1, x2: twice_over_radius(xp, g, x2, xp.hypot(x1, x2)),
+    x2=lambda xp, g, x1, x2: twice_over_radius(xp, xp.negative(g), x1, xp.hypot(x1, x2)),
+)
+def atan2(x1: Any, x2: Any, /) -> Tensor:
+    r"""Angle of the point :math:`(x_2, x_1)` from the first axis, in :math:`[-\pi, \pi]`.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor, array or Python number
+        Real floating, of shapes that broadcast together; ``x1`` is the ordinate.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivatives :math:`x_2 / (x_1^2 + x_2^2)` and :math:`-x_1 / (x_1^2 + x_2^2)`, both 0 at the
+    origin. Array API: ``atan2``.
+    """
+
+
+@elementwise(
+    weak=True,
+    x1=lambda xp, g, x1, out: over_radius(xp, g, x=x1, radius=out),
+    x2=lambda xp, g, x2, out: over_radius(xp, g, x=x2, radius=out),
+)
+def hypot(x1: Any, x2: Any, /) -> Tensor:
+    r"""Distance from the origin, :math:`\sqrt{x_1^2 + x_2^2}`, without overflow.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor, array or Python number
+        Real floating, of shapes that broadcast together.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivatives :math:`x_1 / y` and :math:`x_2 / y` of the result :math:`y`, both 0 at the origin.
+    Array API: ``hypot``.
+    """
+
+
+@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.cosh(x))))
+def sinh(x: Any, /) -> Tensor:
+    r"""Hyperbolic sine, :math:`\sinh x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`\cosh x`. Array API: ``sinh``.
+    """
+
+
+@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.sinh(x))))
+def cosh(x: Any, /) -> Tensor:
+    r"""Hyperbolic cosine, :math:`\cosh x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`\sinh x`. Array API: ``cosh``.
+    """
+
+
+@elementwise(x=lambda xp, g, out: xp.multiply(g, xp.conj(xp.subtract(1, xp.square(out)))))
+def tanh(x: Any, /) -> Tensor:
+    r"""Hyperbolic tangent, :math:`\tanh x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`1 - \tanh^2 x`. Array API: ``tanh``.
+    """
+
+
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.sqrt(_one_plus_square(xp, x)))))
+def asinh(x: Any, /) -> Tensor:
+    r"""Inverse hyperbolic sine, :math:`\operatorname{arsinh} x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`1 / \sqrt{1 + x^2}`. Array API: ``asinh``.
+    """
+
+
+# Two roots: the root of the product has the wrong sign in the left half of the complex plane.
+@elementwise(
+    x=lambda xp, g, x: xp.divide(
+        g, xp.conj(xp.multiply(xp.sqrt(xp.subtract(x, 1)), xp.sqrt(xp.add(x, 1))))
+    )
+)
+def acosh(x: Any, /) -> Tensor:
+    r"""Inverse hyperbolic cosine, :math:`\operatorname{arcosh} x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex. Real values below 1 give nan.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`1 / (\sqrt{x - 1} \sqrt{x + 1})`, which is inf at 1. Array API: ``acosh``.
+    """
+
+
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(_one_minus_square(xp, x))))
+def atanh(x: Any, /) -> Tensor:
+    r"""Inverse hyperbolic tangent, :math:`\operatorname{artanh} x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex. Real values outside :math:`[-1, 1]` give nan.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`1 / (1 - x^2)`, which is inf at -1 and 1. Array API: ``atanh``.
+    """
