@@ -134,10 +134,6 @@ def test_the_worst_entry_and_both_values_are_named(plant):
     x, y = wg.ones((2, 2), dtype=wg.float64), wg.asarray([[2.0, 2.0], [3.0, 2.0]], dtype=wg.float64)
     x.requires_grad_()
     with pytest.raises(GradcheckError) as caught:
-        gradcheck(wrong, (y, x))
-    text = str(caught.value)
-    assert "d result 0[1, 0] / d inputs[1][1, 0]" in text or "inputs[0]" not in text
-    with pytest.raises(GradcheckError) as caught:
         gradcheck(wrong, (x, y))
     text = str(caught.value)
     assert "d result 0[1, 0] / d inputs[0][1, 0]" in text
@@ -158,9 +154,9 @@ def test_wrong_only_under_broadcasting(plant):
 
 
 def test_wrong_in_the_imaginary_direction_only(plant):
-    wrong = plant(square, x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2))
+    wrong = plant(lambda xp, x: xp.conj(x), x=lambda xp, g: g)
     assert gradcheck(wrong, real(2))
-    with pytest.raises(GradcheckError, match=r"d (Re|Im) result 0\[\d\] / d Im inputs\[0\]\[\d\]"):
+    with pytest.raises(GradcheckError, match=r"d Im result 0\[\d\] / d Im inputs\[0\]\[\d\]"):
         gradcheck(wrong, complex_(2))
 
 
@@ -232,28 +228,15 @@ def test_gradients_that_share_memory_between_sweeps(plant):
         gradcheck(plant(square, x=rule), real(3))
 
 
-def test_gradients_that_share_memory_with_an_input(plant):
-    # For a cotangent of one this is the right gradient of sum(x * x) / 2, and it is x's own array.
-    def rule(xp, g, x):
-        scale = float(g)
-        return x if scale == 1.0 else xp.multiply(g, x)
-
-    half = plant(lambda xp, x: xp.sum(xp.multiply(x, x)) / 2, kind="irregular", x=rule)
-    keep = []
-
-    def shared(x):
-        out = half(x)
-        keep.append(x.detach())
-        return out
-
-    assert gradcheck(shared, real(3))  # no unit cotangent among the random ones
-    aliasing = plant(lambda xp, x: xp.multiply(x, 1), x=lambda xp, g, x: _view(g, x))
-    with pytest.raises(GradcheckError, match="shares its memory with inputs|linear"):
-        gradcheck(aliasing, real(3))
-
-
-def _view(g, x):
-    return x[...] if isinstance(x, np.ndarray) else g
+def test_gradients_that_share_memory_with_the_cotangent(plant, monkeypatch):
+    # The engine copies views; without that, a rule that passes its cotangent on shares it.
+    wrong = plant(lambda xp, x: xp.reshape(x, (-1,)), kind="structural",
+                  x=lambda xp, g, x_shape: xp.reshape(g, x_shape))
+    x = real(2, 2)
+    assert gradcheck(wrong, x)
+    monkeypatch.setattr(type(get_backend("numpy")), "is_view", lambda self, array: False)
+    with pytest.raises(GradcheckError, match="shares its memory with the cotangent of result 0"):
+        gradcheck(wrong, x)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])

@@ -14,7 +14,7 @@ RATIO = 4
 #: Steps that are always taken: fewer can't tell the error of the extrapolation from the order of
 #: what it removes.
 FIRST_STEPS = 3
-MOST_STEPS = 9
+MOST_STEPS = 12
 
 
 class Estimate(NamedTuple):
@@ -29,7 +29,8 @@ class Estimate(NamedTuple):
     rounding : ndarray of float64
         What rounding alone may have changed in ``value``.
     kink : ndarray of float64
-        How much the derivatives from the right and from the left differ at the smallest step.
+        How much the derivatives from the right and from the left differ, if smaller steps don't
+        make it less; otherwise 0.
     """
 
     value: Reals
@@ -76,6 +77,7 @@ def derivative(
     """
     middle = line(0.0) if middle is None else middle
     row: list[Reals] = []
+    bend = np.zeros_like(middle)
     best: Estimate | None = None
     h = eps
     with np.errstate(all="ignore"):
@@ -83,7 +85,8 @@ def derivative(
             right, left = line(h), line(-h)
             before, row = row, [(right - left) / (2 * h)]
             rounding = np.finfo(np.float64).eps * np.maximum(abs(right), abs(left)) / h
-            kink = abs(right - 2 * middle + left) / h
+            bent, bend = bend, abs(right - 2 * middle + left) / h
+            kink = np.where(bend > bent / 2, bend, 0.0)
             if best is None:
                 best = Estimate(row[0], np.full_like(row[0], np.inf), rounding, kink)
             for order, coarse in enumerate(before):

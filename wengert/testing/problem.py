@@ -27,9 +27,9 @@ def values(tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 def raw_like(tensor: Tensor, array: np.ndarray[Any, Any]) -> Any:
-    """Return a raw array of NumPy values, on a Tensor's backend and device."""
+    """Return a new raw array of NumPy values, on a Tensor's backend and device."""
     backend = backend_of(tensor._array)
-    return backend.from_numpy(np.asarray(array), backend.device(tensor.array))
+    return backend.from_numpy(np.array(array, copy=True), backend.device(tensor.array))
 
 
 def like(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
