@@ -29,7 +29,7 @@ class Backend:
     kernels : Mapping[str, Callable]
         Functions that replace the namespace's own or stand where the standard is silent.
     immutable : bool
-        Whether its arrays cannot be written in place.
+        Whether its arrays cannot be written in place, so that sharing memory is never seen.
     """
 
     name: str
@@ -63,8 +63,23 @@ class Backend:
         return array.device
 
     def parse_device(self, device: Any) -> Any:
-        """The library's device object for what a user wrote, such as ``"cuda:0"`` or ``0``."""
-        return device
+        """The library's device object for what a user wrote, such as ``"cuda:0"``.
+
+        Raises
+        ------
+        ValueError
+            If the library has no such device.
+        """
+        devices = self.devices()
+        for known in devices:
+            if device == known or device == str(known):
+                return known
+        raise self.unknown_device(device)
+
+    def unknown_device(self, device: Any) -> ValueError:
+        """The error for a device that is not there."""
+        there = ", ".join(str(known) for known in self.devices())
+        return ValueError(f"{self.name} has no device {device!r}; it has: {there}")
 
     def devices(self) -> list[Any]:
         """The devices that can be used now."""
@@ -82,13 +97,21 @@ class Backend:
         """Make an array of this library from a NumPy array, on ``device``."""
         return self.xp.asarray(array, device=device)
 
+    def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
+        """Make an array of this library from one of any library, through DLPack."""
+        return self.xp.from_dlpack(x, device=device, copy=copy)
+
+    def adopt(self, array: Any) -> Any:
+        """A user's array as Wengert keeps it: off the library's own tape, if it has one."""
+        return array
+
     def array(self, value: Any) -> Any:
         """``value`` as an array, where an operation may have answered with a scalar."""
         return value
 
     def is_view(self, array: Any) -> bool:
         """Whether ``array`` may share its memory with another array that a user can see."""
-        return False
+        return not self.immutable
 
     def synchronize(self) -> None:
         """Wait until the work handed to the device is done."""
@@ -116,7 +139,24 @@ def make_namespace(backend: Backend) -> ModuleType:
     return xp
 
 
-_composites: dict[str, Kernel] = {}
+def _conj(xp: Any, x: Any) -> Any:
+    """Complex conjugate; a real array is returned as it is, and Python numbers are welcome."""
+    if isinstance(x, complex | float | int):
+        return x.conjugate()
+    return xp.backend.xp.conj(x) if dtype_of(x.dtype).complex else x
+
+
+def _real(xp: Any, x: Any) -> Any:
+    """Real part; a real array is returned as it is, where the standard leaves that open."""
+    return xp.backend.xp.real(x) if dtype_of(x.dtype).complex else x
+
+
+def _imag(xp: Any, x: Any) -> Any:
+    """Imaginary part; that of a real array is zero, where the standard leaves that open."""
+    return xp.backend.xp.imag(x) if dtype_of(x.dtype).complex else xp.zeros_like(x)
+
+
+_composites: dict[str, Kernel] = {"conj": _conj, "real": _real, "imag": _imag}
 _made: list[ModuleType] = []
 
 

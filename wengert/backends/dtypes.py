@@ -1,5 +1,6 @@
 """The data types of the standard, as singletons that mean the same on every backend."""
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -68,19 +69,20 @@ DTYPES: dict[str, DType] = {
     for name, itemsize in members.items()
 }
 
-_known: dict[Any, DType] = {}
+#: By type first: dtypes of two libraries should not be compared, and some warn when they are.
+_known: defaultdict[type, dict[Any, DType]] = defaultdict(dict)
 
 
 def dtype_of(raw: Any) -> DType:
     """Return Wengert's dtype for a library's own dtype object, found by its name."""
     try:
-        return _known[raw]
+        return _known[type(raw)][raw]
     except KeyError:
         # Every library prints a dtype as its name, at most behind its own ("torch.float32").
         name = str(raw).rpartition(".")[2]
         if name not in DTYPES:
             raise TypeError(f"{raw!r} is no data type of the Array API standard") from None
-        return _known.setdefault(raw, DTYPES[name])
+        return _known[type(raw)].setdefault(raw, DTYPES[name])
 
 
 def as_dtype(spec: Any) -> DType:

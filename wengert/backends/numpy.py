@@ -47,8 +47,6 @@ class NumpyBackend(Backend):
         return "cpu"
 
     def to_device(self, array: Any, device: Any) -> Any:
-        if device != "cpu":
-            raise ValueError(f"numpy has one device, 'cpu', and not {device!r}")
         return array
 
     def array(self, value: Any) -> Any:

@@ -130,6 +130,7 @@ class _Conforming(Backend):
 
     def __init__(self, xp: Any) -> None:
         self.name = self.module = xp.__name__
+        self.xp = xp  # which need not be a module
 
 
 def backend_of(array: Any) -> Backend:
@@ -187,7 +188,10 @@ def selection() -> Selection:
 def _parse(spec: str, reason: str) -> Selection:
     name, _, device = spec.partition(":")
     backend = get_backend(name.strip())
-    return Selection(backend, backend.parse_device(device) if device else None, reason)
+    try:
+        return Selection(backend, backend.parse_device(device) if device else None, reason)
+    except ValueError as error:
+        raise BackendError(f"{reason}: {error}") from error
 
 
 def set_backend(spec: str) -> None:

@@ -15,7 +15,7 @@ for _name in _CHAPTERS:
     if importlib.util.find_spec(f"wengert.ops.{_name}") is None:
         continue
     _module = importlib.import_module(f"wengert.ops.{_name}")
-    for _each in _module.__all__:
+    for _each in getattr(_module, "__all__", []):
         globals()[_each] = getattr(_module, _each)
         __all__.append(_each)
 

@@ -368,10 +368,10 @@ def _from_library(obj: Any) -> Tensor | None:
     if isinstance(obj, (np.ndarray, np.generic, *_PYTHON, list, tuple)):
         return None
     try:
-        backend_of(obj)
+        backend = backend_of(obj)
     except (TypeError, BackendError):
         return None
-    return untracked(obj)
+    return untracked(backend.adopt(obj))
 
 
 def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -> Any:

@@ -1,0 +1,117 @@
+"""CuPy: NVIDIA GPUs (and AMD's, where CuPy is built for them)."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from wengert.backends.backend import Backend, Kernel
+from wengert.backends.dtypes import DType
+from wengert.backends.generators import stream
+
+__all__ = ["BACKEND"]
+
+
+class CupyStream:
+    """CuPy's generator of one device.
+
+    CuPy cannot hand out a generator's state. So taking it starts the generator anew from a seed,
+    and that seed is the state.
+    """
+
+    def __init__(self, seed: int, device: Any) -> None:
+        self._device = device
+        self._seeds = np.random.default_rng(seed)
+        self.state = seed
+
+    @property
+    def state(self) -> Any:
+        seed = int(self._seeds.integers(2**63))
+        self.state = seed
+        return seed
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        random = BACKEND.cupy.random
+        with self._device:
+            self.generator = random.Generator(random.Philox4x3210(seed=value))
+        self._seeds = np.random.default_rng(value)
+
+
+def rand_like(x: Any, *, dtype: Any) -> Any:
+    device = x.device
+    found = stream("cupy", device.id, lambda seed: CupyStream(seed, device))
+    short = dtype.itemsize < 4  # the generator draws float32 and float64
+    with device:
+        made = found.generator.random(x.shape, dtype=np.float32 if short else dtype)
+        return BACKEND.cupy.minimum(made, 1 - 2.0**-11).astype(dtype) if short else made
+
+
+class CupyBackend(Backend):
+    """CuPy through array-api-compat; devices are ``cupy:0``, ``cupy:1``, …"""
+
+    name = "cupy"
+    module = "array_api_compat.cupy"
+    kernels: Mapping[str, Kernel] = {"rand_like": rand_like}
+
+    @cached_property
+    def cupy(self) -> Any:
+        """CuPy itself."""
+        import cupy
+
+        return cupy
+
+    def raw_dtype(self, dtype: DType) -> Any:
+        try:
+            return np.dtype(dtype.name)
+        except TypeError:
+            raise TypeError(f"cupy has no data type {dtype.name}") from None
+
+    def parse_device(self, device: Any) -> Any:
+        device_type = self.cupy.cuda.Device
+        if isinstance(device, device_type):
+            return device
+        number = str(device).removeprefix("cuda:").replace("cuda", "0")
+        if not number.isdigit() or int(number) >= self.cupy.cuda.runtime.getDeviceCount():
+            raise self.unknown_device(device)
+        return device_type(int(number))
+
+    def devices(self) -> list[Any]:
+        count = self.cupy.cuda.runtime.getDeviceCount()
+        return [self.cupy.cuda.Device(i) for i in range(count)]
+
+    def to_device(self, array: Any, device: Any) -> Any:
+        with device:
+            return self.cupy.asarray(array)
+
+    def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        return np.asarray(self.cupy.asnumpy(array))
+
+    def from_numpy(self, array: np.ndarray[Any, Any], device: Any = None) -> Any:
+        if device is None:
+            return self.cupy.asarray(array)
+        with device:
+            return self.cupy.asarray(array)
+
+    def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
+        kind, number = x.__dlpack_device__()
+        if kind == 1:  # host memory, which CuPy does not import
+            if copy is False:
+                raise ValueError("moving to the GPU needs a copy; copy=False")
+            return self.from_numpy(np.from_dlpack(x), device)
+        made = self.cupy.from_dlpack(x)
+        if device is not None and device.id != number:
+            if copy is False:
+                raise ValueError(f"moving to {device} needs a copy; copy=False")
+            return self.to_device(made, device)
+        return made.copy() if copy else made
+
+    def is_view(self, array: Any) -> bool:
+        return array.base is not None
+
+    def synchronize(self) -> None:
+        self.cupy.cuda.Device().synchronize()
+
+
+BACKEND = CupyBackend()

@@ -1,0 +1,89 @@
+"""JAX, as an array library: its own transformations are not used."""
+
+import threading
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from wengert.backends.backend import Backend, Kernel
+from wengert.backends.dtypes import DType
+from wengert.backends.generators import stream
+
+__all__ = ["BACKEND"]
+
+
+class JaxStream:
+    """A key that is split for each draw."""
+
+    def __init__(self, seed: int) -> None:
+        self._lock = threading.Lock()
+        self._key = BACKEND.jax.random.key(seed)
+
+    def key(self) -> Any:
+        """A key for one draw."""
+        with self._lock:
+            self._key, key = BACKEND.jax.random.split(self._key)
+        return key
+
+    @property
+    def state(self) -> Any:
+        return np.asarray(BACKEND.jax.random.key_data(self._key))
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        self._key = BACKEND.jax.random.wrap_key_data(value)
+
+
+def rand_like(x: Any, *, dtype: Any) -> Any:
+    device = BACKEND.device(x)
+    key = stream("jax", device, JaxStream).key()
+    made = BACKEND.jax.random.uniform(key, x.shape, dtype=dtype)
+    return made if made.device == device else BACKEND.to_device(made, device)
+
+
+class JaxBackend(Backend):
+    """JAX, whose ``jax.numpy`` is the namespace, with 64-bit types switched on."""
+
+    name = "jax"
+    module = "jax.numpy"
+    kernels: Mapping[str, Kernel] = {"rand_like": rand_like}
+    immutable = True
+
+    @cached_property
+    def jax(self) -> Any:
+        """JAX itself, with int64 and float64, without which it does not follow the standard."""
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        return jax
+
+    @cached_property
+    def xp(self) -> Any:
+        return self.jax.numpy
+
+    def raw_dtype(self, dtype: DType) -> Any:
+        return self.xp.dtype(dtype.name)
+
+    def parse_device(self, device: Any) -> Any:
+        if not isinstance(device, str):
+            return super().parse_device(device)
+        platform, _, number = device.partition(":")
+        try:
+            return self.jax.devices(platform)[int(number or 0)]
+        except (RuntimeError, ValueError, IndexError):
+            raise self.unknown_device(device) from None
+
+    def devices(self) -> list[Any]:
+        found = list(self.jax.devices())
+        return found + [device for device in self.jax.devices("cpu") if device not in found]
+
+    def to_device(self, array: Any, device: Any) -> Any:
+        return self.jax.device_put(array, device)
+
+    def synchronize(self) -> None:
+        self.jax.effects_barrier()
+
+
+BACKEND = JaxBackend()
