@@ -12,14 +12,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def elementwise(
-    *, label: str | None = None, kind: str = "elementwise", weak: bool = False,
+    *,
+    label: str | None = None,
+    kind: str = "elementwise",
+    weak: bool = False,
+    forward: Callable[..., Any] | None = None,
     **rules: Rule | Declared,
 ) -> Callable[[F], F]:
     """Make a primitive of the standard's function whose name, arguments and docstring a stub has.
 
     Parameters
     ----------
-    label, kind, weak
+    label, kind, weak, forward
         As for `Primitive`.
     **rules
         Argument name to rule. Without any, the result is not tracked.
@@ -27,7 +31,9 @@ def elementwise(
 
     def decorate(stub: F) -> F:
         names = argument_names(stub)
-        primitive = Primitive(stub.__name__, names, rules, kind=kind, label=label, weak=weak)
+        primitive = Primitive(
+            stub.__name__, names, rules, kind=kind, label=label, weak=weak, forward=forward
+        )
         function = (unary if len(names) == 1 else binary)(primitive)
         update_wrapper(function, stub)
         return function  # type: ignore[return-value]

@@ -1,0 +1,164 @@
+"""Activation functions of networks."""
+
+import math
+from typing import Any
+
+from wengert.ops.define import elementwise
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["gelu", "leaky_relu", "relu", "silu"]
+
+
+@elementwise(
+    forward=lambda xp, x: xp.maximum(x, 0),
+    x=lambda xp, g, out: xp.where(xp.less_equal(out, 0), 0, g),
+)
+def relu(x: Any, /) -> Tensor:
+    r"""Rectifier, :math:`\max(x, 0)`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative 1 for positive ``x`` and 0 elsewhere, also at 0.
+    """
+
+
+def _leaky_relu_forward(xp: Any, x: Any, *, negative_slope: float) -> Any:
+    return xp.where(xp.greater(x, 0), x, xp.multiply(x, negative_slope))
+
+
+def _leaky_relu_rule(xp: Any, g: Any, x: Any, negative_slope: float) -> Any:
+    return xp.where(xp.greater(x, 0), g, xp.multiply(g, negative_slope))
+
+
+_leaky_relu = Primitive(
+    "leaky_relu",
+    ("x",),
+    {"x": _leaky_relu_rule},
+    kind="elementwise",
+    forward=_leaky_relu_forward,
+).bind
+
+
+def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
+    """Rectifier that lets some of what is negative through: ``x``, or ``negative_slope * x``.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating.
+    negative_slope : float
+        The factor of negative values.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative 1 for positive ``x`` and ``negative_slope`` elsewhere, also at 0. A. L. Maas et al.,
+    "Rectifier nonlinearities improve neural network acoustic models", ICML 2013.
+    """
+    return _leaky_relu(x, negative_slope=float(negative_slope))  # type: ignore[no-any-return]
+
+
+def _silu_rule(xp: Any, g: Any, x: Any) -> Any:
+    gate = xp.expit(x)
+    inner = xp.multiply(x, xp.subtract(1, gate))
+    return xp.multiply(g, xp.multiply(gate, xp.add(inner, 1)))
+
+
+@elementwise(forward=lambda xp, x: xp.multiply(x, xp.expit(x)), x=_silu_rule)
+def silu(x: Any, /) -> Tensor:
+    r"""Sigmoid linear unit, :math:`x \sigma(x)`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`\sigma(x) (1 + x (1 - \sigma(x)))`. D. Hendrycks and K. Gimpel, "Gaussian
+    error linear units", arXiv:1606.08415.
+    """
+
+
+_CUBIC = 0.044715
+_SCALE = math.sqrt(2 / math.pi)
+
+
+def _normal_cdf(xp: Any, x: Any) -> Any:
+    return xp.multiply(xp.erfc(xp.multiply(x, -math.sqrt(0.5))), 0.5)
+
+
+def _tanh_gate(xp: Any, x: Any) -> Any:
+    """``tanh`` in GELU's approximation."""
+    cubic = xp.add(xp.multiply(xp.square(x), _CUBIC), 1)
+    return xp.tanh(xp.multiply(xp.multiply(x, cubic), _SCALE))
+
+
+def _gelu_forward(xp: Any, x: Any, *, approximate: str) -> Any:
+    if approximate == "none":
+        return xp.multiply(x, _normal_cdf(xp, x))
+    return xp.multiply(xp.multiply(x, 0.5), xp.add(_tanh_gate(xp, x), 1))
+
+
+def _gelu_rule(xp: Any, g: Any, x: Any, approximate: str) -> Any:
+    square = xp.square(x)
+    if approximate == "none":
+        density = xp.multiply(xp.exp(xp.multiply(square, -0.5)), 1 / math.sqrt(2 * math.pi))
+        return xp.multiply(g, xp.add(_normal_cdf(xp, x), xp.multiply(x, density)))
+    gate = _tanh_gate(xp, x)
+    steep = xp.multiply(xp.subtract(1, xp.square(gate)), xp.multiply(x, 0.5 * _SCALE))
+    slope = xp.multiply(steep, xp.add(xp.multiply(square, 3 * _CUBIC), 1))
+    return xp.multiply(g, xp.add(xp.multiply(xp.add(gate, 1), 0.5), slope))
+
+
+_gelu = Primitive("gelu", ("x",), {"x": _gelu_rule}, kind="elementwise", forward=_gelu_forward).bind
+
+
+def gelu(x: Any, /, approximate: str = "none") -> Tensor:
+    r"""Gaussian error linear unit, :math:`x \Phi(x)` with the normal distribution :math:`\Phi`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating.
+    approximate : {"none", "tanh"}
+        ``"tanh"`` computes :math:`\frac x 2 (1 + \tanh(\sqrt{2/\pi} (x + 0.044715 x^3)))`.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Raises
+    ------
+    ValueError
+        If ``approximate`` is neither.
+
+    Notes
+    -----
+    Derivative :math:`\Phi(x) + x \phi(x)` with the normal density :math:`\phi`. D. Hendrycks and
+    K. Gimpel, "Gaussian error linear units", arXiv:1606.08415.
+    """
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f"gelu's approximate is 'none' or 'tanh', and not {approximate!r}")
+    return _gelu(x, approximate=approximate)  # type: ignore[no-any-return]

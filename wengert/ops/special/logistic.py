@@ -1,0 +1,167 @@
+"""The logistic function, its inverse and its logarithm, and products with logarithms."""
+
+from typing import Any
+
+from wengert.ops.define import elementwise
+from wengert.ops.elementwise.rules import is_complex
+from wengert.tape.tensor import Tensor
+
+__all__ = ["expit", "log_expit", "logit", "softplus", "xlogy"]
+
+
+def _expit_forward(xp: Any, x: Any) -> Any:
+    # Of the two forms 1 / (1 + e) and e / (1 + e), the one whose exponential is below 1.
+    right = xp.greater_equal(xp.real(x) if is_complex(x) else x, 0)
+    small = xp.exp(xp.where(right, xp.negative(x), x))
+    return xp.divide(xp.where(right, 1, small), xp.add(small, 1))
+
+
+@elementwise(
+    label="Sigmoid",
+    forward=_expit_forward,
+    x=lambda xp, g, out: xp.multiply(g, xp.conj(xp.multiply(out, xp.subtract(1, out)))),
+)
+def expit(x: Any, /) -> Tensor:
+    r"""Logistic sigmoid, :math:`\sigma(x) = 1 / (1 + e^{-x})`, without overflow.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`\sigma (1 - \sigma)`. The inverse of `logit`; SciPy's name for it.
+    """
+
+
+def _logit_forward(xp: Any, x: Any) -> Any:
+    if is_complex(x):
+        return xp.subtract(xp.log(x), xp.log1p(xp.negative(x)))
+    # Near 1/2, where both logarithms are almost equal, their difference is taken around 1/2:
+    # there 2 x - 1 is exact.
+    middle = xp.logical_and(xp.greater(x, 0.25), xp.less(x, 0.75))
+    offset = xp.where(middle, xp.subtract(xp.multiply(x, 2), 1), 0)
+    outside = xp.where(middle, 0.25, x)
+    return xp.where(
+        middle,
+        xp.subtract(xp.log1p(offset), xp.log1p(xp.negative(offset))),
+        xp.subtract(xp.log(outside), xp.log1p(xp.negative(outside))),
+    )
+
+
+@elementwise(
+    forward=_logit_forward,
+    x=lambda xp, g, x: xp.divide(g, xp.conj(xp.multiply(x, xp.subtract(1, x)))),
+)
+def logit(x: Any, /) -> Tensor:
+    r"""Log-odds, :math:`\log(x / (1 - x))`, the inverse of `expit`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex. Real values outside :math:`[0, 1]` give nan; 0 and 1 give -inf, inf.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`1 / (x (1 - x))`.
+    """
+
+
+def _log1pexp(xp: Any, x: Any) -> Any:
+    """``log(1 + exp(-abs(x)))``."""
+    return xp.log1p(xp.exp(xp.negative(xp.abs(x))))
+
+
+@elementwise(
+    label="LogSigmoid",
+    forward=lambda xp, x: xp.subtract(xp.minimum(x, 0), _log1pexp(xp, x)),
+    x=lambda xp, g, x: xp.multiply(g, xp.expit(xp.negative(x))),
+)
+def log_expit(x: Any, /) -> Tensor:
+    r"""Logarithm of the logistic sigmoid, :math:`\log \sigma(x) = -\log(1 + e^{-x})`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``, accurate where :math:`\sigma` itself is 0 or 1.
+
+    Notes
+    -----
+    Derivative :math:`\sigma(-x)`.
+    """
+
+
+@elementwise(
+    forward=lambda xp, x: xp.add(xp.maximum(x, 0), _log1pexp(xp, x)),
+    x=lambda xp, g, x: xp.multiply(g, xp.expit(x)),
+)
+def softplus(x: Any, /) -> Tensor:
+    r"""Smooth rectifier, :math:`\log(1 + e^x)`, without overflow.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`\sigma(x)`, the logistic sigmoid.
+    """
+
+
+def _xlogy_forward(xp: Any, x: Any, y: Any) -> Any:
+    nothing = xp.logical_and(xp.equal(x, 0), xp.logical_not(xp.isnan(y)))
+    return xp.multiply(x, xp.log(xp.where(nothing, 1, y)))
+
+
+def _xlogy_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
+    beyond = xp.equal(y, 0) if is_complex(y) else xp.less_equal(y, 0)
+    masked = xp.logical_and(xp.equal(x, 0), beyond)
+    return xp.multiply(g, xp.conj(xp.log(xp.where(masked, 1, y))))
+
+
+def _xlogy_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
+    both = xp.logical_and(xp.equal(x, 0), xp.equal(y, 0))
+    return xp.multiply(g, xp.conj(xp.divide(x, xp.where(both, 1, y))))
+
+
+@elementwise(forward=_xlogy_forward, x=_xlogy_x, y=_xlogy_y)
+def xlogy(x: Any, y: Any, /) -> Tensor:
+    r"""Product with a logarithm, :math:`x \log y`, which is 0 where ``x`` is 0 and ``y`` not nan.
+
+    Parameters
+    ----------
+    x, y : Tensor, array or Python number
+        Floating or complex, of shapes that broadcast together.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivatives :math:`\log y` and :math:`x / y`. At :math:`x = 0` the first is 0 for real
+    :math:`y \le 0` (complex: :math:`y = 0`), and the second is 0 for :math:`y = 0`.
+    """

@@ -1,0 +1,228 @@
+"""Sums of exponentials, and exponentials as shares of their sum."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from wengert.ops.axes import all_axes, as_axes, shape_of
+from wengert.ops.elementwise.rules import is_complex
+from wengert.tape.interpreter import differentiable
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["log_softmax", "logsumexp", "softmax"]
+
+Axes = tuple[int, ...]
+
+
+def _axes(x: Any, axis: int | Sequence[int] | None) -> Axes:
+    ndim = len(shape_of(x))
+    return all_axes(None if axis is None else as_axes(axis, ndim), ndim)
+
+
+def _below_top(xp: Any, x: Any, axis: Axes) -> Any:
+    """``x`` less its largest (real part) along ``axis``, so that no exponential overflows."""
+    top = xp.max(xp.real(x) if is_complex(x) else x, axis=axis, keepdims=True)
+    return xp.subtract(x, top)
+
+
+# -- the logarithm of the sum --------------------------------------------------------------------
+
+
+def _kept(shape: tuple[int, ...], axis: Axes) -> tuple[int, ...]:
+    return tuple([1 if i in axis else n for i, n in enumerate(shape)])
+
+
+def _dropped(shape: tuple[int, ...], axis: Axes) -> tuple[int, ...]:
+    return tuple([n for i, n in enumerate(shape) if i not in axis])
+
+
+def _logsumexp_forward(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    shape = _kept(x.shape, axis) if keepdims else _dropped(x.shape, axis)
+    if any(x.shape[i] == 0 for i in axis):
+        return xp.full(shape, -math.inf, dtype=x.dtype, device=xp.device(x))
+    top = xp.max(xp.real(x) if is_complex(x) else x, axis=axis, keepdims=True)
+    shift = xp.where(xp.isfinite(top), top, 0)
+    total = xp.sum(xp.exp(xp.subtract(x, shift)), axis=axis, keepdims=True)
+    empty = xp.equal(total, 0)
+    out = xp.add(xp.log(xp.where(empty, 1, total)), xp.where(empty, -math.inf, shift))
+    return out if keepdims else xp.reshape(out, shape)
+
+
+def _logsumexp_rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
+    if not keepdims:
+        shape = _kept(x.shape, axis)
+        g, out = xp.reshape(g, shape), xp.reshape(out, shape)
+    # An infinite result is shared evenly by those that are equal to it.
+    infinite = xp.isinf(out)
+    shares = xp.where(infinite, xp.where(xp.equal(x, out), 0, -math.inf), x)
+    return xp.multiply(g, xp.conj(xp.softmax(shares, axis=axis)))
+
+
+_logsumexp = Primitive(
+    "logsumexp",
+    ("x",),
+    {"x": _logsumexp_rule},
+    kind="reduction",
+    forward=_logsumexp_forward,
+).bind
+
+
+def logsumexp(
+    a: Any,
+    axis: int | Sequence[int] | None = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+) -> Any:
+    r"""Logarithm of a sum of exponentials, :math:`\log \sum_i b_i e^{a_i}`, without overflow.
+
+    Parameters
+    ----------
+    a : Tensor or array
+        Floating or complex.
+    axis : int or sequence of int, optional
+        Axes to sum over; all by default.
+    b : Tensor or array, optional
+        Weights that broadcast with ``a``, of any sign; 1 by default.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+    return_sign : bool
+        Whether the sum's sign (complex: its direction) is returned beside the logarithm of its
+        absolute value. Without it, a negative real sum gives nan.
+
+    Returns
+    -------
+    Tensor, or tuple of two
+        The logarithm, and the sign. The sum of nothing is 0, and its logarithm -inf.
+
+    Notes
+    -----
+    The derivative is the share of each term, :math:`b_i e^{a_i} / \sum_j b_j e^{a_j}`: the
+    softmax of ``a`` where there are no weights. An infinite result is shared evenly by the terms
+    that are equal to it. SciPy: ``scipy.special.logsumexp``.
+    """
+    if b is None and not return_sign:
+        return _logsumexp(a, axis=_axes(a, axis), keepdims=bool(keepdims))
+    return _weighted(differentiable, a, axis, b, keepdims, return_sign)
+
+
+def _weighted(
+    xp: Any, a: Any, axis: int | Sequence[int] | None, b: Any, keepdims: bool, return_sign: bool
+) -> Any:
+    if b is not None:
+        a, b = xp.broadcast_arrays(xp.asarray(a), xp.asarray(b))
+    a = xp.asarray(a)
+    axes = _axes(a, axis)
+    height = a.detach()
+    height = xp.real(height) if is_complex(height) else height
+    if b is not None:
+        height = xp.where(xp.equal(b.detach(), 0), -math.inf, height)
+    if any(a.shape[i] == 0 for i in axes):
+        shift = xp.zeros(_kept(a.shape, axes), dtype=height.dtype, device=a.device)
+    else:
+        shift = xp.max(height, axis=axes, keepdims=True)
+        shift = xp.where(xp.isfinite(shift), shift, 0)
+    terms = xp.subtract(a, shift)
+    if b is not None:
+        if not is_complex(a):
+            # A term without weight may be as large as it likes.
+            terms = xp.minimum(terms, math.log(xp.finfo(a.dtype).max))
+        terms = xp.multiply(b, xp.exp(terms))
+    else:
+        terms = xp.exp(terms)
+    total = xp.sum(terms, axis=axes, keepdims=True)
+    sign = xp.sign(total)
+    if return_sign:
+        total = xp.abs(total)
+    empty = xp.equal(total, 0)
+    out = xp.add(xp.log(xp.where(empty, 1, total)), xp.where(empty, -math.inf, shift))
+    if not keepdims:
+        shape = _dropped(a.shape, axes)
+        out, sign = xp.reshape(out, shape), xp.reshape(sign, shape)
+    return (out, sign) if return_sign else out
+
+
+# -- shares of the sum ---------------------------------------------------------------------------
+
+
+def _softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
+    if 0 in x.shape:
+        return x
+    terms = xp.exp(_below_top(xp, x, axis))
+    return xp.divide(terms, xp.sum(terms, axis=axis, keepdims=True))
+
+
+def _softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
+    share = xp.conj(out)
+    parts = xp.multiply(g, share)
+    return xp.subtract(parts, xp.multiply(share, xp.sum(parts, axis=axis, keepdims=True)))
+
+
+_softmax = Primitive(
+    "softmax", ("x",), {"x": _softmax_rule}, kind="irregular", forward=_softmax_forward
+).bind
+
+
+def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
+    r"""Softmax, :math:`s_i = e^{x_i} / \sum_j e^{x_j}`.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Floating or complex.
+    axis : int or sequence of int, optional
+        Axes along which the result sums to 1; all by default.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``. It is nan along ``axis`` where all of ``x`` is -inf, or
+        some of it is inf.
+
+    Notes
+    -----
+    The cotangent is :math:`s^* \left(\bar y - \sum_i \bar y_i s_i^*\right)`. SciPy:
+    ``scipy.special.softmax``.
+    """
+    return _softmax(x, axis=_axes(x, axis))  # type: ignore[no-any-return]
+
+
+def _log_softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
+    if 0 in x.shape:
+        return x
+    low = _below_top(xp, x, axis)
+    return xp.subtract(low, xp.log(xp.sum(xp.exp(low), axis=axis, keepdims=True)))
+
+
+def _log_softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
+    total = xp.sum(g, axis=axis, keepdims=True)
+    return xp.subtract(g, xp.multiply(xp.conj(xp.exp(out)), total))
+
+
+_log_softmax = Primitive(
+    "log_softmax", ("x",), {"x": _log_softmax_rule}, kind="irregular", forward=_log_softmax_forward
+).bind
+
+
+def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
+    r"""Logarithm of the softmax, :math:`x_i - \log \sum_j e^{x_j}`, accurate in its tail.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Floating or complex.
+    axis : int or sequence of int, optional
+        Axes along which the exponentials of the result sum to 1; all by default.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``; nan as `softmax`.
+
+    Notes
+    -----
+    The cotangent is :math:`\bar y - s^* \sum_i \bar y_i`, with the softmax :math:`s`. SciPy:
+    ``scipy.special.log_softmax``.
+    """
+    return _log_softmax(x, axis=_axes(x, axis))  # type: ignore[no-any-return]
