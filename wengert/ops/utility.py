@@ -1,0 +1,118 @@
+"""Utility functions: the standard's chapter of that name."""
+
+from typing import Any
+
+from wengert.ops.axes import as_axes, as_axis, shape_of
+from wengert.ops.manipulation import concat
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["all", "any", "diff"]
+
+_all = Primitive("all", ["x"], kind="reduction")
+_any = Primitive("any", ["x"], kind="reduction")
+
+
+def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)))
+    return primitive.bind(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
+
+
+def all(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+    """Whether all elements along some axes are true, that is, not zero.
+
+    Parameters
+    ----------
+    x : array
+        Of any dtype.
+    axis : int or tuple of int, optional
+        Along which axes; all by default.
+    keepdims : bool
+        Whether these axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of dtype bool. Of no elements, all are true.
+
+    Notes
+    -----
+    Array API standard 2025.12, utility functions.
+    """
+    return _reduce(_all, x, axis, keepdims)
+
+
+def any(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+    """Whether some element along some axes is true, that is, not zero.
+
+    Parameters as for `all`. Of no elements, none is true.
+
+    Returns
+    -------
+    Tensor
+        Of dtype bool.
+    """
+    return _reduce(_any, x, axis, keepdims)
+
+
+def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> Any:
+    if not g.shape[axis]:
+        return xp.zeros(x_shape, dtype=g.dtype, device=xp.device(g))
+    end = xp.zeros(
+        tuple(1 if i == axis else length for i, length in enumerate(g.shape)),
+        dtype=g.dtype,
+        device=xp.device(g),
+    )
+    for _ in range(n):
+        g = xp.negative(xp.diff(xp.concat((end, g, end), axis=axis), axis=axis))
+    return g
+
+
+_diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear")
+
+
+def diff(
+    x: Any,
+    /,
+    *,
+    axis: int = -1,
+    n: int = 1,
+    prepend: Any = None,
+    append: Any = None,
+) -> Tensor:
+    r"""Difference of neighbours along an axis, :math:`x_{i+1} - x_i`, taken ``n`` times.
+
+    Parameters
+    ----------
+    x : array
+        Numeric, of at least one dimension.
+    axis : int
+        Along which axis.
+    n : int
+        How many times; not negative. 0 gives ``x`` itself.
+    prepend, append : array, optional
+        What to put before and after ``x`` first: of its shape but for ``axis``.
+
+    Returns
+    -------
+    Tensor
+        As ``x``, but shorter by ``n`` along ``axis``. The derivative is the negative difference
+        of the cotangent between zeros, ``n`` times.
+
+    Raises
+    ------
+    ValueError
+        If ``n`` is negative or there is no such axis.
+
+    Notes
+    -----
+    Array API standard 2025.12, utility functions.
+    """
+    if n < 0:
+        raise ValueError(f"diff: n is not negative, and {n} is")
+    along = as_axis(axis, len(shape_of(x)))
+    if prepend is not None or append is not None:
+        x = concat([part for part in (prepend, x, append) if part is not None], axis=along)
+    if n == 0:
+        return x if isinstance(x, Tensor) else Tensor(x)
+    return _diff.bind(x, axis=along, n=n)  # type: ignore[no-any-return]
