@@ -70,15 +70,18 @@ class Backend:
         ValueError
             If the library has no such device.
         """
-        devices = self.devices()
-        for known in devices:
-            if device == known or device == str(known):
+        for known in self.devices():
+            if device == known or device == self.device_name(known):
                 return known
         raise self.unknown_device(device)
 
+    def device_name(self, device: Any) -> str:
+        """The string that names a device, as `parse_device` takes it."""
+        return str(device)
+
     def unknown_device(self, device: Any) -> ValueError:
         """The error for a device that is not there."""
-        there = ", ".join(str(known) for known in self.devices())
+        there = ", ".join(self.device_name(known) for known in self.devices())
         return ValueError(f"{self.name} has no device {device!r}; it has: {there}")
 
     def devices(self) -> list[Any]:

@@ -77,6 +77,9 @@ class CupyBackend(Backend):
             raise self.unknown_device(device)
         return device_type(int(number))
 
+    def device_name(self, device: Any) -> str:
+        return f"cuda:{device.id}"
+
     def devices(self) -> list[Any]:
         count = self.cupy.cuda.runtime.getDeviceCount()
         return [self.cupy.cuda.Device(i) for i in range(count)]

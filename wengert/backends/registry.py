@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from wengert.backends.backend import Backend
 
 __all__ = [
+    "BUILTIN",
     "ENVIRONMENT_VARIABLE",
     "BackendError",
     "Selection",
@@ -26,8 +27,8 @@ __all__ = [
 
 ENVIRONMENT_VARIABLE = "WENGERT_BACKEND"
 
-#: Name of each built-in backend, and what to install for it.
-_BUILTIN = {
+#: The name of each built-in backend, and what to install for it.
+BUILTIN = {
     "numpy": "numpy",
     "cupy": "wengert[cupy-cuda12x] or wengert[cupy-cuda13x]",
     "torch": "wengert[torch]",
@@ -48,7 +49,7 @@ class BackendError(RuntimeError):
 
 def builtin_backends() -> dict[str, bool]:
     """The built-in backends by name, and whether the library of each is installed."""
-    return {name: importlib.util.find_spec(name) is not None for name in _BUILTIN}
+    return {name: importlib.util.find_spec(name) is not None for name in BUILTIN}
 
 
 def plugin_backends() -> dict[str, Any]:
@@ -74,20 +75,20 @@ def get_backend(name: str | None = None) -> Backend:
 
 
 def _load(name: str) -> Backend:
-    if name in _BUILTIN:
+    if name in BUILTIN:
         try:
             backend = importlib.import_module(f"wengert.backends.{name}").BACKEND
             backend.xp  # noqa: B018 -- a missing library shows here, not in the first operation
         except ImportError as error:
             raise BackendError(
                 f"the backend {name!r} needs a library that cannot be imported ({error}); "
-                f"install {_BUILTIN[name]}. Installed: {_installed()}"
+                f"install {BUILTIN[name]}. Installed: {_installed()}"
             ) from error
         return backend  # type: ignore[no-any-return]
     plugins = plugin_backends()
     if name not in plugins:
         raise BackendError(
-            f"there is no backend {name!r}. Built in: {', '.join(_BUILTIN)}; installed: "
+            f"there is no backend {name!r}. Built in: {', '.join(BUILTIN)}; installed: "
             f"{_installed()}. Other libraries register in the entry-point group "
             "'wengert.backends'"
         )
@@ -115,7 +116,7 @@ class _Namespaces(dict[type, Any]):
                 return self.setdefault(kind, self[base])
         package = kind.__module__.partition(".")[0]
         name = _PACKAGES.get(package, package)
-        if name not in _BUILTIN:
+        if name not in BUILTIN:
             raise TypeError(f"{kind.__module__}.{kind.__qualname__} is no array type that is known")
         return self.setdefault(kind, get_backend(name).namespace)
 
@@ -187,10 +188,10 @@ def selection() -> Selection:
 
 def _parse(spec: str, reason: str) -> Selection:
     name, _, device = spec.partition(":")
-    backend = get_backend(name.strip())
     try:
+        backend = get_backend(name.strip())
         return Selection(backend, backend.parse_device(device) if device else None, reason)
-    except ValueError as error:
+    except (BackendError, ValueError) as error:
         raise BackendError(f"{reason}: {error}") from error
 
 

@@ -1,0 +1,48 @@
+"""``python -m wengert``: the version, the backends found, and which one is selected and why."""
+
+import importlib
+import platform
+import sys
+
+from wengert import __version__
+from wengert.backends import BackendError, builtin_backends, get_backend, plugin_backends, selection
+from wengert.backends.registry import BUILTIN
+
+
+def _row(name: str, installed: bool) -> tuple[str, str, str]:
+    """A backend's name, its library's version, and its devices or what is wrong."""
+    if not installed:
+        return name, "-", f"not installed; install {BUILTIN[name]}"
+    try:
+        backend = get_backend(name)
+        library = importlib.import_module(name if name in BUILTIN else backend.module)
+        version = getattr(library, "__version__", "?")
+    except Exception as error:  # a broken library is a line of the report, and not its end
+        return name, "?", f"cannot be imported: {error}"
+    try:
+        devices = ", ".join(backend.device_name(device) for device in backend.devices())
+    except Exception as error:
+        devices = f"no devices: {error}"
+    return name, version, devices
+
+
+def main() -> int:
+    """Print the report; return 1 if the selected backend cannot be used."""
+    print(f"wengert {__version__}, Python {platform.python_version()}, {platform.platform()}\n")
+    found = builtin_backends() | dict.fromkeys(plugin_backends(), True)
+    rows = [("backend", "version", "devices"), *(_row(*each) for each in found.items())]
+    first, second = (max(len(row[i]) for row in rows) for i in (0, 1))
+    for name, version, devices in rows:
+        print(f"{name:{first}}  {version:{second}}  {devices}")
+    try:
+        chosen = selection()
+    except BackendError as error:
+        print(f"\nerror: {error}", file=sys.stderr)
+        return 1
+    where = "" if chosen.device is None else f", device {chosen.backend.device_name(chosen.device)}"
+    print(f"\nselected: {chosen.backend.name}{where} ({chosen.reason})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
