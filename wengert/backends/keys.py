@@ -1,0 +1,73 @@
+"""Index keys: what stands between the brackets of ``x[...]``, with the arrays taken out.
+
+A key is a static tuple of integers, slices, None and Ellipsis. Where an index array stood it has
+`SLOT`, and the arrays follow as operands, in order.
+"""
+
+from typing import Any, Final
+
+__all__ = ["SLOT", "fill", "forward_slices", "indexed_axes"]
+
+Key = tuple[Any, ...]
+
+#: Stands in a key for an index array. A string, so that a key prints as it is written.
+SLOT: Final = "array"
+
+
+def fill(key: Key, indices: tuple[Any, ...]) -> Key:
+    """Put the index arrays back into their slots."""
+    if not indices:
+        return key
+    arrays = iter(indices)
+    return tuple([next(arrays) if type(part) is str else part for part in key])
+
+
+def widths(key: Key, is_mask: Any) -> list[int]:
+    """How many axes each part of a filled key takes; -1 for an Ellipsis.
+
+    ``is_mask`` tells of an array whether it is boolean: a mask takes as many axes as it has.
+    """
+    return [
+        -1 if part is Ellipsis
+        else 0 if part is None
+        else len(part.shape) if hasattr(part, "shape") and is_mask(part)
+        else 1
+        for part in key
+    ]
+
+
+def indexed_axes(key: Key, ndim: int, is_mask: Any) -> int:
+    """How many leading axes a filled key speaks of: those after them are taken whole, last."""
+    taken = widths(key, is_mask)
+    if -1 in taken[:-1]:
+        return ndim
+    return sum(n for n in taken if n > 0)
+
+
+def forward_slices(key: Key, shape: tuple[int, ...], is_mask: Any) -> tuple[Key, tuple[int, ...]]:
+    """Replace slices that go backwards by equivalent ones on a flipped array.
+
+    Returns
+    -------
+    key : tuple
+        The filled key, with positive steps alone.
+    axes : tuple of int
+        Which axes to flip first.
+    """
+    if all(type(part) is not slice or part.step is None or part.step > 0 for part in key):
+        return key, ()
+    taken = widths(key, is_mask)
+    skipped = len(shape) - sum(n for n in taken if n > 0)
+    parts: list[Any] = []
+    flipped: list[int] = []
+    axis = 0
+    for part, n in zip(key, taken, strict=True):
+        if type(part) is slice and part.step is not None and part.step < 0:
+            length = shape[axis]
+            steps = range(*part.indices(length))
+            first = length - 1 - steps.start if steps else 0
+            part = slice(first, first + len(steps) * -steps.step, -steps.step)
+            flipped.append(axis)
+        parts.append(part)
+        axis += skipped if n < 0 else n
+    return tuple(parts), tuple(flipped)

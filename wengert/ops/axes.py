@@ -1,0 +1,70 @@
+"""Axes as functions take them, made canonical: what the chapters of this package share."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import as_dtype, backend_of
+from wengert.tape.tensor import Tensor
+
+__all__ = ["all_axes", "as_axes", "as_axis", "raw_array", "raw_dtype", "shape_of"]
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The shape of a Tensor or an array; an error that names what else was given."""
+    try:
+        return x.shape  # type: ignore[no-any-return]
+    except AttributeError:
+        raise TypeError(
+            f"a Tensor or an array is needed, not {type(x).__name__}; convert it with wg.asarray"
+        ) from None
+
+
+def raw_array(x: Any) -> Any:
+    """The raw array of a Tensor; an array as it is."""
+    return x._array if isinstance(x, Tensor) else x
+
+
+def raw_dtype(x: Any, dtype: Any) -> Any:
+    """What the library of ``x`` calls a dtype."""
+    return backend_of(raw_array(x)).raw_dtype(as_dtype(dtype))
+
+
+def as_axis(axis: Any, ndim: int) -> int:
+    """One axis as a non-negative number.
+
+    Raises
+    ------
+    numpy.exceptions.AxisError
+        A ValueError and an IndexError, if there is no such axis.
+    """
+    if type(axis) is not int:
+        axis = index(axis)
+    if not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(axis, ndim)
+    return axis + ndim if axis < 0 else axis  # type: ignore[no-any-return]
+
+
+def as_axes(axis: int | Sequence[int], ndim: int) -> tuple[int, ...]:
+    """One axis or several as a tuple of non-negative numbers.
+
+    Raises
+    ------
+    ValueError
+        If there is no such axis (`numpy.exceptions.AxisError`), or one comes twice.
+    """
+    if type(axis) is int:
+        return (as_axis(axis, ndim),)
+    if not isinstance(axis, tuple | list):
+        return (as_axis(index(axis), ndim),)  # type: ignore[arg-type]
+    axes = tuple([as_axis(one, ndim) for one in axis])
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"an axis comes twice in {tuple(axis)}")
+    return axes
+
+
+def all_axes(axis: tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
+    """The axes that a reduction goes over, None being all of them."""
+    return tuple(range(ndim)) if axis is None else axis

@@ -1,0 +1,263 @@
+"""Indexing in the standard's own functions, for libraries that have not all of it.
+
+The standard lets arrays be indexed by integers, slices, None and Ellipsis, by one mask alone, or
+by integer arrays alone, and asks for no assignment. These forms need only ``take``, sorting and
+``where``: they mean what NumPy's indexing means, on any library that conforms, also where arrays
+cannot be written. Repeated indices are right: they are sorted, and equal ones are added up.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from wengert.backends.keys import SLOT
+
+__all__ = ["gather", "place", "put"]
+
+
+class Layout:
+    """What a key does to an array of a shape.
+
+    Every axis of the array is cut by a slice (an integer being a slice of length 1 that is
+    dropped) or indexed by an array. The indexed axes become one, of rows; `rows` says which rows.
+
+    Attributes
+    ----------
+    cuts : list of (start, step, length)
+        For each axis; the whole axis where an array indexes it.
+    dropped : list of int
+        Axes that an integer takes away.
+    indexed, sliced : list of int
+        Axes that remain, by what they are indexed by.
+    rows : array or None
+        Flat indices into the indexed axes; None if no array indexes.
+    block : tuple of int
+        Shape of the index arrays, broadcast together.
+    at : int
+        Before which of the sliced axes the block stands in the result.
+    shape : tuple of int
+        Of the result.
+    """
+
+    def __init__(
+        self, xp: Any, x: Any, shape: tuple[int, ...], indices: tuple[Any, ...], key: tuple[Any, ...]
+    ) -> None:
+        self.cuts: list[tuple[int, int, int]] = []
+        self.dropped: list[int] = []
+        self.indexed: list[int] = []
+        self.sliced: list[int] = []
+        arrays: list[Any] = []
+        blocks: list[tuple[int, ...]] = []
+        advanced: list[int] = []  # places in the key of arrays, and of integers beside them
+        lengths: list[tuple[int, int]] = []  # place in the key, length: the result's other axes
+        operands = iter(indices)
+        operands = iter([_as_positions(xp, x, next(operands)) for part in key if part == SLOT])
+        parts = [next(operands) if part == SLOT else part for part in key]
+        taken = sum(_width(part) for part in parts)
+        if taken > len(shape) or parts.count(Ellipsis) > 1:
+            raise IndexError(
+                f"the index has {taken} parts and {parts.count(Ellipsis)} ellipses, and the array "
+                f"{len(shape)} axes"
+            )
+        if Ellipsis not in parts:
+            parts.append(Ellipsis)
+        for place, part in enumerate(parts):
+            axis = len(self.cuts)
+            if part is None:
+                lengths.append((place, 1))
+            elif part is Ellipsis:
+                for n in shape[axis : axis + len(shape) - taken]:
+                    lengths.append((place, n))
+                    self.sliced.append(len(self.cuts))
+                    self.cuts.append((0, 1, n))
+            elif type(part) is slice:
+                steps = range(*part.indices(shape[axis]))
+                lengths.append((place, len(steps)))
+                self.sliced.append(axis)
+                self.cuts.append((steps.start if steps else 0, steps.step, len(steps)))
+            elif type(part) is int:
+                advanced.append(place)
+                self.dropped.append(axis)
+                self.cuts.append((_checked(part, axis, shape), 1, 1))
+            else:
+                advanced.append(place)
+                blocks.append(part.block)
+                part.check(axis, shape)
+                arrays += part.positions
+                for n in shape[axis : axis + len(part.positions)]:
+                    self.indexed.append(len(self.cuts))
+                    self.cuts.append((0, 1, n))
+        self.block = np.broadcast_shapes(*blocks)
+        self.rows = self._flat(xp, shape, arrays, x) if blocks else None
+        # Index arrays that stand together keep their place; otherwise their axes come first.
+        together = advanced and advanced[-1] - advanced[0] == len(advanced) - 1
+        before = [i for i, _ in lengths if blocks and together and i < advanced[0]]
+        self.at = sum(parts[i] is not None for i in before)
+        whole = [n for _, n in lengths]
+        self.shape = (*whole[: len(before)], *self.block, *whole[len(before) :])
+
+    def _flat(self, xp: Any, shape: tuple[int, ...], arrays: list[Any], x: Any) -> Any:
+        total = math.prod([shape[i] for i in self.indexed])
+        if not arrays:  # a 0-d mask alone: whole copies
+            return xp.zeros(math.prod(self.block), dtype=xp.int64, device=xp.device(x))
+        flat: Any = 0
+        wrong: Any = False
+        for axis, positions in zip(self.indexed, arrays, strict=True):
+            n = shape[axis]
+            flat = flat * n + xp.where(positions < 0, positions + n, positions)
+            wrong = wrong | (positions < -n) | (positions >= n)
+        flat = xp.where(wrong, total, flat)  # which `take` refuses
+        return xp.reshape(xp.broadcast_to(flat, self.block), (math.prod(self.block),))
+
+    def lengths(self, axes: Iterable[int]) -> tuple[int, ...]:
+        """The lengths of some axes of the array, after cutting."""
+        return tuple([self.cuts[i][2] for i in axes])
+
+    def order(self) -> list[int]:
+        """For each axis of the result, None left out, which it is of (block, then sliced axes)."""
+        block, sliced = len(self.block), len(self.sliced)
+        others = list(range(block, block + sliced))
+        return others[: self.at] + list(range(block)) + others[self.at :]
+
+
+class _Positions:
+    """An index array as integer positions, one array for each axis that it indexes."""
+
+    def __init__(self, positions: list[Any], block: tuple[int, ...], mask: Any) -> None:
+        self.positions, self.block, self.mask = positions, block, mask
+
+    def check(self, axis: int, shape: tuple[int, ...]) -> None:
+        if self.mask is not None and self.mask != shape[axis : axis + len(self.mask)]:
+            raise IndexError(
+                f"a mask of shape {self.mask} does not fit axes of shape "
+                f"{shape[axis : axis + len(self.mask)]}"
+            )
+
+
+def _as_positions(xp: Any, x: Any, index: Any) -> _Positions:
+    if index.dtype != xp.bool:
+        return _Positions([xp.astype(index, xp.int64)], tuple(index.shape), None)
+    # How many elements a mask chooses is data: it is read back whatever the library.
+    found = np.nonzero(np.atleast_1d(xp.backend.to_numpy(index)))
+    shape = tuple(index.shape)
+    if not shape:
+        return _Positions([], found[0].shape, ())
+    device = xp.device(x)
+    return _Positions([xp.backend.from_numpy(i, device) for i in found], found[0].shape, shape)
+
+
+def _width(part: Any) -> int:
+    if isinstance(part, _Positions):
+        return len(part.positions)
+    return 0 if part is None or part is Ellipsis else 1
+
+
+def _checked(i: int, axis: int, shape: tuple[int, ...]) -> int:
+    n = shape[axis]
+    if not -n <= i < n:
+        raise IndexError(f"index {i} is out of bounds for axis {axis} with size {n}")
+    return i + n if i < 0 else i
+
+
+def gather(xp: Any, x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
+    """``x[key]``."""
+    layout = Layout(xp, x, x.shape, indices, key)
+    cut = [
+        start if i in layout.dropped else _slice(start, step, length)
+        for i, (start, step, length) in enumerate(layout.cuts)
+    ]
+    x = x[tuple(cut)]
+    if layout.rows is not None:
+        remaining = sorted(layout.indexed + layout.sliced)
+        places = [remaining.index(i) for i in layout.indexed + layout.sliced]
+        lengths = layout.lengths(layout.sliced)
+        rows = math.prod(layout.lengths(layout.indexed))
+        x = xp.reshape(xp.permute_dims(x, tuple(places)), (rows, math.prod(lengths)))
+        x = xp.reshape(xp.take(x, layout.rows, axis=0), (*layout.block, *lengths))
+        x = xp.permute_dims(x, tuple(layout.order()))
+    return xp.reshape(x, layout.shape)
+
+
+def _slice(start: int, step: int, length: int) -> slice:
+    stop = start + step * length
+    return slice(start, stop if stop >= 0 else None, step) if length else slice(0, 0)
+
+
+def place(
+    xp: Any, x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]
+) -> Any:
+    """Add ``x`` up in zeros of a shape, at ``[key]``."""
+    return _place(xp, x, Layout(xp, x, shape, indices, key), shape, add=True)
+
+
+def put(xp: Any, x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
+    """Return ``x`` with ``[key]`` replaced by ``value``; the last of repeated indices stands."""
+    layout = Layout(xp, x, x.shape, indices, key)
+    if hasattr(value, "shape"):
+        value = xp.astype(value, x.dtype)
+        more = len(value.shape) - len(layout.shape)
+        if more > 0 and math.prod(value.shape[:more]) == 1:
+            value = xp.reshape(value, value.shape[more:])
+    else:
+        value = xp.asarray(value, dtype=x.dtype, device=xp.device(x))
+    value = xp.broadcast_to(value, layout.shape)
+    written = xp.ones(layout.shape, dtype=xp.bool, device=xp.device(x))
+    written = _place(xp, written, layout, x.shape, add=False)
+    return xp.where(written, _place(xp, value, layout, x.shape, add=False), x)
+
+
+def _place(xp: Any, x: Any, layout: Layout, shape: tuple[int, ...], *, add: bool) -> Any:
+    lengths = layout.lengths(layout.sliced)
+    if layout.rows is not None:
+        order = layout.order()
+        whole = (*layout.block, *lengths)
+        x = xp.reshape(x, tuple([whole[i] for i in order]))
+        x = xp.permute_dims(x, tuple(sorted(range(len(order)), key=order.__getitem__)))
+        indexed = layout.lengths(layout.indexed)
+        x = xp.reshape(x, (math.prod(layout.block), math.prod(lengths)))
+        x = _place_rows(xp, x, layout.rows, math.prod(indexed), add=add)
+        x = xp.reshape(x, (*indexed, *lengths))
+        places = layout.indexed + layout.sliced
+        x = xp.permute_dims(x, tuple(sorted(range(len(places)), key=places.__getitem__)))
+    x = xp.reshape(x, layout.lengths(range(len(shape))))
+    for axis, (start, step, length) in enumerate(layout.cuts):
+        if (step, length) != (1, shape[axis]):
+            x = _uncut(xp, x, axis, np.arange(length) * step + start, shape[axis])
+    return x
+
+
+def _uncut(xp: Any, x: Any, axis: int, positions: Any, n: int) -> Any:
+    """Put the slices of ``x`` along an axis to their positions among ``n``, zeros between them."""
+    device = xp.device(x)
+    one = tuple([1 if i == axis else m for i, m in enumerate(x.shape)])
+    x = xp.concat([x, xp.zeros(one, dtype=x.dtype, device=device)], axis=axis)
+    source = np.full(n, len(positions))
+    source[positions] = np.arange(len(positions))
+    return xp.take(x, xp.backend.from_numpy(source, device), axis=axis)
+
+
+def _place_rows(xp: Any, x: Any, rows: Any, n: int, *, add: bool) -> Any:
+    """Put rows of ``x`` to their places among ``n``, zeros between them."""
+    count, width = x.shape
+    device = xp.device(x)
+    if not count or not n:
+        return xp.zeros((n, width), dtype=x.dtype, device=device)
+    order = xp.argsort(rows, stable=True)
+    rows = xp.take(rows, order, axis=0)
+    x = xp.take(x, order, axis=0)
+    span = 1
+    while add and span < count:
+        # Each row becomes the sum of those of the last 2, 4, 8, ... that have the same place.
+        same = xp.equal(rows[span:count], rows[0 : count - span])
+        early = x[0 : count - span, ...]
+        early = xp.where(xp.expand_dims(same, axis=1), early, xp.zeros_like(early))
+        x = xp.concat([x[0:span, ...], xp.add(x[span:count, ...], early)], axis=0)
+        span *= 2
+    places = xp.arange(n, dtype=rows.dtype, device=device)
+    last = xp.astype(xp.searchsorted(rows, places, side="right"), rows.dtype) - 1
+    last = xp.where(last < 0, xp.zeros_like(last), last)
+    held = xp.expand_dims(xp.equal(xp.take(rows, last, axis=0), places), axis=1)
+    x = xp.take(x, last, axis=0)
+    return xp.where(held, x, xp.zeros_like(x))

@@ -1,0 +1,357 @@
+"""Indexing: the standard's chapter of that name, and what is between a Tensor's brackets."""
+
+import math
+from operator import index as as_index
+from types import EllipsisType, NoneType
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import backend_of, dtype_of
+from wengert.backends.keys import SLOT
+from wengert.ops.axes import as_axis, shape_of
+from wengert.ops.index_composites import gather, place, put
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["take", "take_along_axis"]
+
+Key = tuple[Any, ...]
+
+# -- the primitives ------------------------------------------------------------------------------
+
+# Each is the derivative of the others, so that they are closed at any order.
+_getitem = Primitive(
+    "getitem",
+    ["x", "*indices"],
+    {
+        "x": lambda xp, g, indices, key, x_shape: xp.scatter_add(
+            g, *indices, key=key, shape=x_shape
+        )
+    },
+    kind="structural",
+    label="Index",
+    forward=gather,
+).bind
+
+Primitive(
+    "scatter_add",
+    ["x", "*indices"],
+    {"x": lambda xp, g, indices, key: xp.getitem(g, *indices, key=key)},
+    kind="linear",
+    forward=place,
+)
+
+
+def _value_rule(xp: Any, g: Any, indices: tuple[Any, ...], key: Key) -> Any:
+    chosen = xp.getitem(g, *indices, key=key)
+    if all(dtype_of(i.dtype).kind == "bool" for i in indices):
+        return chosen
+    # Of the values for one place only one was stored, and only that one has a derivative. Which
+    # one it was is found by storing their numbers in the same way.
+    device = xp.device(g)
+    number = math.prod(chosen.shape)
+    order = xp.reshape(xp.arange(1, number + 1, dtype=xp.int64, device=device), chosen.shape)
+    stored = xp.setitem(xp.zeros(g.shape, dtype=xp.int64, device=device), order, *indices, key=key)
+    return xp.where(xp.equal(xp.getitem(stored, *indices, key=key), order), chosen, 0)
+
+
+_setitem = Primitive(
+    "setitem",
+    ["x", "value", "*indices"],
+    {
+        "x": lambda xp, g, indices, key: xp.setitem(g, 0, *indices, key=key),
+        "value": _value_rule,
+    },
+    kind="linear",
+    label="IndexPut",
+    forward=put,
+    weak=True,
+).bind
+
+
+# -- keys ----------------------------------------------------------------------------------------
+
+_STATIC = frozenset({int, NoneType, EllipsisType})
+_BOUND = frozenset({int, NoneType})
+
+
+def _is_static(part: Any) -> bool:
+    kind = type(part)
+    if kind is slice:
+        return (
+            type(part.start) in _BOUND and type(part.stop) in _BOUND and type(part.step) in _BOUND
+        )
+    return kind in _STATIC
+
+
+def _parse(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
+    """Split a key into its static part and the index arrays."""
+    indices: list[Any] = []
+    parts = []
+    for part in key if type(key) is tuple else (key,):
+        if not _is_static(part):
+            if isinstance(part, slice):
+                # A Tensor as a bound would be seen again when the derivative is taken.
+                part = slice(*[_bound(n) for n in (part.start, part.stop, part.step)])
+            elif isinstance(part, np.integer) or (
+                isinstance(part, int) and not isinstance(part, bool)
+            ):
+                part = int(part)
+            else:
+                indices.append(_index_array(x, part))
+                part = SLOT
+        parts.append(part)
+    return tuple(parts), indices
+
+
+def _bound(n: Any) -> int | None:
+    return None if n is None else as_index(n)
+
+
+def _index_array(x: Tensor, part: Any) -> Tensor:
+    """What indexes as an array, as a Tensor of the backend of ``x``."""
+    owner = backend_of(x._array)
+    if isinstance(part, Tensor):
+        array = part._array
+    elif isinstance(part, list | bool | np.bool_):
+        host = np.asarray(part)
+        array = host.astype(np.int64) if not host.size else host
+    else:
+        array = part
+    if isinstance(array, np.ndarray) and not isinstance(part, Tensor) and owner.name != "numpy":
+        array = owner.from_numpy(array, owner.device(x._array))
+    kind = dtype_of(array.dtype).kind if hasattr(array, "dtype") else None
+    if kind is None and hasattr(part, "__index__"):
+        array = owner.from_numpy(np.asarray(as_index(part)), owner.device(x._array))
+    elif kind is None or not (kind == "bool" or kind.endswith("integer")):
+        what = f"an array of {dtype_of(array.dtype).name}" if kind else type(part).__name__
+        raise IndexError(
+            "only integers, slices (:), ellipsis (...), None and integer or boolean arrays are "
+            f"valid indices, not {what}"
+        )
+    return untracked(array)
+
+
+def getitem(x: Tensor, key: Any) -> Tensor:
+    """Return the part of a Tensor that ``x[key]`` names, as NumPy's indexing does.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    key : index or tuple of indices
+        Integers, slices (with any step), Ellipsis, None (a new axis), boolean masks, integer
+        arrays (Tensors, arrays or lists; negative ones count from the end), mixed at will. Where
+        arrays are separated by a slice, None or an Ellipsis, their axes come first in the result.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of ``x``. Its cotangent goes back to the elements' places, and is added up
+        where an element was taken several times.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds, of a wrong kind, or there are more of them than axes.
+
+    Notes
+    -----
+    Array API standard 2025.12, indexing. It asks for less: mixed keys go beyond it. JAX and CuPy
+    do not report *arrays* of indices that are out of bounds: they would have to wait for them.
+    """
+    if _is_static(key):
+        return _getitem(x, key=(key,))  # type: ignore[no-any-return]
+    if type(key) is tuple and all([_is_static(part) for part in key]):
+        return _getitem(x, key=key)  # type: ignore[no-any-return]
+    parts, indices = _parse(x, key)
+    return _getitem(x, *indices, key=parts)  # type: ignore[no-any-return]
+
+
+def setitem(x: Tensor, key: Any, value: Any) -> None:
+    """Replace the part of a Tensor that ``x[key] = value`` names.
+
+    The Tensor gets a new array; whatever else holds the old one does not see the change. The
+    operation is recorded and has a derivative in both ``x`` and ``value``.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype, which it keeps.
+    key : index or tuple of indices
+        As in `getitem`. Of several values for one place one is kept, on most libraries the last.
+    value : Tensor, array, number or list
+        Is broadcast to the shape of ``x[key]`` and cast to the dtype of ``x``.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds, of a wrong kind, or there are more of them than axes.
+    TypeError
+        If the value is complex and ``x`` is not.
+    ValueError
+        If the value does not broadcast.
+    RuntimeError
+        If ``x`` is a leaf that requires grad, outside `no_grad`.
+    """
+    parts, indices = _parse(x, key)
+    owner = backend_of(x._array)
+    if isinstance(value, list | tuple):
+        value = np.asarray(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray) and owner.name != "numpy":
+        value = owner.from_numpy(value, owner.device(x._array))
+    is_complex = (
+        dtype_of(value.dtype).complex if hasattr(value, "dtype") else isinstance(value, complex)
+    )
+    if is_complex and not x.dtype.complex:
+        raise TypeError(
+            f"a complex value can't be stored in a Tensor of dtype {x.dtype.name}; take "
+            "wg.real(value) first"
+        )
+    x._assign(_setitem(x, value, *indices, key=parts))
+
+
+# -- take ----------------------------------------------------------------------------------------
+
+
+def _along(axis: int) -> Key:
+    return (slice(None),) * axis + (SLOT,)
+
+
+_take = Primitive(
+    "take",
+    ["x", "indices"],
+    {
+        "x": lambda xp, g, indices, x_shape, axis: xp.scatter_add(
+            g, indices, key=_along(axis), shape=x_shape
+        )
+    },
+    kind="structural",
+    label="IndexSelect",
+).bind
+
+
+def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
+    """Choose slices along an axis by their indices.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    indices : array
+        Of an integer dtype; negative ones count from the end. The standard's has one axis. With
+        any other number the result has all of them in place of ``axis``.
+    axis : int, optional
+        Along which axis; it may be left out where there is only one.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of ``x``. Cotangents are added up where a slice was taken several times.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds, where the library reports it.
+    TypeError
+        If the indices are not integers.
+    ValueError
+        If the axis is out of bounds (also an IndexError), or left out where there are several.
+
+    Notes
+    -----
+    Array API standard 2025.12, indexing functions.
+    """
+    ndim = len(shape_of(x))
+    if axis is None and ndim != 1:
+        raise ValueError(f"take from an array of {ndim} axes needs axis=")
+    at = as_axis(0 if axis is None else axis, ndim)
+    _check_indices(indices, "take")
+    if len(indices.shape) != 1:
+        return _getitem(x, indices, key=_along(at))  # type: ignore[no-any-return]
+    return _take(x, indices, axis=at)  # type: ignore[no-any-return]
+
+
+def _check_indices(indices: Any, function: str) -> None:
+    shape_of(indices)
+    if not dtype_of(indices.dtype).kind.endswith("integer"):
+        raise TypeError(
+            f"{function} needs indices of an integer dtype, not {dtype_of(indices.dtype).name}"
+        )
+
+
+def _everywhere_else(xp: Any, indices: Any, shape: tuple[int, ...], axis: int) -> list[Any]:
+    """An index array for each axis: ``indices`` along one, each place itself along the others."""
+    ndim = len(shape)
+    device = xp.device(indices)
+    return [
+        indices
+        if i == axis
+        else xp.reshape(
+            xp.arange(n, dtype=indices.dtype, device=device),
+            (1,) * i + (n,) + (1,) * (ndim - i - 1),
+        )
+        for i, n in enumerate(shape)
+    ]
+
+
+def _take_along_axis_rule(
+    xp: Any, g: Any, indices: Any, x_shape: tuple[int, ...], axis: int
+) -> Any:
+    arrays = _everywhere_else(xp, indices, x_shape, axis)
+    return xp.scatter_add(g, *arrays, key=(SLOT,) * len(x_shape), shape=x_shape)
+
+
+_take_along_axis = Primitive(
+    "take_along_axis",
+    ["x", "indices"],
+    {"x": _take_along_axis_rule},
+    kind="structural",
+    label="Gather",
+).bind
+
+
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
+    """Choose elements along an axis, at indices of their own for each place along the others.
+
+    Parameters
+    ----------
+    x : array
+        Of one axis at least, and any dtype.
+    indices : array
+        Of an integer dtype and as many axes as ``x``. All but ``axis`` broadcast against those of
+        ``x``. Negative ones count from the end.
+    axis : int
+        Along which axis.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of ``x`` and the length of ``indices`` along ``axis``. Cotangents are added up
+        where an element was taken several times.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds, where the library reports it.
+    TypeError
+        If the indices are not integers.
+    ValueError
+        If the axis is out of bounds (also an IndexError), or the numbers of axes differ.
+
+    Notes
+    -----
+    Array API standard 2025.12, indexing functions.
+    """
+    shape = shape_of(x)
+    at = as_axis(axis, len(shape))
+    _check_indices(indices, "take_along_axis")
+    if len(indices.shape) != len(shape):
+        raise ValueError(
+            f"take_along_axis needs indices of {len(shape)} axes, like the array, and their shape "
+            f"is {tuple(indices.shape)}"
+        )
+    return _take_along_axis(x, indices, axis=at)  # type: ignore[no-any-return]

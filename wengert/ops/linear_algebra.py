@@ -1,0 +1,290 @@
+"""Linear algebra functions: the standard's chapter of that name, with their derivatives."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+from wengert.ops.axes import as_axes, as_axis, shape_of
+from wengert.ops.manipulation import reshape
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
+
+# -- matrix product ------------------------------------------------------------------------------
+
+# Each rule tells from the axes of g and of the other operand whether its own operand is a vector:
+# the product has an axis less than a matrix operand exactly if the other one is a vector. Batches
+# are summed by the engine.
+
+
+def _adjoint(xp: Any, x: Any) -> Any:
+    return xp.matrix_transpose(xp.conj(x))
+
+
+def _column(xp: Any, x: Any) -> Any:
+    return xp.expand_dims(x, axis=len(x.shape))
+
+
+def _row(xp: Any, x: Any) -> Any:
+    return xp.expand_dims(x, axis=len(x.shape) - 1)
+
+
+def _matmul_x1(xp: Any, g: Any, x2: Any) -> Any:
+    g_ndim, ndim = len(g.shape), len(x2.shape)
+    if ndim == 1:
+        if g_ndim:
+            g = _column(xp, g)
+        return xp.multiply(g, xp.conj(x2))
+    if g_ndim < ndim:
+        return xp.squeeze(xp.matmul(xp.conj(x2), _column(xp, g)), axis=(g_ndim,))
+    return xp.matmul(g, _adjoint(xp, x2))
+
+
+def _matmul_x2(xp: Any, g: Any, x1: Any) -> Any:
+    g_ndim, ndim = len(g.shape), len(x1.shape)
+    if ndim == 1:
+        if not g_ndim:
+            return xp.multiply(xp.conj(x1), g)
+        return xp.multiply(_column(xp, xp.conj(x1)), _row(xp, g))
+    if g_ndim < ndim:
+        return xp.squeeze(xp.matmul(_adjoint(xp, x1), _column(xp, g)), axis=(g_ndim,))
+    return xp.matmul(_adjoint(xp, x1), g)
+
+
+_matmul = Primitive(
+    "matmul",
+    ["x1", "x2"],
+    {"x1": _matmul_x1, "x2": _matmul_x2},
+    kind="multilinear",
+).bind
+
+
+def matmul(x1: Any, x2: Any, /) -> Tensor:
+    r"""Matrix product, :math:`(X_1 X_2)_{ik} = \sum_j (X_1)_{ij} (X_2)_{jk}`.
+
+    Parameters
+    ----------
+    x1 : array
+        A matrix, a stack of matrices (..., M, K), or a vector (K,), of a numeric dtype.
+    x2 : array
+        A matrix, a stack of matrices (..., K, N), or a vector (K,), of a numeric dtype. Stacks
+        broadcast.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., M, N), without M where ``x1`` is a vector and without N where ``x2`` is.
+        The cotangents are :math:`G X_2^H` and :math:`X_1^H G`.
+
+    Raises
+    ------
+    ValueError
+        If an operand is 0-d, or the shapes do not fit.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra functions.
+    """
+    shape1, shape2 = shape_of(x1), shape_of(x2)
+    ndim1, ndim2 = len(shape1), len(shape2)
+    if not ndim1 or not ndim2 or shape1[-1] != shape2[-2 if ndim2 > 1 else 0]:
+        raise ValueError(
+            f"matmul of shapes {tuple(shape1)} and {tuple(shape2)}: the last axis of the first "
+            "needs the length of the second's last but one (of its only one)"
+        )
+    if ndim2 == 2 and ndim1 > 2 and shape2[1]:
+        # One matrix for all: one large product is faster than a stack of small ones, and its
+        # second cotangent needs no stack that is summed afterwards.
+        rows = 1
+        for n in shape1[:-1]:
+            rows *= n
+        flat = _matmul(reshape(x1, (rows, shape1[-1])), x2)
+        return reshape(flat, (*shape1[:-1], shape2[1]))
+    return _matmul(x1, x2)  # type: ignore[no-any-return]
+
+
+_matrix_transpose = Primitive(
+    "matrix_transpose",
+    ["x"],
+    {"x": lambda xp, g: xp.matrix_transpose(g)},
+    kind="structural",
+    label="Transpose",
+).bind
+
+
+def matrix_transpose(x: Any, /) -> Tensor:
+    """Transpose a matrix, or each matrix of a stack.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, N) and any dtype.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., N, M) and the dtype of ``x``. The cotangent is transposed back.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` has fewer than two axes.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra functions.
+    """
+    if len(shape_of(x)) < 2:
+        raise ValueError(
+            f"matrix_transpose needs two axes at least, and the shape is {tuple(x.shape)}"
+        )
+    return _matrix_transpose(x)  # type: ignore[no-any-return]
+
+
+# -- other products ------------------------------------------------------------------------------
+
+Pairs = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def _free(ndim: int, axes: tuple[int, ...]) -> list[int]:
+    return [i for i in range(ndim) if i not in axes]
+
+
+def _into_place(xp: Any, x: Any, places: Sequence[int]) -> Any:
+    """Permute axes so that the i-th one comes to ``places[i]``."""
+    return xp.permute_dims(x, tuple(sorted(range(len(places)), key=places.__getitem__)))
+
+
+def _tensordot_x1(xp: Any, g: Any, x2: Any, axes: Pairs) -> Any:
+    mine, other = axes
+    free2 = _free(len(x2.shape), other)
+    ours = len(g.shape) - len(free2)
+    over = tuple(range(ours, len(g.shape))), tuple(free2)
+    # What remains of x2 are its contracted axes, in its own order: each belongs to one of x1's.
+    x = xp.tensordot(g, xp.conj(x2), axes=over)
+    places = _free(ours + len(mine), mine) + [mine[other.index(i)] for i in sorted(other)]
+    return _into_place(xp, x, places)
+
+
+def _tensordot_x2(xp: Any, g: Any, x1: Any, axes: Pairs) -> Any:
+    other, mine = axes
+    free1 = _free(len(x1.shape), other)
+    ours = len(g.shape) - len(free1)
+    x = xp.tensordot(xp.conj(x1), g, axes=(tuple(free1), tuple(range(len(free1)))))
+    places = [mine[other.index(i)] for i in sorted(other)] + _free(ours + len(mine), mine)
+    return _into_place(xp, x, places)
+
+
+_tensordot = Primitive(
+    "tensordot",
+    ["x1", "x2"],
+    {"x1": _tensordot_x1, "x2": _tensordot_x2},
+    kind="multilinear",
+).bind
+
+
+def tensordot(
+    x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
+) -> Tensor:
+    """Sum of products over pairs of axes.
+
+    Parameters
+    ----------
+    x1, x2 : array
+        Of numeric dtypes.
+    axes : int or pair of sequences of int
+        Which axes of ``x1`` are paired with which of ``x2``. A number N pairs the last N of ``x1``
+        with the first N of ``x2``, in order; 0 gives the outer product.
+
+    Returns
+    -------
+    Tensor
+        Its axes are the unpaired ones of ``x1``, then those of ``x2``. Each cotangent is the
+        tensordot of the result's with the conjugate of the other operand, over the other's
+        unpaired axes.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of bounds (also an IndexError) or comes twice, or if a pair's lengths
+        differ.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra functions.
+    """
+    shape1, shape2 = shape_of(x1), shape_of(x2)
+    if isinstance(axes, tuple | list):
+        first, second = axes
+        pairs = as_axes(first, len(shape1)), as_axes(second, len(shape2))  # type: ignore[arg-type]
+    else:
+        n = index(axes)
+        if not 0 <= n <= (len(shape1) if len(shape1) < len(shape2) else len(shape2)):
+            raise ValueError(f"axes={n} for arrays of {len(shape1)} and {len(shape2)} axes")
+        pairs = tuple(range(len(shape1) - n, len(shape1))), tuple(range(n))
+    if [shape1[i] for i in pairs[0]] != [shape2[i] for i in pairs[1]]:
+        raise ValueError(
+            f"tensordot pairs axes {pairs[0]} of shape {tuple(shape1)} with axes {pairs[1]} of "
+            f"shape {tuple(shape2)}: their lengths differ"
+        )
+    return _tensordot(x1, x2, axes=pairs)  # type: ignore[no-any-return]
+
+
+_vecdot = Primitive(
+    "vecdot",
+    ["x1", "x2"],
+    {
+        "x1": lambda xp, g, x2, axis: xp.multiply(
+            xp.conj(xp.expand_dims(g, axis=len(g.shape) + 1 + axis)), x2
+        ),
+        "x2": lambda xp, g, x1, axis: xp.multiply(
+            xp.expand_dims(g, axis=len(g.shape) + 1 + axis), x1
+        ),
+    },
+    kind="multilinear",
+).bind
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    r"""Inner product of vectors, :math:`\sum_i \overline{(x_1)_i} (x_2)_i`.
+
+    Parameters
+    ----------
+    x1, x2 : array
+        Of numeric dtypes, and shapes that broadcast but for ``axis``, which has the same length in
+        both. The first is conjugated.
+    axis : int
+        Along which axis the vectors lie, counted from the end. A non-negative one is understood
+        where both arrays have equally many axes.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape without ``axis``. The cotangents are :math:`\bar g x_2` and
+        :math:`g x_1`.
+
+    Raises
+    ------
+    ValueError
+        If the axis is out of bounds (also an IndexError), or the lengths differ.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra functions.
+    """
+    shape1, shape2 = shape_of(x1), shape_of(x2)
+    at = index(axis)
+    if at >= 0 and len(shape1) != len(shape2):
+        raise ValueError(
+            f"axis={at} is not the same axis of shapes {tuple(shape1)} and {tuple(shape2)}: count "
+            "it from the end"
+        )
+    from_end = as_axis(at, len(shape1)) - len(shape1)
+    as_axis(from_end, len(shape2))
+    if shape1[from_end] != shape2[from_end]:
+        raise ValueError(
+            f"vecdot along axis {at} of shapes {tuple(shape1)} and {tuple(shape2)}: the lengths "
+            "differ"
+        )
+    return _vecdot(x1, x2, axis=from_end)  # type: ignore[no-any-return]

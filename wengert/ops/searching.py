@@ -1,0 +1,240 @@
+"""Searching functions: the standard's chapter of that name, with their derivatives."""
+
+import math
+from typing import Any, Literal
+
+from wengert.backends import backend_of, dtype_of
+from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of
+from wengert.ops.creation import default_dtype
+from wengert.ops.indexing import take
+from wengert.tape.primitive import SCALARS, Primitive
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
+
+_argmax = Primitive("argmax", ["x"], kind="irregular").bind
+_argmin = Primitive("argmin", ["x"], kind="irregular").bind
+_count_nonzero = Primitive("count_nonzero", ["x"], kind="irregular").bind
+_nonzero = Primitive("nonzero", ["x"], kind="irregular", several=True).bind
+_searchsorted = Primitive("searchsorted", ["x1", "x2"], kind="irregular").bind
+
+
+def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Return the index of the largest element; of the first one among equals.
+
+    Parameters
+    ----------
+    x : array
+        Of a real dtype.
+    axis : int, optional
+        Along which axis; by default the index is into the flattened array.
+    keepdims : bool
+        Whether the reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the default index dtype. It is not tracked.
+
+    Raises
+    ------
+    ValueError
+        If there is no element, or the axis is out of bounds (also an IndexError).
+
+    Notes
+    -----
+    Array API standard 2025.12, searching functions.
+    """
+    at = _extreme_axis(x, axis, "argmax")
+    return _argmax(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
+
+
+def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Return the index of the smallest element; of the first one among equals.
+
+    Parameters
+    ----------
+    x : array
+        Of a real dtype.
+    axis : int, optional
+        Along which axis; by default the index is into the flattened array.
+    keepdims : bool
+        Whether the reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the default index dtype. It is not tracked.
+
+    Raises
+    ------
+    ValueError
+        If there is no element, or the axis is out of bounds (also an IndexError).
+
+    Notes
+    -----
+    Array API standard 2025.12, searching functions.
+    """
+    at = _extreme_axis(x, axis, "argmin")
+    return _argmin(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
+
+
+def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
+    shape = shape_of(x)
+    at = None if axis is None else as_axis(axis, len(shape))
+    if not (math.prod(shape) if at is None else shape[at]):
+        raise ValueError(f"{function} of no elements: the array has shape {tuple(shape)}")
+    return at
+
+
+def count_nonzero(
+    x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+) -> Tensor:
+    """Count the elements that are not zero (not False).
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    axis : int or tuple of int, optional
+        Over which axes; all by default.
+    keepdims : bool
+        Whether the reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the default index dtype. It is not tracked.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of bounds (also an IndexError) or comes twice.
+
+    Notes
+    -----
+    Array API standard 2025.12, searching functions.
+    """
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)))
+    return _count_nonzero(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
+
+
+def nonzero(x: Any, /) -> tuple[Tensor, ...]:
+    """Return the indices of the elements that are not zero (not False).
+
+    Parameters
+    ----------
+    x : array
+        Of one axis at least and any dtype.
+
+    Returns
+    -------
+    tuple of Tensor
+        For each axis the indices along it, in row-major order. They are not tracked.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` is 0-d.
+
+    Notes
+    -----
+    Array API standard 2025.12, searching functions.
+    """
+    if not shape_of(x):
+        raise ValueError("nonzero needs an array of one axis at least")
+    return _nonzero(x)  # type: ignore[no-any-return]
+
+
+def searchsorted(
+    x1: Any, x2: Any, /, *, side: Literal["left", "right"] = "left", sorter: Any = None
+) -> Tensor:
+    """Return where elements would have to be inserted in a sorted array to keep it sorted.
+
+    Parameters
+    ----------
+    x1 : array
+        One axis, a real dtype, in ascending order (or brought into it by ``sorter``).
+    x2 : array or number
+        The elements, of any shape and a real dtype.
+    side : {"left", "right"}
+        Whether the index is that of the first suitable place or of the last.
+    sorter : integer array, optional
+        Indices that sort ``x1``.
+
+    Returns
+    -------
+    Tensor
+        Indices, of the shape of ``x2`` and the default index dtype. It is not tracked.
+
+    Raises
+    ------
+    ValueError
+        If ``x1`` does not have one axis, or ``side`` is neither name.
+
+    Notes
+    -----
+    Array API standard 2025.12, searching functions.
+    """
+    if len(shape_of(x1)) != 1:
+        raise ValueError(f"searchsorted needs a 1-d array, and the shape is {tuple(x1.shape)}")
+    if side not in ("left", "right"):
+        raise ValueError(f"side is 'left' or 'right', not {side!r}")
+    if sorter is not None:
+        x1 = take(x1, sorter, axis=0)
+    return _searchsorted(x1, x2, side=side)  # type: ignore[no-any-return]
+
+
+_where = Primitive(
+    "where",
+    ["condition", "x1", "x2"],
+    {
+        "x1": lambda xp, g, condition: xp.where(condition, g, 0),
+        "x2": lambda xp, g, condition: xp.where(condition, 0, g),
+    },
+    kind="linear",
+    weak=True,
+).bind
+
+
+def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
+    r"""Choose elements from one array where a condition holds, and from another elsewhere.
+
+    Parameters
+    ----------
+    condition : array
+        Of dtype bool.
+    x1, x2 : array or number
+        What to choose from. All three broadcast.
+
+    Returns
+    -------
+    Tensor
+        Of the promoted dtype of ``x1`` and ``x2``. Each cotangent is :math:`\bar y` where its
+        operand was chosen and 0 elsewhere, whatever the other operand's values are.
+
+    Raises
+    ------
+    TypeError
+        If ``condition`` is not of dtype bool.
+    ValueError
+        If the shapes do not broadcast.
+
+    Notes
+    -----
+    Array API standard 2025.12, searching functions. An infinite or NaN *derivative* in the branch
+    that is not chosen still spoils the result, as it is multiplied by 0: choose the input before
+    the function is taken too.
+    """
+    shape_of(condition)
+    if dtype_of(condition.dtype).kind != "bool":
+        raise TypeError(
+            f"where needs a condition of dtype bool, not {dtype_of(condition.dtype).name}; "
+            "compare first, as in x != 0"
+        )
+    if type(x1) in SCALARS and type(x2) in SCALARS:
+        raw = raw_array(condition)
+        xp = backend_of(raw).namespace
+        dtype = raw_dtype(raw, default_dtype(x1, x2))
+        x1 = untracked(xp.asarray(x1, dtype=dtype, device=xp.device(raw)))
+    return _where(condition, x1, x2)  # type: ignore[no-any-return]

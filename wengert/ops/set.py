@@ -1,0 +1,158 @@
+"""Set functions: the standard's chapter of that name. Their values have no derivative."""
+
+from typing import Any, NamedTuple
+
+from wengert.tape.primitive import UNDEFINED, Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = [
+    "UniqueAllResult",
+    "UniqueCountsResult",
+    "UniqueInverseResult",
+    "isin",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
+
+class UniqueAllResult(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCountsResult(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverseResult(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def _unique(name: str, several: bool = True) -> Any:
+    return Primitive(name, ["x"], {"x": UNDEFINED}, kind="irregular", several=several).bind
+
+
+_unique_all = _unique("unique_all")
+_unique_counts = _unique("unique_counts")
+_unique_inverse = _unique("unique_inverse")
+_unique_values = _unique("unique_values", several=False)
+_isin = Primitive("isin", ["x1", "x2"], kind="irregular").bind
+
+
+def unique_all(x: Any, /) -> UniqueAllResult:
+    """Return the distinct elements, where each is first, which each element is, and how often.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype. It is taken as flat.
+
+    Returns
+    -------
+    UniqueAllResult
+        ``values``, of the dtype of ``x``, each NaN counting as distinct; ``indices`` of the first
+        occurrences in the flat array; ``inverse_indices``, of the shape of ``x``, which rebuild it
+        from the values; ``counts``. Differentiating through the values is an error.
+
+    Notes
+    -----
+    Array API standard 2025.12, set functions.
+    """
+    return UniqueAllResult(*_unique_all(x))
+
+
+def unique_counts(x: Any, /) -> UniqueCountsResult:
+    """Return the distinct elements and how often each occurs.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype. It is taken as flat.
+
+    Returns
+    -------
+    UniqueCountsResult
+        ``values`` and ``counts``, as in `unique_all`.
+
+    Notes
+    -----
+    Array API standard 2025.12, set functions.
+    """
+    return UniqueCountsResult(*_unique_counts(x))
+
+
+def unique_inverse(x: Any, /) -> UniqueInverseResult:
+    """Return the distinct elements and which of them each element is.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype. It is taken as flat.
+
+    Returns
+    -------
+    UniqueInverseResult
+        ``values`` and ``inverse_indices``, as in `unique_all`.
+
+    Notes
+    -----
+    Array API standard 2025.12, set functions.
+    """
+    return UniqueInverseResult(*_unique_inverse(x))
+
+
+def unique_values(x: Any, /) -> Tensor:
+    """Return the distinct elements.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype. It is taken as flat.
+
+    Returns
+    -------
+    Tensor
+        1-d, of the dtype of ``x``; each NaN counts as distinct. Differentiating through it is an
+        error.
+
+    Notes
+    -----
+    Array API standard 2025.12, set functions.
+    """
+    return _unique_values(x)  # type: ignore[no-any-return]
+
+
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
+    """Tell for each element whether it is among given values.
+
+    Parameters
+    ----------
+    x1 : array or int
+        The elements.
+    x2 : array or int
+        The values. One of the two at least is an array.
+    invert : bool
+        Whether to tell instead if it is not among them.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of ``x1`` and dtype bool.
+
+    Notes
+    -----
+    Array API standard 2025.12, set functions.
+    """
+    return _isin(x1, x2, invert=invert)  # type: ignore[no-any-return]

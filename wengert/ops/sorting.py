@@ -1,0 +1,87 @@
+"""Sorting functions: the standard's chapter of that name, with their derivatives."""
+
+from typing import Any
+
+from wengert.ops.axes import as_axis, shape_of
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["argsort", "sort"]
+
+
+def _sort_rule(xp: Any, g: Any, x: Any, axis: int, descending: bool) -> Any:
+    # Sorting the permutation gives its inverse: where each element has gone.
+    order = xp.argsort(x, axis=axis, descending=descending, stable=True)
+    places = xp.argsort(order, axis=axis, descending=False, stable=True)
+    return xp.take_along_axis(g, places, axis=axis)
+
+
+_argsort = Primitive("argsort", ["x"], kind="irregular").bind
+_sort = Primitive("sort", ["x"], {"x": _sort_rule}, kind="irregular").bind
+
+
+def argsort(
+    x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> Tensor:
+    """Return the indices that sort an array along an axis.
+
+    Parameters
+    ----------
+    x : array
+        Of one axis at least and a real dtype.
+    axis : int
+        Along which axis.
+    descending : bool
+        Whether the largest comes first.
+    stable : bool
+        Whether equal elements keep their order.
+
+    Returns
+    -------
+    Tensor
+        Indices, of the shape of ``x`` and the default index dtype. It is not tracked.
+
+    Raises
+    ------
+    ValueError
+        If the axis is out of bounds (also an IndexError).
+
+    Notes
+    -----
+    Array API standard 2025.12, sorting functions.
+    """
+    at = as_axis(axis, len(shape_of(x)))
+    return _argsort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
+
+
+def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """Sort an array along an axis.
+
+    Parameters
+    ----------
+    x : array
+        Of one axis at least and a real dtype.
+    axis : int
+        Along which axis.
+    descending : bool
+        Whether the largest comes first.
+    stable : bool
+        Whether equal elements keep their order.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``. Cotangents go back to where the elements came from; among
+        equal ones in their order.
+
+    Raises
+    ------
+    ValueError
+        If the axis is out of bounds (also an IndexError).
+
+    Notes
+    -----
+    Array API standard 2025.12, sorting functions.
+    """
+    at = as_axis(axis, len(shape_of(x)))
+    return _sort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
