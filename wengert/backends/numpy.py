@@ -1,6 +1,8 @@
 """NumPy: the default backend."""
 
 import math
+import importlib
+import importlib.util
 from collections.abc import Mapping
 from operator import attrgetter, methodcaller
 from sys import getrefcount
@@ -94,7 +96,9 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Any:
 
 
 def expand_dims(x: Any, /, axis: int) -> Any:
-    return x.reshape((*x.shape[:axis], 1, *x.shape[axis:])) if axis >= 0 else np.expand_dims(x, axis)
+    return (
+        x.reshape((*x.shape[:axis], 1, *x.shape[axis:])) if axis >= 0 else np.expand_dims(x, axis)
+    )
 
 
 def concat_arrays(*arrays: Any, axis: int) -> Any:
@@ -114,9 +118,7 @@ def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
     return out
 
 
-def scatter_add(
-    x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]
-) -> Any:
+def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     """Assignment where no place can be named twice, and ``np.add.at`` elsewhere.
 
     On flat indices, and only there, ``np.add.at`` is fast: faster than ``np.bincount`` and than
@@ -142,6 +144,61 @@ def scatter_add(
 
 def _is_mask(array: Any) -> bool:
     return array.dtype.kind == "b"  # type: ignore[no-any-return]
+
+
+#: From how many elements on masking by bits is faster than ``np.where`` even at its best.
+_MANY = 4096
+#: Integers as wide as the floats of each size.
+_BITS = {2: np.int16, 4: np.int32, 8: np.int64}
+
+
+def where(condition: Any, x1: Any, x2: Any, /) -> Any:
+    """Elements of ``x1`` where ``condition`` holds, of ``x2`` elsewhere.
+
+    ``np.where`` takes a branch for each element, which costs ten times more where the condition is
+    irregular, as in the derivative of a rectifier. Zeros can be masked in without branches.
+    """
+    if type(x2) is int and x2 == 0:
+        kept, mask = x1, np.negative
+    elif type(x1) is int and x1 == 0:
+        kept, mask = x2, _minus_not
+    else:
+        return np.where(condition, x1, x2)
+    if (
+        getattr(kept, "size", 0) < _MANY
+        or kept.dtype.kind != "f"
+        or kept.dtype.itemsize not in _BITS
+        or condition.shape != kept.shape
+    ):
+        return np.where(condition, x1, x2)
+    integer = _BITS[kept.dtype.itemsize]
+    bits = mask(condition.view(np.int8)).astype(integer)  # all bits set, or none
+    np.bitwise_and(bits, kept.view(integer), out=bits)
+    return bits.view(kept.dtype)
+
+
+def _minus_not(flags: Any) -> Any:
+    return np.subtract(flags, 1)
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
+    """``np.clip`` in the dtype of ``x``."""
+    out = np.clip(x, min, max)
+    return out if out.dtype == x.dtype else out.astype(x.dtype)
+
+
+def from_scipy(name: str) -> Kernel:
+    """A function of ``scipy.special``, which is imported when it is first called."""
+
+    def kernel(*arrays: Any) -> Any:
+        out = getattr(importlib.import_module("scipy.special"), name)(*arrays)
+        dtype = arrays[0].dtype
+        return out.astype(dtype) if dtype == np.float16 else out  # SciPy answers in float32
+
+    return kernel
+
+
+SCIPY = ("erf", "erfc") if importlib.util.find_spec("scipy") else ()
 
 
 class NumpyBackend(Backend):
