@@ -1,0 +1,68 @@
+"""Networks: modules, parameters, layers, losses and initialisers, by PyTorch's names."""
+
+from wengert.nn import functional, init, utils
+from wengert.nn.activations import (
+    ELU,
+    GELU,
+    LeakyReLU,
+    LogSigmoid,
+    LogSoftmax,
+    ReLU,
+    Sigmoid,
+    SiLU,
+    Softmax,
+    Softplus,
+    Tanh,
+)
+from wengert.nn.containers import ModuleDict, ModuleList, Sequential
+from wengert.nn.layers import Dropout, Flatten, Identity, Linear, Unflatten
+from wengert.nn.losses import (
+    BCELoss,
+    BCEWithLogitsLoss,
+    CrossEntropyLoss,
+    HuberLoss,
+    L1Loss,
+    MSELoss,
+    NLLLoss,
+    SmoothL1Loss,
+)
+from wengert.nn.module import Module
+from wengert.nn.parameter import Parameter
+from wengert.nn.storage import load, save
+
+__all__ = [
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "CrossEntropyLoss",
+    "Dropout",
+    "ELU",
+    "Flatten",
+    "GELU",
+    "HuberLoss",
+    "Identity",
+    "L1Loss",
+    "LeakyReLU",
+    "Linear",
+    "LogSigmoid",
+    "LogSoftmax",
+    "MSELoss",
+    "Module",
+    "ModuleDict",
+    "ModuleList",
+    "NLLLoss",
+    "Parameter",
+    "ReLU",
+    "Sequential",
+    "SiLU",
+    "Sigmoid",
+    "SmoothL1Loss",
+    "Softmax",
+    "Softplus",
+    "Tanh",
+    "Unflatten",
+    "functional",
+    "init",
+    "load",
+    "save",
+    "utils",
+]

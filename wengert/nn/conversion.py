@@ -1,0 +1,73 @@
+"""Arrays that move between backends, devices and dtypes while the Tensors that hold them stay."""
+
+from typing import Any
+
+from wengert.backends import (
+    Backend,
+    DType,
+    as_dtype,
+    backend_of,
+    builtin_backends,
+    dtype_of,
+    plugin_backends,
+    selection,
+    use_backend,
+)
+from wengert.tape.tensor import Tensor
+
+__all__ = ["convert", "destination", "replace"]
+
+
+def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> Any:
+    """Copy a raw array to another backend, dtype or device.
+
+    Parameters
+    ----------
+    array : array
+        Of any backend.
+    backend, dtype, device
+        Where the copy lives and what it holds; no device means the backend's own choice, or the
+        array's device if it stays with its backend.
+    """
+    source = backend_of(array)
+    if source is not backend:
+        array = backend.from_numpy(source.to_numpy(source.array(array)), device)
+    elif device is not None:
+        array = backend.to_device(array, device)
+    return backend.xp.astype(backend.array(array), backend.raw_dtype(dtype), copy=True)
+
+
+def replace(tensor: Tensor, array: Any) -> None:
+    """Give a leaf another array, of whatever backend, device and dtype, and a new place as leaf."""
+    tracked = tensor.requires_grad
+    tensor._node = None
+    tensor._array = array
+    tensor.requires_grad = tracked
+
+
+def destination(what: Any) -> dict[str, Any]:
+    """Tell what a positional argument of `Module.to` names: a backend, a dtype or a device.
+
+    Returns
+    -------
+    dict
+        Some of ``backend``, ``dtype`` and ``device``.
+    """
+    if isinstance(what, Tensor):
+        return {"backend": what.backend, "dtype": what.dtype, "device": what.device}
+    if isinstance(what, str):
+        name = what.partition(":")[0]
+        if name in builtin_backends() or name in plugin_backends():
+            with use_backend(what):
+                chosen = selection()
+            return {"backend": chosen.backend, "device": chosen.device}
+    try:
+        return {"dtype": as_dtype(what)}
+    except TypeError:
+        return {"device": what}
+
+
+def castable(tensor: Tensor, dtype: DType | None) -> DType:
+    """The dtype that a parameter or buffer takes on a move: only inexact ones are cast."""
+    held = dtype_of(tensor._array.dtype)
+    return held if dtype is None or not held.inexact else dtype

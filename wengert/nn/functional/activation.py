@@ -1,0 +1,153 @@
+"""Activations, by PyTorch's names and arguments."""
+
+from collections.abc import Callable
+from typing import Any
+
+from wengert import ops
+from wengert.nn.functional.define import as_tensor
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = [
+    "elu",
+    "gelu",
+    "leaky_relu",
+    "log_softmax",
+    "logsigmoid",
+    "relu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softplus",
+    "tanh",
+]
+
+# These are functions of arrays as well, and some have another name there.
+gelu = ops.gelu
+leaky_relu = ops.leaky_relu
+logsigmoid = ops.log_expit
+relu = ops.relu
+sigmoid = ops.expit
+silu = ops.silu
+tanh = ops.tanh
+
+
+def _elu_forward(xp: Any, x: Any, alpha: float) -> Any:
+    below = xp.multiply(xp.expm1(xp.minimum(x, 0)), alpha)
+    return xp.where(xp.greater(x, 0), x, below)
+
+
+def _elu_rule(xp: Any, g: Any, x: Any, alpha: float) -> Any:
+    below = xp.multiply(g, xp.multiply(xp.exp(xp.minimum(x, 0)), alpha))
+    return xp.where(xp.greater(x, 0), g, below)
+
+
+_elu = Primitive("elu", ("x",), {"x": _elu_rule}, kind="elementwise", forward=_elu_forward).bind
+
+
+def elu(input: Any, alpha: float = 1.0) -> Tensor:
+    r"""Exponential linear unit: :math:`x` above 0, :math:`\alpha (e^x - 1)` below.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real floating.
+    alpha : float
+        :math:`\alpha`.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``input``.
+
+    Notes
+    -----
+    Derivative 1 above 0 and :math:`\alpha e^x` below; :math:`\alpha` at 0. Clevert, Unterthiner
+    and Hochreiter, "Fast and accurate deep network learning by exponential linear units" (2016).
+    """
+    return _elu(input, alpha=alpha)  # type: ignore[no-any-return]
+
+
+def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    r"""Smooth rectifier, :math:`\log(1 + e^{\beta x}) / \beta`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real floating.
+    beta : float
+        :math:`\beta`.
+    threshold : float
+        Where :math:`\beta x` is larger, the result is :math:`x` itself.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``input``.
+
+    Notes
+    -----
+    Derivative :math:`\sigma(\beta x)`, the logistic sigmoid.
+    """
+    x = as_tensor(input)
+    scaled = ops.multiply(x, beta)
+    smooth = ops.multiply(ops.softplus(scaled), 1 / beta)
+    return ops.where(ops.greater(scaled, threshold), x, smooth)
+
+
+def _along(function: Callable[..., Tensor], input: Any, dim: int | None, dtype: Any) -> Tensor:
+    x = as_tensor(input)
+    name = function.__name__
+    if dim is None:
+        raise ValueError(f"{name} needs dim, the dimension along which probabilities sum to 1")
+    if dtype is not None:
+        x = ops.astype(x, dtype, copy=False)
+    if not x.dtype.inexact:
+        raise TypeError(f"{name} needs a floating Tensor, not one of {x.dtype.name}; give dtype")
+    if x.ndim:
+        return function(x, axis=dim)
+    return ops.reshape(function(ops.reshape(x, (1,)), axis=dim), ())
+
+
+def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    r"""Probabilities proportional to exponentials, :math:`e^{x_i} / \sum_j e^{x_j}`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating.
+    dim : int
+        Dimension whose elements sum to 1.
+    dtype : dtype, optional
+        Taken before the operation.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of ``input``.
+
+    Notes
+    -----
+    Cotangent :math:`s (g - \sum_j g_j s_j)` with the result :math:`s`.
+    """
+    return _along(ops.softmax, input, dim, dtype)
+
+
+def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    r"""Logarithm of `softmax`, :math:`x_i - \log \sum_j e^{x_j}`, accurate where that is 0.
+
+    Parameters
+    ----------
+    input, dim, dtype
+        As for `softmax`.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of ``input``.
+
+    Notes
+    -----
+    Cotangent :math:`g - e^y \sum_j g_j` with the result :math:`y`.
+    """
+    return _along(ops.log_softmax, input, dim, dtype)

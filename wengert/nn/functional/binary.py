@@ -1,0 +1,177 @@
+"""Losses of yes or no."""
+
+from typing import Any
+
+from wengert import ops
+from wengert.backends import backend_of
+from wengert.nn.functional.define import (
+    Reduction,
+    as_tensor,
+    check_reduction,
+    on_host,
+    reduced,
+)
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits"]
+
+# (1 - y) x + softplus(-x), written so that neither term is large where the loss is small.
+_logistic_loss = Primitive(
+    "logistic_loss",
+    ("x", "y"),
+    {
+        "x": lambda xp, g, x, y: xp.multiply(g, xp.subtract(xp.expit(x), y)),
+        "y": lambda xp, g, x: xp.negative(xp.multiply(g, x)),
+    },
+    kind="elementwise",
+    label="BinaryCrossEntropyWithLogits",
+    forward=lambda xp, x, y: xp.subtract(
+        xp.multiply(x, xp.subtract(1, y)), xp.log_expit(x)
+    ),
+).bind
+
+
+def _pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, Tensor]:
+    check_reduction(reduction)
+    x, y = as_tensor(input), as_tensor(target)
+    if x.shape != y.shape:
+        raise ValueError(
+            f"{name}: Target size ({tuple(y.shape)}) must be the same as input size "
+            f"({tuple(x.shape)})"
+        )
+    if x.dtype.kind != "real floating" or y.dtype.kind != "real floating":
+        raise TypeError(
+            f"{name} needs a floating input and target, not {x.dtype.name} and {y.dtype.name}; "
+            "convert with wg.astype"
+        )
+    return x, y
+
+
+def binary_cross_entropy_with_logits(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    *,
+    reduction: Reduction = "mean",
+    pos_weight: Any = None,
+) -> Tensor:
+    r"""Cross entropy between probabilities and the logistic sigmoid of logits.
+
+    :math:`-w (p\, y \log \sigma(x) + (1 - y) \log(1 - \sigma(x)))`, computed without forming
+    :math:`\sigma`, and so accurate for logits of any size.
+
+    Parameters
+    ----------
+    input : Tensor
+        Logits :math:`x` of any shape, real floating.
+    target : Tensor
+        Probabilities :math:`y` of the same shape, floating.
+    weight : Tensor, optional
+        :math:`w`, of a shape that broadcasts to it.
+    reduction : {"mean", "sum", "none"}
+        What is done with the elements' losses.
+    pos_weight : Tensor, optional
+        :math:`p`, of a shape that broadcasts to it.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of ``input`` for ``"none"``.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+
+    Notes
+    -----
+    Cotangent of the logits, without weights: :math:`g (\sigma(x) - y)`.
+    """
+    x, y = _pair("binary_cross_entropy_with_logits", input, target, reduction)
+    if pos_weight is None:
+        losses = _logistic_loss(x, y)
+    else:
+        scale = ops.add(ops.multiply(y, ops.subtract(pos_weight, 1)), 1)
+        losses = ops.subtract(
+            ops.multiply(x, ops.subtract(1, y)), ops.multiply(scale, ops.log_expit(x))
+        )
+    if weight is not None:
+        losses = ops.multiply(losses, weight)
+    return reduced(losses, reduction)
+
+
+_LOWEST = -100.0
+
+
+def _clipped_log(xp: Any, x: Any) -> Any:
+    zero = xp.equal(x, 0)
+    return xp.maximum(xp.where(zero, _LOWEST, xp.log(xp.where(zero, 1, x))), _LOWEST)
+
+
+def _bce_forward(xp: Any, x: Any, y: Any) -> Any:
+    if on_host(x):
+        values = backend_of(x).to_numpy(x)
+        wrong = values[~((values >= 0) & (values <= 1) | (values != values))]
+        if wrong.size:
+            raise RuntimeError(
+                f"all elements of input should be between 0 and 1, and one is {wrong[0]}; for "
+                "logits use binary_cross_entropy_with_logits"
+            )
+    no = xp.multiply(xp.subtract(1, y), _clipped_log(xp, xp.subtract(1, x)))
+    return xp.negative(xp.add(xp.multiply(y, _clipped_log(xp, x)), no))
+
+
+_bce = Primitive(
+    "binary_cross_entropy",
+    ("x", "y"),
+    {
+        "x": lambda xp, g, x, y: xp.divide(
+            xp.multiply(g, xp.subtract(x, y)),
+            xp.maximum(xp.multiply(xp.subtract(1, x), x), 1e-12),
+        ),
+        "y": lambda xp, g, x: xp.multiply(
+            g, xp.subtract(_clipped_log(xp, xp.subtract(1, x)), _clipped_log(xp, x))
+        ),
+    },
+    kind="elementwise",
+    forward=_bce_forward,
+).bind
+
+
+def binary_cross_entropy(
+    input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"
+) -> Tensor:
+    r"""Cross entropy between probabilities, :math:`-w (y \log x + (1 - y) \log(1 - x))`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Probabilities :math:`x` of any shape, real floating. What comes from a sigmoid is better
+        left to `binary_cross_entropy_with_logits`.
+    target : Tensor
+        Probabilities :math:`y` of the same shape, floating.
+    weight : Tensor, optional
+        :math:`w`, of a shape that broadcasts to it.
+    reduction : {"mean", "sum", "none"}
+        What is done with the elements' losses.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of ``input`` for ``"none"``. As in PyTorch, logarithms are at least
+        -100, and :math:`x (1 - x)` in the derivative :math:`(x - y) / (x (1 - x))` at least 1e-12.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+    RuntimeError
+        If an input is no probability (checked where `cross_entropy` checks class indices;
+        elsewhere its loss is nan).
+    """
+    x, y = _pair("binary_cross_entropy", input, target, reduction)
+    losses = _bce(x, y)
+    if weight is not None:
+        losses = ops.multiply(losses, weight)
+    return reduced(losses, reduction)

@@ -1,0 +1,411 @@
+"""Losses of classifiers."""
+
+import math
+from typing import Any, cast
+
+from wengert import ops
+from wengert.backends import backend_of, dtype_of, namespaces
+from wengert.nn.functional.activation import log_softmax
+from wengert.nn.functional.define import (
+    Reduction,
+    as_tensor,
+    check_reduction,
+    fused,
+    on_host,
+    reduced,
+)
+from wengert.tape.primitive import Primitive, record
+from wengert.tape.recording import recording
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["cross_entropy", "nll_loss", "one_hot"]
+
+def check_classes(target: Any, classes: int, ignore_index: int) -> None:
+    """Raise for a class index out of range, where looking at the values waits for no device.
+
+    Elsewhere, and where there are no values yet, the loss of such an index becomes nan.
+    """
+    if on_host(target) and math.prod(target.shape):
+        values = backend_of(target).to_numpy(target)
+        wrong = values[(values != ignore_index) & ((values < 0) | (values >= classes))]
+        if wrong.size:
+            raise IndexError(
+                f"Target {wrong[0]} is out of bounds: there are {classes} classes, so targets are "
+                f"from 0 to {classes - 1}, or ignore_index={ignore_index}"
+            )
+
+
+def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any, Any, Any]:
+    """Indices that can be looked up; which of them count; which of those are out of range."""
+    valid = xp.not_equal(target, ignore_index)
+    inside = xp.logical_and(xp.greater_equal(target, 0), xp.less(target, classes))
+    safe = xp.where(xp.logical_and(valid, inside), target, xp.zeros_like(target))
+    return safe, valid, xp.logical_and(valid, xp.logical_not(inside))
+
+
+# -- the common case, fused ------------------------------------------------------------------------
+
+
+@fused
+def softmax_cross_entropy_parts(
+    xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str
+) -> tuple[Any, Any, Any]:
+    """Return the loss, the softmax of ``x``, and 1 where a target counts and 0 where it does not.
+
+    A kernel may return None for the last where all count.
+    """
+    classes = x.shape[1]
+    check_classes(target, classes, ignore_index)
+    z = xp.subtract(x, xp.max(x, axis=1, keepdims=True))
+    e = xp.exp(z)
+    total = xp.sum(e, axis=1, keepdims=True)
+    safe, valid, wrong = _places(xp, target, classes, ignore_index)
+    chosen = xp.take_along_axis(z, xp.expand_dims(safe, axis=1), axis=1)
+    losses = xp.squeeze(xp.subtract(xp.log(total), chosen), axis=1)
+    losses = xp.where(valid, xp.where(wrong, math.nan, losses), 0.0)
+    counted = xp.astype(valid, x.dtype)
+    if reduction != "none":
+        loss = xp.sum(losses)
+        losses = xp.divide(loss, xp.sum(counted)) if reduction == "mean" else loss
+    return losses, xp.divide(e, total), counted
+
+
+@fused
+def softmax_cross_entropy_pullback(
+    xp: Any, g: Any, probs: Any, target: Any, counted: Any, *, reduction: str
+) -> Any:
+    """Return the cotangent of the logits: what each counted row's softmax has too much."""
+    ones = xp.one_hot(target, classes=probs.shape[1], dtype=probs.dtype)
+    if reduction == "mean":
+        g = xp.divide(g, probs.shape[0] if counted is None else xp.sum(counted))
+    if counted is not None:
+        g = xp.multiply(g, counted)
+    if len(g.shape):
+        g = xp.expand_dims(g, axis=1)
+    return xp.multiply(xp.subtract(probs, ones), g)
+
+
+def _forward(
+    xp: Any, x: Any, target: Any, probs: Any, counted: Any, *, ignore_index: int, reduction: str
+) -> Any:
+    loss, _, _ = xp.softmax_cross_entropy_parts(
+        x, target, ignore_index=ignore_index, reduction=reduction
+    )
+    return loss
+
+
+def _by_logits(
+    xp: Any,
+    g: Any,
+    x: Any,
+    target: Any,
+    probs: Any,
+    counted: Any,
+    ignore_index: int,
+    reduction: str,
+) -> Any:
+    if probs is None or not xp.plain:  # what the forward pass has left is no function of x
+        probs = xp.softmax(x, axis=1)
+        counted = xp.astype(xp.not_equal(target, ignore_index), x.dtype)
+    return xp.softmax_cross_entropy_pullback(g, probs, target, counted, reduction=reduction)
+
+
+_fused = Primitive(
+    "softmax_cross_entropy",
+    # What the forward pass computes on its way, and the plain rule need not compute again.
+    ("x", "target", "probs", "counted"),
+    {"x": _by_logits},
+    kind="irregular",
+    forward=_forward,
+    label="CrossEntropy",
+)
+_plan = _fused.plans[(True, False, False, False)]
+
+
+def _softmax_cross_entropy(
+    logits: Tensor, target: Tensor, ignore_index: int, reduction: str
+) -> Tensor:
+    """The cross entropy of logits (N, C) and class indices (N,)."""
+    x, labels = logits._array, target._array
+    xp = namespaces[type(x)]
+    node = logits._node
+    if node is None or not recording() or namespaces[type(labels)] is not xp:
+        return cast(
+            Tensor,
+            _fused.bind(
+                logits, target, None, None, ignore_index=ignore_index, reduction=reduction
+            ),
+        )
+    loss, probs, counted = xp.softmax_cross_entropy_parts(
+        x, labels, ignore_index=ignore_index, reduction=reduction
+    )
+    saved = (x, labels, probs, counted, ignore_index, reduction)
+    return record(_plan, (node, None, None, None), saved, loss)
+
+
+# -- what users call -------------------------------------------------------------------------------
+
+
+def cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    *,
+    ignore_index: int = -100,
+    reduction: Reduction = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    r"""Cross entropy between classes and the softmax of logits.
+
+    For an element with logits :math:`x` and target probabilities :math:`t` (1 for a class that is
+    given by its index), :math:`-\sum_c w_c t_c \log \mathrm{softmax}(x)_c`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Logits of shape (C,), (N, C) or (N, C, d1, ...), real floating.
+    target : Tensor
+        Class indices of the shape without C, integer; or probabilities of ``input``'s shape.
+    weight : Tensor, optional
+        :math:`w`, of shape (C,).
+    ignore_index : int
+        Target that adds nothing to the loss; for indices alone.
+    reduction : {"mean", "sum", "none"}
+        The mean over class indices is weighted by :math:`w`.
+    label_smoothing : float
+        From 0 to 1: how much of each target is spread over all classes evenly.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape without C for ``"none"``.
+
+    Raises
+    ------
+    IndexError
+        If a class index is out of range. Where the values are on another device than the
+        host, or not there yet, the loss is nan instead: looking would mean to wait.
+    ValueError, RuntimeError
+        If shapes or options do not fit.
+    """
+    logits, labels = as_tensor(input), as_tensor(target)
+    check_reduction(reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if logits.ndim < 1 or not logits.dtype.kind == "real floating":
+        raise ValueError(
+            f"cross_entropy needs floating logits of at least one axis, not {logits.dtype.name} "
+            f"of shape {tuple(logits.shape)}"
+        )
+    if labels.dtype.inexact:
+        return _with_probabilities(logits, labels, weight, reduction, label_smoothing)
+    labels = _class_indices(logits, labels)
+    if weight is not None or label_smoothing:
+        return _weighted(logits, labels, weight, ignore_index, reduction, label_smoothing)
+    shape = labels.shape
+    if logits.ndim == 1:
+        logits, labels = ops.expand_dims(logits, axis=0), ops.expand_dims(labels, axis=0)
+    elif logits.ndim > 2:
+        logits = ops.reshape(ops.moveaxis(logits, 1, -1), (math.prod(shape), logits.shape[1]))
+        labels = ops.reshape(labels, (math.prod(shape),))
+    loss = _softmax_cross_entropy(logits, labels, ignore_index, reduction)
+    if reduction == "none" and len(shape) != 1:
+        loss = ops.reshape(loss, tuple(shape))
+    return loss
+
+
+def nll_loss(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    *,
+    ignore_index: int = -100,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """Negative log likelihood of classes: `cross_entropy` of logarithms of probabilities.
+
+    Parameters
+    ----------
+    input : Tensor
+        Logarithms of probabilities, as `log_softmax` gives them, of shape (C,), (N, C) or
+        (N, C, d1, ...).
+    target, weight, ignore_index, reduction
+        As for `cross_entropy`; targets are class indices.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape without C for ``"none"``.
+
+    Raises
+    ------
+    IndexError, ValueError, RuntimeError
+        As `cross_entropy`.
+    """
+    x, labels = as_tensor(input), as_tensor(target)
+    check_reduction(reduction)
+    if x.ndim < 1 or not x.dtype.inexact:
+        raise ValueError(
+            f"nll_loss needs floating values of at least one axis, not {x.dtype.name} of shape "
+            f"{tuple(x.shape)}"
+        )
+    losses, total = _likelihoods(x, _class_indices(x, labels), weight, ignore_index)
+    if reduction == "mean":
+        return ops.divide(ops.sum(losses), total)
+    return reduced(losses, reduction)
+
+
+def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
+    """Return vectors with a one at the given index and zeros elsewhere.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Class indices of any shape, integer.
+    num_classes : int
+        Length of the vectors; by default one more than the largest index, which has to be read
+        back from the device.
+
+    Returns
+    -------
+    Tensor
+        Of one axis more, and the dtype of ``tensor``.
+
+    Raises
+    ------
+    RuntimeError
+        If an index is negative or too large (checked where `cross_entropy` checks), or there are
+        no indices to tell the number of classes from.
+    """
+    x = as_tensor(tensor)
+    if not x.dtype.kind.endswith("integer"):
+        raise RuntimeError(f"one_hot is only applicable to index tensor, not {x.dtype.name}")
+    if num_classes == -1:
+        if not x.size:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        num_classes = int(ops.max(x)) + 1
+    if num_classes <= 0:
+        raise RuntimeError(f"num_classes should be positive, not {num_classes}")
+    try:
+        check_classes(x._array, num_classes, 0)
+    except IndexError as error:
+        raise RuntimeError(f"one_hot: {error}") from None
+    return cast(Tensor, _one_hot.bind(x, classes=num_classes, dtype=x._array.dtype))
+
+
+_one_hot = Primitive(
+    "one_hot",
+    ("x",),
+    kind="irregular",
+    forward=lambda xp, x, classes, dtype: xp.astype(
+        xp.equal(
+            xp.expand_dims(x, axis=-1), xp.arange(classes, dtype=x.dtype, device=xp.device(x))
+        ),
+        dtype,
+    ),
+)
+
+
+# -- the other cases, composed ---------------------------------------------------------------------
+
+
+def _class_indices(x: Tensor, target: Tensor) -> Tensor:
+    """Class indices that fit the logits, in a signed dtype."""
+    kind = dtype_of(target._array.dtype).kind
+    if not kind.endswith("integer"):
+        raise RuntimeError(
+            "class indices should be integers (or probabilities of the shape of the logits), not "
+            f"{target.dtype.name}"
+        )
+    shape = tuple(target.shape)
+    if shape != (*x.shape[:1], *x.shape[2:]) if len(x.shape) > 1 else shape:
+        if len(x.shape) > 1 and shape[:1] != tuple(x.shape[:1]):
+            raise ValueError(
+                f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
+                f"({shape[0] if shape else 'none'})."
+            )
+        raise ValueError(
+            f"class indices of shape {shape} do not fit logits of shape {tuple(x.shape)}: they "
+            "should have the shape of the logits without its classes, axis 1"
+        )
+    return target if kind[0] == "s" else ops.astype(target, "int64")
+
+
+def _likelihoods(
+    x: Tensor, target: Tensor, weight: Any, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """The weighted loss of each element, and the sum of all weights."""
+    axis = min(1, x.ndim - 1)
+    check_classes(target._array, x.shape[axis], ignore_index)
+    safe, valid, wrong = _places(ops, target, x.shape[axis], ignore_index)
+    chosen = ops.take_along_axis(x, ops.expand_dims(safe, axis=axis), axis=axis)
+    losses = ops.where(wrong, math.nan, ops.negative(ops.squeeze(chosen, axis=axis)))
+    weights = ops.astype(valid, x.dtype)
+    if weight is not None:
+        w = _class_weights(x, weight, axis)
+        each = ops.reshape(ops.take(w, ops.reshape(safe, (safe.size,)), axis=0), safe.shape)
+        losses = ops.multiply(losses, each)
+        weights = ops.multiply(weights, each)
+    return ops.where(valid, losses, 0.0), ops.sum(weights)
+
+
+def _class_weights(x: Tensor, weight: Any, axis: int) -> Tensor:
+    w = as_tensor(weight)
+    if tuple(w.shape) != (x.shape[axis],):
+        raise RuntimeError(
+            "weight tensor should be defined either for all or no classes: expected shape "
+            f"({x.shape[axis]},), got {tuple(w.shape)}"
+        )
+    return w
+
+
+def _along(w: Tensor, x: Tensor, axis: int) -> Tensor:
+    """Weights (C,) in a shape that broadcasts with the logits."""
+    return ops.reshape(w, (-1, *[1] * (x.ndim - axis - 1)))
+
+
+def _weighted(
+    logits: Tensor,
+    target: Tensor,
+    weight: Any,
+    ignore_index: int,
+    reduction: str,
+    smoothing: float,
+) -> Tensor:
+    axis = min(1, logits.ndim - 1)
+    x = log_softmax(logits, axis)
+    losses, total = _likelihoods(x, target, weight, ignore_index)
+    if smoothing:
+        spread = x
+        if weight is not None:
+            spread = ops.multiply(x, _along(_class_weights(x, weight, axis), x, axis))
+        even = ops.negative(ops.sum(spread, axis=axis))
+        even = ops.where(ops.not_equal(target, ignore_index), even, 0.0)
+        losses = ops.add(
+            ops.multiply(losses, 1 - smoothing),
+            ops.multiply(even, smoothing / x.shape[axis]),
+        )
+    if reduction == "mean":
+        return ops.divide(ops.sum(losses), total)
+    return reduced(losses, reduction)
+
+
+def _with_probabilities(
+    logits: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float
+) -> Tensor:
+    if logits.shape != target.shape:
+        raise RuntimeError(
+            f"class probabilities of shape {tuple(target.shape)} do not fit logits of shape "
+            f"{tuple(logits.shape)}: they should be the same (class indices are integers)"
+        )
+    axis = min(1, logits.ndim - 1)
+    classes = logits.shape[axis]
+    x = log_softmax(logits, axis)
+    if smoothing:
+        target = ops.add(ops.multiply(target, 1 - smoothing), smoothing / classes)
+    if weight is not None:
+        x = ops.multiply(x, _along(_class_weights(x, weight, axis), x, axis))
+    losses = ops.negative(ops.sum(ops.multiply(x, target), axis=axis))
+    if reduction == "mean":
+        return ops.divide(ops.sum(losses), max(logits.size // max(classes, 1), 1))
+    return reduced(losses, reduction)

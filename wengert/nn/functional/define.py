@@ -1,0 +1,62 @@
+"""How fused functions are written down, and what losses share."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+from wengert import ops
+from wengert.backends import add_composite
+from wengert.tape.interpreter import differentiable
+from wengert.tape.tensor import Tensor
+
+__all__ = ["Reduction", "as_tensor", "check_reduction", "fused", "on_host", "reduced"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+Reduction = Literal["none", "mean", "sum"]
+
+
+def fused(forward: F) -> F:
+    """Give every namespace a function that rules use: on raw arrays and on Tensors.
+
+    ``forward(xp, *arrays, **parameters)`` is a composition, so it needs no derivative; a backend
+    may have a faster kernel of its name.
+    """
+    name = forward.__name__
+    add_composite(name, forward)
+    vars(differentiable)[name] = partial(forward, differentiable)
+    return forward
+
+
+_DLPACK_CPU = 1
+
+
+def on_host(array: Any) -> bool:
+    """Whether looking at a raw array's values waits for no device.
+
+    It is False for arrays without values: those of a program that is traced, or not yet computed.
+    """
+    try:
+        return bool(array.__dlpack_device__()[0] == _DLPACK_CPU)
+    except Exception:  # noqa: BLE001 -- these say that they have no device in their own ways
+        return False
+
+
+def as_tensor(x: Any) -> Tensor:
+    """A Tensor as it is, and a raw array as a Tensor."""
+    return x if isinstance(x, Tensor) else Tensor(x)
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    """The mean or the sum of the elements' losses, or these as they are."""
+    if reduction == "mean":
+        return ops.mean(loss)
+    if reduction == "sum":
+        return ops.sum(loss)
+    check_reduction(reduction)
+    return loss
+
+
+def check_reduction(reduction: str) -> None:
+    """Raise for a reduction that is none."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")

@@ -1,0 +1,133 @@
+"""Losses of numbers against numbers."""
+
+from typing import Any
+
+from wengert import ops
+from wengert.nn.functional.define import Reduction, as_tensor, check_reduction, reduced
+from wengert.tape.tensor import Tensor
+
+__all__ = ["huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"]
+
+
+def _difference(name: str, input: Any, target: Any, reduction: str) -> Tensor:
+    check_reduction(reduction)
+    x, y = as_tensor(input), as_tensor(target)
+    if x.shape != y.shape:
+        raise ValueError(
+            f"{name} got an input of shape {tuple(x.shape)} and a target of shape "
+            f"{tuple(y.shape)}; they should be the same (broadcast one of them first if that is "
+            "what you want)"
+        )
+    return ops.subtract(x, y)
+
+
+def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
+    """Squared error, :math:`(x - y)^2`.
+
+    Parameters
+    ----------
+    input, target : Tensor
+        Real floating, of one shape; both are differentiated.
+    reduction : {"mean", "sum", "none"}
+        What is done with the elements' losses.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of ``input`` for ``"none"``.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ: PyTorch broadcasts with a warning, which is hardly ever meant.
+    """
+    return reduced(ops.square(_difference("mse_loss", input, target, reduction)), reduction)
+
+
+def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
+    """Absolute error, :math:`|x - y|`.
+
+    Parameters
+    ----------
+    input, target : Tensor
+        Floating or complex, of one shape; both are differentiated.
+    reduction : {"mean", "sum", "none"}
+        What is done with the elements' losses.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of ``input`` for ``"none"``.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+    """
+    return reduced(ops.abs(_difference("l1_loss", input, target, reduction)), reduction)
+
+
+def huber_loss(
+    input: Any, target: Any, *, reduction: Reduction = "mean", delta: float = 1.0
+) -> Tensor:
+    r"""Squared error near, absolute error far: :math:`d^2/2` or :math:`\delta (|d| - \delta/2)`.
+
+    Parameters
+    ----------
+    input, target : Tensor
+        Real floating, of one shape; both are differentiated.
+    reduction : {"mean", "sum", "none"}
+        What is done with the elements' losses.
+    delta : float
+        The difference :math:`\delta` at which the form changes, positive.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of ``input`` for ``"none"``.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or ``delta`` is not positive.
+    """
+    if not delta > 0:
+        raise ValueError("huber_loss does not support non-positive values for delta.")
+    difference = _difference("huber_loss", input, target, reduction)
+    # |d| m - m^2 / 2 with m = min(|d|, delta) is both forms, and has no branch.
+    size = ops.abs(difference)
+    near = ops.clip(size, None, delta)
+    return reduced(
+        ops.multiply(near, ops.subtract(size, ops.multiply(near, 0.5))), reduction
+    )
+
+
+def smooth_l1_loss(
+    input: Any, target: Any, *, reduction: Reduction = "mean", beta: float = 1.0
+) -> Tensor:
+    r"""Absolute error, rounded near 0: :math:`d^2 / 2\beta` or :math:`|d| - \beta/2`.
+
+    Parameters
+    ----------
+    input, target : Tensor
+        Real floating, of one shape; both are differentiated.
+    reduction : {"mean", "sum", "none"}
+        What is done with the elements' losses.
+    beta : float
+        The difference :math:`\beta` at which the form changes; 0 is `l1_loss`.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of ``input`` for ``"none"``.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or ``beta`` is negative.
+    """
+    if not beta >= 0:
+        raise ValueError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    return ops.divide(huber_loss(input, target, reduction=reduction, delta=beta), beta)

@@ -1,0 +1,215 @@
+"""Initialisers: how parameters start.
+
+All draw from the host's generator, in the parameter's own shape, and then move the numbers to
+where it lives: after `wengert.manual_seed` a model starts the same on every backend.
+"""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from wengert.backends import DTYPES, dtype_of, use_backend
+from wengert.nn.conversion import convert
+from wengert.ops.random import rand, randn
+from wengert.tape.recording import recording
+from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor
+
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
+Mode = Literal["fan_in", "fan_out"]
+
+
+def _fill(tensor: Tensor, values: Any) -> Tensor:
+    """Give a leaf new values. Like PyTorch's, initialisers are not recorded."""
+    if not tensor.is_leaf and recording():
+        raise RuntimeError(IN_PLACE_ON_LEAF.replace("leaf Variable that", "computed Tensor that"))
+    tensor._array = convert(
+        np.broadcast_to(np.asarray(values), tensor.shape),
+        tensor.backend,
+        tensor.dtype,
+        tensor.device,
+    )
+    return tensor
+
+
+def _drawn(draw: Any, tensor: Tensor) -> Any:
+    """Random numbers of a Tensor's shape on the host."""
+    dtype = dtype_of(tensor._array.dtype)
+    if not dtype.inexact:
+        raise TypeError(f"only floating and complex Tensors are initialised at random, not {dtype}")
+    if dtype is DTYPES["bfloat16"]:
+        dtype = DTYPES["float32"]
+    with use_backend("numpy"):
+        return draw(tuple(tensor.shape), dtype=dtype).numpy()
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
+    """Fill a Tensor with uniform numbers of [a, b); each part of complex ones.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        A leaf, floating or complex.
+    a, b : float
+        The interval.
+
+    Returns
+    -------
+    Tensor
+        ``tensor``.
+    """
+    low = complex(a, a) if tensor.dtype.complex else a
+    return _fill(tensor, low + (b - a) * _drawn(rand, tensor))
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+    """Fill a Tensor with normal numbers of a mean and a standard deviation, and return it."""
+    return _fill(tensor, mean + std * _drawn(randn, tensor))
+
+
+def constant_(tensor: Tensor, val: complex) -> Tensor:
+    """Fill a Tensor with one value, and return it."""
+    return _fill(tensor, val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Fill a Tensor with ones, and return it."""
+    return _fill(tensor, 1)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Fill a Tensor with zeros, and return it."""
+    return _fill(tensor, 0)
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    r"""Return the factor by which a nonlinearity asks for larger weights.
+
+    Parameters
+    ----------
+    nonlinearity : str
+        ``"linear"``, ``"conv1d"`` to ``"conv_transpose3d"``, ``"sigmoid"``: 1; ``"tanh"``: 5/3;
+        ``"relu"``: :math:`\sqrt 2`; ``"leaky_relu"``: :math:`\sqrt{2 / (1 + s^2)}`; ``"selu"``:
+        3/4.
+    param : float, optional
+        The slope :math:`s` of ``"leaky_relu"``; 0.01 by default.
+
+    Raises
+    ------
+    ValueError
+        For another nonlinearity, or a slope that is no number.
+    """
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else param
+        if isinstance(slope, bool) or not isinstance(slope, int | float):
+            raise ValueError(f"negative_slope {slope} not a valid number")
+        return math.sqrt(2 / (1 + slope**2))
+    gains = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4, "linear": 1.0, "sigmoid": 1.0}
+    if nonlinearity in gains:
+        return gains[nonlinearity]
+    if nonlinearity.startswith("conv") and nonlinearity[-2:] in ("1d", "2d", "3d"):
+        return 1.0
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def _fans(tensor: Tensor) -> tuple[int, int]:
+    if tensor.ndim < 2:
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+        )
+    receptive = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * receptive, tensor.shape[0] * receptive
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+    r"""Fill a Tensor with uniform numbers below :math:`g\sqrt{6 / (n_{in} + n_{out})}`.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of at least two axes: outputs, inputs, and a kernel's extent.
+    gain : float
+        :math:`g`, see `calculate_gain`.
+
+    Returns
+    -------
+    Tensor
+        ``tensor``.
+
+    Notes
+    -----
+    Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks"
+    (2010).
+    """
+    bound = gain * math.sqrt(6 / sum(_fans(tensor)))
+    return uniform_(tensor, -bound, bound)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+    r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
+
+    As `xavier_uniform_`.
+    """
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))))
+
+
+def _kaiming(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of fan_in, fan_out")
+    fan = _fans(tensor)[mode == "fan_out"]
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0, mode: Mode = "fan_in", nonlinearity: str = "leaky_relu"
+) -> Tensor:
+    r"""Fill a Tensor with uniform numbers below :math:`g\sqrt{3 / n}`.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of at least two axes: outputs, inputs, and a kernel's extent. An empty one is left alone.
+    a : float
+        The slope of the leaky ReLU that follows.
+    mode : {"fan_in", "fan_out"}
+        Whether :math:`n` counts inputs, which keeps the variance of the forward pass, or outputs.
+    nonlinearity : str
+        What follows; it decides :math:`g`, see `calculate_gain`.
+
+    Returns
+    -------
+    Tensor
+        ``tensor``.
+
+    Notes
+    -----
+    He et al., "Delving deep into rectifiers" (2015).
+    """
+    if not tensor.size:
+        return tensor
+    bound = math.sqrt(3) * _kaiming(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound)
+
+
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0, mode: Mode = "fan_in", nonlinearity: str = "leaky_relu"
+) -> Tensor:
+    r"""Fill a Tensor with normal numbers of deviation :math:`g / \sqrt n`.
+
+    As `kaiming_uniform_`.
+    """
+    if not tensor.size:
+        return tensor
+    return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity))

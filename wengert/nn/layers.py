@@ -1,0 +1,175 @@
+"""Layers."""
+
+import math
+from typing import Any
+
+from wengert import ops
+from wengert.nn import functional as F  # noqa: N812 -- as everybody calls it
+from wengert.nn import init
+from wengert.nn.module import Module
+from wengert.nn.parameter import Parameter
+from wengert.tape.tensor import Tensor
+
+__all__ = ["Dropout", "Flatten", "Identity", "Linear", "Unflatten"]
+
+
+class Identity(Module):
+    """A layer that returns its input.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Anything, so that it can stand in for another layer.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def forward(self, input: Any) -> Any:
+        """Return the input."""
+        return input
+
+
+class Linear(Module):
+    r"""Affine map of the last axis, :math:`x W^T + b`.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+        Lengths of the last axis before and after.
+    bias : bool
+        Whether :math:`b` is added.
+    device, dtype : optional
+        Of the parameters; the selected device and the default dtype otherwise.
+
+    Attributes
+    ----------
+    weight : Parameter
+        :math:`W`, of shape (out_features, in_features).
+    bias : Parameter or None
+        :math:`b`, of shape (out_features,). Both start uniform within
+        :math:`\pm 1 / \sqrt{\mathrm{in\_features}}`.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        self.in_features = in_features
+        self.out_features = out_features
+        shape = (out_features, in_features)
+        self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
+        self.bias = Parameter(ops.empty(shape[:1], device=device, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new parameters."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Any) -> Tensor:
+        """Map (..., in_features) to (..., out_features)."""
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class Dropout(Module):
+    r"""Zeros for random elements while training; see `functional.dropout`.
+
+    Parameters
+    ----------
+    p : float
+        Probability of zero. The others are multiplied by :math:`1 / (1 - p)`.
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        if not 0.0 <= p <= 1.0:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+
+    def forward(self, input: Any) -> Tensor:
+        """Drop while training, and return the input otherwise."""
+        return F.dropout(input, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
+class Flatten(Module):
+    """Join a range of axes into one.
+
+    Parameters
+    ----------
+    start_dim, end_dim : int
+        The first and the last of them.
+    """
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        self.start_dim = start_dim
+        self.end_dim = end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Reshape the input; one without axes gets one."""
+        shape = tuple(input.shape)
+        start, end = _dim(self.start_dim, shape), _dim(self.end_dim, shape)
+        if start > end:
+            raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+        joined = math.prod(shape[start : end + 1])
+        return ops.reshape(input, (*shape[:start], joined, *shape[end + 1 :]))
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Split an axis into several.
+
+    Parameters
+    ----------
+    dim : int
+        The axis.
+    unflattened_size : tuple of int
+        Their lengths; one of them may be -1.
+    """
+
+    def __init__(self, dim: int, unflattened_size: tuple[int, ...]) -> None:
+        self.dim = dim
+        self.unflattened_size = tuple(unflattened_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Reshape the input."""
+        shape = tuple(input.shape)
+        dim = _dim(self.dim, shape)
+        lengths = list(self.unflattened_size)
+        if lengths.count(-1) == 1 and (known := -math.prod(lengths)):
+            lengths[lengths.index(-1)] = shape[dim] // known
+        if math.prod(lengths) != shape[dim] or min(lengths, default=0) < 0:
+            raise RuntimeError(
+                f"unflatten: sizes {self.unflattened_size} don't multiply up to the size of dim "
+                f"{self.dim} ({shape[dim]}) in the input tensor"
+            )
+        return ops.reshape(input, (*shape[:dim], *lengths, *shape[dim + 1 :]))
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+def _dim(dim: int, shape: tuple[int, ...]) -> int:
+    ndim = max(len(shape), 1)
+    if not -ndim <= dim < ndim:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got "
+            f"{dim})"
+        )
+    return dim % ndim

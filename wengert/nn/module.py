@@ -1,0 +1,500 @@
+"""The module: a function of Tensors that owns parameters, buffers and other modules."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Self
+
+from wengert.backends import DType, as_dtype, backend_of, dtype_of
+from wengert.nn.conversion import castable, convert, destination, replace
+from wengert.nn.parameter import Parameter
+from wengert.tape.tensor import Tensor
+
+__all__ = ["IncompatibleKeys", "Module"]
+
+
+class IncompatibleKeys(NamedTuple):
+    """What `Module.load_state_dict` did not find a counterpart for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Module:
+    """A function of Tensors with parameters: the base of every layer and network.
+
+    A subclass makes its parameters and submodules in ``__init__`` as plain attributes and computes
+    in ``forward``. An attribute that is a `Parameter` or a `Module` is found by its type, in the
+    order in which the attributes were made; so ``super().__init__()`` may be called, and need
+    not be.
+
+    Attributes
+    ----------
+    training : bool
+        Whether the module behaves as in training (`Dropout` drops); see `train` and `eval`.
+
+    Examples
+    --------
+    >>> class Net(wg.nn.Module):
+    ...     def __init__(self):
+    ...         self.hidden = wg.nn.Linear(64, 32)
+    ...         self.out = wg.nn.Linear(32, 10)
+    ...
+    ...     def forward(self, x):
+    ...         return self.out(wg.nn.functional.relu(self.hidden(x)))
+    """
+
+    training: bool = True
+    #: Names of the buffers, and whether each is part of the state_dict.
+    _buffers: Mapping[str, bool] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.forward(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the module's result. Every subclass defines it."""
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
+
+    # -- attributes ----------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        held = self.__dict__.get(name)
+        if isinstance(held, Parameter) and not isinstance(value, Parameter | None):
+            raise TypeError(
+                f"cannot assign {type(value).__name__} as parameter {name!r} "
+                "(wengert.nn.Parameter or None expected)"
+            )
+        if isinstance(held, Module) and not isinstance(value, Module | None):
+            raise TypeError(
+                f"cannot assign {type(value).__name__} as child module {name!r} "
+                "(wengert.nn.Module or None expected)"
+            )
+        if name in self._buffers and not isinstance(value, Tensor | None):
+            raise TypeError(
+                f"cannot assign {type(value).__name__} as buffer {name!r} "
+                "(wengert.Tensor or None expected)"
+            )
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
+        if name in self._buffers:
+            kept = {n: persistent for n, persistent in self._buffers.items() if n != name}
+            object.__setattr__(self, "_buffers", kept)
+
+    def _claim(self, name: str) -> None:
+        """Raise unless a parameter, buffer or module may be registered under ``name``."""
+        if not isinstance(name, str):
+            raise TypeError(f"the name should be a string, not {type(name).__name__}")
+        if not name or "." in name:
+            raise KeyError(f"the name can't be empty or contain '.', got {name!r}")
+        taken = self.__dict__.get(name)
+        if hasattr(self, name) and not isinstance(taken, Tensor | Module | None):
+            raise KeyError(f"attribute {name!r} already exists")
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter under a name that need not be an identifier. None reserves the name."""
+        self._claim(name)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot register {type(param).__name__} as parameter {name!r} "
+                "(wengert.nn.Parameter or None expected)"
+            )
+        setattr(self, name, param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a Tensor that is part of the module's state and is not learnt.
+
+        Parameters
+        ----------
+        name : str
+            The attribute that holds it. Assigning another Tensor to it keeps it a buffer.
+        tensor : Tensor or None
+            The values.
+        persistent : bool
+            Whether it is part of the `state_dict`.
+        """
+        self._claim(name)
+        if isinstance(tensor, Parameter) or not isinstance(tensor, Tensor | None):
+            raise TypeError(
+                f"cannot register {type(tensor).__name__} as buffer {name!r} "
+                "(wengert.Tensor or None expected)"
+            )
+        setattr(self, name, tensor)
+        object.__setattr__(self, "_buffers", {**self._buffers, name: bool(persistent)})
+
+    def add_module(self, name: str, module: "Module | None") -> None:
+        """Add a submodule under a name that need not be an identifier, such as ``"0"``."""
+        self._claim(name)
+        if not isinstance(module, Module | None):
+            raise TypeError(f"{type(module).__name__} is not a Module subclass")
+        setattr(self, name, module)
+
+    register_module = add_module
+
+    def get_submodule(self, target: str) -> "Module":
+        """Return the submodule at a dotted path; the module itself for an empty one.
+
+        Raises
+        ------
+        AttributeError
+            If the path leads nowhere, or to something else.
+        """
+        found: Module = self
+        for name in target.split(".") if target else ():
+            child = found.__dict__.get(name)
+            if not isinstance(child, Module):
+                raise AttributeError(
+                    f"{type(found).__name__} has no submodule {name!r}, asked for as {target!r}"
+                )
+            found = child
+        return found
+
+    def get_parameter(self, target: str) -> Parameter:
+        """Return the parameter at a dotted path; `AttributeError` if there is none."""
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        found = owner.__dict__.get(name)
+        if not isinstance(found, Parameter):
+            raise AttributeError(f"{type(owner).__name__} has no parameter {name!r}")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """Return the buffer at a dotted path; `AttributeError` if there is none."""
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        found = owner.__dict__.get(name)
+        if name not in owner._buffers or not isinstance(found, Tensor):
+            raise AttributeError(f"{type(owner).__name__} has no buffer {name!r}")
+        return found
+
+    # -- what is in it -------------------------------------------------------------------------
+
+    def named_children(self) -> Iterator[tuple[str, "Module"]]:
+        """Yield the direct submodules with their names, each once."""
+        seen: set[int] = set()
+        for name, value in self.__dict__.items():
+            if isinstance(value, Module) and id(value) not in seen:
+                seen.add(id(value))
+                yield name, value
+
+    def children(self) -> Iterator["Module"]:
+        """Yield the direct submodules, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_modules(
+        self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, "Module"]]:
+        """Yield this module and all below it with their dotted paths, parents first.
+
+        Parameters
+        ----------
+        memo : set of int, optional
+            Ids of the modules that are not to be listed; those listed are added to it.
+        prefix : str
+            Path of this module.
+        remove_duplicate : bool
+            Whether a module that is used in several places is listed once.
+        """
+        memo = set() if memo is None else memo
+        if remove_duplicate:
+            if id(self) in memo:
+                return
+            memo.add(id(self))
+        yield prefix, self
+        for name, value in self.__dict__.items():
+            if isinstance(value, Module):
+                yield from value.named_modules(memo, _join(prefix, name), remove_duplicate)
+
+    def modules(self) -> Iterator["Module"]:
+        """Yield this module and all below it, each once."""
+        for _, module in self.named_modules():
+            yield module
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Yield the parameters with their dotted paths.
+
+        Parameters
+        ----------
+        prefix : str
+            Path of this module.
+        recurse : bool
+            Whether those of submodules are listed.
+        remove_duplicate : bool
+            Whether a parameter that is used in several places is listed once.
+        """
+        return self._named(Module._own_parameters, prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Yield the parameters, each once."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Yield the buffers with their dotted paths, as `named_parameters` does."""
+        return self._named(Module._own_buffers, prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Yield the buffers, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def _own_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        for name, value in self.__dict__.items():
+            if isinstance(value, Parameter):
+                yield name, value
+
+    def _own_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        for name in self._buffers:
+            if (value := self.__dict__[name]) is not None:
+                yield name, value
+
+    def _named(
+        self,
+        own: Callable[["Module"], Iterator[tuple[str, Any]]],
+        prefix: str,
+        recurse: bool,
+        remove_duplicate: bool,
+    ) -> Iterator[tuple[str, Any]]:
+        places = (
+            self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]
+        )
+        seen: set[int] = set()
+        for path, module in places:
+            for name, tensor in own(module):
+                if id(tensor) not in seen:
+                    yield _join(path, name), tensor
+                    if remove_duplicate:
+                        seen.add(id(tensor))
+
+    # -- what is done to all of it ---------------------------------------------------------------
+
+    def apply(self, fn: Callable[["Module"], object]) -> Self:
+        """Call a function with every module, children before parents, and return this module."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        """Set training mode here and in all submodules, and return this module."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Self:
+        """Set evaluation mode: `train` with False."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Freeze or unfreeze all parameters, and return this module."""
+        for parameter in self.parameters():
+            parameter.requires_grad = requires_grad
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to zeros."""
+        for parameter in self.parameters():
+            clear_grad(parameter, set_to_none)
+
+    def to(
+        self, *args: Any, backend: str | None = None, dtype: Any = None, device: Any = None
+    ) -> Self:
+        """Move all parameters and buffers to a backend, device or dtype, and return this module.
+
+        The parameters stay the same objects, so an optimiser keeps hold of them. Their gradients
+        move along.
+
+        Parameters
+        ----------
+        *args
+            Backends (``"torch"``, ``"torch:cuda:0"``), dtypes (``wg.float64``), devices
+            (``"cuda:0"``), or a Tensor to be like, told apart by what they are.
+        backend : str, optional
+            As for `wengert.set_backend`.
+        dtype : dtype, optional
+            For those that are floating or complex; the others keep theirs.
+        device : optional
+            As the array library names it.
+
+        Raises
+        ------
+        BackendError
+            If there is no such backend or its library is not installed. Nothing has moved then.
+        """
+        wanted: dict[str, Any] = {"backend": None, "dtype": None, "device": None}
+        for argument in args:
+            wanted.update(destination(argument))
+        if backend is not None:
+            wanted.update(destination(backend))
+        if dtype is not None:
+            wanted["dtype"] = as_dtype(dtype)
+        if device is not None:
+            wanted["device"] = device
+        if wanted["dtype"] is not None and not wanted["dtype"].inexact:
+            raise TypeError(
+                "a module can be moved to floating or complex dtypes, not to "
+                f"{wanted['dtype'].name}"
+            )
+        held = list(self.parameters()) + list(self.buffers())
+        grads = [tensor._grad for tensor in held]
+        moved = [_moved(tensor, **wanted) for tensor in held]
+        moved_grads = [None if grad is None else _moved(grad, **wanted) for grad in grads]
+        for tensor, array, grad, grad_array in zip(held, moved, grads, moved_grads, strict=True):
+            replace(tensor, array)
+            if grad is not None:
+                tensor._grad = Tensor(grad_array)
+        return self
+
+    # -- state -----------------------------------------------------------------------------------
+
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
+        """Return all parameters and persistent buffers by their dotted paths.
+
+        The Tensors are detached, and keep their values when the module is trained further.
+
+        Parameters
+        ----------
+        prefix : str
+            Written before each name.
+        keep_vars : bool
+            Whether to return the parameters themselves.
+        """
+        return {
+            prefix + name: tensor if keep_vars else tensor.detach()
+            for name, tensor in self._state()
+        }
+
+    def _state(self) -> Iterator[tuple[str, Tensor]]:
+        for path, module in self.named_modules(remove_duplicate=False):
+            for name, parameter in module._own_parameters():
+                yield _join(path, name), parameter
+            for name, buffer in module._own_buffers():
+                if module._buffers[name]:
+                    yield _join(path, name), buffer
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True
+    ) -> IncompatibleKeys:
+        """Copy values from a `state_dict` into the parameters and buffers.
+
+        Each parameter keeps its own backend, device and dtype, whatever those of the values are.
+
+        Parameters
+        ----------
+        state_dict : mapping of str to Tensor or array
+            By the names that `state_dict` gives.
+        strict : bool
+            Whether a missing or unexpected name is an error.
+
+        Returns
+        -------
+        IncompatibleKeys
+            ``missing_keys`` and ``unexpected_keys``.
+
+        Raises
+        ------
+        RuntimeError
+            If names are missing or unexpected, or entries are no arrays or have another shape.
+            One error lists them all, and nothing has been loaded.
+        """
+        own = dict(self._state())
+        missing = [name for name in own if name not in state_dict]
+        unexpected = [name for name in state_dict if name not in own]
+        errors: list[str] = []
+        if strict and unexpected:
+            errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}.")
+        if strict and missing:
+            errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}.")
+        arrays: dict[str, Any] = {}
+        for name, tensor in own.items():
+            if name in state_dict:
+                value = state_dict[name]
+                array = value._array if isinstance(value, Tensor) else value
+                problem = _misfit(array, tensor)
+                if problem:
+                    errors.append(f"{problem.format(name=name)}.")
+                else:
+                    arrays[name] = array
+        if errors:
+            raise RuntimeError(
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
+                + "\n\t".join(errors)
+            )
+        loaded = {
+            name: convert(array, own[name].backend, own[name].dtype, own[name].device)
+            for name, array in arrays.items()
+        }
+        for name, array in loaded.items():
+            own[name]._array = array
+        return IncompatibleKeys(missing, unexpected)
+
+    # -- printing --------------------------------------------------------------------------------
+
+    def extra_repr(self) -> str:
+        """Return what stands between the parentheses of this module's own line."""
+        return ""
+
+    def __repr__(self) -> str:
+        children = [
+            f"({name}): {value!r}"
+            for name, value in self.__dict__.items()
+            if isinstance(value, Module)
+        ]
+        return bracketed(type(self).__name__, self.extra_repr(), children)
+
+
+def bracketed(name: str, extra: str, children: list[str]) -> str:
+    """Lay out a module's name, its own line and its children's as PyTorch does."""
+    if not children:
+        return f"{name}({extra})"
+    lines = [*extra.splitlines(), *children]
+    return f"{name}(\n" + "".join(f"  {indented(line)}\n" for line in lines) + ")"
+
+
+def indented(text: str) -> str:
+    """Indent all lines but the first."""
+    return text.replace("\n", "\n  ")
+
+
+def clear_grad(tensor: Tensor, set_to_none: bool) -> None:
+    """Forget a Tensor's gradient, or set it to zeros."""
+    if set_to_none:
+        tensor._grad = None
+    elif (grad := tensor._grad) is not None:
+        tensor._grad = Tensor(grad.backend.xp.zeros_like(grad._array))
+
+
+def _join(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _moved(tensor: Tensor, backend: Any, dtype: DType | None, device: Any) -> Any:
+    return convert(tensor._array, backend or tensor.backend, castable(tensor, dtype), device)
+
+
+def _misfit(array: Any, tensor: Tensor) -> str:
+    """Tell why an array cannot be loaded into a Tensor, or nothing if it can."""
+    try:
+        backend_of(array)
+    except TypeError:
+        return f"{{name}} should be a Tensor or an array, and is a {type(array).__name__}"
+    if tuple(array.shape) != tuple(tensor.shape):
+        return (
+            f"size mismatch for {{name}}: copying a param with shape {tuple(array.shape)} from "
+            f"checkpoint, the shape in current model is {tuple(tensor.shape)}"
+        )
+    if dtype_of(array.dtype).complex and not tensor.dtype.complex:
+        return f"{{name}} is complex in the checkpoint, and {tensor.dtype.name} in current model"
+    return ""

@@ -1,0 +1,35 @@
+"""The Tensor that a module learns."""
+
+from typing import Any
+
+from wengert.tape.tensor import Tensor
+
+__all__ = ["Parameter"]
+
+
+class Parameter(Tensor):
+    """A Tensor that a `Module` counts among its parameters when it is one of its attributes.
+
+    Parameters
+    ----------
+    data : Tensor or array
+        The values. They are not copied, and the Tensor's history is not taken along.
+    requires_grad : bool
+        Whether its gradient is computed; set it to False to freeze the parameter.
+
+    Raises
+    ------
+    TypeError
+        If ``data`` is no array.
+    RuntimeError
+        If it should require grad and is neither floating nor complex.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, data: Any, requires_grad: bool = True) -> None:
+        array = data._array if isinstance(data, Tensor) else data
+        super().__init__(array, requires_grad=requires_grad)
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"

@@ -1,0 +1,115 @@
+"""Gradients that are kept from growing too large."""
+
+import math
+from collections.abc import Iterable
+
+from wengert import ops
+from wengert.tape.recording import no_grad
+from wengert.tape.tensor import Tensor
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm"]
+
+
+def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    return [tensor.grad for tensor in tensors if tensor.grad is not None]
+
+
+@no_grad()
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    """Return the norm of all elements of several Tensors together.
+
+    Parameters
+    ----------
+    tensors : Tensor or iterable of Tensor
+        Of any shapes.
+    norm_type : float
+        The p of the p-norm; ``math.inf`` for the largest absolute value.
+    error_if_nonfinite : bool
+        Whether an infinite or undefined norm is an error. To know, it is read from the device.
+
+    Returns
+    -------
+    Tensor
+        0-d; zero if there are no Tensors.
+
+    Raises
+    ------
+    RuntimeError
+        If the norm is not finite and this should be an error.
+    """
+    held = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not held:
+        return ops.asarray(0.0)
+    sizes = [ops.abs(tensor) for tensor in held if tensor.size]
+    if norm_type == math.inf:
+        norms = [ops.max(size) for size in sizes]
+        total = ops.max(ops.stack(norms)) if norms else ops.asarray(0.0)
+    else:
+        sums = [ops.sum(ops.pow(size, norm_type)) for size in sizes]
+        total = ops.pow(ops.sum(ops.stack(sums)), 1 / norm_type) if sums else ops.asarray(0.0)
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
+            "so it cannot be clipped. To disable this error and scale the gradients by the "
+            "non-finite norm anyway, set `error_if_nonfinite=False`"
+        )
+    return total
+
+
+@no_grad()
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    r"""Scale gradients so that their norm together is at most ``max_norm``.
+
+    All are multiplied by :math:`\min(1, c / (n + 10^{-6}))` with the bound :math:`c` and the norm
+    :math:`n`.
+
+    Parameters
+    ----------
+    parameters : Tensor or iterable of Tensor
+        Those without a gradient are passed over.
+    max_norm : float
+        :math:`c`.
+    norm_type, error_if_nonfinite
+        As for `get_total_norm`.
+
+    Returns
+    -------
+    Tensor
+        :math:`n`, as it was before.
+
+    Raises
+    ------
+    RuntimeError
+        As `get_total_norm`; no gradient has changed then.
+    """
+    gradients = _gradients(parameters)
+    total = get_total_norm(gradients, norm_type, error_if_nonfinite)
+    scale = ops.clip(ops.divide(max_norm, ops.add(total, 1e-6)), None, 1.0)
+    for grad in gradients:
+        grad._array = ops.astype(ops.multiply(grad, scale), grad.dtype, copy=False)._array
+    return total
+
+
+@no_grad()
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Clip each element of the gradients to the range from ``-clip_value`` to ``clip_value``.
+
+    Parameters
+    ----------
+    parameters : Tensor or iterable of Tensor
+        Those without a gradient are passed over.
+    clip_value : float
+        The bound.
+    """
+    for grad in _gradients(parameters):
+        grad._array = ops.clip(grad, -clip_value, clip_value)._array

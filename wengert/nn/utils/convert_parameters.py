@@ -1,0 +1,45 @@
+"""All parameters as one vector, and back."""
+
+from collections.abc import Iterable
+
+from wengert import ops
+from wengert.tape.tensor import Tensor
+
+__all__ = ["parameters_to_vector", "vector_to_parameters"]
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """Return all elements of several Tensors in a row. The result is differentiable in them."""
+    return ops.concat([ops.reshape(tensor, (tensor.size,)) for tensor in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Give parameters the values of a vector that `parameters_to_vector` made.
+
+    Parameters
+    ----------
+    vec : Tensor
+        1-d, with as many elements as the parameters have together.
+    parameters : iterable of Tensor
+        Leaves. They take the values alone: the vector's history is not taken along.
+
+    Raises
+    ------
+    TypeError
+        If ``vec`` is no Tensor.
+    ValueError
+        If the number of elements is another. Nothing has changed then.
+    """
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected a Tensor, but got {type(vec).__name__}")
+    held = list(parameters)
+    total = sum(tensor.size for tensor in held)
+    if vec.shape != (total,):
+        raise ValueError(
+            f"the parameters have {total} elements, and the vector has shape {tuple(vec.shape)}"
+        )
+    values, start = vec.detach(), 0
+    for tensor in held:
+        piece = values[start : start + tensor.size]
+        tensor._array = ops.astype(ops.reshape(piece, tensor.shape), tensor.dtype)._array
+        start += tensor.size

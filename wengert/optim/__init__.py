@@ -1,0 +1,7 @@
+"""Optimisers: they change parameters along their gradients."""
+
+from wengert.optim.adam import Adam, AdamW
+from wengert.optim.optimizer import Optimizer
+from wengert.optim.sgd import SGD
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]

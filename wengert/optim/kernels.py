@@ -1,0 +1,25 @@
+"""The arithmetic of updates: functions that a backend may have a faster kernel for."""
+
+from typing import Any
+
+from wengert.backends import add_composite
+
+__all__: list[str] = []
+
+
+def axpby(xp: Any, a: float, x: Any, b: float, y: Any) -> Any:
+    """Return ``a * x + b * y`` in a new array."""
+    if a != 1:
+        x = xp.multiply(x, a)
+    if b != 1:
+        y = xp.multiply(y, b)
+    return xp.add(x, y)
+
+
+def normalised(xp: Any, m: Any, v: Any, scale: float, eps: float) -> Any:
+    """Return ``m / (sqrt(v) / scale + eps)`` in a new array."""
+    return xp.divide(m, xp.add(xp.divide(xp.sqrt(v), scale), eps))
+
+
+add_composite("axpby", axpby)
+add_composite("normalised", normalised)

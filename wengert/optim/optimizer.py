@@ -1,0 +1,277 @@
+"""What all optimisers share: parameter groups, their state, and its storage."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from wengert.backends import BackendError, backend_of, namespaces
+from wengert.nn.conversion import convert
+from wengert.nn.module import clear_grad
+from wengert.tape.recording import enable_grad
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["Optimizer"]
+
+Group = dict[str, Any]
+State = dict[str, Any]
+
+
+class Optimizer:
+    """The base of the optimisers.
+
+    A subclass writes two functions of one parameter: `init`, which makes its state, and `apply`,
+    which returns its next value. Both see raw arrays and their namespace.
+
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        The parameters, or groups of them: dicts with ``"params"`` and the hyper-parameters in
+        which the group differs from the others.
+    defaults : dict
+        Hyper-parameters of the groups that do not state them.
+
+    Attributes
+    ----------
+    param_groups : list of dict
+        The groups with all their hyper-parameters, which may be changed between steps.
+    state : dict
+        For each parameter that has been updated, what `apply` keeps for it: raw arrays and
+        Python numbers. `state_dict` gives Tensors.
+
+    Raises
+    ------
+    TypeError
+        If something is to be optimised that is no Tensor.
+    ValueError
+        If there are no parameters, a parameter comes twice, is not a leaf, or a hyper-parameter
+        is missing or invalid.
+    """
+
+    def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
+        if isinstance(params, Tensor | Mapping):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or "
+                f"dicts, but got {type(params).__name__}"
+            )
+        self.defaults = dict(defaults)
+        self.param_groups: list[Group] = []
+        self.state: dict[Tensor, State] = {}
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+        """Add parameters, such as those of layers that are unfrozen during training.
+
+        Parameters
+        ----------
+        param_group : dict
+            ``"params"``, a Tensor or an iterable of Tensors, and hyper-parameters.
+        """
+        if not isinstance(param_group, Mapping):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group).__name__}")
+        if "params" not in param_group:
+            raise ValueError("a parameter group needs 'params'")
+        given = param_group["params"]
+        if isinstance(given, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of tensors in sets will change between runs. Please use a list instead."
+            )
+        params = [given] if isinstance(given, Tensor) else list(given)
+        unknown = param_group.keys() - self.defaults.keys() - {"params"}
+        if unknown:
+            raise ValueError(
+                f"{type(self).__name__} has no hyper-parameter {', '.join(sorted(unknown))}; it "
+                f"has {', '.join(self.defaults)}"
+            )
+        group = {"params": params, **self.defaults, **param_group, "params": params}
+        seen = {id(p) for held in self.param_groups for p in held["params"]}
+        for param in params:
+            if not isinstance(param, Tensor):
+                raise TypeError(
+                    f"optimizer can only optimize Tensors, but one of the params is "
+                    f"{type(param).__name__}"
+                )
+            if not param.is_leaf:
+                raise ValueError("can't optimize a non-leaf Tensor")
+            if id(param) in seen:
+                raise ValueError("some parameters appear in more than one parameter group, or twice")
+            seen.add(id(param))
+        self.check(group)
+        self.param_groups.append(group)
+
+    def check(self, group: Group) -> None:
+        """Raise `ValueError` for hyper-parameters that make no sense."""
+
+    def init(self, xp: Any, p: Any) -> State:
+        """Return the state of a parameter before its first update.
+
+        Parameters
+        ----------
+        xp : namespace
+            The functions of the parameter's backend.
+        p : array
+            Its value, a raw array.
+        """
+        return {}
+
+    def apply(self, xp: Any, p: Any, g: Any, state: State, group: Group) -> Any:
+        """Return the next value of a parameter, in a new array.
+
+        Parameters
+        ----------
+        xp : namespace
+            The functions of the parameter's backend.
+        p, g : array
+            Its value and its gradient, raw arrays that are not to be written into.
+        state : dict
+            Its state, in which arrays are replaced and not written into.
+        group : dict
+            Its hyper-parameters.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define apply")
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update all parameters that have a gradient.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Called first, with recording on: it computes the loss anew and its gradients.
+
+        Returns
+        -------
+        object
+            What the closure returned, or None.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        states = self.state
+        for group in self.param_groups:
+            for param in group["params"]:
+                grad = param._grad
+                if grad is not None:
+                    array = param._array
+                    kind = type(array)
+                    xp = namespaces[kind]
+                    state = states.get(param)
+                    if state is None:
+                        state = states[param] = self.init(xp, array)
+                    array = self.apply(xp, array, grad._array, state, group)
+                    if type(array) is not kind:
+                        raise _strayed(param, state)
+                    param._array = array
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to zeros."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                clear_grad(param, set_to_none)
+
+    # -- state -----------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state and the groups, with parameters named by their positions.
+
+        Returns
+        -------
+        dict
+            ``"state"``, from position to a dict of Tensors and numbers, and ``"param_groups"``,
+            whose ``"params"`` are lists of positions. It does not change in later steps.
+        """
+        positions = {id(p): i for i, p in enumerate(self._params())}
+        return {
+            "state": {
+                positions[id(param)]: {
+                    name: untracked(value) if hasattr(value, "dtype") else value
+                    for name, value in state.items()
+                }
+                for param, state in self.state.items()
+            },
+            "param_groups": [
+                {
+                    **{name: value for name, value in group.items() if name != "params"},
+                    "params": [positions[id(p)] for p in group["params"]],
+                }
+                for group in self.param_groups
+            ],
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over state and hyper-parameters from a `state_dict`.
+
+        The state's arrays are copied to the backend and device, and cast to the dtype, of the
+        parameter at their position.
+
+        Raises
+        ------
+        ValueError
+            If the groups, or the shapes in the state, do not fit. Nothing has changed then.
+        """
+        groups = state_dict["param_groups"]
+        if len(groups) != len(self.param_groups):
+            raise ValueError(
+                f"loaded state dict has a different number of parameter groups: {len(groups)} "
+                f"instead of {len(self.param_groups)}"
+            )
+        owners: dict[Any, Tensor] = {}
+        merged: list[Group] = []
+        for number, (held, group) in enumerate(zip(self.param_groups, groups, strict=True)):
+            if len(group["params"]) != len(held["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of "
+                    f"optimizer's group: {len(group['params'])} instead of {len(held['params'])} "
+                    f"parameters in group {number}"
+                )
+            owners.update(zip(group["params"], held["params"], strict=True))
+            known = {name: group[name] for name in self.defaults if name in group}
+            merged.append({**held, **known})
+            self.check(merged[-1])
+        unknown = [key for key in state_dict["state"] if key not in owners]
+        if unknown:
+            raise ValueError(f"loaded state dict has state for unknown parameters {unknown}")
+        state = {
+            owners[key]: {name: _loaded(name, value, owners[key]) for name, value in items.items()}
+            for key, items in state_dict["state"].items()
+        }
+        for held, group in zip(self.param_groups, merged, strict=True):
+            held.update(group)
+        self.state = state
+
+    def _params(self) -> list[Tensor]:
+        return [param for group in self.param_groups for param in group["params"]]
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {number}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _strayed(param: Tensor, state: State) -> BackendError:
+    owners = {backend_of(v).name for v in state.values() if hasattr(v, "dtype")}
+    return BackendError(
+        f"a parameter of shape {tuple(param.shape)} is on the backend {param.backend.name}, and "
+        f"its gradient or the optimizer's state on {', '.join(sorted(owners)) or 'another'}; make "
+        "the optimizer after moving the model, or load its state_dict again"
+    )
+
+
+def _loaded(name: str, value: Any, param: Tensor) -> Any:
+    """A value of a loaded state, as `Optimizer.apply` keeps it: counters are Python numbers."""
+    array = value._array if isinstance(value, Tensor) else value
+    if not hasattr(array, "dtype"):
+        return value
+    if not array.shape and param.shape:
+        return backend_of(array).to_numpy(array).item()
+    if name == "step":
+        return backend_of(array).to_numpy(array).item()
+    return convert(array, param.backend, param.dtype, param.device)

@@ -1,0 +1,95 @@
+"""Stochastic gradient descent."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from wengert.optim import kernels as kernels
+from wengert.optim.optimizer import Group, Optimizer, State
+
+__all__ = ["SGD"]
+
+
+class SGD(Optimizer):
+    r"""Stochastic gradient descent with momentum.
+
+    With the gradient :math:`g_t`, to which weight decay adds :math:`\lambda p_{t-1}`,
+
+    .. math::
+        b_t &= \mu b_{t-1} + (1 - \tau) g_t, \qquad b_1 = g_1 \\
+        p_t &= p_{t-1} - \gamma b_t \quad \text{or, with Nesterov,} \quad
+               p_{t-1} - \gamma (g_t + \mu b_t).
+
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        The parameters, or groups of them.
+    lr : float
+        Learning rate :math:`\gamma`.
+    momentum : float
+        :math:`\mu`; zero keeps no state.
+    dampening : float
+        :math:`\tau`.
+    weight_decay : float
+        :math:`\lambda`.
+    nesterov : bool
+        Whether to look ahead along the momentum; it needs one, and no dampening.
+    maximize : bool
+        Whether to climb instead.
+
+    Raises
+    ------
+    ValueError
+        For a negative hyper-parameter, or Nesterov without momentum or with dampening.
+
+    Notes
+    -----
+    The update rule, names and defaults are PyTorch's; Sutskever et al., "On the importance of
+    initialization and momentum in deep learning" (2013), differ in where :math:`\gamma` stands.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)
+
+    def check(self, group: Group) -> None:
+        if not group["lr"] >= 0:
+            raise ValueError(f"Invalid learning rate: {group['lr']}")
+        if not group["momentum"] >= 0:
+            raise ValueError(f"Invalid momentum value: {group['momentum']}")
+        if not group["weight_decay"] >= 0:
+            raise ValueError(f"Invalid weight_decay value: {group['weight_decay']}")
+        if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+
+    def apply(self, xp: Any, p: Any, g: Any, state: State, group: Group) -> Any:
+        momentum, decay = group["momentum"], group["weight_decay"]
+        if group["maximize"]:
+            g = xp.negative(g)
+        if decay:
+            g = xp.axpby(1, g, decay, p)
+        if momentum:
+            held = state.get("momentum_buffer")
+            if held is None:  # the gradient belongs to the user, the buffer to the state
+                buffer = xp.asarray(g, copy=True)
+            else:
+                buffer = xp.axpby(momentum, held, 1 - group["dampening"], g)
+            state["momentum_buffer"] = buffer
+            g = xp.axpby(1, g, momentum, buffer) if group["nesterov"] else buffer
+        return xp.axpby(1, p, -group["lr"], g)
