@@ -1,8 +1,8 @@
 """NumPy: the default backend."""
 
-import math
 import importlib
 import importlib.util
+import math
 from collections.abc import Mapping
 from operator import attrgetter, methodcaller
 from sys import getrefcount
@@ -158,8 +158,9 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
     ``np.where`` takes a branch for each element, which costs ten times more where the condition is
     irregular, as in the derivative of a rectifier. Zeros can be masked in without branches.
     """
+    mask: Kernel = np.negative
     if type(x2) is int and x2 == 0:
-        kept, mask = x1, np.negative
+        kept = x1
     elif type(x1) is int and x1 == 0:
         kept, mask = x2, _minus_not
     else:
@@ -208,6 +209,7 @@ class NumpyBackend(Backend):
     module = "array_api_compat.numpy"
     kernels: Mapping[str, Kernel] = {
         "broadcast_to": broadcast_to,
+        "clip": clip,
         "concat_arrays": concat_arrays,
         "conj": conj,
         "expand_dims": expand_dims,
@@ -226,6 +228,8 @@ class NumpyBackend(Backend):
         "std": std,
         "sum": sum,
         "var": var,
+        "where": where,
+        **{name: from_scipy(name) for name in SCIPY},
     }
 
     def raw_dtype(self, dtype: DType) -> Any:
