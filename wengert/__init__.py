@@ -1,7 +1,19 @@
-"""Automatic differentiation for every Python Array API library."""
+"""Automatic differentiation for every Python Array API library.
+
+The functions are those of the Array API standard, on Tensors that hold arrays of any library that
+follows it; the names around differentiation are PyTorch's.
+
+>>> import wengert as wg
+>>> x = wg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+>>> wg.sum(x**2).backward()
+>>> x.grad
+tensor([2., 4., 6.])
+"""
 
 import importlib
-from typing import Any
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from wengert import autograd, ops, tape
 from wengert.autograd import (
@@ -12,16 +24,73 @@ from wengert.autograd import (
     no_grad,
     set_grad_enabled,
 )
-from wengert.backends import BackendError, get_backend, set_backend, use_backend
+from wengert.backends import BackendError, DType, get_backend, set_backend, use_backend
 from wengert.ops import *
+from wengert.ops import random, special
 from wengert.tape.listing import global_tape
 from wengert.tape.tensor import Tensor
 
+if TYPE_CHECKING:
+    from wengert import nn, optim, testing
+
 __version__ = "0.1.0"
+#: The version of the standard that this namespace follows.
 __array_api_version__ = "2025.12"
+
+__all__ = [
+    "BackendError",
+    "DType",
+    "Tensor",
+    "__array_api_version__",
+    "__version__",
+    "autograd",
+    "enable_grad",
+    "get_backend",
+    "global_tape",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "nn",
+    "no_grad",
+    "optim",
+    "random",
+    "set_backend",
+    "set_grad_enabled",
+    "special",
+    "tape",
+    "use_backend",
+]
+__all__ += ops.__all__
+
+_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+
+
+def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> ModuleType:
+    """Return the namespace whose functions take this array: this module.
+
+    Parameters
+    ----------
+    api_version : str, optional
+        A version of the standard, such as ``"2024.12"``.
+
+    Raises
+    ------
+    ValueError
+        If Wengert does not follow that version.
+    """
+    if api_version is not None and api_version not in _VERSIONS:
+        raise ValueError(
+            f"wengert follows the Array API standard up to {__array_api_version__}, and not "
+            f"{api_version!r}"
+        )
+    return sys.modules[__name__]
+
+
+Tensor.__array_namespace__ = _array_namespace  # type: ignore[method-assign]
 
 
 def __getattr__(name: str) -> Any:
+    # Each is a package with its own imports, which most programs do not need all of.
     if name in ("nn", "optim", "testing"):
         return importlib.import_module(f"wengert.{name}")
-    raise AttributeError(f"module 'wengert' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

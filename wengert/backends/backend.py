@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.dtypes import DType, dtype_of
+from wengert.backends.dtypes import DTYPES, DType, dtype_of, learn_dtype
 
 __all__ = ["Backend", "Kernel", "add_composite"]
 
@@ -94,7 +94,7 @@ class Backend:
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         """The values of ``array`` as a NumPy array, which may share memory with it."""
-        return np.asarray(array)
+        return np.asarray(array) if hasattr(array, "__array__") else np.from_dlpack(array)
 
     def from_numpy(self, array: np.ndarray[Any, Any], device: Any = None) -> Any:
         """Make an array of this library from a NumPy array, on ``device``."""
@@ -138,6 +138,9 @@ def make_namespace(backend: Backend) -> ModuleType:
     names.update((name, getattr(backend.xp, name)) for name in dir(backend.xp) if name[0] != "_")
     names.update((name, partial(forward, xp)) for name, forward in _composites.items())
     names.update(backend.kernels, backend=backend, device=backend.device, plain=True)
+    for name, dtype in DTYPES.items():
+        if name in names:
+            learn_dtype(names[name], dtype)
     _made.append(xp)
     return xp
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DTYPES", "DType", "as_dtype", "dtype_of"]
+__all__ = ["DTYPES", "DType", "as_dtype", "dtype_of", "learn_dtype"]
 
 
 class DType:
@@ -83,6 +83,11 @@ def dtype_of(raw: Any) -> DType:
         if name not in DTYPES:
             raise TypeError(f"{raw!r} is no data type of the Array API standard") from None
         return _known[type(raw)].setdefault(raw, DTYPES[name])
+
+
+def learn_dtype(raw: Any, dtype: DType) -> None:
+    """Take note of a library's own object for a dtype, however it prints."""
+    _known[type(raw)].setdefault(raw, dtype)
 
 
 def as_dtype(spec: Any) -> DType:

@@ -1,37 +1,73 @@
-"""The functions of the standard and Wengert's own, each beside its derivative."""
+"""The functions of the standard and Wengert's own, each beside its derivative.
 
-import importlib
-import importlib.util
+One module is one chapter of the standard. The chapters' public functions are gathered here, and
+so is the namespace that rules see when derivatives are themselves differentiated.
+"""
 
+from typing import Any
+
+from wengert.ops import (
+    constants,
+    creation,
+    data_type,
+    elementwise,
+    indexing,
+    inspection,
+    linear_algebra,
+    manipulation,
+    random,
+    searching,
+    set,  # noqa: A004 -- the chapter's name
+    sorting,
+    special,
+    statistical,
+    utility,
+)
+from wengert.ops.constants import *
+from wengert.ops.creation import *
+from wengert.ops.data_type import *
+from wengert.ops.elementwise import *
+from wengert.ops.indexing import *
+from wengert.ops.inspection import *
+from wengert.ops.linear_algebra import *
+from wengert.ops.manipulation import *
+from wengert.ops.random import *
+from wengert.ops.searching import *
+from wengert.ops.set import *
+from wengert.ops.sorting import *
+from wengert.ops.special import *
+from wengert.ops.statistical import *
+from wengert.ops.utility import *
 from wengert.tape.interpreter import differentiable
 from wengert.tape.primitive import PRIMITIVES
 
-_CHAPTERS = (
-    "constants", "data_type", "creation", "elementwise", "statistical", "manipulation",
-    "linear_algebra", "indexing", "searching", "sorting", "set", "utility", "inspection", "special", "random",
-)
-__all__ = []
-for _name in _CHAPTERS:
-    if importlib.util.find_spec(f"wengert.ops.{_name}") is None:
-        continue
-    try:
-        _module = importlib.import_module(f"wengert.ops.{_name}")
-    except ImportError as error:  # while the chapters are being written
-        import warnings; warnings.warn(f"{_name}: {error}")
-        continue
-    for _each in getattr(_module, "__all__", []):
-        globals()[_each] = getattr(_module, _each)
-        __all__.append(_each)
+__all__: list[str] = []
+__all__ += constants.__all__
+__all__ += creation.__all__
+__all__ += data_type.__all__
+__all__ += elementwise.__all__
+__all__ += indexing.__all__
+__all__ += inspection.__all__
+__all__ += linear_algebra.__all__
+__all__ += manipulation.__all__
+__all__ += random.__all__
+__all__ += searching.__all__
+__all__ += set.__all__
+__all__ += sorting.__all__
+__all__ += special.__all__
+__all__ += statistical.__all__
+__all__ += utility.__all__
 
 
-def _primitive(name):
+def _primitive(name: str) -> Any:
+    """What rules ask the differentiable namespace for beside the public functions."""
     try:
         return PRIMITIVES[name].bind
     except KeyError:
-        raise AttributeError(f"there is no function or primitive {name!r}") from None
+        raise AttributeError(f"there is no function and no primitive {name!r}") from None
 
 
-vars(differentiable).update({_name: globals()[_name] for _name in __all__})
+vars(differentiable).update({name: globals()[name] for name in __all__})
 vars(differentiable)["__getattr__"] = _primitive
 
-import wengert.ops.operators  # noqa: E402
+from wengert.ops import operators as operators  # noqa: E402 -- it attaches what is gathered above

@@ -1,59 +1,246 @@
 """The Tensor's operators and methods: functions of this package, attached here and only here."""
 
-import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
 
+from wengert.backends import DType, as_dtype
+from wengert.ops.constants import bool as bool_
+from wengert.ops.constants import float16, float32, float64, int32, int64
+from wengert.ops.creation import asarray
+from wengert.ops.data_type import astype, to_backend, to_device
+from wengert.ops.elementwise import add, divide, equal, imag, multiply, not_equal, real, subtract
+from wengert.ops.indexing import getitem, setitem
+from wengert.ops.linear_algebra import matrix_transpose
+from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.tape.interpreter import differentiable
+from wengert.tape.primitive import ZERO, Primitive, argument_names
 from wengert.tape.tensor import Tensor
 
-_f = vars(differentiable)
+__all__: list[str] = []
+
+Function = Callable[..., Tensor]
+
+#: Python's name of a binary operator, the function, and whether its operands change places.
+BINARY = (
+    ("add", "add", True),
+    ("sub", "subtract", False),
+    ("mul", "multiply", True),
+    ("truediv", "divide", False),
+    ("floordiv", "floor_divide", False),
+    ("mod", "remainder", False),
+    ("pow", "pow", False),
+    ("matmul", "matmul", False),
+    ("and", "bitwise_and", True),
+    ("or", "bitwise_or", True),
+    ("xor", "bitwise_xor", True),
+    ("lshift", "bitwise_left_shift", False),
+    ("rshift", "bitwise_right_shift", False),
+)
+UNARY = (
+    ("neg", "negative"),
+    ("pos", "positive"),
+    ("abs", "abs"),
+    ("invert", "bitwise_invert"),
+)
+ORDER = (("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal"))
+
+_RANK = {
+    "bool": 0,
+    "signed integer": 1,
+    "unsigned integer": 1,
+    "real floating": 2,
+    "complex floating": 3,
+}
 
 
-def _reflected(function):
-    def method(self, other):
+def _reflected(function: Function) -> Function:
+    def method(self: Tensor, other: Any, /) -> Tensor:
         return function(other, self)
+
     return method
 
 
-_RANK = {"bool": 0, "signed integer": 1, "unsigned integer": 1, "real floating": 2, "complex floating": 3}
+def _in_place(function: Function) -> Function:
+    """The method that puts a function's result into its first argument."""
 
+    def method(self: Tensor, other: Any, /) -> Tensor:
+        return self._assign(_cast(function(self, other), self.dtype))
 
-def _in_place(function):
-    def method(self, other):
-        result = function(self, other)
-        if result.dtype is not self.dtype and _RANK[result.dtype.kind] <= _RANK[self.dtype.kind]:
-            result = _f["astype"](result, self.dtype)
-        return self._assign(result)
     return method
 
 
-for name, function, commutes in (
-    ("add", "add", True), ("sub", "subtract", False), ("mul", "multiply", True), ("truediv", "divide", False),
-    ("floordiv", "floor_divide", False), ("mod", "remainder", False), ("pow", "pow", False),
-    ("matmul", "matmul", False), ("and", "bitwise_and", True), ("or", "bitwise_or", True), ("xor", "bitwise_xor", True),
-    ("lshift", "bitwise_left_shift", False), ("rshift", "bitwise_right_shift", False),
-):
-    if function in _f:
-        fn = _f[function]
-        setattr(Tensor, f"__{name}__", fn)
-        setattr(Tensor, f"__r{name}__", fn if commutes else _reflected(fn))
-        setattr(Tensor, f"__i{name}__", _in_place(fn))
-for name, function in (
-    ("neg", "negative"), ("pos", "positive"), ("abs", "abs"), ("invert", "bitwise_invert"),
-    ("eq", "equal"), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal"),
-):
-    if function in _f:
-        setattr(Tensor, f"__{name}__", _f[function])
-Tensor.__hash__ = object.__hash__
-for name in list(_f):
-    function = _f[name]
-    if callable(function) and not hasattr(Tensor, name) and name[0] != "_" and not isinstance(function, type):
-        try:
-            first = next(iter(inspect.signature(function).parameters.values()), None)
-        except (TypeError, ValueError):
+def _cast(result: Tensor, dtype: DType) -> Tensor:
+    """A result in the dtype of the Tensor that takes it, if that is of its kind or above."""
+    if result.dtype is dtype or _RANK[result.dtype.kind] > _RANK[dtype.kind]:
+        return result
+    return astype(result, dtype)
+
+
+def _comparable(function: Function) -> Function:
+    """``==`` and ``!=``, which answer for anything: of what is no array, Python does."""
+
+    def method(self: Tensor, other: Any, /) -> Any:
+        if isinstance(other, Tensor | bool | int | float | complex) or hasattr(other, "dtype"):
+            return function(self, other)
+        return NotImplemented
+
+    return method
+
+
+def _iter(self: Tensor) -> Iterator[Tensor]:
+    if not self.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unstack(self))
+
+
+# -- PyTorch's in-place methods ------------------------------------------------------------------
+
+
+_filled = Primitive(
+    "fill",
+    ["x"],
+    {"x": ZERO},
+    kind="linear",
+    forward=lambda xp, x, value: xp.full_like(x, value),
+).bind
+
+
+def _fill(self: Tensor, value: Any, /) -> Tensor:
+    """Set every element to one value: a number, or an array of one element, which is tracked."""
+    if isinstance(value, Tensor):
+        return self._assign(broadcast_to(_cast(value, self.dtype), self.shape))
+    return self._assign(_filled(self, value=value))
+
+
+def _zero(self: Tensor) -> Tensor:
+    """Set every element to zero."""
+    return _fill(self, 0)
+
+
+def _add(self: Tensor, other: Any, /, *, alpha: Any = 1) -> Tensor:
+    """Add ``alpha * other`` in place."""
+    return _IADD(self, other if alpha == 1 else multiply(other, alpha))
+
+
+def _sub(self: Tensor, other: Any, /, *, alpha: Any = 1) -> Tensor:
+    """Subtract ``alpha * other`` in place."""
+    return _ISUB(self, other if alpha == 1 else multiply(other, alpha))
+
+
+def _copy(self: Tensor, source: Any, /) -> Tensor:
+    """Take the values of another array, of any backend, device and dtype; they stay tracked."""
+    given = asarray(source)
+    backend = self.backend
+    given = to_backend(given, backend.name, device=backend.device(self._array))
+    return self._assign(broadcast_to(_cast(given, self.dtype), self.shape))
+
+
+_IADD, _ISUB = _in_place(add), _in_place(subtract)
+
+
+# -- moving and converting -----------------------------------------------------------------------
+
+
+def _to(
+    self: Tensor, *where: Any, dtype: Any = None, device: Any = None, copy: bool = False
+) -> Tensor:
+    """Convert to another dtype, device or both: ``x.to(wg.float64)``, ``x.to("cuda:0")``.
+
+    Parameters
+    ----------
+    *where : dtype, device or Tensor
+        In any order. A Tensor stands for its backend, device and dtype.
+    dtype, device : optional
+        The same by name.
+    copy : bool
+        Whether to copy where nothing changes; otherwise this Tensor itself is returned.
+
+    Returns
+    -------
+    Tensor
+        It stays tracked.
+    """
+    result = self
+    for one in where:
+        if isinstance(one, Tensor):
+            result = to_backend(result, one.backend.name, device=one.device)
+            dtype = one.dtype
             continue
-        if first is not None and first.name in ("x", "x1", "a", "condition"):
-            setattr(Tensor, name, function)
-if "getitem" in _f:
-    Tensor.__getitem__ = _f["getitem"]
-Tensor.T = property(lambda self: _f["matrix_transpose"](self))
-Tensor.mT = property(lambda self: _f["matrix_transpose"](self))
+        try:
+            dtype = as_dtype(one)
+        except TypeError:
+            device = one
+    if device is not None:
+        result = to_device(result, device)
+    if dtype is not None:
+        result = astype(result, dtype, copy=False)
+    return asarray(result, copy=True) if copy and result is self else result
+
+
+def _caster(dtype: DType) -> Callable[[Tensor], Tensor]:
+    def method(self: Tensor) -> Tensor:
+        return astype(self, dtype, copy=False)
+
+    method.__doc__ = f"Convert to {dtype.name}."
+    return method
+
+
+def _attach() -> None:
+    functions = vars(differentiable)
+    methods: dict[str, Any] = {
+        name: function
+        for name, function in functions.items()
+        if name[0] != "_"
+        and name != "from_dlpack"
+        and not name.endswith("_like")
+        and not hasattr(Tensor, name)
+        and hasattr(function, "__code__")
+        and argument_names(function)[:1] in (("x",), ("x1",))
+    }
+    for name, standard, commutes in BINARY:
+        function = functions[standard]
+        methods[f"__{name}__"] = function
+        # ``5 * x`` is recorded as ``x * 5``, as PyTorch does.
+        methods[f"__r{name}__"] = function if commutes else _reflected(function)
+        methods[f"__i{name}__"] = _in_place(function)
+    for name, standard in UNARY + ORDER:
+        methods[f"__{name}__"] = functions[standard]
+    methods.update(
+        __eq__=_comparable(equal),
+        __ne__=_comparable(not_equal),
+        __getitem__=getitem,
+        __setitem__=setitem,
+        __iter__=_iter,
+        T=property(_transpose),
+        mT=property(matrix_transpose),
+        real=property(real),
+        imag=property(imag),
+        to=_to,
+        half=_caster(float16),
+        float=_caster(float32),
+        double=_caster(float64),
+        int=_caster(int32),
+        long=_caster(int64),
+        bool=_caster(bool_),
+        zero_=_zero,
+        fill_=_fill,
+        add_=_add,
+        sub_=_sub,
+        mul_=_in_place(multiply),
+        div_=_in_place(divide),
+        copy_=_copy,
+    )
+    for name, method in methods.items():
+        setattr(Tensor, name, method)
+
+
+def _transpose(self: Tensor) -> Tensor:
+    if self.ndim != 2:
+        raise ValueError(
+            f"x.T is for matrices, and this Tensor has {self.ndim} dimensions; use x.mT or "
+            "wg.permute_dims"
+        )
+    return matrix_transpose(self)
+
+
+_attach()

@@ -1,0 +1,160 @@
+"""Which backend new arrays are made on: the variable, the functions, threads, errors."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+import wengert as wg
+from wengert.backends import Backend, builtin_backends, selection
+
+installed = [name for name, found in builtin_backends().items() if found and name != "cupy"]
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {k: v for k, v in os.environ.items() if k != "WENGERT_BACKEND"}
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", *code.split(" ", 1)]
+        if code.startswith("-m")
+        else [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        env=kept | environment,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("name", installed)
+def test_variable_decides_where_new_arrays_are_made(name: str) -> None:
+    code = (
+        "import wengert as wg, numpy as np\n"
+        "made = [wg.ones(2), wg.asarray(np.ones(2)), wg.tensor([1.0]), wg.randn(2)]\n"
+        "print({t.backend.name for t in made})"
+    )
+    assert run(code, WENGERT_BACKEND=name).stdout == f"{{{name!r}}}\n"
+
+
+def test_without_the_variable_it_is_numpy() -> None:
+    code = "import wengert as wg; print(type(wg.ones(2).array))"
+    assert run(code).stdout == "<class 'numpy.ndarray'>\n"
+    assert run(code, WENGERT_BACKEND="").stdout == "<class 'numpy.ndarray'>\n"
+
+
+def test_variable_may_name_a_device() -> None:
+    pytest.importorskip("array_api_strict")
+    code = "import wengert as wg; print(wg.ones(2).device, wg.randn(2).device)"
+    done = run(code, WENGERT_BACKEND="array_api_strict:no_float64")
+    assert done.stdout == "array_api_strict.Device('no_float64') " + (
+        "array_api_strict.Device('no_float64')\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("nosuch", ["WENGERT_BACKEND=nosuch", "no backend 'nosuch'", "Built in: numpy, cupy"]),
+        ("numpy:gpu", ["WENGERT_BACKEND=numpy:gpu", "no device 'gpu'", "it has: cpu"]),
+    ],
+)
+def test_a_wrong_variable_is_one_clear_error(value: str, said: list[str]) -> None:
+    done = run("import wengert as wg; wg.ones(2)", WENGERT_BACKEND=value)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("wengert.backends.registry.BackendError: ")
+    for part in said:
+        assert part in last
+    # Importing, and everything that makes no array, works all the same.
+    assert run("import wengert as wg; print(wg.pi > 3)", WENGERT_BACKEND=value).stdout == "True\n"
+
+
+@pytest.mark.skipif(builtin_backends()["cupy"], reason="CuPy is installed")
+def test_a_missing_library_says_what_to_install() -> None:
+    with pytest.raises(wg.BackendError, match=r"install wengert\[cupy-cuda12x\]"):
+        wg.set_backend("cupy")
+
+
+def test_use_backend_nests_and_ends() -> None:
+    pytest.importorskip("array_api_strict")
+    with wg.use_backend("array_api_strict"):
+        assert wg.ones(1).backend.name == "array_api_strict"
+        with wg.use_backend("numpy"):
+            assert wg.ones(1).backend.name == "numpy"
+        assert wg.ones(1).backend.name == "array_api_strict"
+    with pytest.raises(KeyError), wg.use_backend("array_api_strict"):
+        raise KeyError
+    assert wg.get_backend() is selection().backend
+    assert "use_backend" not in selection().reason
+
+
+def test_set_backend_holds_in_every_thread_and_use_backend_in_its_own() -> None:
+    pytest.importorskip("array_api_strict")
+    before = selection().backend.name
+    barrier = Barrier(2, timeout=60)
+
+    def inside() -> str:
+        with wg.use_backend("numpy"):
+            barrier.wait()
+            name = wg.ones(1).backend.name
+            barrier.wait()
+        return name
+
+    def outside() -> str:
+        barrier.wait()
+        name = wg.ones(1).backend.name
+        barrier.wait()
+        return name
+
+    wg.set_backend("array_api_strict")
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            first, second = pool.submit(inside), pool.submit(outside)
+            assert first.result() == "numpy"
+            assert second.result() == "array_api_strict"
+    finally:
+        wg.set_backend(before)
+
+
+def test_a_failed_set_backend_changes_nothing() -> None:
+    before = selection()
+    for wrong in ("nosuch", "numpy:tpu"):
+        with pytest.raises(wg.BackendError):
+            wg.set_backend(wrong)
+    assert selection() == before
+
+
+def test_operations_follow_their_arrays_and_not_the_selection(backend: Backend) -> None:
+    x = wg.tensor([1.0, 2.0], requires_grad=True)
+    with wg.use_backend("numpy"):
+        y = wg.exp(x) * 2
+        z = wg.zeros_like(x)
+        y.backward(wg.ones_like(y))
+        assert x.grad is not None
+        assert {t.backend.name for t in (y, z, x.grad)} == {backend.name}
+
+
+@pytest.mark.parametrize("name", installed)
+def test_report(name: str) -> None:
+    done = run("-m wengert", WENGERT_BACKEND=name)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"wengert {wg.__version__}, Python ")
+    assert done.stdout.splitlines()[-1] == f"selected: {name} (WENGERT_BACKEND={name})"
+    import numpy as np
+
+    assert f"numpy {np.__version__}" in " ".join(done.stdout.split())
+
+
+def test_report_says_why_and_what_is_missing() -> None:
+    pytest.importorskip("array_api_strict")
+    assert run("-m wengert").stdout.splitlines()[-1] == (
+        "selected: numpy (the default; WENGERT_BACKEND is not set)"
+    )
+    done = run("-m wengert", WENGERT_BACKEND="array_api_strict:device1")
+    assert done.stdout.splitlines()[-1].startswith("selected: array_api_strict, device device1 (")
+    done = run("-m wengert", WENGERT_BACKEND="nosuch")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip().startswith("error: WENGERT_BACKEND=nosuch: there is no backend")
+    if not builtin_backends()["cupy"]:
+        assert "not installed; install wengert[cupy-cuda12x]" in done.stdout
