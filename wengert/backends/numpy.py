@@ -13,6 +13,7 @@ import numpy as np
 from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.keys import fill, indexed_axes
+from wengert.backends.numpy_networks import KERNELS as NETWORKS
 
 __all__ = ["BACKEND"]
 
@@ -229,6 +230,7 @@ class NumpyBackend(Backend):
         "sum": sum,
         "var": var,
         "where": where,
+        **NETWORKS,
         **{name: from_scipy(name) for name in SCIPY},
     }
 
