@@ -9,6 +9,7 @@ import numpy as np
 from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.generators import stream
+from wengert.backends.keys import fill
 
 __all__ = ["BACKEND"]
 
@@ -48,12 +49,43 @@ def rand_like(x: Any, *, dtype: Any) -> Any:
         return BACKEND.cupy.minimum(made, 1 - 2.0**-11).astype(dtype) if short else made
 
 
+# -- indexing ------------------------------------------------------------------------------------
+
+
+def getitem(x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
+    return x[fill(key, indices)]
+
+
+def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
+    out = x.copy()
+    out[fill(key, indices)] = value
+    return out
+
+
+def scatter_add(
+    x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]
+) -> Any:
+    cupy = BACKEND.cupy
+    with x.device:
+        out = cupy.zeros(shape, x.dtype)
+        if all([i.dtype.kind == "b" for i in indices]):
+            out[fill(key, indices)] = x
+        else:
+            cupy.add.at(out, fill(key, indices), x)
+    return out
+
+
 class CupyBackend(Backend):
     """CuPy through array-api-compat; devices are ``cupy:0``, ``cupy:1``, …"""
 
     name = "cupy"
     module = "array_api_compat.cupy"
-    kernels: Mapping[str, Kernel] = {"rand_like": rand_like}
+    kernels: Mapping[str, Kernel] = {
+        "getitem": getitem,
+        "rand_like": rand_like,
+        "scatter_add": scatter_add,
+        "setitem": setitem,
+    }
 
     @cached_property
     def cupy(self) -> Any:

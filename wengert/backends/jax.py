@@ -10,6 +10,7 @@ import numpy as np
 from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.generators import stream
+from wengert.backends.keys import check_integers, fill
 
 __all__ = ["BACKEND"]
 
@@ -43,12 +44,45 @@ def rand_like(x: Any, *, dtype: Any) -> Any:
     return made if made.device == device else BACKEND.to_device(made, device)
 
 
+# -- indexing ------------------------------------------------------------------------------------
+
+
+def _key(
+    key: tuple[Any, ...], indices: tuple[Any, ...], shape: tuple[int, ...]
+) -> tuple[Any, ...]:
+    """The whole key. JAX takes the last element for an integer that is too large; here it fails."""
+    key = fill(key, indices)
+    check_integers(key, shape, lambda array: array.dtype == bool)
+    return key
+
+
+def getitem(x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
+    return x[_key(key, indices, x.shape)]
+
+
+def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
+    jnp = BACKEND.xp
+    return x.at[_key(key, indices, x.shape)].set(jnp.asarray(value).astype(x.dtype))
+
+
+def scatter_add(
+    x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]
+) -> Any:
+    out = BACKEND.xp.zeros(shape, dtype=x.dtype, device=x.device)
+    return out.at[_key(key, indices, shape)].add(x)
+
+
 class JaxBackend(Backend):
     """JAX, whose ``jax.numpy`` is the namespace, with 64-bit types switched on."""
 
     name = "jax"
     module = "jax.numpy"
-    kernels: Mapping[str, Kernel] = {"rand_like": rand_like}
+    kernels: Mapping[str, Kernel] = {
+        "getitem": getitem,
+        "rand_like": rand_like,
+        "scatter_add": scatter_add,
+        "setitem": setitem,
+    }
     immutable = True
 
     @cached_property

@@ -6,7 +6,7 @@ A key is a static tuple of integers, slices, None and Ellipsis. Where an index a
 
 from typing import Any, Final
 
-__all__ = ["SLOT", "fill", "forward_slices", "indexed_axes"]
+__all__ = ["SLOT", "check_integers", "fill", "forward_slices", "indexed_axes"]
 
 Key = tuple[Any, ...]
 
@@ -42,6 +42,21 @@ def indexed_axes(key: Key, ndim: int, is_mask: Any) -> int:
     if -1 in taken[:-1]:
         return ndim
     return sum(n for n in taken if n > 0)
+
+
+def check_integers(key: Key, shape: tuple[int, ...], is_mask: Any) -> None:
+    """Raise IndexError if an integer in a filled key is out of bounds."""
+    if not any([type(part) is int for part in key]):
+        return
+    taken = widths(key, is_mask)
+    skipped = len(shape) - sum(n for n in taken if n > 0)
+    axis = 0
+    for part, n in zip(key, taken, strict=True):
+        if type(part) is int and axis < len(shape) and not -shape[axis] <= part < shape[axis]:
+            raise IndexError(
+                f"index {part} is out of bounds for axis {axis} with size {shape[axis]}"
+            )
+        axis += skipped if n < 0 else n
 
 
 def forward_slices(key: Key, shape: tuple[int, ...], is_mask: Any) -> tuple[Key, tuple[int, ...]]:

@@ -1,5 +1,6 @@
 """PyTorch, as an array library: its own autograd is not used."""
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from wengert.backends.backend import Backend, Kernel
 from wengert.backends.generators import stream
+from wengert.backends.keys import fill, forward_slices, indexed_axes
 
 __all__ = ["BACKEND"]
 
@@ -33,12 +35,89 @@ def rand_like(x: Any, *, dtype: Any) -> Any:
     return BACKEND.torch.rand(x.shape, generator=found.generator, dtype=dtype, device=device)
 
 
+# -- indexing ------------------------------------------------------------------------------------
+
+# PyTorch has no slices that go backwards, takes uint8 for a mask, and treats an integer beside
+# index arrays as a slice. Here keys mean what they mean in NumPy.
+
+
+def _is_mask(array: Any) -> bool:
+    return array.dtype == BACKEND.torch.bool  # type: ignore[no-any-return]
+
+
+def _index(array: Any) -> Any:
+    torch = BACKEND.torch
+    return array if array.dtype in (torch.bool, torch.int64) else array.to(torch.int64)
+
+
+def _key(
+    key: tuple[Any, ...], indices: tuple[Any, ...], shape: tuple[int, ...]
+) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """The key that PyTorch understands, and the axes to flip first."""
+    arrays = tuple([_index(i) for i in indices])
+    key = fill(key, arrays)
+    if any([i.ndim for i in arrays]):
+        key = tuple([_beside_arrays(part, arrays[0].device) for part in key])
+    return forward_slices(key, shape, _is_mask)
+
+
+def _beside_arrays(part: Any, device: Any) -> Any:
+    if type(part) is int:
+        return BACKEND.torch.tensor([part], device=device)
+    whole = isinstance(part, BACKEND.torch.Tensor) and not part.ndim and not _is_mask(part)
+    return part.reshape(1) if whole else part
+
+
+def getitem(x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
+    key, flipped = _key(key, indices, x.shape)
+    return (x.flip(flipped) if flipped else x)[key]
+
+
+def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
+    key, flipped = _key(key, indices, x.shape)
+    out = x.flip(flipped) if flipped else x.clone()
+    out[key] = value.to(x.dtype) if isinstance(value, BACKEND.torch.Tensor) else value
+    return out.flip(flipped) if flipped else out
+
+
+def scatter_add(
+    x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]
+) -> Any:
+    torch = BACKEND.torch
+    out = torch.zeros(shape, dtype=x.dtype, device=x.device)
+    if not out.numel():
+        return out
+    key, flipped = _key(key, indices, shape)
+    if all([_is_mask(i) for i in indices]):
+        out[key] = x
+    elif len(indices) == len(key) == len(shape) and not any([_is_mask(i) for i in indices]):
+        out.index_put_(key, x, accumulate=True)
+    else:
+        leading = indexed_axes(key, len(shape), _is_mask)
+        rows = torch.arange(math.prod(shape[:leading]), device=x.device)
+        rows = rows.reshape(shape[:leading])[key].reshape(-1)
+        width = math.prod(shape[leading:])
+        out.view(-1, width).index_add_(0, rows, x.reshape(rows.shape[0], width))
+    return out.flip(flipped) if flipped else out
+
+
+def take(x: Any, indices: Any, /, *, axis: int) -> Any:
+    """Also with negative indices, which ``index_select`` has not."""
+    return x[(slice(None),) * axis + (_index(indices),)]
+
+
 class TorchBackend(Backend):
     """PyTorch through array-api-compat, on the CPU, CUDA, and whatever devices it has."""
 
     name = "torch"
     module = "array_api_compat.torch"
-    kernels: Mapping[str, Kernel] = {"rand_like": rand_like}
+    kernels: Mapping[str, Kernel] = {
+        "getitem": getitem,
+        "rand_like": rand_like,
+        "scatter_add": scatter_add,
+        "setitem": setitem,
+        "take": take,
+    }
 
     @cached_property
     def torch(self) -> Any:

@@ -88,7 +88,7 @@ def _is_static(part: Any) -> bool:
 def _parse(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
     """Split a key into its static part and the index arrays."""
     indices: list[Any] = []
-    parts = []
+    parts: list[Any] = []
     for part in key if type(key) is tuple else (key,):
         if not _is_static(part):
             if isinstance(part, slice):
@@ -102,6 +102,12 @@ def _parse(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
                 indices.append(_index_array(x, part))
                 part = SLOT
         parts.append(part)
+    if indices and parts.count(Ellipsis) == 1:
+        # Libraries differ over an Ellipsis for no axes between index arrays: here it is nothing.
+        masks = [i.ndim - 1 for i in indices if i.dtype.kind == "bool"]
+        taken = len(parts) - 1 - parts.count(None) + sum(masks)
+        at = parts.index(Ellipsis)
+        parts[at : at + 1] = [slice(None)] * (x.ndim - taken)
     return tuple(parts), indices
 
 
@@ -211,6 +217,10 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
             f"a complex value can't be stored in a Tensor of dtype {x.dtype.name}; take "
             "wg.real(value) first"
         )
+    if hasattr(value, "shape") and value.shape[:1] == (1,):
+        # Only some libraries let a value have more axes than its place, if they are of length 1.
+        first = next((i for i, n in enumerate(value.shape) if n != 1), len(value.shape))
+        value = _getitem(value, key=(0,) * first)
     x._assign(_setitem(x, value, *indices, key=parts))
 
 
