@@ -229,6 +229,8 @@ def _backward(
     inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
     """Add this Tensor's gradients to the ``.grad`` of the leaves: `wengert.autograd.backward`."""
+    if gradient is not None and not isinstance(gradient, Tensor):
+        raise TypeError(f"gradient should be a Tensor or None, not {type(gradient).__name__}")
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 

@@ -122,7 +122,7 @@ class Function:
             else:
                 result = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, result)
-        single = isinstance(result, Tensor)
+        single = not isinstance(result, tuple | list)
         results: tuple[Any, ...] = (result,) if single else tuple(result)
         for value in results:
             if not isinstance(value, Tensor) and (single or value is not None):
@@ -198,7 +198,7 @@ class FunctionNode(Node):
         position, index = origin
         if position >= 0:
             return self.parents[position]
-        if isinstance(self.dtype, tuple):
+        if self.several:
             return Output(self, index) if dtype_of(self.dtype[index]).inexact else None
         return self
 
@@ -229,9 +229,8 @@ class FunctionNode(Node):
         self, ctx: FunctionCtx, given: dict[int, Any], like: Any
     ) -> list[Tensor | None]:
         """The argument list of ``backward``: a Tensor for each result."""
-        several = isinstance(self.dtype, tuple)
-        shapes: Sequence[Any] = self.shape if several else [self.shape]
-        dtypes: Sequence[Any] = self.dtype if several else [self.dtype]
+        shapes: Sequence[Any] = self.shape if self.several else [self.shape]
+        dtypes: Sequence[Any] = self.dtype if self.several else [self.dtype]
         xp = None
         cotangents: list[Tensor | None] = []
         for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):

@@ -46,7 +46,7 @@ class Entries:
 
 def _row(node: Node) -> tuple[str, str, str, str]:
     inputs = ", ".join("·" if p is None else f"%{p.number}" for p in node.parents)
-    if isinstance(node.dtype, tuple):
+    if node.several:
         shape = ", ".join(str(tuple(s)) for s in node.shape)  # type: ignore[arg-type]
         dtype = ", ".join("-" if d is None else dtype_of(d).name for d in node.dtype)
     else:

@@ -102,7 +102,7 @@ class Node:
         return flows[0] if len(flows) == 1 else tuple(flows)
 
     def _given(self, cotangents: tuple[Any, ...]) -> Any:
-        several = isinstance(self.dtype, tuple)
+        several = self.several
         expected = len(self.dtype) if several else 1
         if len(cotangents) != expected:
             raise TypeError(f"{self.name()} takes {expected} cotangents, not {len(cotangents)}")
@@ -117,6 +117,11 @@ class Node:
     def name(self) -> str:
         """The operation's name on PyTorch's side, such as ``"MulBackward0"``."""
         return self.plan.primitive.label + "Backward0"
+
+    @property
+    def several(self) -> bool:
+        """Whether the operation has several results: `shape` and `dtype` are tuples of theirs."""
+        return isinstance(self.dtype, tuple)
 
     @property
     def operation(self) -> str:

@@ -1,0 +1,242 @@
+"""backward and grad: accumulation, retained graphs, errors that change nothing."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+pytestmark = pytest.mark.usefixtures("backend")
+
+
+def leaf(*values, dtype=wg.float64):
+    return wg.tensor(list(values), dtype=dtype, requires_grad=True)
+
+
+def test_gradients_add_up_over_calls_and_paths():
+    x = leaf(2.0, 3.0)
+    (x * x + x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [5.0, 7.0])
+    (3 * x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [8.0, 10.0])
+
+
+def test_accumulation_keeps_the_gradient_object_and_spares_copies_of_it():
+    x = leaf(1.0)
+    (2 * x).sum().backward()
+    g, before = x.grad, x.grad.detach()
+    (2 * x).sum().backward()
+    assert x.grad is g and g.item() == 4.0
+    assert before.item() == 2.0
+
+
+def test_broadcast_operands_get_gradients_of_their_own_shape_and_dtype():
+    x = wg.ones((3, 1), dtype=wg.float32, requires_grad=True)
+    y = wg.ones((2, 1, 4), dtype=wg.float64, requires_grad=True)
+    (x * y).sum().backward()
+    assert (x.grad.shape, x.grad.dtype) == ((3, 1), wg.float32)
+    assert (y.grad.shape, y.grad.dtype) == ((2, 1, 4), wg.float64)
+    np.testing.assert_array_equal(x.grad.numpy(), np.full((3, 1), 8.0))
+    np.testing.assert_array_equal(y.grad.numpy(), np.full((2, 1, 4), 3.0))
+
+
+def test_a_real_operand_of_a_complex_product_gets_a_real_gradient():
+    x = leaf(2.0)
+    z = wg.tensor([1 + 3j], dtype=wg.complex128)
+    wg.real(x * z).sum().backward()
+    assert x.grad.dtype == wg.float64 and x.grad.item() == 1.0
+
+
+def test_gradients_do_not_share_memory_with_each_other_or_with_the_seed(backend):
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    seed = wg.ones(2, dtype=wg.float64)
+    (x + y).backward(seed)
+    arrays = [x.grad.array, y.grad.array, seed.array]
+    assert len({id(a) for a in arrays}) == 3
+    if backend.name == "numpy":
+        assert not any(np.shares_memory(a, b) for a in arrays for b in arrays if a is not b)
+        z = leaf(1.0, 2.0)
+        z.sum().backward()
+        z.grad.array[0] = 5.0  # a broadcast view would be read-only, or change both entries
+        np.testing.assert_array_equal(z.grad.numpy(), [5.0, 1.0])
+
+
+def test_grad_returns_and_leaves_grad_alone():
+    x, y = leaf(2.0), leaf(3.0)
+    z = x * x * y
+    gx, gy = wg.autograd.grad(z, [x, y])
+    assert (gx.item(), gy.item()) == (12.0, 4.0)
+    assert x.grad is None and y.grad is None
+
+
+def test_grad_of_an_intermediate_and_of_the_output_itself():
+    x = leaf(2.0)
+    y = x * x
+    z = y * 3
+    gz, gy, gx = wg.autograd.grad(z, [z, y, x])
+    assert (gz.item(), gy.item(), gx.item()) == (1.0, 3.0, 12.0)
+
+
+def test_grad_runs_only_what_lies_between():
+    calls = []
+
+    class Probe(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            calls.append(g)
+            return g
+
+    x, w = leaf(2.0), leaf(3.0)
+    loss = x * Probe.apply(w)
+    wg.autograd.grad(loss, x, retain_graph=True)
+    assert calls == []
+    wg.autograd.grad(loss, w)
+    assert len(calls) == 1
+
+
+def test_unused_input():
+    x, y = leaf(1.0), leaf(1.0, 2.0)
+    with pytest.raises(RuntimeError, match="not have been used in the graph"):
+        wg.autograd.grad(x * 2, [x, y])
+    assert wg.autograd.grad(x * 2, [x, y], allow_unused=True)[1] is None
+    zeros = wg.autograd.grad(x * 2, [x, y], materialize_grads=True)[1]
+    np.testing.assert_array_equal(zeros.numpy(), [0.0, 0.0])
+    with pytest.raises(ValueError, match="allow_unused"):
+        wg.autograd.grad(x * 2, y, allow_unused=False, materialize_grads=True)
+
+
+def test_backward_into_named_inputs_alone():
+    x, w = leaf(2.0), leaf(3.0)
+    y = x * w
+    (y * y).backward(inputs=[w, y])
+    assert x.grad is None
+    assert (w.grad.item(), y.grad.item()) == (24.0, 12.0)
+
+
+def test_several_outputs_sum():
+    x = leaf(2.0)
+    wg.autograd.backward([x * 3, x * x], [None, wg.tensor([10.0], dtype=wg.float64)])
+    assert x.grad.item() == 43.0
+
+
+def test_create_graph_gives_derivatives_of_any_order():
+    x = leaf(2.0)
+    y = x**5
+    for expected in (80.0, 160.0, 240.0, 240.0, 120.0):
+        (y,) = wg.autograd.grad(y, x, create_graph=True)
+        assert y.item() == pytest.approx(expected)
+
+
+def test_backward_with_create_graph_makes_grad_differentiable():
+    x = leaf(3.0)
+    (x * x * x).backward(create_graph=True)
+    g = x.grad
+    x.grad = None
+    g.backward()
+    assert x.grad.item() == 18.0
+
+
+def test_create_graph_records_inside_no_grad_too():
+    x = leaf(3.0)
+    y = x * x
+    with wg.no_grad():
+        (g,) = wg.autograd.grad(y, x, create_graph=True)
+    assert g.requires_grad
+
+
+@pytest.mark.parametrize("gradient", [None, 1.0, [1.0, 1.0]])
+def test_a_gradient_that_is_no_tensor_or_is_missing(gradient):
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    with pytest.raises((RuntimeError, TypeError), match="scalar outputs|should be"):
+        y.backward(gradient)
+    assert x.grad is None
+    y.backward(wg.ones(2, dtype=wg.float64))  # nothing was used up
+
+
+def test_a_gradient_of_the_wrong_shape():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    with pytest.raises(RuntimeError, match=r"shape \(3,\).*\(2,\)"):
+        y.backward(wg.ones(3, dtype=wg.float64))
+    with pytest.raises(TypeError, match="int64"):
+        y.backward(wg.ones(2, dtype=wg.int64))
+    assert x.grad is None
+
+
+def test_a_gradient_of_another_floating_dtype_is_converted():
+    x = leaf(1.0, 2.0)
+    (x * 2).backward(wg.ones(2, dtype=wg.float32))
+    assert x.grad.dtype == wg.float64
+
+
+def test_backward_of_what_needs_no_gradient():
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        wg.ones(()).backward()
+    with pytest.raises(RuntimeError, match=r"inputs\[1\]"):
+        x = leaf(1.0)
+        wg.autograd.grad(x * 2, [x, wg.ones(1)])
+
+
+def test_a_graph_swept_in_part_changes_nothing_the_second_time():
+    w, x = leaf(2.0), leaf(3.0)
+    shared = x * x
+    (shared * 2).backward()
+    g = x.grad.item()
+    with pytest.raises(RuntimeError, match="second time"):
+        (shared * w).backward()
+    assert x.grad.item() == g and w.grad is None
+
+
+def test_requires_grad_of_integers():
+    with pytest.raises(RuntimeError, match="floating point and complex"):
+        wg.tensor([1, 2], requires_grad=True)
+    x = wg.tensor([1, 2])
+    with pytest.raises(RuntimeError, match="int64"):
+        x.requires_grad = True
+    assert not x.requires_grad
+
+
+def test_requires_grad_of_a_result_cannot_be_switched_off():
+    y = leaf(1.0) * 2
+    with pytest.raises(RuntimeError, match="leaf variables"):
+        y.requires_grad = False
+    y.requires_grad = True
+    assert not y.is_leaf
+
+
+def test_retain_grad():
+    x = leaf(2.0)
+    y = x * x
+    assert not y.retains_grad
+    y.retain_grad()
+    assert y.retains_grad
+    (y * 3).backward()
+    assert y.grad.item() == 3.0
+    with pytest.raises(RuntimeError, match="requires_grad=False"):
+        wg.ones(1).retain_grad()
+
+
+def test_assigning_grad_is_checked():
+    x = leaf(1.0, 2.0)
+    with pytest.raises(TypeError, match="list"):
+        x.grad = [1.0, 2.0]
+    with pytest.raises(RuntimeError, match=r"shape \(3,\)"):
+        x.grad = wg.ones(3, dtype=wg.float64)
+    x.grad = wg.ones(2, dtype=wg.float64)
+    del x.grad
+    assert x.grad is None
+
+
+def test_calling_grad_fn_gives_each_input_its_own():
+    x = leaf(2.0)
+    left, right = (x * x).grad_fn(wg.ones(1, dtype=wg.float64))
+    assert (left.item(), right.item()) == (2.0, 2.0)
+    assert left.requires_grad
+    with pytest.raises(TypeError, match="one cotangent|1 cotangents"):
+        (x * x).grad_fn()
+    with pytest.raises(RuntimeError, match="shape"):
+        (x * x).grad_fn(wg.ones(2, dtype=wg.float64))

@@ -1,0 +1,161 @@
+"""Depth, leaks and threads: what a tape that lives as long as the process must stand."""
+
+import gc
+import sys
+import threading
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn, optim
+
+
+@pytest.fixture
+def no_collector():
+    """Only reference counting frees memory inside."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def test_a_million_operations_record_differentiate_and_are_freed():
+    before = sys.getrecursionlimit()
+    x = wg.tensor([1.0], dtype=wg.float64, requires_grad=True)
+    y = x
+    for _ in range(1_000_000):
+        y = y + x
+    y.backward()
+    assert x.grad.item() == 1_000_001.0
+    assert sys.getrecursionlimit() == before
+    del y
+    assert len(wg.global_tape.of(x)) == 1
+
+
+def test_reference_counting_alone_frees_a_graph(no_collector):
+    x = wg.ones(3, requires_grad=True)
+    live = len(wg.global_tape)
+    y = wg.exp(x)  # saves its own result
+    z = (y * y + wg.sum(y)).sum()
+    nodes = [weakref.ref(y.grad_fn), weakref.ref(z.grad_fn)]
+    tensors = [weakref.ref(y), weakref.ref(z)]
+    z.retain_grad()
+    z.backward()
+    del y, z
+    assert [ref() for ref in nodes + tensors] == [None] * 4
+    assert len(wg.global_tape) == live
+
+
+def test_saved_arrays_are_released_as_the_sweep_passes():
+    x = wg.ones(3, requires_grad=True)
+    y = wg.exp(x)
+    z = y * y
+    z.sum().backward()
+    assert y.grad_fn.saved is None and z.grad_fn.saved is None
+    (x * 2).sum().backward(retain_graph=True)
+
+
+def test_addition_saves_nothing_and_exp_its_result_alone():
+    x, y = wg.ones(3, requires_grad=True), wg.ones(3, requires_grad=True)
+    assert (x + y).grad_fn.saved == ()
+    z = wg.exp(x)
+    assert z.grad_fn.saved == (z.array,)
+
+
+def test_a_branch_that_nobody_differentiates_disappears(no_collector):
+    x = wg.ones(3, requires_grad=True)
+    live = len(wg.global_tape)
+    for _ in range(100):
+        x * 2  # noqa: B018
+    assert len(wg.global_tape) == live
+
+
+def train(steps, seed=0, width=8):
+    rng = np.random.default_rng(seed)
+    inputs = wg.asarray(rng.standard_normal((16, width)))
+    targets = wg.asarray(rng.standard_normal((16, 1)))
+    model = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 1))
+    start = np.random.default_rng(seed + 1)
+    for parameter in model.parameters():
+        parameter.array[...] = start.standard_normal(parameter.shape) / 4
+    model.to(dtype=wg.float64)
+    optimiser = optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(steps):
+        optimiser.zero_grad()
+        nn.functional.mse_loss(model(inputs), targets).backward()
+        optimiser.step()
+        yield model
+
+
+def test_ten_thousand_steps_leave_the_tape_and_the_memory_as_a_hundred():
+    sizes = {}
+    tracemalloc.start()
+    try:
+        for step, _ in enumerate(train(10_000), start=1):
+            if step in (100, 10_000):
+                gc.collect()
+                sizes[step] = (len(wg.global_tape), tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert sizes[100][0] == sizes[10_000][0]
+    assert sizes[10_000][1] - sizes[100][1] < 20_000  # bytes; a single step's graph is larger
+
+
+def test_two_threads_train_two_models_as_each_would_alone():
+    def outcome(seed):
+        *_, model = train(200, seed)
+        return [p.grad.numpy() for p in model.parameters()] + [
+            p.detach().numpy() for p in model.parameters()
+        ]
+
+    alone = [outcome(0), outcome(1)]
+    together = [None, None]
+    barrier = threading.Barrier(2)
+
+    def work(i):
+        barrier.wait()
+        together[i] = outcome(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    for a, b in zip(alone, together, strict=True):
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_many_threads_add_to_one_leaf():
+    x = wg.zeros(1, dtype=wg.float64, requires_grad=True)
+
+    def work():
+        for _ in range(200):
+            (x * 1.0).backward()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert x.grad.item() == 800.0
+
+
+def test_a_graph_crosses_threads():
+    x = wg.tensor([3.0], requires_grad=True)
+    made = []
+    thread = threading.Thread(target=lambda: made.append(x * x))
+    thread.start()
+    thread.join()
+    made[0].backward()
+    assert x.grad.item() == 6.0

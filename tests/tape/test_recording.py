@@ -1,0 +1,136 @@
+"""Recording modes: contexts, decorators, threads and tasks."""
+
+import asyncio
+import threading
+
+import pytest
+
+import wengert as wg
+
+
+@pytest.fixture
+def x():
+    return wg.tensor([1.0], requires_grad=True)
+
+
+def test_contexts_nest_and_restore(x):
+    with wg.no_grad():
+        assert not (x * 2).requires_grad
+        with wg.enable_grad():
+            assert (x * 2).requires_grad
+        assert not wg.is_grad_enabled()
+    assert wg.is_grad_enabled()
+    with pytest.raises(KeyError), wg.no_grad():
+        raise KeyError
+    assert wg.is_grad_enabled()
+
+
+def test_one_context_object_can_be_entered_twice():
+    mode = wg.no_grad()
+    with mode, mode:
+        assert not wg.is_grad_enabled()
+    assert wg.is_grad_enabled()
+
+
+def test_decorators(x):
+    @wg.no_grad()
+    def with_parentheses(y):
+        return y * 2
+
+    @wg.no_grad
+    def bare(y):
+        """Kept."""
+        return y * 2
+
+    assert not with_parentheses(x).requires_grad
+    assert not bare(x).requires_grad
+    assert bare.__doc__ == "Kept."
+    assert wg.is_grad_enabled()
+
+
+def test_a_decorated_generator_records_nothing_inside_and_does_not_leak(x):
+    @wg.no_grad()
+    def generate():
+        got = yield x * 2
+        try:
+            yield got
+        except ValueError:
+            yield x * 3
+        return x * 4
+
+    generator = generate()
+    assert not next(generator).requires_grad
+    assert wg.is_grad_enabled()
+    assert generator.send("sent") == "sent"
+    assert not generator.throw(ValueError()).requires_grad
+    with pytest.raises(StopIteration) as stop:
+        next(generator)
+    assert not stop.value.value.requires_grad
+    assert wg.is_grad_enabled()
+
+
+def test_set_grad_enabled_acts_at_once_and_until_the_block_ends(x):
+    with wg.set_grad_enabled(False):
+        assert not (x * 2).requires_grad
+    assert wg.is_grad_enabled()
+    wg.set_grad_enabled(False)
+    try:
+        assert not wg.is_grad_enabled()
+    finally:
+        wg.set_grad_enabled(True)
+
+    @wg.set_grad_enabled(False)
+    def call(y):
+        return y * 2
+
+    assert wg.is_grad_enabled()
+    assert not call(x).requires_grad
+    assert wg.is_grad_enabled()
+
+
+def test_inference_mode_cannot_be_overridden(x):
+    with wg.inference_mode():
+        assert wg.is_inference_mode_enabled()
+        with wg.enable_grad():
+            assert not (x * 2).requires_grad
+        with wg.set_grad_enabled(True):
+            assert not (x * 2).requires_grad
+    assert not wg.is_inference_mode_enabled()
+    with wg.inference_mode(False):
+        assert (x * 2).requires_grad
+
+    @wg.inference_mode()
+    def call(y):
+        return y * 2
+
+    assert not call(x).requires_grad
+
+
+def test_threads_have_their_own_mode(x):
+    seen = []
+    with wg.no_grad():
+        thread = threading.Thread(target=lambda: seen.append(wg.is_grad_enabled()))
+        thread.start()
+        thread.join()
+    assert seen == [True]
+
+
+def test_tasks_have_their_own_mode(x):
+    async def quiet():
+        with wg.no_grad():
+            await asyncio.sleep(0)
+            return (x * 2).requires_grad
+
+    async def loud():
+        await asyncio.sleep(0)
+        return (x * 2).requires_grad
+
+    @wg.no_grad()
+    async def decorated():
+        await asyncio.sleep(0)
+        return (x * 2).requires_grad
+
+    async def main():
+        return await asyncio.gather(quiet(), loud(), decorated())
+
+    assert asyncio.run(main()) == [False, True, False]
