@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.tape.autograd import backward
-from wengert.tape.node import Node, Parts, Several, tick
+from wengert.tape.node import Node, Parts, tick
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 from wengert.testing.differences import Reals, to_reals
@@ -190,7 +190,7 @@ def _ones(node: Node, like: Any) -> Any:
     """A cotangent of ones for a node's result, in the library and on the device of an array."""
     xp = namespaces[type(like)]
     device = xp.backend.device(like)
-    if not isinstance(node, Several):
+    if not node.several:
         return xp.ones(node.shape, dtype=node.dtype, device=device)
     return Parts(
         node,
