@@ -1,0 +1,199 @@
+"""What a row of the table says about a primitive, and how a call of it is drawn and made."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
+import wengert as wg
+from wengert.backends import selection
+from wengert.testing import strategies as ws
+
+#: Examples a test takes for each that it takes by default: the wide profile takes more.
+SCALE = max(1, settings().max_examples // 20)
+DTYPES = {"real": "float64", "complex": "complex128"}
+BOX = ws.reals(-2, 2)
+
+
+class Case:
+    """The arguments of one call: NumPy arrays where the call takes Tensors."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args, self.kwargs = args, kwargs
+
+    def __repr__(self) -> str:
+        given = [*map(repr, self.args), *(f"{k}={v!r}" for k, v in self.kwargs.items())]
+        return f"Case({', '.join(given)})"
+
+    def inexact(self) -> list[np.ndarray]:
+        """The floating and complex arrays: what can be differentiated."""
+        found: list[np.ndarray] = []
+        self._walk(lambda a: found.append(a) if a.dtype.kind in "fc" else None)
+        return found
+
+    def with_arrays(self, convert: Callable[[np.ndarray], Any]) -> "Case":
+        """The same call with every array converted."""
+        return self._walk(convert)
+
+    def single(self, half: bool = False) -> "Case":
+        """The same call in single (or half) precision."""
+        small = {"f": "float16" if half else "float32", "c": "complex64"}
+        return self._walk(lambda a: a.astype(small[a.dtype.kind]) if a.dtype.kind in "fc" else a)
+
+    def with_tensors(self, convert: Callable[[Any], Any]) -> "Case":
+        """The same call with every Tensor converted."""
+        return self._walk(convert, wg.Tensor)
+
+    def _walk(self, convert: Callable[[Any], Any], what: type = np.ndarray) -> "Case":
+        def go(value: Any) -> Any:
+            if isinstance(value, what):
+                return convert(value)
+            if isinstance(value, list | tuple):
+                return type(value)(go(v) for v in value)
+            return value
+
+        return Case(*map(go, self.args), **{k: go(v) for k, v in self.kwargs.items()})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of the table: a primitive, where it is defined, and what else gives its values.
+
+    Attributes
+    ----------
+    real, complex : strategy of Case, or None
+        Calls at points where the derivative exists.
+    call : callable, optional
+        What users call; ``wg.<name>`` by default.
+    reference : callable, optional
+        The same function of NumPy arrays, from elsewhere; ``np.<name>`` by default.
+    torch, jax : callable, False or None
+        The oracles' functions of their own arrays. By default that of the standard's name, where
+        they have it; False where theirs is something else.
+    tracked : bool
+        Whether results are on the tape.
+    order : int
+        How many times the primitive can be differentiated.
+    small, half : bool
+        Whether single and half precision are asked of it.
+    not_on : dict
+        Backends on which the primitive can't run, each with the reason.
+    rtol : float
+        Of values against the reference; why it is above the default is said in the table.
+    """
+
+    real: Any = None
+    complex: Any = None
+    call: Callable[..., Any] | None = None
+    reference: Callable[..., Any] | None = None
+    torch: Any = None
+    jax: Any = None
+    tracked: bool = True
+    order: int = 3
+    small: bool = True
+    half: bool = True
+    not_on: dict[str, str] = field(default_factory=dict)
+    rtol: float = 1e-12
+
+    def kinds(self) -> list[str]:
+        """For which of "real" and "complex" the row has calls."""
+        return [kind for kind in ("real", "complex") if getattr(self, kind) is not None]
+
+
+def function(name: str, entry: Entry) -> Callable[..., Any]:
+    """What users call."""
+    return entry.call or getattr(wg, name)
+
+
+def tensor(array: np.ndarray, requires_grad: bool = False) -> Any:
+    """A Tensor of the selected backend with the values of a NumPy array."""
+    backend, device, _ = selection()
+    raw = backend.from_numpy(np.array(array, copy=True), device)
+    return wg.Tensor(raw, requires_grad=requires_grad)
+
+
+def leaves(case: Case) -> list[Any]:
+    """A Tensor that requires grad for each floating or complex array of a call."""
+    return [tensor(array, True) for array in case.inexact()]
+
+
+def apply(call: Callable[..., Any], case: Case, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Make a call, with ``inputs`` for its floating and complex arrays, and collect its Tensors."""
+    rest = iter(inputs)
+    made = case.with_arrays(lambda a: next(rest) if a.dtype.kind in "fc" else tensor(a))
+    out = call(*made.args, **made.kwargs)
+    return (out,) if isinstance(out, wg.Tensor) else tuple(out)
+
+
+def inexact_results(results: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(r for r in results if r.dtype.inexact)
+
+
+# -- strategies of calls -------------------------------------------------------------------------
+
+
+def elements(kind: str, domain: Any) -> Any:
+    """Elements from a strategy of reals; in the complex case from their square in the plane."""
+    return domain if kind == "real" or domain is None else ws.complexes(domain)
+
+
+def unary(domain: Any = BOX, kind: str = "real", **fixed: Any) -> Any:
+    """Calls of a function of one array."""
+    dtype = DTYPES[kind]
+    return ws.arrays(dtype, elements=domain).map(lambda x: Case(x, **fixed))
+
+
+@st.composite
+def binary(
+    draw: Any, first: Any = BOX, second: Any = None, kind: str = "real", scalars: bool = True
+) -> Case:
+    """Calls of a function of two arrays that broadcast, or of an array and a Python number."""
+    domains = [first, first if second is None else second]
+    if kind == "real":
+        kinds = ["real", "real"]
+    else:
+        kinds = draw(st.sampled_from([["complex"] * 2, ["complex", "real"], ["real", "complex"]]))
+    shapes = draw(ws.broadcastable(2))
+    operands = [
+        draw(ws.arrays(DTYPES[k], shape, elements=elements(k, domain)))
+        for k, shape, domain in zip(kinds, shapes, domains, strict=True)
+    ]
+    if scalars and draw(st.integers(0, 5)) == 5:
+        at = draw(st.integers(0, 1)) if kind == "real" else int(kinds[0] == "complex")
+        operands[at] = draw(elements(kinds[at], domains[at]))
+    return Case(*operands)
+
+
+@st.composite
+def reduction(
+    draw: Any,
+    domain: Any = BOX,
+    kind: str = "real",
+    *,
+    unique: bool = False,
+    min_side: int = 0,
+    none: bool = True,
+    many: bool = True,
+    **choices: Any,
+) -> Case:
+    """Calls of a function that reduces axes, with each further keyword from its strategy."""
+    x = draw(
+        ws.arrays(
+            DTYPES[kind],
+            ws.shapes(min_side=min_side, min_dims=0 if many else 1),
+            elements=elements(kind, domain),
+            unique=unique,
+        )
+    )
+    kwargs: dict[str, Any] = {}
+    if draw(st.booleans()) or not none:
+        kwargs["axis"] = draw(ws.axes(x.ndim, none=none) if many else ws.axis(x.ndim))
+    if draw(st.booleans()):
+        kwargs["keepdims"] = draw(st.booleans())
+    for name, choice in choices.items():
+        if draw(st.booleans()):
+            kwargs[name] = draw(choice)
+    return Case(x, **kwargs)

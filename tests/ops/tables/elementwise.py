@@ -1,0 +1,199 @@
+"""Rows for the elementwise functions of the standard."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+import wengert as wg
+from tests.ops.cases import BOX, Case, Entry, binary, unary
+from wengert.testing import strategies as ws
+
+#: A quarter away from the axes of the complex plane lie no poles and no branch cuts.
+OFF_AXES = ws.complexes(ws.reals(-2, 2, away_from=(0,), distance=0.25))
+PLANE = ws.complexes(BOX)
+NONZERO = ws.reals(-3, 3, away_from=(0,), distance=0.25)
+POSITIVE = ws.reals(0.25, 3)
+#: Between the points of the grid, so never equal to one, nor half-way between two integers.
+BETWEEN = BOX.map(lambda x: x + 1 / 32)
+#: Never a multiple of a number on the grid.
+NO_MULTIPLE = ws.reals(-3, 3).map(lambda x: x + 0.01)
+
+
+def one(real, complex_=PLANE, **more):
+    """A function of one array, in the complex plane too unless told otherwise."""
+    return Entry(
+        real=unary(real),
+        complex=None if complex_ is None else unary(complex_, "complex"),
+        **more,
+    )
+
+
+def two(first, second=None, complex_=True, **more):
+    return Entry(
+        real=binary(first, second),
+        complex=binary(first, second, "complex") if complex_ else None,
+        **more,
+    )
+
+
+def untracked_one(strategy, **more):
+    return Entry(real=strategy, tracked=False, **more)
+
+
+MIXED = ws.reals(-2, 2, special=(np.inf, -np.inf, np.nan, 0.0, -0.0))
+BOOLS = ws.arrays("bool").map(Case)
+
+
+@st.composite
+def pairs(draw, dtype, elements=None, second=None):
+    """Two arrays of a dtype that is not differentiated, of shapes that broadcast."""
+    shapes = draw(ws.broadcastable(2))
+    return Case(
+        draw(ws.arrays(dtype, shapes[0], elements=elements)),
+        draw(ws.arrays(dtype, shapes[1], elements=elements if second is None else second)),
+    )
+
+
+def comparison(**more):
+    few = ws.reals(-1, 1, step=1.0)
+    return untracked_one(binary(few) | pairs("int64"), **more)
+
+
+INTEGERS = pairs("int64", ws.integers(0, 40), ws.integers(0, 5))
+BOOL_PAIRS = pairs("bool")
+
+
+@st.composite
+def powers(draw):
+    """Positive bases with any exponent, and any base with a whole one."""
+    if draw(st.booleans()):
+        return draw(binary(POSITIVE, BOX, scalars=False))
+    x = draw(ws.arrays(elements=NONZERO))
+    return Case(x, np.asarray(draw(st.sampled_from([1.0, 2.0, 3.0]))))
+
+
+@st.composite
+def complex_powers(draw):
+    shapes = draw(ws.broadcastable(2))
+    kind = draw(st.sampled_from([("complex128", BOX), ("float64", BOX)]))
+    exponent = ws.complexes(BOX) if kind[0] == "complex128" else BOX
+    return Case(
+        draw(ws.arrays("complex128", shapes[0], elements=OFF_AXES)),
+        draw(ws.arrays(kind[0], shapes[1], elements=exponent)),
+    )
+
+
+@st.composite
+def scalar_powers(draw, kind="real"):
+    """A Python number as the exponent: every one that has a way of its own, and others."""
+    whole = [2, 1, 0, 3, -1, -2, 4, 2.0]
+    if draw(st.booleans()):
+        x = draw(ws.arrays(elements=NONZERO) if kind == "real"
+                 else ws.arrays("complex128", elements=OFF_AXES))
+        return Case(x, draw(st.sampled_from(whole)))
+    x = draw(ws.arrays(elements=POSITIVE) if kind == "real"
+             else ws.arrays("complex128", elements=OFF_AXES))
+    return Case(x, draw(st.sampled_from([0.5, 1.5, -0.5, 2.25])))
+
+
+@st.composite
+def clips(draw):
+    """Bounds that are absent, numbers or arrays that broadcast; also crossed ones."""
+    shapes = draw(ws.broadcastable(3))
+    x = draw(ws.arrays(shape=shapes[0], elements=BOX))
+
+    def bound(shape, low, high, shift):
+        kind = draw(st.integers(0, 3))
+        values = ws.reals(low, high).map(lambda v: v + shift)
+        if kind == 0:
+            return None
+        if kind == 1:
+            return draw(values)
+        return draw(ws.arrays(shape=shape, elements=values))
+
+    return Case(x, bound(shapes[1], -2, 0.5, 1 / 32), bound(shapes[2], -0.5, 2, 1 / 64))
+
+
+def clip_reference(x, low, high):
+    out = x
+    if low is not None:
+        out = np.maximum(out, low)
+    if high is not None:
+        out = np.minimum(out, high)
+    return np.asarray(out)
+
+
+def power_reference(x, exponent):
+    return np.power(x, exponent)
+
+
+ELEMENTWISE = {
+    # arithmetic
+    "add": two(BOX),
+    "subtract": two(BOX),
+    "multiply": two(BOX),
+    "divide": two(BOX, NONZERO),
+    "floor_divide": two(NO_MULTIPLE, NONZERO, complex_=False),
+    "remainder": two(NO_MULTIPLE, NONZERO, complex_=False),
+    "positive": one(BOX),
+    "negative": one(BOX),
+    "reciprocal": one(NONZERO, OFF_AXES),
+    "square": one(BOX),
+    "sqrt": one(POSITIVE, OFF_AXES),
+    "pow": Entry(real=powers(), complex=complex_powers()),
+    "pow_scalar": Entry(
+        real=scalar_powers(), complex=scalar_powers("complex"), call=wg.pow,
+        reference=power_reference, torch="pow", jax="pow",
+    ),
+    # exponentials
+    "exp": one(BOX),
+    "expm1": one(BOX),
+    "log": one(POSITIVE, OFF_AXES),
+    "log1p": one(ws.reals(-0.75, 3), OFF_AXES),
+    "log2": one(POSITIVE, OFF_AXES),
+    "log10": one(POSITIVE, OFF_AXES),
+    "logaddexp": two(BOX, complex_=False),
+    # trigonometry
+    "sin": one(BOX),
+    "cos": one(BOX),
+    "tan": one(ws.reals(-1.25, 1.25), OFF_AXES),
+    "asin": one(ws.reals(-0.75, 0.75), OFF_AXES),
+    "acos": one(ws.reals(-0.75, 0.75), OFF_AXES),
+    "atan": one(BOX, OFF_AXES),
+    "atan2": two(NONZERO, BOX, complex_=False),
+    "hypot": two(NONZERO, BOX, complex_=False),
+    "sinh": one(BOX),
+    "cosh": one(BOX),
+    "tanh": one(BOX, ws.complexes(ws.reals(-1.25, 1.25))),
+    "asinh": one(BOX, OFF_AXES),
+    "acosh": one(ws.reals(1.25, 4), OFF_AXES),
+    "atanh": one(ws.reals(-0.75, 0.75), OFF_AXES),
+    # complex numbers
+    "conj": one(BOX),
+    "real": one(BOX),
+    "imag": Entry(complex=unary(PLANE, "complex")),
+    "abs": one(NONZERO, OFF_AXES),
+    "sign": one(NONZERO, OFF_AXES),
+    # extrema
+    "maximum": two(BOX, BETWEEN, complex_=False),
+    "minimum": two(BOX, BETWEEN, complex_=False),
+    "clip": Entry(real=clips(), reference=clip_reference),
+    # rounding
+    "ceil": one(BETWEEN, None),
+    "floor": one(BETWEEN, None),
+    "round": one(BETWEEN, None),
+    "trunc": one(BETWEEN, None),
+    "copysign": two(NONZERO, NONZERO, complex_=False),
+    "nextafter": two(NONZERO, NONZERO, complex_=False, order=0),
+    # not tracked
+    **{name: comparison() for name in (
+        "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+    )},
+    **{name: untracked_one(unary(MIXED)) for name in ("isfinite", "isinf", "isnan", "signbit")},
+    **{name: untracked_one(BOOL_PAIRS) for name in ("logical_and", "logical_or", "logical_xor")},
+    "logical_not": untracked_one(BOOLS),
+    **{name: untracked_one(BOOL_PAIRS | INTEGERS)
+       for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
+    "bitwise_invert": untracked_one(BOOLS | ws.arrays("int64").map(Case)),
+    "bitwise_left_shift": untracked_one(INTEGERS),
+    "bitwise_right_shift": untracked_one(INTEGERS),
+}

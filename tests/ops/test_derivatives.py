@@ -1,0 +1,111 @@
+"""First and second derivatives of every primitive, on every backend, and how they behave."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wengert as wg
+from tests.ops.cases import SCALE, apply, function, inexact_results, leaves
+from tests.ops.tables import TABLE
+from wengert.testing import gradcheck, gradgradcheck
+from wengert.testing.problem import values
+
+TRACKED = [
+    (name, kind)
+    for name, entry in sorted(TABLE.items())
+    if entry.tracked and entry.order
+    for kind in entry.kinds()
+]
+
+#: Examples of each check on each backend. NumPy's are the many: the rules are the same text
+#: everywhere, and what another library adds is its kernels, which few examples show.
+EXAMPLES = {"numpy": 12, "array_api_strict": 3, "torch": 4, "jax": 1, "dask": 1, "cupy": 3}
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning"),
+]
+
+
+def run(backend, strategy, check, share=1.0):
+    count = max(1, round(EXAMPLES.get(backend.name, 3) * share)) * SCALE
+    settings(max_examples=count)(given(strategy)(check))()
+
+
+def skip_where_absent(entry, backend):
+    if backend.name in entry.not_on:
+        pytest.skip(entry.not_on[backend.name])
+
+
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_first_derivative(name, kind, backend):
+    entry = TABLE[name]
+    skip_where_absent(entry, backend)
+    call = function(name, entry)
+
+    def check(case, fast):
+        inputs = leaves(case)
+        if inputs:
+            gradcheck(
+                lambda *inputs: inexact_results(apply(call, case, inputs)), inputs, fast_mode=fast
+            )
+
+    # Every entry of a Jacobian costs many evaluations, so only NumPy's are all looked at.
+    whole = st.sampled_from([False, True]) if backend.name == "numpy" else st.just(True)
+    count = EXAMPLES.get(backend.name, 3) * SCALE
+    settings(max_examples=count)(given(getattr(entry, kind), whole)(check))()
+
+
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_second_derivative(name, kind, backend):
+    entry = TABLE[name]
+    skip_where_absent(entry, backend)
+    if entry.order < 2:
+        pytest.skip(f"{name} can be differentiated once")
+    call = function(name, entry)
+
+    def check(case):
+        inputs = leaves(case)
+        if inputs:
+            gradgradcheck(
+                lambda *inputs: inexact_results(apply(call, case, inputs)), inputs, fast_mode=True
+            )
+
+    run(backend, getattr(entry, kind), check)
+
+
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_interpreters_agree_and_the_set_is_closed(name, kind, backend):
+    """The plain and the differentiable interpreter give the same bits, three orders deep.
+
+    They run the same rule on the same kernels in the same order, so nothing may differ. Three
+    orders reach every function that a rule of a rule's rule calls.
+    """
+    entry = TABLE[name]
+    skip_where_absent(entry, backend)
+    call = function(name, entry)
+
+    def check(case):
+        inputs = leaves(case)
+        if not inputs:
+            return
+        level = [r for r in inexact_results(apply(call, case, inputs)) if r._node is not None]
+        targets = inputs
+        for order in range(entry.order):
+            if not level:
+                return
+            seeds = [wg.full_like(r, 0.75 - 0.125 * order) for r in level]
+            plain = wg.autograd.grad(
+                level, targets, seeds, retain_graph=True, materialize_grads=True
+            )
+            recorded = wg.autograd.grad(
+                level, targets, seeds, create_graph=True, materialize_grads=True
+            )
+            for a, b, x in zip(plain, recorded, targets, strict=True):
+                assert a._node is None
+                assert a.dtype is b.dtype is x.dtype
+                np.testing.assert_array_equal(values(a), values(b))
+                assert np.isfinite(values(b)).all()
+            level = [g for g in recorded if g._node is not None]
+
+    run(backend, getattr(entry, kind), check, 0.5)

@@ -1,0 +1,159 @@
+"""First and second derivatives of every primitive against PyTorch's and JAX's."""
+
+from functools import reduce
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import wengert as wg
+from tests.ops.cases import SCALE, apply, function, inexact_results, leaves
+from tests.ops.tables import TABLE
+from wengert.testing.problem import values
+
+pytestmark = pytest.mark.oracle
+
+TRACKED = [
+    (name, kind)
+    for name, entry in sorted(TABLE.items())
+    if entry.tracked and entry.order
+    for kind in entry.kinds()
+]
+EXAMPLES = {"torch": 8, "jax": 2}
+
+
+def weights(arrays, seed):
+    """Fixed cotangents for a list of arrays."""
+    random = np.random.default_rng(seed)
+    found = []
+    for array in arrays:
+        g = random.standard_normal(array.shape)
+        if array.dtype.kind == "c":
+            g = g + 1j * random.standard_normal(array.shape)
+        found.append(np.asarray(g))
+    return found
+
+
+def wengert(name, entry, case):
+    """Results, gradients and gradients of the gradients."""
+    inputs = leaves(case)
+    level = inexact_results(apply(function(name, entry), case, inputs))
+    found = [[values(r) for r in level]]
+    for order in range(2):
+        seeds = [wg.Tensor(g) for g in weights(found[-1], order)]
+        pairs = [(r, g) for r, g in zip(level, seeds, strict=True) if r._node is not None]
+        level = [wg.zeros_like(x) for x in inputs] if not pairs else wg.autograd.grad(
+            [r for r, _ in pairs], inputs, [g for _, g in pairs],
+            create_graph=True, materialize_grads=True,
+        )
+        found.append([values(g) for g in level])
+    return found
+
+
+def pytorch(call, case):
+    torch = pytest.importorskip("torch")
+    inputs = [torch.tensor(array, requires_grad=True) for array in case.inexact()]
+    rest = iter(inputs)
+    made = case.with_arrays(lambda a: next(rest) if a.dtype.kind in "fc" else torch.tensor(a))
+    out = call(*made.args, **made.kwargs)
+    level = [r for r in ([out] if isinstance(out, torch.Tensor) else out)
+             if r.is_floating_point() or r.is_complex()]
+    found = [[r.detach().resolve_conj().resolve_neg().numpy() for r in level]]
+    for order in range(2):
+        seeds = [torch.tensor(g) for g in weights(found[-1], order)]
+        pairs = [(r, g) for r, g in zip(level, seeds, strict=True) if r.requires_grad]
+        gradients = [None] * len(inputs) if not pairs else torch.autograd.grad(
+            [r for r, _ in pairs], inputs, [g for _, g in pairs],
+            create_graph=True, allow_unused=True,
+        )
+        level = [torch.zeros_like(x) if g is None else g
+                 for g, x in zip(gradients, inputs, strict=True)]
+        found.append([g.detach().resolve_conj().resolve_neg().numpy() for g in level])
+    return found
+
+
+def google(call, case):
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    jnp = jax.numpy
+
+    def forward(*inputs):
+        rest = iter(inputs)
+        made = case.with_arrays(
+            lambda a: next(rest) if a.dtype.kind in "fc" else jnp.asarray(a)
+        )
+        out = call(*made.args, **made.kwargs)
+        results = list(out) if isinstance(out, tuple | list) else [out]
+        return [r for r in results if jnp.issubdtype(r.dtype, jnp.inexact)]
+
+    def gradient(f, seeds):
+        # JAX's cotangents are the conjugates of PyTorch's.
+        def pulled(*inputs):
+            _, pull = jax.vjp(f, *inputs)
+            return [jnp.conj(g) for g in pull([jnp.conj(jnp.asarray(s)) for s in seeds])]
+
+        return pulled
+
+    inputs = [jnp.asarray(array) for array in case.inexact()]
+    found, f = [], forward
+    for order in range(3):
+        found.append([np.asarray(r) for r in f(*inputs)])
+        f = gradient(f, weights(found[-1], order))
+    return found
+
+
+def compare(name, entry, case, theirs):
+    ours = wengert(name, entry, case)
+    for order, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        assert len(a) == len(b)
+        for mine, other in zip(a, b, strict=True):
+            assert mine.shape == other.shape
+            scale = max(1.0, float(np.max(np.abs(other), initial=0.0)))
+            np.testing.assert_allclose(
+                mine, other, rtol=1e-9, atol=1e-11 * scale, err_msg=f"order {order}"
+            )
+
+
+def lookup(oracle, name, homes):
+    """An oracle's function by its dotted name, in the first of its modules that has it."""
+    for home in homes:
+        try:
+            return reduce(getattr, name.split("."), home)
+        except AttributeError:
+            continue
+    return None
+
+
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_derivatives_are_pytorchs(name, kind):
+    torch = pytest.importorskip("torch")
+    entry = TABLE[name]
+    call = entry.torch
+    if call is None or isinstance(call, str):
+        compat = pytest.importorskip("array_api_compat.torch")
+        call = lookup("torch", entry.torch or name, [compat, torch])
+    if not call:
+        pytest.skip(f"PyTorch has no {name}")
+
+    def check(case):
+        if case.inexact():
+            compare(name, entry, case, pytorch(call, case))
+
+    settings(max_examples=EXAMPLES["torch"] * SCALE)(given(getattr(entry, kind))(check))()
+
+
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_derivatives_are_jaxs(name, kind):
+    jax = pytest.importorskip("jax")
+    entry = TABLE[name]
+    call = entry.jax
+    if call is None or isinstance(call, str):
+        call = lookup("jax", entry.jax or name, [jax.numpy, jax.nn, jax.scipy])
+    if not call:
+        pytest.skip(f"JAX has no {name}")
+
+    def check(case):
+        if case.inexact():
+            compare(name, entry, case, google(call, case))
+
+    settings(max_examples=EXAMPLES["jax"] * SCALE)(given(getattr(entry, kind))(check))()

@@ -1,0 +1,151 @@
+"""Values of every primitive against another implementation, and dtypes, on every backend."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import wengert as wg
+from tests.ops.cases import SCALE, apply, function, inexact_results, leaves, tensor
+from tests.ops.tables import TABLE
+from wengert.testing.conduct import check_precision
+from wengert.testing.problem import values
+
+ROWS = [(name, kind) for name, entry in sorted(TABLE.items()) for kind in entry.kinds()]
+EXAMPLES = {"numpy": 15, "array_api_strict": 4, "torch": 5, "jax": 2, "dask": 2, "cupy": 4}
+
+
+def run(backend, strategy, check):
+    settings(max_examples=EXAMPLES.get(backend.name, 4) * SCALE)(given(strategy)(check))()
+
+
+def reference(name, entry):
+    return entry.reference or getattr(np, name)
+
+
+def listed(out):
+    return list(out) if isinstance(out, tuple | list) else [out]
+
+
+@pytest.mark.parametrize(("name", "kind"), ROWS)
+def test_value(name, kind, backend):
+    """Values, shapes and dtypes are those of the reference; what is not tracked is equal to it."""
+    entry = TABLE[name]
+    if backend.name in entry.not_on:
+        pytest.skip(entry.not_on[backend.name])
+    call = function(name, entry)
+    other = reference(name, entry)
+
+    def check(case):
+        before = [array.copy() for array in case.inexact()]
+        found = apply(call, case, [tensor(array) for array in case.inexact()])
+        with np.errstate(all="ignore"):
+            expected = [np.asarray(e) for e in listed(other(*case.args, **case.kwargs))]
+        assert len(found) == len(expected)
+        for result, wanted in zip(found, expected, strict=True):
+            assert not result.requires_grad
+            assert result.shape == wanted.shape
+            assert result.backend is backend
+            if result.dtype.inexact:
+                assert result.dtype == wanted.dtype
+                np.testing.assert_allclose(
+                    values(result), wanted, rtol=entry.rtol, atol=entry.rtol
+                )
+            else:
+                np.testing.assert_array_equal(values(result), wanted)
+        for array, old in zip(case.inexact(), before, strict=True):
+            np.testing.assert_array_equal(array, old)
+
+    run(backend, getattr(entry, kind), check)
+
+
+def check_small(name, entry, case, precision):
+    """Results, gradients and second derivatives stay in the precision of the inputs."""
+    call = function(name, entry)
+    inputs = leaves(case)
+    results = inexact_results(apply(call, case, inputs))
+    for result in results:
+        assert bytes_a_real(result) == precision, result.dtype
+    level = [r for r in results if r._node is not None]
+    targets = inputs
+    for _ in range(min(entry.order, 2)):
+        if not level:
+            return
+        check_precision(level)
+        gradients = wg.autograd.grad(
+            level, targets, [wg.ones_like(r) for r in level], create_graph=True, allow_unused=True
+        )
+        for gradient, x in zip(gradients, targets, strict=True):
+            assert gradient is None or gradient.dtype is x.dtype
+        level = [g for g in gradients if g is not None and g._node is not None]
+
+
+def bytes_a_real(result):
+    return result.dtype.itemsize // (2 if result.dtype.complex else 1)
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid:RuntimeWarning")
+@pytest.mark.parametrize(("name", "kind"), ROWS)
+def test_single_precision_stays(name, kind, backend):
+    entry = TABLE[name]
+    if backend.name in entry.not_on:
+        pytest.skip(entry.not_on[backend.name])
+    if not entry.small:
+        pytest.skip("asks for double precision itself")
+    run(
+        backend, getattr(entry, kind),
+        lambda case: check_small(name, entry, case.single(), 4) if case.inexact() else None,
+    )
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid:RuntimeWarning")
+@pytest.mark.parametrize("name", sorted(name for name, e in TABLE.items() if "real" in e.kinds()))
+def test_half_precision_stays(name, backend):
+    entry = TABLE[name]
+    if backend.name in entry.not_on:
+        pytest.skip(entry.not_on[backend.name])
+    if backend.name not in ("numpy", "torch", "cupy", "jax"):
+        pytest.skip(f"{backend.name} has no float16")
+    if not entry.half:
+        pytest.skip(f"{name} has no float16 form")
+    run(
+        backend, entry.real,
+        lambda case: check_small(name, entry, case.single(half=True), 2)
+        if case.inexact() else None,
+    )
+
+
+@pytest.mark.parametrize("name", sorted(name for name, e in TABLE.items() if e.small))
+def test_no_float64_anywhere(name):
+    """On a device without float64 everything works, so nothing makes a double on the way."""
+    strict = pytest.importorskip("array_api_strict")
+    if "array_api_strict" in TABLE[name].not_on:
+        pytest.skip(TABLE[name].not_on["array_api_strict"])
+    entry = TABLE[name]
+    device = strict.Device("no_float64")
+    kinds = entry.kinds()
+
+    def check(case):
+        with wg.use_backend("array_api_strict"):
+            made = case.single().with_arrays(
+                lambda a: wg.Tensor(strict.asarray(a, device=device),
+                                    requires_grad=a.dtype.kind in "fc")
+            )
+            inputs = []
+            made.with_tensors(inputs.append)
+            out = function(name, entry)(*made.args, **made.kwargs)
+            results = inexact_results([out] if isinstance(out, wg.Tensor) else list(out))
+            assert all(str(r.device) == str(device) for r in results)
+            level = [r for r in results if r._node is not None]
+            targets = [x for x in inputs if x.requires_grad]
+            for _ in range(min(entry.order, 2)):
+                if not level:
+                    return
+                gradients = wg.autograd.grad(
+                    level, targets, [wg.ones_like(r) for r in level],
+                    create_graph=True, allow_unused=True,
+                )
+                assert all(g is None or str(g.device) == str(device) for g in gradients)
+                level = [g for g in gradients if g is not None and g._node is not None]
+
+    for kind in kinds:
+        settings(max_examples=4 * SCALE)(given(getattr(entry, kind))(check))()
