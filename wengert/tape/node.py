@@ -69,7 +69,6 @@ class Node:
         saved = self.saved
         if saved is None:
             raise RuntimeError(FREED)
-        xp = namespaces[type(g)]
         if not xp.plain:
             saved = xp.lift(saved, self)
         parents = self.parents
