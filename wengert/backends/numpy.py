@@ -126,12 +126,14 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     sorting, as measured with NumPy 2.4.
     """
     out = np.zeros(shape, x.dtype)
+    if not out.size:
+        return out
     key = fill(key, indices)
     if all([i.dtype.kind == "b" for i in indices]):
         out[key] = x
         return out
     if len(indices) == len(key) == len(shape) and all([i.dtype.kind == "i" for i in indices]):
-        rows = np.ravel_multi_index(key, shape, mode="wrap") if out.size else out.astype(int)
+        rows = np.ravel_multi_index(key, shape, mode="wrap")
         np.add.at(out.reshape(-1), rows.reshape(-1), np.reshape(x, -1))
         return out
     leading = indexed_axes(key, len(shape), _is_mask)
@@ -235,10 +237,7 @@ class NumpyBackend(Backend):
     }
 
     def raw_dtype(self, dtype: DType) -> Any:
-        try:
-            return np.dtype(dtype.name)
-        except TypeError:
-            raise TypeError(f"numpy has no data type {dtype.name}") from None
+        return np.dtype(super().raw_dtype(dtype))
 
     def device(self, array: Any) -> Any:
         return "cpu"
