@@ -138,7 +138,7 @@ def draw(history: History, path: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend(frameon=False)
-    losses.set(title="Cross entropy", yscale="log")
+    losses.set(title="Cross entropy", ylim=(0, None))
     accuracies.set(title="Right answers, per cent")
     figure.suptitle(f"Handwritten digits: {history.test_accuracy[-1]:.1%} of the held-out images")
     figure.savefig(path, dpi=150)
@@ -182,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> float:
 
     options.output.mkdir(parents=True, exist_ok=True)
     weights, picture = options.output / "weights.safetensors", options.output / "curves.png"
-    wg.save(model.state_dict(), weights)
+    nn.save(model.state_dict(), weights)
     draw(history, picture)
     print(
         f"{len(history.test_loss)} epochs in {seconds:.1f} s; weights in {weights}, learning "

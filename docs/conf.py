@@ -1,0 +1,64 @@
+"""Sphinx's settings, and the directive that documents a chapter of functions."""
+
+from importlib import import_module
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+
+import wengert as wg
+
+project = "Wengert"
+author = "the Wengert developers"
+copyright = f"2025, {author}"
+version = release = wg.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "numpydoc",
+]
+exclude_patterns = ["_build", "design"]
+default_role = "py:obj"
+autodoc_default_options = {"members": True}
+autodoc_member_order = "groupwise"
+autodoc_typehints = "none"
+add_module_names = False
+numpydoc_show_class_members = False
+# The pages build without a network: links to other projects' pages are plain text then.
+intersphinx_mapping: dict[str, tuple[str, None]] = {}
+
+html_theme = "furo"
+html_title = f"Wengert {version}"
+
+
+class Functions(Directive):
+    """``.. functions:: wengert wengert.ops.set``: what a module lists, under its public name.
+
+    The first argument is the namespace that users find the functions in; the second is the module
+    whose ``__all__`` names them.
+    """
+
+    required_arguments = 2
+
+    def run(self) -> list[nodes.Node]:
+        """Document each name."""
+        public, module = self.arguments
+        lines = StringList()
+        for name in import_module(module).__all__:
+            found = getattr(import_module(public), name)
+            kind = "class" if isinstance(found, type) else "function" if callable(found) else "data"
+            lines.append(f".. auto{kind}:: {public}.{name}", source=module)
+            lines.append("", source=module)
+        section = nodes.section()
+        section.document = self.state.document
+        self.state.nested_parse(lines, self.content_offset, section)
+        return section.children
+
+
+def setup(app: Sphinx) -> None:
+    """Register the directive."""
+    app.add_directive("functions", Functions)

@@ -1,0 +1,120 @@
+"""The benchmarks' arithmetic, and that contestants do the same work. Nothing is timed here."""
+
+import importlib
+import os
+from collections.abc import Iterator
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def benchmarks() -> Iterator[ModuleType]:
+    """The package, whose import binds the process to a core: undone afterwards."""
+    environment = dict(os.environ)
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    yield importlib.import_module("benchmarks")
+    os.environ.clear()
+    os.environ.update(environment)
+    if cores is not None:
+        os.sched_setaffinity(0, cores)
+
+
+@pytest.mark.parametrize("row", range(4))
+def test_wengert_trains_as_hand_written_numpy_does(benchmarks: ModuleType, row: int) -> None:
+    from benchmarks import mlp
+
+    problem = mlp.Problem.make(*mlp.ROWS[row])
+    ours, by_hand = mlp.wengert(problem).losses(10), mlp.by_hand(problem).losses(10)
+    np.testing.assert_allclose(ours, by_hand, rtol=1e-4)
+    assert len(set(ours)) == 10
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("peer", ["PyTorch eager", "JAX jit", "HIPS/autograd", "MyGrad"])
+def test_peers_train_as_hand_written_numpy_does(benchmarks: ModuleType, peer: str) -> None:
+    from benchmarks import mlp
+
+    make, library = mlp.CONTESTANTS["cpu"][peer]
+    pytest.importorskip(library)
+    problem = mlp.Problem.make(*mlp.ROWS[0])
+    np.testing.assert_allclose(make(problem).losses(10), mlp.by_hand(problem).losses(10), rtol=1e-4)
+
+
+def test_hand_written_gradients_are_right(benchmarks: ModuleType) -> None:
+    """One step moves each weight by the learning rate times the difference quotient."""
+    from benchmarks import mlp
+
+    problem = mlp.Problem.make(4, (3, 5, 2))
+    x, y = problem.batches[0]
+
+    def loss(weight: np.ndarray) -> float:
+        layers = [(weight, problem.layers[0][1]), problem.layers[1]]
+        hidden = np.maximum(x.astype(np.float64) @ layers[0][0] + layers[0][1], 0)
+        logits = hidden @ layers[1][0] + layers[1][1]
+        chosen = logits[np.arange(4), y]
+        return float(np.mean(np.log(np.exp(logits).sum(axis=1)) - chosen))
+
+    trainer = mlp.by_hand(problem)
+    weight = problem.layers[0][0].astype(np.float64)
+    trainer(1)
+    moved = next(
+        cell.cell_contents[0][0]
+        for cell in trainer.step.__closure__
+        if isinstance(cell.cell_contents, list)
+    )
+    step = np.zeros_like(weight)
+    for index in np.ndindex(weight.shape):
+        step[index] = 1e-6
+        slope = (loss(weight + step) - loss(weight - step)) / 2e-6
+        assert moved[index] - weight[index] == pytest.approx(-0.01 * slope, rel=1e-3, abs=1e-7)
+        step[index] = 0
+
+
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_chain_s_gradients(benchmarks: ModuleType, length: int) -> None:
+    from benchmarks import chain
+
+    x, factor = chain.wengert()(length)
+    np.testing.assert_allclose(x.numpy(), chain.FACTOR**length)
+    np.testing.assert_allclose(factor.numpy(), length * chain.START * chain.FACTOR ** (length - 1))
+
+
+def test_ratios_are_taken_round_by_round(benchmarks: ModuleType) -> None:
+    from benchmarks.timing import Times
+
+    # The machine is ten times slower in the last two rounds, for both.
+    times = Times({"a": [1.0, 1.0, 1.0, 10.0, 10.0], "b": [2.0, 2.0, 2.0, 20.0, 20.0]})
+    ratio = times.ratio("a", "b")
+    assert (ratio.low, ratio.median, ratio.high) == (0.5, 0.5, 0.5)
+    assert times.median("b") == 2.0
+
+
+def test_interleaving_gives_everybody_every_round(benchmarks: ModuleType) -> None:
+    from benchmarks.timing import interleave
+
+    done = {"a": 0, "b": 0}
+
+    def work(name: str) -> object:
+        def count(units: int) -> None:
+            done[name] += units
+
+        return count
+
+    times = interleave({"a": work("a"), "b": work("b")}, rounds=4, block=1e-4)
+    assert {name: len(rounds) for name, rounds in times.rounds.items()} == {"a": 4, "b": 4}
+    assert all(done.values())
+
+
+@pytest.mark.parametrize(("limit", "word"), [(0.5, "pass"), (0.4, "**fail**")])
+def test_verdicts(benchmarks: ModuleType, limit: float, word: str) -> None:
+    from benchmarks.report import Verdict, bars_table, table
+    from benchmarks.timing import Ratio
+
+    rows = bars_table([Verdict("a chain", Ratio(0.4, 0.45, 0.6), limit)])
+    assert rows[1] == ["a chain", "0.45 ×", "0.40 – 0.60", f"≤ {limit:g} ×", word]
+    heading, rule, line = table(rows, markdown=True).splitlines()
+    assert heading.startswith("| what ")
+    assert set(rule) <= set("|-: ")
+    assert len({len(heading), len(rule), len(line)}) == 1

@@ -1,0 +1,68 @@
+"""What the README and the pages show is what happens."""
+
+import doctest
+import re
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.nn import functional as F
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.rst"))]
+SHOWN = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
+
+TABLE = (ROOT / "docs" / "conventions.rst").read_text(encoding="utf-8")
+ROWS = re.findall(r"\* - ``(.+)``\n +- ``(.+)``\n +- ``(.+)``", TABLE)
+
+
+@pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.stem)
+def test_examples_in_text(page: Path) -> None:
+    with wg.use_backend("numpy"), np.errstate(invalid="ignore"):  # one page shows a nan
+        result = doctest.testfile(
+            str(page),
+            module_relative=False,
+            optionflags=doctest.NORMALIZE_WHITESPACE
+            | doctest.ELLIPSIS
+            | doctest.IGNORE_EXCEPTION_DETAIL,
+            encoding="utf-8",
+        )
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_conventions_table_is_read_whole() -> None:
+    assert len(ROWS) == TABLE.count("    * - ") - 1  # less the heading
+
+
+@pytest.mark.parametrize(("expression", "point", "gradient"), ROWS)
+def test_conventions(expression: str, point: str, gradient: str, backend: Any) -> None:
+    names, _, values = point.partition(" = ")
+    known = {"inf": inf, "nan": nan}
+    at, expected = eval(values, known), eval(gradient, known)
+    leaves = names.split(", ")
+    if len(leaves) == 1:
+        at, expected = (at,), (expected,)
+    dtype = wg.complex128 if leaves == ["z"] else wg.float64
+    tensors = {
+        name: wg.asarray(value, dtype=dtype).requires_grad_()
+        for name, value in zip(leaves, at, strict=True)
+    }
+    with np.errstate(all="ignore"):  # some of the gradients are infinite
+        wg.sum(eval(expression, {"wg": wg, "F": F, **tensors})).backward()
+    for tensor, right in zip(tensors.values(), expected, strict=True):
+        np.testing.assert_allclose(tensor.grad.numpy(), right, rtol=1e-15)
+
+
+def test_every_public_function_is_in_the_reference() -> None:
+    """The chapters of the reference name all modules that the namespace is made of."""
+    text = (ROOT / "docs" / "api" / "functions.rst").read_text(encoding="utf-8")
+    chapters = re.findall(r"\.\. functions:: wengert (wengert\.ops\.\w+)", text)
+    import importlib
+
+    documented = {name for chapter in chapters for name in importlib.import_module(chapter).__all__}
+    assert documented == set(wg.ops.__all__)

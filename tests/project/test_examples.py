@@ -1,0 +1,105 @@
+"""The examples run, and do what they say."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"examples_{name}", EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    import sys
+
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def digits() -> ModuleType:
+    for library in ("sklearn", "tqdm", "matplotlib", "safetensors"):
+        pytest.importorskip(library)
+    return load("digits")
+
+
+def test_digits_learns(digits: ModuleType, tmp_path: Path, capsys: Any) -> None:
+    with wg.use_backend("numpy"):
+        accuracy = digits.main(["--output", str(tmp_path)])
+    assert accuracy >= 0.97
+    assert f"test accuracy: {accuracy:.2%}" in capsys.readouterr().out
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_digits_saves_what_it_has_learnt(digits: ModuleType, tmp_path: Path) -> None:
+    from safetensors.numpy import load_file
+
+    with wg.use_backend("numpy"):
+        accuracy = digits.main(["--epochs", "2", "--hidden", "32", "--output", str(tmp_path)])
+        _, held_out = digits.load()
+    weights = load_file(tmp_path / "weights.safetensors")
+    assert {name: array.shape for name, array in weights.items()} == {
+        "0.weight": (32, 64),
+        "0.bias": (32,),
+        "2.weight": (10, 32),
+        "2.bias": (10,),
+    }
+    hidden = np.maximum(held_out.images.numpy() @ weights["0.weight"].T + weights["0.bias"], 0)
+    logits = hidden @ weights["2.weight"].T + weights["2.bias"]
+    assert np.mean(logits.argmax(axis=1) == held_out.digits.numpy()) == pytest.approx(accuracy)
+
+
+def test_digits_starts_alike_and_trains_alike_everywhere(
+    digits: ModuleType, tmp_path: Path, backend: Any
+) -> None:
+    """Five steps on any backend give NumPy's weights to rounding."""
+    from safetensors.numpy import load_file
+
+    arguments = ["--steps", "5", "--hidden", "16", "--batch-size", "16", "--output"]
+    digits.main([*arguments, str(tmp_path / "here")])
+    with wg.use_backend("numpy"):
+        digits.main([*arguments, str(tmp_path / "numpy")])
+    here, there = (load_file(tmp_path / n / "weights.safetensors") for n in ("here", "numpy"))
+    for name, expected in there.items():
+        np.testing.assert_allclose(here[name], expected, rtol=1e-3, atol=1e-4)
+
+
+def test_batches_cover_the_data_once(digits: ModuleType) -> None:
+    split = digits.Split(wg.reshape(wg.arange(10), (10, 1)), wg.arange(10))
+    seen = [(x, y) for x, y in split.batches(4)]
+    assert [len(y) for _, y in seen] == [4, 4, 2]
+    assert sorted(n for _, y in seen for n in y.tolist()) == list(range(10))
+    assert all(x[:, 0].tolist() == y.tolist() for x, y in seen)
+
+
+@pytest.mark.parametrize("arguments", [["--epochs", "0"], ["--batch-size", "-1"], ["--lr", "0"]])
+def test_digits_refuses_nonsense(digits: ModuleType, arguments: list[str], capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        digits.main(arguments)
+    assert "should be positive" in capsys.readouterr().err
+
+
+def test_computation_graph(capsys: Any) -> None:
+    load("computation_graph").main()
+    out = capsys.readouterr().out
+    assert "The grad_fn of a, which nobody computed: None" in out
+    assert out.count("AccumulateGrad") == 6  # a twice, w1, w2, w3 and w4
+    differences = [float(line.split(": ")[1]) for line in out.splitlines() if "dL/d" in line]
+    assert len(differences) == 5
+    assert max(differences) < 1e-6
+
+
+def test_property_test_finds_the_wrong_derivative(capsys: Any) -> None:
+    pytest.importorskip("hypothesis")
+    load("property_test").main()
+    first, second, wrong = capsys.readouterr().out.splitlines()[:3]
+    assert first == "first derivative: right"
+    assert second == "second derivative: right"
+    assert wrong.startswith("a wrong derivative: the gradient is wrong")

@@ -1,0 +1,39 @@
+"""The distribution's metadata and what it says."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import wengert as wg
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
+
+
+def test_version_is_the_package_s() -> None:
+    assert PROJECT["version"] == wg.__version__
+
+
+def test_run_time_dependencies() -> None:
+    assert names(PROJECT["dependencies"]) == {"numpy", "array-api-compat"}
+
+
+def test_typed() -> None:
+    assert (ROOT / "wengert" / "py.typed").exists()
+
+
+def test_pytorch_is_never_a_loose_requirement_of_the_tests() -> None:
+    extras = PROJECT["optional-dependencies"]
+    assert "torch" not in names(extras["test"]) | names(extras["examples"]) | names(extras["docs"])
+    assert [r for r in extras["oracles"] if r.startswith("torch")] == ["torch==2.13.0"]
+
+
+def test_readme_has_the_test_command_that_ci_runs() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^python3 .*pytest.*$", readme, flags=re.MULTILINE)
+    assert len(commands) == 1
+    assert '".[test]"' in commands[0]
