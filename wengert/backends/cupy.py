@@ -95,10 +95,7 @@ class CupyBackend(Backend):
         return cupy
 
     def raw_dtype(self, dtype: DType) -> Any:
-        try:
-            return np.dtype(dtype.name)
-        except TypeError:
-            raise TypeError(f"cupy has no data type {dtype.name}") from None
+        return np.dtype(super().raw_dtype(dtype))
 
     def parse_device(self, device: Any) -> Any:
         device_type = self.cupy.cuda.Device

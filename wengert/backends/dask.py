@@ -39,8 +39,8 @@ class DaskBackend(Backend):
 
     def raw_dtype(self, dtype: DType) -> Any:
         try:
-            return np.dtype(dtype.name)
-        except TypeError:
+            return np.dtype(getattr(np, dtype.name))
+        except AttributeError:
             raise TypeError(f"dask has no data type {dtype.name}") from None
 
     def device(self, array: Any) -> Any:

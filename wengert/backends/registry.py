@@ -4,7 +4,7 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -78,7 +78,7 @@ def _load(name: str) -> Backend:
     if name in BUILTIN:
         try:
             backend = importlib.import_module(f"wengert.backends.{name}").BACKEND
-            backend.xp  # noqa: B018 -- a missing library shows here, not in the first operation
+            backend.namespace  # noqa: B018 -- a missing library shows here, not at the first use
         except ImportError as error:
             raise BackendError(
                 f"the backend {name!r} needs a library that cannot be imported ({error}); "
@@ -92,13 +92,20 @@ def _load(name: str) -> Backend:
             f"{_installed()}. Other libraries register in the entry-point group "
             "'wengert.backends'"
         )
-    made = plugins[name].load()
-    backend = made() if isinstance(made, type) else made
-    if not isinstance(backend, Backend):
+    try:
+        made = plugins[name].load()
+        backend = made() if isinstance(made, type) else made
+        if not isinstance(backend, Backend):
+            raise BackendError(
+                f"the entry point {name!r} of 'wengert.backends' gave {made!r}; it should give a "
+                "wengert.backends.Backend"
+            )
+        namespaces[type(backend.xp.zeros(()))] = backend.namespace
+    except ImportError as error:
         raise BackendError(
-            f"the entry point {name!r} of 'wengert.backends' gave {made!r}; it should give a "
-            "wengert.backends.Backend"
-        )
+            f"the backend {name!r} of an entry point cannot be imported ({error}). Installed: "
+            f"{_installed()}"
+        ) from error
     return backend
 
 
@@ -148,13 +155,13 @@ def backend_of(array: Any) -> Backend:
     except TypeError:
         if not hasattr(array, "__array_namespace__"):
             raise
-        xp = array.__array_namespace__()
-        package = xp.__name__.partition(".")[0]
-        if package in plugin_backends():
-            backend = get_backend(package)
-        else:
-            backend = _loaded.setdefault(xp.__name__, _Conforming(xp))
-        namespace = namespaces[kind] = backend.namespace
+        for name in plugin_backends():
+            with suppress(BackendError):  # another array's plugin may be broken
+                get_backend(name)
+        if kind not in namespaces:
+            xp = array.__array_namespace__()
+            namespaces[kind] = _loaded.setdefault(xp.__name__, _Conforming(xp)).namespace
+        namespace = namespaces[kind]
     if not namespace.plain:
         raise TypeError(f"{kind.__qualname__} is not a raw array")
     return namespace.backend

@@ -157,8 +157,8 @@ class TorchBackend(Backend):
         return array.detach().cpu().resolve_conj().resolve_neg().numpy()  # type: ignore[no-any-return]
 
     def from_numpy(self, array: np.ndarray[Any, Any], device: Any = None) -> Any:
-        # PyTorch shares the memory, and knows neither read-only nor reversed nor swapped arrays.
-        array = np.asarray(array, dtype=array.dtype.newbyteorder("="))
+        # PyTorch shares the memory, and knows neither read-only nor reversed arrays.
+        array = np.asarray(array)
         if not array.flags.writeable or any(stride < 0 for stride in array.strides):
             array = array.copy()
         return self.torch.from_numpy(array).to(device)

@@ -401,6 +401,8 @@ def _host_array(obj: Any) -> np.ndarray[Any, Any]:
         array = np.asarray(obj)
     except ValueError as error:
         raise ValueError(f"asarray: the sequences differ in length ({error})") from error
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype == object and _flat(obj, int):
         raise OverflowError("asarray: an integer is too large for int64")
     try:

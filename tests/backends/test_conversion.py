@@ -1,0 +1,203 @@
+"""Arrays that come in, go out, and move between backends and devices."""
+
+import array
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import Backend, builtin_backends, get_backend
+
+OTHERS = [n for n, found in builtin_backends().items() if found and n != "cupy"]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "int64", "uint8", "float32", "float64", "complex64", "complex128"]
+)
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 2), (2, 3)])
+def test_numpy_there_and_back(backend: Backend, dtype: str, shape: tuple[int, ...]) -> None:
+    values = np.arange(max(np.prod(shape, dtype=int), 0)).reshape(shape).astype(dtype)
+    x = wg.asarray(values)
+    assert (x.backend, x.dtype, x.shape) == (backend, dtype, shape)
+    back = x.numpy()
+    assert back.dtype == values.dtype
+    np.testing.assert_array_equal(back, values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(6.0)[::-1],
+        np.arange(6.0).reshape(2, 3).T,
+        np.arange(3.0).astype(">f8"),
+        np.broadcast_to(np.arange(3.0), (2, 3)),
+        np.float64(2.5),
+    ],
+    ids=["reversed", "transposed", "big-endian", "read-only", "scalar"],
+)
+def test_awkward_numpy_arrays(backend: Backend, values: Any) -> None:
+    x = wg.asarray(values)
+    assert x.dtype == wg.float64
+    np.testing.assert_array_equal(x.numpy(), values)
+    np.testing.assert_array_equal((x + 1).numpy(), values + 1)
+
+
+def test_buffers(backend: Backend) -> None:
+    np.testing.assert_array_equal(wg.asarray(array.array("d", [1, 2])).numpy(), [1.0, 2.0])
+    assert wg.asarray(memoryview(b"ab")).dtype == wg.uint8
+
+
+@pytest.mark.parametrize("target", OTHERS)
+def test_to_backend_is_differentiated(backend: Backend, target: str) -> None:
+    x = wg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    moved = (x * 2).to_backend(target)
+    assert moved.backend.name == target
+    assert moved.dtype is wg.float32
+    np.testing.assert_array_equal(moved.detach().numpy(), [2.0, 4.0, 6.0])
+    wg.sum(moved * moved).backward()
+    assert x.grad is not None
+    assert x.grad.backend is backend
+    np.testing.assert_array_equal(x.grad.numpy(), [8.0, 16.0, 24.0])
+
+
+@pytest.mark.parametrize("target", OTHERS)
+def test_a_value_may_go_two_ways_at_once(backend: Backend, target: str) -> None:
+    x = wg.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3
+    loss = wg.sum(y.to_backend(target) ** 2).to_backend(backend.name) + wg.sum(y)
+    (g,) = wg.autograd.grad(loss, x, create_graph=True)
+    np.testing.assert_array_equal(g.detach().numpy(), [21.0, 39.0])
+    (h,) = wg.autograd.grad(wg.sum(g), x)
+    np.testing.assert_array_equal(h.numpy(), [18.0, 18.0])
+
+
+def test_to_backend_without_a_move_is_the_tensor_itself(backend: Backend) -> None:
+    x = wg.ones(2)
+    assert x.to_backend(backend.name) is x
+    assert x.to_device(x.device) is x
+    with pytest.raises(wg.BackendError, match="no backend 'nosuch'"):
+        x.to_backend("nosuch")
+
+
+def test_to_takes_dtypes_devices_and_tensors(backend: Backend) -> None:
+    x = wg.tensor([1.0, 2.0], requires_grad=True)
+    assert x.to(wg.float32) is x
+    assert x.to("float32", copy=True) is not x
+    for y in (x.to(wg.float64), x.to("float64"), x.to(dtype=np.float64), x.double()):
+        assert y.dtype is wg.float64
+        assert y.requires_grad
+    assert x.to(x.device, wg.complex64).dtype is wg.complex64
+    with wg.use_backend("numpy"):
+        other = wg.ones(1, dtype=wg.float64)
+    moved = x.to(other)
+    assert (moved.backend.name, moved.dtype) == ("numpy", wg.float64)
+    with pytest.raises(ValueError, match=f"{backend.name} has no device 'nowhere'"):
+        x.to("nowhere")
+
+
+def test_devices_of_one_library() -> None:
+    pytest.importorskip("array_api_strict")
+    with wg.use_backend("array_api_strict"):
+        x = wg.tensor([1.0, 2.0], requires_grad=True)
+        y = (x * x).to_device("device1")
+        assert y.device != x.device
+        z = y * wg.tensor([3.0, 4.0], device="device1")
+        z.backward(wg.ones_like(z))
+        assert x.grad is not None
+        assert x.grad.device == x.device
+        np.testing.assert_array_equal(x.grad.numpy(), [6.0, 16.0])
+        with pytest.raises(wg.BackendError, match=r"on two devices.*CPU_DEVICE.*device1"):
+            x + y
+        assert wg.zeros_like(y).device == y.device
+        with pytest.raises(ValueError, match="stream"):
+            y.to_device(x.device, stream=1)
+
+
+def test_without_float64_nothing_makes_one() -> None:
+    pytest.importorskip("array_api_strict")
+    with wg.use_backend("array_api_strict:no_float64"):
+        made = [wg.ones(2), wg.rand(2), wg.tensor([1.0, 2.0]), wg.linspace(0, 1, 3), wg.arange(3.0)]
+        for x in made:
+            assert x.dtype is wg.float32
+            x.requires_grad = True
+            y = wg.sum(x * 2.5 / (x + 3) - x**2)
+            y.backward()
+            assert x.grad is not None
+            assert x.grad.dtype is wg.float32
+        with pytest.raises(ValueError, match="float64"):
+            wg.ones(2, dtype=wg.float64)
+
+
+def test_mixed_backends_are_refused(backend: Backend) -> None:
+    other = "numpy" if backend.name != "numpy" else "array_api_strict"
+    x = wg.ones(2, requires_grad=True)
+    with wg.use_backend(other):
+        y = wg.ones(2)
+    for operation in (wg.add, wg.matmul, lambda a, b: wg.concat([a, b]), lambda a, b: a / b):
+        with pytest.raises(wg.BackendError, match=r"two backends.*to_backend\(") as caught:
+            operation(x, y)
+        assert backend.name in str(caught.value)
+        assert other in str(caught.value)
+    np.testing.assert_array_equal((x + y.to_backend(backend.name)).detach().numpy(), [2.0, 2.0])
+
+
+def test_arrays_of_a_known_library_stay_in_it() -> None:
+    torch = pytest.importorskip("torch")
+    given = torch.arange(3.0)
+    with wg.use_backend("numpy"):
+        x = wg.asarray(given)
+        assert x.backend.name == "torch"
+        assert x.array is given
+        assert wg.add(x, given).backend.name == "torch"
+        assert wg.exp(given).backend.name == "torch"
+        copied = wg.tensor(given)
+        given[0] = 7
+        assert copied.tolist() == [0.0, 1.0, 2.0]
+    # PyTorch's own tape is left alone.
+    parameter = torch.nn.Parameter(torch.ones(2))
+    assert not wg.asarray(parameter).array.requires_grad
+
+
+def test_dlpack_out(backend: Backend) -> None:
+    if backend.name == "dask":
+        pytest.skip("Dask has no DLPack")
+    x = wg.tensor([1.0, 2.0])
+    np.testing.assert_array_equal(np.from_dlpack(x), [1.0, 2.0])
+    x.requires_grad = True
+    with pytest.raises(BufferError, match="detach"):
+        np.from_dlpack(x)
+
+
+@pytest.mark.parametrize("source", [n for n in OTHERS if n != "dask"])
+def test_dlpack_in(backend: Backend, source: str) -> None:
+    given = get_backend(source).from_numpy(np.arange(3, dtype=np.float32))
+    x = wg.from_dlpack(given)
+    assert (x.backend, x.dtype) == (backend, wg.float32)
+    np.testing.assert_array_equal(x.numpy(), [0.0, 1.0, 2.0])
+    y = wg.from_dlpack(given, copy=True)
+    np.testing.assert_array_equal(y.numpy(), [0.0, 1.0, 2.0])
+
+
+def test_copy(backend: Backend) -> None:
+    values = np.ones(3, dtype=np.float32)
+    x = wg.asarray(values, copy=True)
+    y = wg.tensor(values)
+    values[0] = 5
+    assert x.tolist() == y.tolist() == [1.0, 1.0, 1.0]
+    t = wg.tensor([1.0], requires_grad=True)
+    assert wg.asarray(t) is wg.asarray(t, copy=False) is t
+    copied = wg.asarray(t, copy=True)
+    assert copied is not t
+    assert copied.requires_grad
+    with pytest.raises(ValueError, match="copy"):
+        wg.asarray(t, dtype=wg.float64, copy=False)
+    with pytest.raises(ValueError, match="copy"):
+        wg.asarray([1.0], copy=False)
+    try:
+        shared = wg.asarray(values, copy=False)
+    except ValueError as error:
+        assert "copy" in str(error)  # noqa: PT017
+        assert backend.name not in ("numpy", "torch", "array_api_strict")
+    else:
+        assert np.shares_memory(shared.numpy(), values)

@@ -1,0 +1,88 @@
+"""Data types: one object each, whatever the library."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import DTYPES, Backend, DType, as_dtype, dtype_of
+
+STANDARD = [d for d in DTYPES.values() if d.name not in ("float16", "bfloat16")]
+
+
+@pytest.mark.parametrize("dtype", STANDARD, ids=lambda d: d.name)
+def test_raw_dtypes_are_equal_to_their_singleton(backend: Backend, dtype: DType) -> None:
+    raw = backend.raw_dtype(dtype)
+    assert dtype_of(raw) is dtype
+    assert dtype == raw
+    assert as_dtype(raw) is dtype
+    made = wg.zeros(2, dtype=dtype)
+    assert made.dtype is dtype
+    assert dtype_of(made.array.dtype) is dtype
+    assert all(dtype != backend.raw_dtype(other) for other in STANDARD if other is not dtype)
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("float32", "float32"),
+        ("f4", "float32"),
+        (np.float32, "float32"),
+        (np.dtype("c8"), "complex64"),
+        (bool, "bool"),
+        (int, "int64"),
+        (float, "float64"),
+        (complex, "complex128"),
+    ],
+)
+def test_what_stands_for_a_dtype(spec: object, name: str) -> None:
+    assert as_dtype(spec) is getattr(wg, name)
+    assert getattr(wg, name) == spec
+
+
+@pytest.mark.parametrize("wrong", ["float31", "U5", object, 3, None, np.dtype("M8[s]")])
+def test_what_does_not(wrong: object) -> None:
+    if wrong is not None:  # NumPy takes None for float64
+        with pytest.raises(TypeError):
+            as_dtype(wrong)
+    assert wg.float32 != wrong
+    assert hash(wg.float32) != hash(wg.float64)
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=lambda d: d.name)
+def test_pickles_and_copies_are_the_same_object(dtype: DType) -> None:
+    assert pickle.loads(pickle.dumps(dtype)) is dtype
+    assert copy.copy(dtype) is copy.deepcopy(dtype) is dtype
+    assert repr(dtype) == f"wengert.{dtype.name}"
+
+
+def test_tensors_pickle_with_their_backend(backend: Backend) -> None:
+    x = wg.tensor([1.0, 2.0], requires_grad=True)
+    with wg.use_backend("numpy"):
+        back = pickle.loads(pickle.dumps(x))
+    assert (back.backend, back.dtype, back.requires_grad) == (backend, wg.float32, True)
+    assert back.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_short_floats_where_the_library_has_them(backend: Backend, name: str) -> None:
+    dtype = DTYPES[name]
+    try:
+        backend.raw_dtype(dtype)
+    except TypeError as error:
+        assert f"{backend.name} has no data type {name}" in str(error)  # noqa: PT017
+        return
+    x = wg.tensor([1.0, 2.5], dtype=dtype, requires_grad=True)
+    y = wg.sum(x * x + 0.5)
+    y.backward()
+    assert x.grad is not None
+    assert x.dtype is y.dtype is x.grad.dtype is dtype
+    assert x.grad.tolist() == [2.0, 5.0]
+    drawn = wg.rand_like(wg.zeros(4000, dtype=dtype))
+    assert drawn.dtype is dtype
+    assert float(wg.max(drawn)) < 1
+    assert 0.45 < float(wg.mean(wg.astype(drawn, wg.float32))) < 0.55
+    start = wg.rand(4000, dtype=dtype)
+    assert float(wg.max(start)) < 1

@@ -1,0 +1,111 @@
+"""Libraries that are not built in: by their namespace alone, and by an entry point."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.backends import tiny
+
+
+def test_a_conforming_library_works_by_its_namespace_alone() -> None:
+    x = wg.Tensor(tiny.Array([[1.0, 2.0], [3.0, 4.0]]), requires_grad=True)
+    w = wg.asarray(tiny.Array([[0.5], [0.25]]))
+    assert isinstance(w.array, tiny.Array)
+    assert (x.backend.name, x.dtype) == (tiny.__name__, wg.float64)
+    y = wg.sum(wg.exp(wg.tanh(x @ w) * 0.5)) + wg.sum(2 * wg.sin(x))
+    y.backward()
+    assert x.grad is not None
+    assert isinstance(x.grad.array, tiny.Array)
+    a = np.array([[1.0, 2.0], [3.0, 4.0]])
+    t = np.tanh(a @ np.array([[0.5], [0.25]]))
+    expected = np.exp(t * 0.5) * 0.5 * (1 - t**2) * np.array([0.5, 0.25]) + 2 * np.cos(a)
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-14)
+
+
+def test_its_second_derivatives_too() -> None:
+    x = wg.Tensor(tiny.Array([1.0, 2.0]), requires_grad=True)
+    (g,) = wg.autograd.grad(wg.sum(x * x * x), x, create_graph=True)
+    (h,) = wg.autograd.grad(wg.sum(g), x)
+    np.testing.assert_allclose(h.numpy(), [6.0, 12.0], rtol=1e-14)
+
+
+def test_it_moves_to_a_backend_and_the_gradient_back() -> None:
+    x = wg.Tensor(tiny.Array([1.0, 2.0]), requires_grad=True)
+    wg.sum(x.to_backend("numpy") ** 2).backward()
+    assert x.grad is not None
+    assert isinstance(x.grad.array, tiny.Array)
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0, 4.0])
+
+
+def test_it_is_not_mixed_with_others() -> None:
+    x = wg.Tensor(tiny.Array([1.0]))
+    with wg.use_backend("numpy"), pytest.raises(wg.BackendError, match="two backends"):
+        x + wg.ones(1, dtype=wg.float64)
+
+
+def test_what_is_no_array_is_refused() -> None:
+    for wrong in ("text", object(), {"a": 1}):
+        with pytest.raises(TypeError):
+            wg.Tensor(wrong)
+        with pytest.raises(TypeError):
+            wg.asarray(wrong)
+        with pytest.raises(TypeError, match="add takes Tensors"):
+            wg.add(wg.ones(1), wrong)
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> dict[str, str]:
+    """An installed distribution whose entry point is a backend, in a path of its own."""
+    info = tmp_path / "tinylib-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tinylib\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[wengert.backends]\ntiny = tiny_backend:TinyBackend\nwrong = tiny_backend:NAME\n"
+    )
+    (tmp_path / "tiny_backend.py").write_text(
+        "from wengert.backends import Backend\n"
+        "NAME = 'tiny'\n"
+        "class TinyBackend(Backend):\n"
+        "    name = 'tiny'\n"
+        "    module = 'tests.backends.tiny'\n"
+        "    def devices(self):\n"
+        "        return ['tiny']\n"
+        "    def from_numpy(self, array, device=None):\n"
+        "        return self.xp.Array(array)\n"
+    )
+    root = str(Path(__file__).parents[2])
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), root])}
+
+
+def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_an_entry_point_is_selected_by_its_name(plugin: dict[str, str]) -> None:
+    code = (
+        "import wengert as wg\n"
+        "x = wg.tensor([1.0, 2.0], requires_grad=True)\n"
+        "wg.sum(x * x).backward()\n"
+        "print(type(x.array).__module__, x.grad.tolist(), wg.ones(2).backend)\n"
+        "from tests.backends import tiny\n"
+        "print(wg.Tensor(tiny.Array([1.0])).backend is x.backend)\n"
+    )
+    done = run(plugin | {"WENGERT_BACKEND": "tiny"}, "-c", code)
+    assert done.stdout == "tests.backends.tiny [2.0, 4.0] <backend tiny>\nTrue\n", done.stderr
+    report = run(plugin | {"WENGERT_BACKEND": "tiny"}, "-m", "wengert")
+    assert "selected: tiny (WENGERT_BACKEND=tiny)" in report.stdout
+    error = run(plugin | {"WENGERT_BACKEND": "nosuch"}, "-m", "wengert").stderr
+    assert "tiny" in error.partition("installed: ")[2]
+
+
+def test_an_entry_point_that_is_no_backend_is_named(plugin: dict[str, str]) -> None:
+    done = run(plugin | {"WENGERT_BACKEND": "wrong"}, "-m", "wengert")
+    assert done.returncode == 1
+    assert "the entry point 'wrong' of 'wengert.backends' gave 'tiny'" in done.stderr
