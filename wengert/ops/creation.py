@@ -10,6 +10,7 @@ from wengert.backends import (
     Backend,
     BackendError,
     DType,
+    Selection,
     as_dtype,
     backend_of,
     dtype_of,
@@ -47,6 +48,8 @@ _PYTHON = (bool, int, float, complex)
 
 def place(device: Any) -> tuple[Backend, Any]:
     """The backend on which new arrays are made, and the device on it."""
+    if isinstance(device, Selection):  # what rules are told of a Tensor's place
+        return device.backend, device.device
     chosen = selection()
     if device is None:
         return chosen.backend, chosen.device

@@ -3,7 +3,7 @@
 from types import ModuleType
 from typing import Any
 
-from wengert.backends import namespaces
+from wengert.backends import Selection, namespaces
 from wengert.tape.node import Node
 from wengert.tape.tensor import Tensor, placed
 
@@ -26,9 +26,13 @@ def _tensor(value: Any, node: Node, origin: Any) -> Any:
     return placed(value, node if origin == -1 else node.parents[origin])
 
 
-def device(x: Tensor) -> Any:
-    """Where a Tensor is: what a plain namespace tells of a raw array."""
-    return x.device
+def device(x: Tensor) -> Selection:
+    """Where a Tensor is: what a plain namespace tells of a raw array, and the backend too.
+
+    So that what a rule creates beside a Tensor comes to the Tensor's backend, whichever is
+    selected.
+    """
+    return Selection(x.backend, x.device, "it is another array's")
 
 
 #: The functions of `wengert.ops` on Tensors: the ``xp`` of ``create_graph=True`` and of a
