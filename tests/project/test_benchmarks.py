@@ -99,6 +99,7 @@ def test_interleaving_gives_everybody_every_round(benchmarks: ModuleType) -> Non
     def work(name: str) -> object:
         def count(units: int) -> None:
             done[name] += units
+            sum(range(100 * units))
 
         return count
 
