@@ -55,7 +55,9 @@ def _logsumexp_rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: boo
         g, out = xp.reshape(g, shape), xp.reshape(out, shape)
     # An infinite result is shared evenly by those that are equal to it.
     infinite = xp.isinf(out)
-    shares = xp.where(infinite, xp.where(xp.equal(x, out), 0, -math.inf), x)
+    # (Two numbers in one `where` would have a dtype of their own.)
+    tied = xp.logical_and(infinite, xp.equal(x, out))
+    shares = xp.where(tied, 0, xp.where(infinite, -math.inf, x))
     return xp.multiply(g, xp.conj(xp.softmax(shares, axis=axis)))
 
 

@@ -1,0 +1,363 @@
+"""Special functions against Python's, SciPy's and PyTorch's, and where they are hard."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import Backend, get_backend
+from wengert.ops.special import error
+from wengert.testing import gradgradcheck
+
+INF, NAN = math.inf, math.nan
+
+
+def tensor(a, dtype="float64"):
+    return wg.tensor(a, dtype=dtype, requires_grad=True)
+
+
+def values(x):
+    return np.asarray(x.detach().tolist())
+
+
+def gradient(out, x):
+    (g,) = wg.autograd.grad(out, x, wg.ones_like(out))
+    assert g.dtype == x.dtype
+    return values(g)
+
+
+# -- the error function --------------------------------------------------------------------------
+
+POINTS = [*np.linspace(-6.5, 26.5, 1321), *np.logspace(-300, -1, 30), *(-np.logspace(-300, 0, 30))]
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc"])
+def test_the_approximation_of_the_error_function(name) -> None:
+    xp = get_backend("numpy").namespace
+    forward = getattr(error, f"_{name}_forward")
+    expected = np.asarray([getattr(math, name)(x) for x in POINTS])
+    np.testing.assert_allclose(forward(xp, np.asarray(POINTS)), expected, rtol=2e-15)
+    single = forward(xp, np.asarray(POINTS, dtype=np.float32))
+    assert single.dtype == np.float32
+    expected = [getattr(math, name)(float(np.float32(x))) for x in POINTS]
+    np.testing.assert_allclose(single, expected, rtol=1.5e-6, atol=1e-37)
+    ends = forward(xp, np.asarray([INF, -INF, NAN, 0.0, 40.0]))
+    np.testing.assert_array_equal(ends, [1, -1, NAN, 0, 1] if name == "erf" else [0, 2, NAN, 1, 0])
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc"])
+def test_error_functions(backend: Backend, name) -> None:
+    x = tensor([-3.0, -0.3, 0.0, 0.3, 1.0, 3.0, 5.0])
+    out = getattr(wg, name)(x)
+    expected = [getattr(math, name)(v) for v in x.tolist()]
+    np.testing.assert_allclose(values(out), expected, rtol=1e-13)
+    slope = 2 / math.sqrt(math.pi) * np.exp(-(values(x) ** 2))
+    np.testing.assert_allclose(gradient(out, x), slope if name == "erf" else -slope, rtol=1e-13)
+
+
+def test_error_functions_of_complex_numbers_need_a_library_that_has_them() -> None:
+    with wg.use_backend("array_api_strict"), pytest.raises(TypeError, match="complex"):
+        wg.erf(wg.tensor([1j]))
+
+
+# -- extremes ------------------------------------------------------------------------------------
+
+LARGE = [-INF, -1e4, -750.0, -100.0, 0.0, 40.0, 100.0, 750.0, 1e4, INF]
+
+
+def logistic(x):
+    if x >= 0:
+        return 1 / (1 + math.exp(-x))
+    return math.exp(x) / (1 + math.exp(x))
+
+
+def softplus(x):
+    return max(x, 0) + math.log1p(math.exp(-abs(x)))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "slope"),
+    [
+        ("expit", logistic, lambda x: logistic(x) * (1 - logistic(x))),
+        ("log_expit", lambda x: -softplus(-x), lambda x: logistic(-x)),
+        ("softplus", softplus, logistic),
+        ("relu", lambda x: max(x, 0.0), lambda x: float(x > 0)),
+        ("leaky_relu", lambda x: x if x > 0 else 0.01 * x, lambda x: 1.0 if x > 0 else 0.01),
+    ],
+)
+def test_extremes_without_overflow(backend: Backend, name, value, slope) -> None:
+    x = tensor(LARGE)
+    out = getattr(wg, name)(x)
+    # Some libraries flush what is below the smallest normal number.
+    np.testing.assert_allclose(values(out), [value(v) for v in LARGE], rtol=1e-13, atol=1e-307)
+    np.testing.assert_allclose(gradient(out, x), [slope(v) for v in LARGE], rtol=1e-13, atol=1e-307)
+
+
+@pytest.mark.parametrize("name", ["silu", "gelu"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_smooth_activations_at_large_numbers(backend: Backend, name, dtype) -> None:
+    x = tensor([-80.0, 80.0], dtype)
+    out = getattr(wg, name)(x)
+    np.testing.assert_allclose(values(out), [0, 80], atol=1e-30)
+    np.testing.assert_allclose(gradient(out, x), [0, 1], atol=1e-30)
+
+
+def test_logit_inverts_expit(backend: Backend) -> None:
+    x = tensor([-30.0, -2.0, -1e-9, 0.0, 1e-9, 0.5, 2.0])
+    np.testing.assert_allclose(values(wg.logit(wg.expit(x))), values(x), rtol=1e-14, atol=5e-16)
+    near = tensor([0.5 + 2.0**-40])
+    assert values(wg.logit(near))[0] == pytest.approx(2.0**-38, rel=1e-12)
+    p = tensor([1e-300, 0.25, 0.75])
+    np.testing.assert_allclose(
+        values(wg.logit(p)), [math.log(1e-300), -math.log(3), math.log(3)], rtol=1e-14
+    )
+    np.testing.assert_allclose(gradient(wg.logit(p), p), [1e300, 16 / 3, 16 / 3], rtol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
+def test_xlogy_where_a_factor_is_zero(backend: Backend) -> None:
+    x, y = tensor([0.0, 0.0, 0.0, 0.0, 2.0, 0.0]), tensor([0.0, -1.0, 3.0, INF, 0.0, NAN])
+    out = wg.xlogy(x, y)
+    np.testing.assert_array_equal(values(out), [0, 0, 0, 0, -INF, NAN])
+    dx, dy = wg.autograd.grad(out, (x, y), wg.ones_like(out))
+    np.testing.assert_allclose(values(dx), [0, 0, math.log(3), INF, -INF, NAN], rtol=1e-15)
+    np.testing.assert_array_equal(values(dy), [0, 0, 0, 0, INF, NAN])
+
+
+def test_xlogy_takes_numbers_and_warns_of_nothing_where_it_is_masked(backend: Backend) -> None:
+    y = tensor([0.0, 1.0])
+    for x in (0, 0.0):
+        out = wg.xlogy(x, y)
+        assert values(out).tolist() == [0, 0]
+        assert gradient(out, y).tolist() == [0, 0]
+
+
+def test_relu_has_no_slope_at_zero_and_nan_passes() -> None:
+    x = tensor([0.0, -0.0, NAN])
+    out = wg.relu(x)
+    np.testing.assert_array_equal(values(out), [0, 0, NAN])
+    np.testing.assert_array_equal(gradient(out, x), [0, 0, 1])
+    assert gradient(wg.leaky_relu(x, 0.2), x).tolist() == [0.2] * 3
+
+
+def test_gelu_knows_two_forms() -> None:
+    with pytest.raises(ValueError, match="'none' or 'tanh'"):
+        wg.gelu(tensor([1.0]), approximate="erf")
+
+
+# -- sums of exponentials ------------------------------------------------------------------------
+
+
+def random(*shape, complex=False):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=shape)
+    return x + 1j * rng.normal(size=shape) if complex else x
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, 1, (0, 2), (-1, 0), ()])
+@pytest.mark.parametrize("shift", [0.0, 1e4, -1e4])
+def test_softmax_family(backend: Backend, axis, shift) -> None:
+    special = pytest.importorskip("scipy.special")
+    array = random(2, 3, 4) + shift
+    x = tensor(array)
+    axes = tuple(range(3)) if axis is None else axis
+    for name in ("softmax", "log_softmax"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # SciPy's own
+            expected = getattr(special, name)(array, axis=axes)
+        found = getattr(wg, name)(x, axis=axis)
+        np.testing.assert_allclose(values(found), expected, rtol=1e-13, atol=1e-13)
+    for keepdims in (False, True):
+        out = wg.logsumexp(x, axis=axis, keepdims=keepdims)
+        top = array.max(axis=axes, keepdims=True)
+        total = np.sum(np.exp(array - top), axis=axes, keepdims=True)
+        expected = np.log(total) + top
+        expected = expected if keepdims else expected.reshape(np.sum(array, axis=axes).shape)
+        np.testing.assert_allclose(values(out), expected, rtol=1e-13)
+        np.testing.assert_allclose(gradient(out, x), np.exp(array - top) / total, rtol=1e-13)
+
+
+def test_softmax_without_and_with_one_axis(backend: Backend) -> None:
+    x = tensor(2.5)
+    assert wg.softmax(x).item() == 1.0
+    assert wg.log_softmax(x).item() == 0.0
+    assert wg.logsumexp(x).item() == 2.5
+    with pytest.raises((ValueError, IndexError)):
+        wg.softmax(x, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "shares"),
+    [
+        ([-INF, -INF], -INF, [0.5, 0.5]),
+        ([INF, 1.0], INF, [1, 0]),
+        ([INF, INF], INF, [0.5, 0.5]),
+        ([1.0, -INF], 1.0, [1, 0]),
+        ([1000.0, 1000.0], 1000 + math.log(2), [0.5, 0.5]),
+    ],
+)
+def test_logsumexp_of_infinities(backend: Backend, row, value, shares) -> None:
+    x = tensor([row])
+    out = wg.logsumexp(x, axis=1)
+    assert values(out).tolist() == [value]
+    assert gradient(out, x).tolist() == [shares]
+
+
+def test_masked_entries_have_no_share(backend: Backend) -> None:
+    x = tensor([1.0, -INF, 2.0])
+    p, logp = wg.softmax(x), wg.log_softmax(x)
+    assert values(p)[1] == 0
+    assert values(logp)[1] == -INF
+    for out in (p[0], logp[2]):
+        (g,) = wg.autograd.grad(out, x, create_graph=True)
+        assert np.isfinite(values(g)).all()
+        assert values(g)[1] == 0
+        (second,) = wg.autograd.grad(wg.sum(g * g), x)
+        assert np.isfinite(values(second)).all()
+
+
+def test_sums_of_nothing(backend: Backend) -> None:
+    x = tensor(np.zeros((2, 0)))
+    assert values(wg.logsumexp(x, axis=1)).tolist() == [-INF, -INF]
+    assert wg.softmax(x, axis=1).shape == (2, 0)
+    assert wg.log_softmax(x, axis=0).shape == (2, 0)
+
+
+def test_weighted_logsumexp(backend: Backend) -> None:
+    special = pytest.importorskip("scipy.special")
+    array, weights = random(3, 4), random(3, 1) - np.asarray([[0], [0], [5]])
+    weights[1] = 0
+    a, b = tensor(array), tensor(weights)
+    out, sign = wg.logsumexp(a, 0, b, return_sign=True)
+    expected, direction = special.logsumexp(array, 0, weights, return_sign=True)
+    np.testing.assert_allclose(values(out), expected, rtol=1e-13)
+    assert values(sign).tolist() == direction.tolist()
+    terms = weights * np.exp(array)
+    da, db = wg.autograd.grad(out, (a, b), wg.ones_like(out))
+    np.testing.assert_allclose(values(da), terms / terms.sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(
+        values(db), (np.exp(array) / terms.sum(axis=0)).sum(axis=1, keepdims=True), rtol=1e-12
+    )
+
+
+def test_terms_without_weight_may_be_large(backend: Backend) -> None:
+    a = tensor([1e5, 1.0, -INF])
+    out = wg.logsumexp(a, b=wg.tensor([0.0, 2.0, 1.0], dtype="float64"))
+    assert out.item() == pytest.approx(1 + math.log(2))
+    assert gradient(out, a).tolist() == [0, 1, 0]
+
+
+# -- oracles -------------------------------------------------------------------------------------
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("erf", "erf"), ("erfc", "erfc"), ("expit", "sigmoid"), ("logit", "logit"),
+        ("relu", "relu"), ("log_expit", "nn.functional.logsigmoid"),
+        ("softplus", "nn.functional.softplus"), ("silu", "nn.functional.silu"),
+        ("gelu", "nn.functional.gelu"), ("leaky_relu", "nn.functional.leaky_relu"),
+    ],
+)  # fmt: skip
+def test_values_derivatives_and_labels_are_those_of_pytorch(ours, theirs) -> None:
+    torch = pytest.importorskip("torch")
+    function = torch
+    for part in theirs.split("."):
+        function = getattr(function, part)
+    given = np.linspace(0.05, 0.95, 7) if ours == "logit" else np.linspace(-3, 3, 7)
+    t, x = torch.tensor(given, requires_grad=True), tensor(given)
+    expected, found = function(t), getattr(wg, ours)(x)
+    assert found.grad_fn.name() == expected.grad_fn.name()
+    np.testing.assert_allclose(values(found), expected.detach().numpy(), rtol=1e-12, atol=1e-15)
+    first = torch.autograd.grad(expected.sum(), t, create_graph=True)[0]
+    (g,) = wg.autograd.grad(found, x, wg.ones_like(found), create_graph=True)
+    np.testing.assert_allclose(values(g), first.detach().numpy(), rtol=1e-12)
+    if "relu" not in ours:
+        second = torch.autograd.grad(first.sum(), t)[0]
+        (h,) = wg.autograd.grad(g, x, wg.ones_like(g))
+        np.testing.assert_allclose(values(h), second.numpy(), rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+def test_softmax_family_is_that_of_pytorch(name) -> None:
+    torch = pytest.importorskip("torch")
+    array, g = random(3, 4), random(3, 1, 4)[:, 0]
+    t, x = torch.tensor(array, requires_grad=True), tensor(array)
+    expected, found = getattr(torch, name)(t, 1), getattr(wg, name)(x, axis=1)
+    assert found.grad_fn.name() == expected.grad_fn.name()
+    g = g[:, 0] if name == "logsumexp" else g
+    np.testing.assert_allclose(values(found), expected.detach().numpy(), rtol=1e-13)
+    (mine,) = wg.autograd.grad(found, x, wg.tensor(g), create_graph=True)
+    first = torch.autograd.grad(expected, t, torch.tensor(g), create_graph=True)[0]
+    np.testing.assert_allclose(values(mine), first.detach().numpy(), rtol=1e-12)
+    (h,) = wg.autograd.grad(mine, x, wg.tensor(array))
+    second = torch.autograd.grad(first, t, torch.tensor(array))[0]
+    np.testing.assert_allclose(values(h), second.numpy(), rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.oracle
+def test_gelu_by_tanh_is_that_of_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    t = torch.linspace(-3, 3, 7, dtype=torch.float64, requires_grad=True)
+    expected = torch.nn.functional.gelu(t, approximate="tanh")
+    x = tensor(t.tolist())
+    found = wg.gelu(x, approximate="tanh")
+    np.testing.assert_allclose(values(found), expected.detach().numpy(), rtol=1e-12)
+    expected.sum().backward()
+    np.testing.assert_allclose(gradient(found, x), t.grad.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["expit", "logit", "erf", "erfc"])
+def test_complex_values_and_derivatives(name) -> None:
+    special = pytest.importorskip("scipy.special")
+    z = random(6, complex=True)
+    expected = {
+        "expit": lambda v: 1 / (1 + np.exp(-v)),
+        "logit": lambda v: np.log(v) - np.log(1 - v),
+    }.get(name) or getattr(special, name)
+    x = tensor(z, "complex128")
+    out = getattr(wg, name)(x)
+    np.testing.assert_allclose(values(out), expected(z), rtol=1e-12)
+    h = 1e-6
+    slope = (expected(z + h) - expected(z - h)) / (2 * h)
+    np.testing.assert_allclose(gradient(out, x), np.conj(slope), rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+def test_complex_softmax_family(backend: Backend, name) -> None:
+    z = random(5, complex=True)
+    total = np.sum(np.exp(z))
+    expected = {
+        "softmax": np.exp(z) / total, "log_softmax": z - np.log(total), "logsumexp": np.log(total)
+    }[name]  # fmt: skip
+    x = tensor(z, "complex128")
+    out = getattr(wg, name)(x)
+    np.testing.assert_allclose(np.exp(values(out)), np.exp(expected), rtol=1e-12)
+    assert gradgradcheck(getattr(wg, name), (x,))
+
+
+HALF = ["erf", "erfc", "expit", "log_expit", "softplus", "relu", "silu", "gelu", "leaky_relu",
+        "softmax", "log_softmax", "logsumexp", "logit"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HALF)
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_precision_is_kept(name, dtype) -> None:
+    x = wg.tensor([0.25, 0.5], dtype=dtype, requires_grad=True)
+    out = getattr(wg, name)(x)
+    assert out.dtype == x.dtype
+    (g,) = wg.autograd.grad(out, x, wg.ones_like(out), create_graph=True)
+    assert g.dtype == x.dtype
+
+
+def test_float32_stays_float32_on_every_backend(backend: Backend) -> None:
+    x = wg.tensor([0.25, 0.5], requires_grad=True)
+    for name in HALF:
+        out = getattr(wg, name)(x)
+        assert out.dtype == wg.float32, name
+        (g,) = wg.autograd.grad(out, x, wg.ones_like(out), create_graph=True)
+        assert g.dtype == wg.float32, name
