@@ -79,6 +79,11 @@ def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fal
     return _reduce_multiply(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
+def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+    """Ones, in less than half of ``np.ones_like``'s time: every `backward` starts with one."""
+    return np.ones(x.shape, x.dtype if dtype is None else dtype)
+
+
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
     """A copy while it is small, for that is faster than ``np.broadcast_to``'s view."""
     if math.prod(shape) > SMALL or len(shape) < x.ndim:
@@ -222,6 +227,7 @@ class NumpyBackend(Backend):
         "max": max,
         "mean": mean,
         "min": min,
+        "ones_like": ones_like,
         "permute_dims": permute_dims,
         "prod": prod,
         "real": real,

@@ -1,6 +1,7 @@
 """NumPy's kernels for networks and optimisers: what is written into a temporary of their own."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,45 @@ from wengert.backends.backend import Kernel
 __all__ = ["KERNELS"]
 
 _add, _multiply, _divide = np.add, np.multiply, np.divide
-_sum, _max = np.add.reduce, np.maximum.reduce
+_sum = np.add.reduce
+
+
+# `np.matmul` of small matrices takes a third of a microsecond longer than the method `dot`.
+_dot = np.ndarray.dot
+
+
+@lru_cache(maxsize=16)
+def _indices(length: int) -> Any:
+    return np.arange(length)
+
+
+@lru_cache(maxsize=16)
+def _ones(length: int, dtype: Any) -> Any:
+    return np.ones(length, dtype)
 
 
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
-    """``x @ weight.T + bias``."""
-    out = np.matmul(x, weight.T)
+    """``x @ weight.T + bias`` of a matrix or vector ``x``."""
+    out = _dot(x, weight.T)
     if bias is None:
         return out
-    if out.dtype is bias.dtype and out.ndim == 2:
+    if out.dtype is bias.dtype:
         return _add(out, bias, out=out)
     return _add(out, bias)
+
+
+def sum_rows(x: Any) -> Any:
+    """The sum over the first axis: by BLAS, which needs a third of the time, where it can."""
+    if x.dtype.char in "fd":
+        return _dot(_ones(len(x), x.dtype), x)
+    return _sum(x, axis=0)
+
+
+def _sum_last(x: Any) -> Any:
+    """The sum over the last axis, likewise."""
+    if x.dtype.char in "fd":
+        return _dot(x, _ones(x.shape[-1], x.dtype))
+    return _sum(x, axis=-1)
 
 
 def axpby(a: float, x: Any, b: float, y: Any) -> Any:
@@ -48,35 +77,25 @@ def normalised(m: Any, v: Any, scale: float, eps: float) -> Any:
     return _divide(m, root, out=root)
 
 
-# Indices of each width as unsigned ones, among which a negative one is larger than any class.
-_UNSIGNED = {np.dtype(f"i{n}"): np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
-
-
 def softmax_cross_entropy_parts(
     x: Any, target: Any, *, ignore_index: int, reduction: str
 ) -> tuple[Any, Any, Any]:
     """The loss, the softmax, and which rows count; None if all do."""
     rows, classes = x.shape
-    z = np.subtract(x, _max(x, axis=1, keepdims=True))
+    index = _indices(rows)
+    # For short rows, finding the largest and taking it costs half of `np.max` along an axis.
+    z = np.subtract(x, x[index, x.argmax(1), None])
     counted, number = None, rows
-    if rows and _max(target.view(_UNSIGNED[target.dtype])) >= classes:
-        valid = target != ignore_index
-        wrong = target[valid & ((target < 0) | (target >= classes))]
-        if wrong.size:
-            raise IndexError(
-                f"Target {wrong[0]} is out of bounds: there are {classes} classes, so targets "
-                f"are from 0 to {classes - 1}, or ignore_index={ignore_index}"
-            )
-        counted = valid.astype(x.dtype)
-        number = int(np.count_nonzero(valid))
-        target = np.where(valid, target, 0)
-    elif 0 <= ignore_index < classes:
-        valid = target != ignore_index
-        counted = valid.astype(x.dtype)
-        number = int(np.count_nonzero(valid))
-    chosen = z[np.arange(rows), target]
+    # A negative index would count from the end, and one that is too large raises below.
+    if 0 <= ignore_index < classes or (rows and target.item(target.argmin()) < 0):
+        target, counted, number = _counted(target, classes, ignore_index, x.dtype)
+    try:
+        chosen = z[index, target]
+    except IndexError:
+        target, counted, number = _counted(target, classes, ignore_index, x.dtype)
+        chosen = z[index, target]
     np.exp(z, out=z)
-    total = _sum(z, axis=1)
+    total = _sum_last(z)
     losses = np.log(total)
     np.subtract(losses, chosen, out=losses)
     _divide(z, total[:, None], out=z)
@@ -84,32 +103,47 @@ def softmax_cross_entropy_parts(
         losses = np.where(counted, losses, 0)
     if reduction == "none":
         return losses, z, counted
-    loss = _sum(losses)
+    loss = _sum_last(losses)
     if reduction == "mean":
         loss = loss / x.dtype.type(number) if number else x.dtype.type(np.nan)
     return loss, z, counted
+
+
+def _counted(target: Any, classes: int, ignore_index: int, dtype: Any) -> tuple[Any, Any, int]:
+    """Indices that can be looked up, which of them count, and how many do."""
+    valid = target != ignore_index
+    wrong = target[valid & ((target < 0) | (target >= classes))]
+    if wrong.size:
+        raise IndexError(
+            f"Target {wrong[0]} is out of bounds: there are {classes} classes, so targets are "
+            f"from 0 to {classes - 1}, or ignore_index={ignore_index}"
+        )
+    return np.where(valid, target, 0), valid.astype(dtype), int(np.count_nonzero(valid))
 
 
 def softmax_cross_entropy_pullback(
     g: Any, probs: Any, target: Any, counted: Any, *, reduction: str
 ) -> Any:
     """``g`` times what the softmax has more than the right class's one."""
+    rows = len(probs)
     if counted is not None:
         if reduction == "mean":
             g = g / max(_sum(counted), 1)
         g = g * counted
         target = np.where(counted, target, 0)
     elif reduction == "mean":
-        g = g / max(len(probs), 1)
+        g = g / max(rows, 1)
     out = _multiply(probs, g[:, None] if g.ndim else g)
-    out[np.arange(len(probs)), target] -= g
+    out[_indices(rows), target] -= g
     return out
 
 
 KERNELS: Mapping[str, Kernel] = {
     "axpby": axpby,
     "linear": linear,
+    "mm": _dot,
     "normalised": normalised,
+    "sum_rows": sum_rows,
     "softmax_cross_entropy_parts": softmax_cross_entropy_parts,
     "softmax_cross_entropy_pullback": softmax_cross_entropy_pullback,
 }

@@ -126,19 +126,16 @@ def _softmax_cross_entropy(
     logits: Tensor, target: Tensor, ignore_index: int, reduction: str
 ) -> Tensor:
     """The cross entropy of logits (N, C) and class indices (N,)."""
-    x, labels = logits._array, target._array
+    x, labels, node = logits._array, target._array, logits._node
     xp = namespaces[type(x)]
-    node = logits._node
-    if node is None or not recording() or namespaces[type(labels)] is not xp:
-        return cast(
-            Tensor,
-            _fused.bind(
-                logits, target, None, None, ignore_index=ignore_index, reduction=reduction
-            ),
-        )
+    if namespaces[type(labels)] is not xp:
+        options = {"ignore_index": ignore_index, "reduction": reduction}
+        return cast(Tensor, _fused.bind(logits, target, None, None, **options))
     loss, probs, counted = xp.softmax_cross_entropy_parts(
         x, labels, ignore_index=ignore_index, reduction=reduction
     )
+    if node is None or not recording():
+        return untracked(loss)
     saved = (x, labels, probs, counted, ignore_index, reduction)
     return record(_plan, (node, None, None, None), saved, loss)
 
@@ -190,6 +187,16 @@ def cross_entropy(
     """
     logits, labels = as_tensor(input), as_tensor(target)
     check_reduction(reduction)
+    shape = labels._array.shape
+    if (
+        weight is None
+        and label_smoothing == 0
+        and len(logits._array.shape) == 2
+        and shape == logits._array.shape[:1]
+        and dtype_of(labels._array.dtype).kind == "signed integer"
+        and dtype_of(logits._array.dtype).kind == "real floating"
+    ):
+        return _softmax_cross_entropy(logits, labels, ignore_index, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if logits.ndim < 1 or not logits.dtype.kind == "real floating":
@@ -202,7 +209,6 @@ def cross_entropy(
     labels = _class_indices(logits, labels)
     if weight is not None or label_smoothing:
         return _weighted(logits, labels, weight, ignore_index, reduction, label_smoothing)
-    shape = labels.shape
     if logits.ndim == 1:
         logits, labels = ops.expand_dims(logits, axis=0), ops.expand_dims(labels, axis=0)
     elif logits.ndim > 2:
