@@ -22,12 +22,49 @@ def rand_like(x: Any, *, dtype: Any) -> Any:
     return BACKEND.dask.minimum(made, 1 - 2.0**-11).astype(dtype) if short else made
 
 
+def _choose(x: Any, indices: Any, axis: int, indices_axis: int, choose: Kernel) -> Any:
+    """Choose along one axis in whole chunks: dask's own forms warn or are missing."""
+    dask = BACKEND.dask
+    if 0 in x.shape or 0 in indices.shape:  # dask would divide by the size of a chunk
+        nothing = np.moveaxis(np.empty(x.shape, x.dtype), axis, -1)
+        places = np.moveaxis(np.zeros(indices.shape, np.int64), indices_axis, -1)
+        return dask.from_array(np.moveaxis(choose(nothing, places), -1, axis))
+    return dask.apply_gufunc(
+        choose,
+        "(n),(k)->(k)",
+        x,
+        dask.asarray(indices),
+        axes=[(axis,), (indices_axis,), (axis,)],
+        output_dtypes=x.dtype,
+        allow_rechunk=True,
+    )
+
+
+def take(x: Any, indices: Any, /, *, axis: int) -> Any:
+    return _choose(x, indices, axis, 0, lambda a, i: a[..., i])
+
+
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
+    return _choose(x, indices, axis, axis, lambda a, i: np.take_along_axis(a, i, -1))
+
+
+def searchsorted(x1: Any, x2: Any, /, *, side: str = "left") -> Any:
+    """Also for 0-d ``x2``, which dask fails on."""
+    found = BACKEND.dask.searchsorted(x1, x2.reshape(-1), side=side)
+    return found.reshape(x2.shape)
+
+
 class DaskBackend(Backend):
     """Dask through array-api-compat, over NumPy chunks."""
 
     name = "dask"
     module = "array_api_compat.dask.array"
-    kernels: Mapping[str, Kernel] = {"rand_like": rand_like}
+    kernels: Mapping[str, Kernel] = {
+        "rand_like": rand_like,
+        "searchsorted": searchsorted,
+        "take": take,
+        "take_along_axis": take_along_axis,
+    }
     immutable = True
 
     @cached_property

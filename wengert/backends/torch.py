@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends.backend import Backend, Kernel
+from wengert.backends.fused import torch_kernels
 from wengert.backends.generators import stream
 from wengert.backends.keys import fill, forward_slices, indexed_axes
 
@@ -80,9 +81,7 @@ def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
     return out.flip(flipped) if flipped else out
 
 
-def scatter_add(
-    x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]
-) -> Any:
+def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     torch = BACKEND.torch
     out = torch.zeros(shape, dtype=x.dtype, device=x.device)
     if not out.numel():
@@ -106,18 +105,21 @@ def take(x: Any, indices: Any, /, *, axis: int) -> Any:
     return x[(slice(None),) * axis + (_index(indices),)]
 
 
+def unique_all(x: Any, /) -> tuple[Any, Any, Any, Any]:
+    """PyTorch tells all but where the values are first."""
+    torch = BACKEND.torch
+    values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
+    flat = inverse.reshape(-1)
+    places = torch.arange(flat.shape[0], device=x.device)
+    first = torch.full_like(counts, flat.shape[0])
+    return values, first.scatter_reduce_(0, flat, places, "amin"), inverse, counts
+
+
 class TorchBackend(Backend):
     """PyTorch through array-api-compat, on the CPU, CUDA, and whatever devices it has."""
 
     name = "torch"
     module = "array_api_compat.torch"
-    kernels: Mapping[str, Kernel] = {
-        "getitem": getitem,
-        "rand_like": rand_like,
-        "scatter_add": scatter_add,
-        "setitem": setitem,
-        "take": take,
-    }
 
     @cached_property
     def torch(self) -> Any:
@@ -125,6 +127,19 @@ class TorchBackend(Backend):
         import torch
 
         return torch
+
+    @cached_property
+    def kernels(self) -> Mapping[str, Kernel]:  # type: ignore[override]
+        """Indexing, drawing, and what the library computes in one piece."""
+        return {
+            "getitem": getitem,
+            "rand_like": rand_like,
+            "scatter_add": scatter_add,
+            "setitem": setitem,
+            "take": take,
+            "unique_all": unique_all,
+            **torch_kernels(self.torch),
+        }
 
     def parse_device(self, device: Any) -> Any:
         if isinstance(device, str) and device.isdigit():

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from wengert.ops.elementwise import logical_not
 from wengert.tape.primitive import UNDEFINED, Primitive
 from wengert.tape.tensor import Tensor
 
@@ -155,4 +156,6 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     -----
     Array API standard 2025.12, set functions.
     """
-    return _isin(x1, x2, invert=invert)  # type: ignore[no-any-return]
+    # Not every library that has `isin` heeds its own ``invert``.
+    found: Tensor = _isin(x1, x2)
+    return logical_not(found) if invert else found
