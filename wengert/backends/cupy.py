@@ -1,5 +1,6 @@
 """CuPy: NVIDIA GPUs (and AMD's, where CuPy is built for them)."""
 
+import importlib
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
+from wengert.backends.fused import cupy_kernels
 from wengert.backends.generators import stream
 from wengert.backends.keys import fill
 
@@ -62,9 +64,7 @@ def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
     return out
 
 
-def scatter_add(
-    x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]
-) -> Any:
+def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     cupy = BACKEND.cupy
     with x.device:
         out = cupy.zeros(shape, x.dtype)
@@ -80,12 +80,6 @@ class CupyBackend(Backend):
 
     name = "cupy"
     module = "array_api_compat.cupy"
-    kernels: Mapping[str, Kernel] = {
-        "getitem": getitem,
-        "rand_like": rand_like,
-        "scatter_add": scatter_add,
-        "setitem": setitem,
-    }
 
     @cached_property
     def cupy(self) -> Any:
@@ -93,6 +87,17 @@ class CupyBackend(Backend):
         import cupy
 
         return cupy
+
+    @cached_property
+    def kernels(self) -> Mapping[str, Kernel]:  # type: ignore[override]
+        """Indexing, drawing, and what the library computes in one piece."""
+        return {
+            "getitem": getitem,
+            "rand_like": rand_like,
+            "scatter_add": scatter_add,
+            "setitem": setitem,
+            **cupy_kernels(importlib.import_module("cupyx.scipy.special")),
+        }
 
     def raw_dtype(self, dtype: DType) -> Any:
         return np.dtype(super().raw_dtype(dtype))

@@ -9,6 +9,7 @@ import numpy as np
 
 from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
+from wengert.backends.fused import jax_kernels
 from wengert.backends.generators import stream
 from wengert.backends.keys import check_integers, fill
 
@@ -47,9 +48,7 @@ def rand_like(x: Any, *, dtype: Any) -> Any:
 # -- indexing ------------------------------------------------------------------------------------
 
 
-def _key(
-    key: tuple[Any, ...], indices: tuple[Any, ...], shape: tuple[int, ...]
-) -> tuple[Any, ...]:
+def _key(key: tuple[Any, ...], indices: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
     """The whole key. JAX takes the last element for an integer that is too large; here it fails."""
     key = fill(key, indices)
     check_integers(key, shape, lambda array: array.dtype == bool)
@@ -65,9 +64,7 @@ def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
     return x.at[_key(key, indices, x.shape)].set(jnp.asarray(value).astype(x.dtype))
 
 
-def scatter_add(
-    x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]
-) -> Any:
+def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     out = BACKEND.xp.zeros(shape, dtype=x.dtype, device=x.device)
     return out.at[_key(key, indices, shape)].add(x)
 
@@ -77,12 +74,6 @@ class JaxBackend(Backend):
 
     name = "jax"
     module = "jax.numpy"
-    kernels: Mapping[str, Kernel] = {
-        "getitem": getitem,
-        "rand_like": rand_like,
-        "scatter_add": scatter_add,
-        "setitem": setitem,
-    }
     immutable = True
 
     @cached_property
@@ -92,6 +83,17 @@ class JaxBackend(Backend):
 
         jax.config.update("jax_enable_x64", True)
         return jax
+
+    @cached_property
+    def kernels(self) -> Mapping[str, Kernel]:  # type: ignore[override]
+        """Indexing, drawing, and what the library computes in one piece."""
+        return {
+            "getitem": getitem,
+            "rand_like": rand_like,
+            "scatter_add": scatter_add,
+            "setitem": setitem,
+            **jax_kernels(self.jax),
+        }
 
     @cached_property
     def xp(self) -> Any:

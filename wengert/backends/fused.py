@@ -1,0 +1,87 @@
+"""What an array library computes in one piece, and Wengert would compose of the standard.
+
+Each function takes its library and gives kernels by name: those that are faster than the composite
+and as accurate.
+"""
+
+from typing import Any
+
+from wengert.backends.backend import Kernel
+
+__all__ = ["cupy_kernels", "jax_kernels", "torch_kernels"]
+
+
+def torch_kernels(torch: Any) -> dict[str, Kernel]:
+    """PyTorch's special functions and activations."""
+    functional = torch.nn.functional
+
+    def along(axis: tuple[int, ...], x: Any) -> bool:
+        """Whether PyTorch has the softmax of ``x``: of reals, along one axis."""
+        return len(axis) == 1 and not x.is_complex()
+
+    def below_top(x: Any, axis: tuple[int, ...]) -> Any:
+        return x - torch.amax(x.real if x.is_complex() else x, axis, keepdim=True)
+
+    def softmax(x: Any, *, axis: tuple[int, ...]) -> Any:
+        if along(axis, x):
+            return torch.softmax(x, axis[0])
+        terms = torch.exp(below_top(x, axis))
+        return terms / (torch.sum(terms, axis, keepdim=True) if axis else terms)
+
+    def log_softmax(x: Any, *, axis: tuple[int, ...]) -> Any:
+        if along(axis, x):
+            return torch.log_softmax(x, axis[0])
+        low = below_top(x, axis)
+        return low - torch.log(torch.sum(torch.exp(low), axis, keepdim=True) if axis else low.exp())
+
+    def pow(x1: Any, x2: Any) -> Any:
+        out = torch.pow(x1, x2)
+        # The complex power of 0 with the exponent 0 is 1, as it is elsewhere, and not nan.
+        if out.is_complex() and isinstance(x2, torch.Tensor):
+            out = torch.where(x2 == 0, 1, out)
+        return out
+
+    return {
+        "erf": torch.erf,
+        "erfc": torch.erfc,
+        "expit": torch.sigmoid,
+        "leaky_relu": functional.leaky_relu,
+        "log_expit": functional.logsigmoid,
+        "log_softmax": log_softmax,
+        "pow": pow,
+        "relu": torch.relu,
+        "silu": functional.silu,
+        "softmax": softmax,
+    }
+
+
+def jax_kernels(jax: Any) -> dict[str, Kernel]:
+    """JAX's special functions and activations, compiled in one piece each.
+
+    Its rectifier and softmax bring derivatives of their own, and cost more than they save.
+    """
+    nn, special = jax.nn, jax.scipy.special
+    return {
+        "erf": special.erf,
+        "erfc": special.erfc,
+        "expit": special.expit,
+        "leaky_relu": nn.leaky_relu,
+        "log_expit": nn.log_sigmoid,
+        "log_softmax": nn.log_softmax,
+        "silu": nn.silu,
+        "softplus": nn.softplus,
+    }
+
+
+def cupy_kernels(special: Any) -> dict[str, Kernel]:
+    """CuPy's special functions, of `cupyx.scipy.special`: one launch each instead of many."""
+
+    def kept(function: Kernel) -> Kernel:
+        def kernel(x: Any) -> Any:
+            out = function(x)
+            return out if out.dtype == x.dtype else out.astype(x.dtype)  # float16
+
+        return kernel
+
+    names = ("erf", "erfc", "expit", "log_expit")
+    return {name: kept(getattr(special, name)) for name in names}
