@@ -5,6 +5,7 @@ installed.
 """
 
 import argparse
+import gc
 import math
 from collections.abc import Callable
 
@@ -52,6 +53,8 @@ def main() -> None:
     options = parser.parse_args()
     device = "cuda" if options.backend == "cupy" else "cpu"
     rows = options.rows or (MLP if device == "cuda" else ROWS)
+    if device == "cuda" and not set(rows) <= set(MLP):
+        parser.error(f"--backend cupy runs {', '.join(MLP)} alone")
     rounds = 15 if options.quick else 100
 
     verdicts: list[Verdict] = []
@@ -59,13 +62,12 @@ def main() -> None:
     print(describe_machine(), end="\n\n")
     if networks:
         times = {row: train(row, device, rounds) for row in networks}
-        print("Microseconds a training step: forward, backward, update, float32.", end="\n\n")
         print(table(mlp_table(times, device), markdown=options.markdown), end="\n\n")
         verdicts += mlp_verdicts(times)
     if "chain" in rows:
-        verdicts += chain_verdicts(rounds)
+        verdicts += chain_verdicts(rounds, markdown=options.markdown)
     if "nodes" in rows:
-        verdicts.append(nodes_verdict(2 if options.quick else 7))
+        verdicts.append(nodes_verdict(2 if options.quick else 7, markdown=options.markdown))
     if "memory" in rows:
         verdicts += memory_verdicts()
     if verdicts:
@@ -87,13 +89,13 @@ def train(row: str, device: str, rounds: int) -> Times:
             expected = losses
         elif not np.allclose(losses, expected, rtol=1e-4, atol=0):
             raise AssertionError(f"{name} trains differently from Wengert: {losses} {expected}")
-    return interleave(contestants, rounds=rounds, block=0.004)
+    return interleave(contestants, rounds=rounds, block=0.004, wall=device == "cuda")
 
 
 def mlp_table(times: dict[str, Times], device: str) -> list[list[str]]:
     """The rows of the MLP table, the heading first."""
     names = [name for name in mlp.CONTESTANTS[device] if name in next(iter(times.values())).rounds]
-    rows = [["batch, layers", *names]]
+    rows = [["microseconds a training step: batch, layers", *names]]
     for row, measured in times.items():
         batch, widths = mlp.ROWS[MLP.index(row)]
         label = f"{batch}, {'-'.join(map(str, widths))}"
@@ -116,7 +118,7 @@ def mlp_verdicts(times: dict[str, Times]) -> list[Verdict]:
     ]
 
 
-def chain_verdicts(rounds: int) -> list[Verdict]:
+def chain_verdicts(rounds: int, *, markdown: bool) -> list[Verdict]:
     """Time the chain against each peer, after checking that the gradients agree."""
     chains = {
         name: make() for name, (make, library) in chain.CONTESTANTS.items() if installed(library)
@@ -129,14 +131,9 @@ def chain_verdicts(rounds: int) -> list[Verdict]:
 
     contestants = {name: repeated(run, CHAIN_LENGTH) for name, run in chains.items()}
     times = interleave(contestants, rounds=rounds, block=0.004)
-    each = {name: times.median(name) / CHAIN_LENGTH * 1e6 for name in chains}
-    print(
-        f"A chain of {CHAIN_LENGTH} multiplications of 4 elements, forward and backward, "
-        "microseconds an operation: "
-        + ", ".join(f"{name} {value:.1f}" for name, value in each.items())
-        + ".",
-        end="\n\n",
-    )
+    each = [f"{times.median(name) / CHAIN_LENGTH * 1e6:.1f}" for name in chains]
+    rows = [["microseconds an operation", *chains], [f"chain of {CHAIN_LENGTH}", *each]]
+    print(table(rows, markdown=markdown), end="\n\n")
     return [
         Verdict(f"chain of multiplications, against {peer}", times.ratio("Wengert", peer), limit)
         for peer, limit in CHAIN_BARS.items()
@@ -144,27 +141,32 @@ def chain_verdicts(rounds: int) -> list[Verdict]:
     ]
 
 
-def nodes_verdict(rounds: int) -> Verdict:
+def nodes_verdict(rounds: int, *, markdown: bool) -> Verdict:
     """Time chains of very different lengths: the dearest node against the cheapest."""
+    costs = nodes_times(rounds)
+    gc.disable()
+    uncollected = nodes_times(rounds)
+    gc.enable()
+    rows = [["microseconds a node, by the nodes in the graph", *costs.rounds]]
+    for label, times in ("as Python starts", costs), ("garbage collector off", uncollected):
+        rows.append([label, *(f"{times.median(name) * 1e6:.1f}" for name in times.rounds)])
+    print(table(rows, markdown=markdown), end="\n\n")
+    dearest, cheapest = max(costs.rounds, key=costs.median), min(costs.rounds, key=costs.median)
+    return Verdict(
+        f"cost a node, {dearest} nodes against {cheapest}", costs.ratio(dearest, cheapest), FLAT
+    )
+
+
+def nodes_times(rounds: int) -> Times:
+    """Seconds a node in chains of each length."""
     run = chain.wengert()
     chains = {f"{length:,}": repeated(run, length) for length in LENGTHS}
     times = interleave(chains, rounds=rounds, block=0.2)
-    costs = Times(
+    return Times(
         {
             name: [seconds / length for seconds in times.rounds[name]]
             for name, length in zip(chains, LENGTHS, strict=True)
         }
-    )
-    each = {name: costs.median(name) for name in chains}
-    print(
-        "Microseconds a node, by the number of nodes in the graph: "
-        + ", ".join(f"{name}: {value * 1e6:.1f}" for name, value in each.items())
-        + ".",
-        end="\n\n",
-    )
-    dearest, cheapest = max(each, key=each.__getitem__), min(each, key=each.__getitem__)
-    return Verdict(
-        f"cost a node, {dearest} nodes against {cheapest}", costs.ratio(dearest, cheapest), FLAT
     )
 
 

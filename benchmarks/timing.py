@@ -4,7 +4,7 @@ import gc
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, process_time
 
 __all__ = ["Ratio", "Times", "interleave"]
 
@@ -38,7 +38,9 @@ class Times:
         return Ratio(low, median, high)
 
 
-def interleave(contestants: Mapping[str, Work], *, rounds: int, block: float) -> Times:
+def interleave(
+    contestants: Mapping[str, Work], *, rounds: int, block: float, wall: bool = False
+) -> Times:
     """Time every contestant in turns.
 
     Parameters
@@ -49,8 +51,12 @@ def interleave(contestants: Mapping[str, Work], *, rounds: int, block: float) ->
         How often each is timed.
     block : float
         Seconds that one contestant works in one round, about.
+    wall : bool
+        Whether to measure by the wall's clock, as for work on a GPU. Otherwise the process's own
+        time on the core counts, with all its threads: it does not see other processes.
     """
-    sizes = {name: _units(work, block) for name, work in contestants.items()}
+    clock = perf_counter if wall else process_time
+    sizes = {name: _units(work, block, clock) for name, work in contestants.items()}
     times: dict[str, list[float]] = {name: [] for name in contestants}
     order = list(contestants)
     # What the libraries hold since their import is none of a contestant's garbage.
@@ -60,22 +66,22 @@ def interleave(contestants: Mapping[str, Work], *, rounds: int, block: float) ->
         for name in order:
             work, units = contestants[name], sizes[name]
             work(1)  # brings its code and data back into the caches
-            start = perf_counter()
+            start = clock()
             work(units)
-            times[name].append((perf_counter() - start) / units)
+            times[name].append((clock() - start) / units)
         order.append(order.pop(0))
     gc.unfreeze()
     return Times(times)
 
 
-def _units(work: Work, block: float) -> int:
+def _units(work: Work, block: float, clock: Callable[[], float]) -> int:
     """How many units take ``block`` seconds."""
     units = 1
     work(1)
     while True:
-        start = perf_counter()
+        start = clock()
         work(units)
-        taken = perf_counter() - start
+        taken = clock() - start
         if taken > block / 4:
             return max(1, round(units * block / taken))
         units *= 4
