@@ -80,7 +80,8 @@ def sweep(
                 reached[number] = [parent, more]
                 heappush(due, -number)
             else:
-                cell[1] = xp.add(cell[1], more)
+                # Not `xp`, which is another library's where an operation moved its operand.
+                cell[1] = namespaces[type(more)].add(cell[1], more)
         if not keep:
             node.saved = None
 
