@@ -76,9 +76,7 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     target = _as_shape(shape)
     given = shape_of(x)
     skipped = len(target) - len(given)
-    if skipped < 0 or any(
-        n not in (1, m) for n, m in zip(given, target[skipped:], strict=True)
-    ):
+    if skipped < 0 or any(n not in (1, m) for n, m in zip(given, target[skipped:], strict=True)):
         raise ValueError(f"shape {tuple(given)} does not broadcast to {target}")
     return _broadcast_to(x, shape=target)  # type: ignore[no-any-return]
 
@@ -389,15 +387,18 @@ def roll(
             raise ValueError(f"{len(shifts)} shifts need as many axes")
         return _roll(x, shift=shifts[0], axis=None)  # type: ignore[no-any-return]
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    if len(shifts) == 1 or len(axes) == 1:
-        many = max(len(shifts), len(axes))
-        shifts, axes = shifts * (many // len(shifts)), axes * (many // len(axes))
+    if len(shifts) == 1:
+        shifts = shifts * len(axes)
+    elif len(axes) == 1:
+        axes = axes * len(shifts)
     if len(shifts) != len(axes):
         raise ValueError(f"{len(shifts)} shifts and {len(axes)} axes")
     total: dict[int, int] = {}
     for by, one in zip(shifts, axes, strict=True):
         at = as_axis(one, ndim)
         total[at] = total.get(at, 0) + by
+    if not total:
+        return _roll(x, shift=0, axis=None)  # type: ignore[no-any-return]
     return _roll(x, shift=tuple(total.values()), axis=tuple(total))  # type: ignore[no-any-return]
 
 
@@ -468,11 +469,7 @@ _concat = Primitive(
 _stack = Primitive(
     "stack_arrays",
     ["*arrays"],
-    {
-        "arrays": lambda xp, g, index, axis: xp.getitem(
-            g, key=(slice(None),) * axis + (index, ...)
-        )
-    },
+    {"arrays": lambda xp, g, index, axis: xp.getitem(g, key=(slice(None),) * axis + (index, ...))},
     kind="structural",
     label="Stack",
     forward=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
@@ -488,9 +485,7 @@ _unstack = Primitive(
 ).bind
 
 
-def concat(
-    arrays: tuple[Any, ...] | list[Any], /, *, axis: int | None = 0
-) -> Tensor:
+def concat(arrays: tuple[Any, ...] | list[Any], /, *, axis: int | None = 0) -> Tensor:
     """Join arrays along an axis that they have.
 
     Parameters
@@ -689,9 +684,7 @@ def _tile_forward(xp: Any, x: Any, repetitions: tuple[int, ...]) -> Any:
     return xp.reshape(x, tuple([n * r for n, r in zip(shape, repetitions, strict=True)]))
 
 
-def _tile_rule(
-    xp: Any, g: Any, x_shape: tuple[int, ...], repetitions: tuple[int, ...]
-) -> Any:
+def _tile_rule(xp: Any, g: Any, x_shape: tuple[int, ...], repetitions: tuple[int, ...]) -> Any:
     shape, repetitions = _padded(x_shape, repetitions)
     g = xp.reshape(g, _interleaved(shape, repetitions))
     return xp.reshape(xp.sum(g, axis=tuple(range(0, 2 * len(shape), 2))), x_shape)

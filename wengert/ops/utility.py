@@ -111,8 +111,8 @@ def diff(
     if n < 0:
         raise ValueError(f"diff: n is not negative, and {n} is")
     along = as_axis(axis, len(shape_of(x)))
-    if prepend is not None or append is not None:
-        x = concat([part for part in (prepend, x, append) if part is not None], axis=along)
     if n == 0:
         return x if isinstance(x, Tensor) else Tensor(x)
+    if prepend is not None or append is not None:
+        x = concat([part for part in (prepend, x, append) if part is not None], axis=along)
     return _diff.bind(x, axis=along, n=n)  # type: ignore[no-any-return]
