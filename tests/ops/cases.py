@@ -18,6 +18,15 @@ DTYPES = {"real": "float64", "complex": "complex128"}
 BOX = ws.reals(-2, 2)
 
 
+class Constant(np.ndarray):
+    """An array that is not differentiated, though it is floating."""
+
+
+def is_variable(array: np.ndarray) -> bool:
+    """Whether a call's array can be differentiated."""
+    return array.dtype.kind in "fc" and not isinstance(array, Constant)
+
+
 class Case:
     """The arguments of one call: NumPy arrays where the call takes Tensors."""
 
@@ -29,9 +38,9 @@ class Case:
         return f"Case({', '.join(given)})"
 
     def inexact(self) -> list[np.ndarray]:
-        """The floating and complex arrays: what can be differentiated."""
+        """The floating and complex arrays that are differentiated."""
         found: list[np.ndarray] = []
-        self._walk(lambda a: found.append(a) if a.dtype.kind in "fc" else None)
+        self._walk(lambda a: found.append(a) if is_variable(a) else None)
         return found
 
     def with_arrays(self, convert: Callable[[np.ndarray], Any]) -> "Case":
@@ -123,7 +132,7 @@ def leaves(case: Case) -> list[Any]:
 def apply(call: Callable[..., Any], case: Case, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Make a call, with ``inputs`` for its floating and complex arrays, and collect its Tensors."""
     rest = iter(inputs)
-    made = case.with_arrays(lambda a: next(rest) if a.dtype.kind in "fc" else tensor(a))
+    made = case.with_arrays(lambda a: next(rest) if is_variable(a) else tensor(a))
     out = call(*made.args, **made.kwargs)
     return (out,) if isinstance(out, wg.Tensor) else tuple(out)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 import wengert as wg
-from tests.ops.cases import SCALE, apply, function, inexact_results, leaves
+from tests.ops.cases import SCALE, apply, function, inexact_results, is_variable, leaves
 from tests.ops.tables import TABLE
 from wengert.testing.problem import values
 
@@ -54,7 +54,7 @@ def pytorch(call, case):
     torch = pytest.importorskip("torch")
     inputs = [torch.tensor(array, requires_grad=True) for array in case.inexact()]
     rest = iter(inputs)
-    made = case.with_arrays(lambda a: next(rest) if a.dtype.kind in "fc" else torch.tensor(a))
+    made = case.with_arrays(lambda a: next(rest) if is_variable(a) else torch.tensor(a))
     out = call(*made.args, **made.kwargs)
     level = [r for r in ([out] if isinstance(out, torch.Tensor) else out)
              if r.is_floating_point() or r.is_complex()]
@@ -80,7 +80,7 @@ def google(call, case):
     def forward(*inputs):
         rest = iter(inputs)
         made = case.with_arrays(
-            lambda a: next(rest) if a.dtype.kind in "fc" else jnp.asarray(a)
+            lambda a: next(rest) if is_variable(a) else jnp.asarray(a)
         )
         out = call(*made.args, **made.kwargs)
         results = list(out) if isinstance(out, tuple | list) else [out]

@@ -169,7 +169,7 @@ def test_pytorch_agrees(program):
 
 
 @pytest.mark.oracle
-@settings(max_examples=8 * SCALE)
+@settings(max_examples=3 * SCALE)
 @given(programs())
 def test_jax_agrees(program):
     jax = pytest.importorskip("jax")

@@ -15,6 +15,12 @@ def elsewhere():
     return "numpy" if get_backend().name != "numpy" else "array_api_strict"
 
 
+def filled(x):
+    out = wg.multiply(x, 1)
+    out.fill_(2.5)
+    return out
+
+
 def to_where_it_is(x):
     # The public function gives the Tensor itself; most libraries have one device here.
     return PRIMITIVES["to_device"].bind(x, device=x.device, source=x.device)
@@ -57,12 +63,16 @@ CONVERSION = {
         complex=unary(PLANE, "complex"),
         call=lambda x, dtype=None: wg.astype(x, x.dtype if dtype is None else dtype),
         reference=lambda x, dtype=None: x if dtype is None else x.astype(complex),
-        torch=False, jax=False, half=False,
+        torch=False, jax=False, small=False, half=False,
     ),
     "clone": Entry(real=unary(BOX), complex=unary(PLANE, "complex"), reference=lambda x: x),
     "to_backend": Entry(
         real=unary(BOX), complex=unary(PLANE, "complex"), call=there_and_back,
-        reference=lambda x: np.exp(x) ** 2, torch=False, jax=False,
+        reference=lambda x: np.exp(x) ** 2, torch=False, jax=False, half=False, small=False,
+    ),
+    "fill": Entry(
+        real=unary(BOX), complex=unary(PLANE, "complex"), call=filled,
+        reference=lambda x: np.full_like(x, 2.5), torch=False, jax=False,
     ),
     "to_device": Entry(
         real=unary(BOX), complex=unary(PLANE, "complex"), call=to_where_it_is,

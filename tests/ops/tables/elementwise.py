@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import BOX, Case, Entry, binary, unary
+from tests.ops.cases import BOX, Case, Constant, Entry, binary, unary
 from wengert.testing import strategies as ws
 
 #: A quarter away from the axes of the complex plane lie no poles and no branch cuts.
@@ -64,11 +64,11 @@ BOOL_PAIRS = pairs("bool")
 
 @st.composite
 def powers(draw):
-    """Positive bases with any exponent, and any base with a whole one."""
+    """Positive bases with any exponent, and any base with a whole one that is kept."""
     if draw(st.booleans()):
         return draw(binary(POSITIVE, BOX, scalars=False))
     x = draw(ws.arrays(elements=NONZERO))
-    return Case(x, np.asarray(draw(st.sampled_from([1.0, 2.0, 3.0]))))
+    return Case(x, np.asarray(draw(st.sampled_from([0.0, 1.0, 2.0, 3.0]))).view(Constant))
 
 
 @st.composite

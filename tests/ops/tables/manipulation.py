@@ -54,7 +54,7 @@ def flips(draw, kind):
 @st.composite
 def rolls(draw, kind):
     x = drawn(draw, kind, ws.shapes())
-    axis = draw(ws.axes(x.ndim))
+    axis = draw(ws.axes(x.ndim, min_size=min(x.ndim, 1)) if x.ndim else st.none())
     shifts = st.integers(-4, 4)
     if isinstance(axis, tuple):
         shift = draw(shifts) if draw(st.booleans()) else tuple(draw(shifts) for _ in axis)
