@@ -28,9 +28,12 @@ def widths(key: Key, is_mask: Any) -> list[int]:
     ``is_mask`` tells of an array whether it is boolean: a mask takes as many axes as it has.
     """
     return [
-        -1 if part is Ellipsis
-        else 0 if part is None
-        else len(part.shape) if hasattr(part, "shape") and is_mask(part)
+        -1
+        if part is Ellipsis
+        else 0
+        if part is None
+        else len(part.shape)
+        if hasattr(part, "shape") and is_mask(part)
         else 1
         for part in key
     ]
@@ -46,7 +49,7 @@ def indexed_axes(key: Key, ndim: int, is_mask: Any) -> int:
 
 def check_integers(key: Key, shape: tuple[int, ...], is_mask: Any) -> None:
     """Raise IndexError if an integer in a filled key is out of bounds."""
-    if not any([type(part) is int for part in key]):
+    if int not in map(type, key):
         return
     taken = widths(key, is_mask)
     skipped = len(shape) - sum(n for n in taken if n > 0)

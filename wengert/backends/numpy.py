@@ -17,10 +17,10 @@ from wengert.backends.numpy_networks import KERNELS as NETWORKS
 
 __all__ = ["BACKEND"]
 
-_reduce_add = np.add.reduce
-_reduce_multiply = np.multiply.reduce
-_reduce_max = np.maximum.reduce
-_reduce_min = np.minimum.reduce
+_reduce_add: Any = np.add.reduce
+_reduce_multiply: Any = np.multiply.reduce
+_reduce_max: Any = np.maximum.reduce
+_reduce_min: Any = np.minimum.reduce
 
 #: Elements up to which a broadcast array is copied: a view takes longer to make, but no memory.
 SMALL = 1 << 16
@@ -134,10 +134,10 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     if not out.size:
         return out
     key = fill(key, indices)
-    if all([i.dtype.kind == "b" for i in indices]):
+    if all(map(_is_mask, indices)):
         out[key] = x
         return out
-    if len(indices) == len(key) == len(shape) and all([i.dtype.kind == "i" for i in indices]):
+    if len(indices) == len(key) == len(shape) and all(i.dtype.kind == "i" for i in indices):
         rows = np.ravel_multi_index(key, shape, mode="wrap")
         np.add.at(out.reshape(-1), rows.reshape(-1), np.reshape(x, -1))
         return out

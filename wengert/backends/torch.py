@@ -57,7 +57,7 @@ def _key(
     """The key that PyTorch understands, and the axes to flip first."""
     arrays = tuple([_index(i) for i in indices])
     key = fill(key, arrays)
-    if any([i.ndim for i in arrays]):
+    if any(i.ndim for i in arrays):
         key = tuple([_beside_arrays(part, arrays[0].device) for part in key])
     return forward_slices(key, shape, _is_mask)
 
@@ -87,9 +87,9 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     if not out.numel():
         return out
     key, flipped = _key(key, indices, shape)
-    if all([_is_mask(i) for i in indices]):
+    if all(map(_is_mask, indices)):
         out[key] = x
-    elif len(indices) == len(key) == len(shape) and not any([_is_mask(i) for i in indices]):
+    elif len(indices) == len(key) == len(shape) and not any(map(_is_mask, indices)):
         out.index_put_(key, x, accumulate=True)
     else:
         leading = indexed_axes(key, len(shape), _is_mask)

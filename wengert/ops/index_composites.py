@@ -42,7 +42,12 @@ class Layout:
     """
 
     def __init__(
-        self, xp: Any, x: Any, shape: tuple[int, ...], indices: tuple[Any, ...], key: tuple[Any, ...]
+        self,
+        xp: Any,
+        x: Any,
+        shape: tuple[int, ...],
+        indices: tuple[Any, ...],
+        key: tuple[Any, ...],
     ) -> None:
         self.cuts: list[tuple[int, int, int]] = []
         self.dropped: list[int] = []
@@ -185,9 +190,7 @@ def _slice(start: int, step: int, length: int) -> slice:
     return slice(start, stop if stop >= 0 else None, step) if length else slice(0, 0)
 
 
-def place(
-    xp: Any, x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]
-) -> Any:
+def place(xp: Any, x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     """Add ``x`` up in zeros of a shape, at ``[key]``."""
     return _place(xp, x, Layout(xp, x, shape, indices, key), shape, add=True)
 

@@ -24,11 +24,7 @@ Key = tuple[Any, ...]
 _getitem = Primitive(
     "getitem",
     ["x", "*indices"],
-    {
-        "x": lambda xp, g, indices, key, x_shape: xp.scatter_add(
-            g, *indices, key=key, shape=x_shape
-        )
-    },
+    {"x": lambda xp, g, indices, key, x_shape: xp.scatter_add(g, *indices, key=key, shape=x_shape)},
     kind="structural",
     label="Index",
     forward=gather,
@@ -169,7 +165,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     """
     if _is_static(key):
         return _getitem(x, key=(key,))  # type: ignore[no-any-return]
-    if type(key) is tuple and all([_is_static(part) for part in key]):
+    if type(key) is tuple and all(map(_is_static, key)):
         return _getitem(x, key=key)  # type: ignore[no-any-return]
     parts, indices = _parse(x, key)
     return _getitem(x, *indices, key=parts)  # type: ignore[no-any-return]

@@ -217,10 +217,10 @@ def tensordot(
     shape1, shape2 = shape_of(x1), shape_of(x2)
     if isinstance(axes, tuple | list):
         first, second = axes
-        pairs = as_axes(first, len(shape1)), as_axes(second, len(shape2))  # type: ignore[arg-type]
+        pairs = as_axes(first, len(shape1)), as_axes(second, len(shape2))
     else:
         n = index(axes)
-        if not 0 <= n <= (len(shape1) if len(shape1) < len(shape2) else len(shape2)):
+        if not 0 <= n <= min(len(shape1), len(shape2)):
             raise ValueError(f"axes={n} for arrays of {len(shape1)} and {len(shape2)} axes")
         pairs = tuple(range(len(shape1) - n, len(shape1))), tuple(range(n))
     if [shape1[i] for i in pairs[0]] != [shape2[i] for i in pairs[1]]:

@@ -20,9 +20,7 @@ _argsort = Primitive("argsort", ["x"], kind="irregular").bind
 _sort = Primitive("sort", ["x"], {"x": _sort_rule}, kind="irregular").bind
 
 
-def argsort(
-    x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
-) -> Tensor:
+def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the indices that sort an array along an axis.
 
     Parameters

@@ -58,7 +58,11 @@ _mean = Primitive("mean", ["x"], {"x": _mean_rule}, kind="linear").bind
 
 
 def sum(
-    x: Any, /, *, axis: int | tuple[int, ...] | None = None, dtype: Any = None,
+    x: Any,
+    /,
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    dtype: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
     r"""Sum of elements, :math:`\sum_i x_i`; 0 for none.
@@ -94,9 +98,7 @@ def sum(
     return _sum(x, axis=axes, dtype=dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-def mean(
-    x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
-) -> Tensor:
+def mean(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
     r"""Arithmetic mean, :math:`\frac 1 n \sum_i x_i`; NaN for no elements.
 
     Parameters
@@ -159,7 +161,13 @@ def _var_rule(
 
 
 def _std_rule(
-    xp: Any, g: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, correction: float,
+    xp: Any,
+    g: Any,
+    x: Any,
+    out: Any,
+    x_shape: Shape,
+    axis: Axes,
+    correction: float,
     keepdims: bool,
 ) -> Any:
     flat = xp.equal(out, 0)
@@ -173,7 +181,11 @@ _std = Primitive("std", ["x"], {"x": _std_rule}, kind="reduction").bind
 
 
 def var(
-    x: Any, /, *, axis: int | tuple[int, ...] | None = None, correction: float = 0.0,
+    x: Any,
+    /,
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    correction: float = 0.0,
     keepdims: bool = False,
 ) -> Tensor:
     r"""Variance, :math:`\frac 1 {n - c} \sum_i |x_i - \bar x|^2`.
@@ -213,7 +225,11 @@ def var(
 
 
 def std(
-    x: Any, /, *, axis: int | tuple[int, ...] | None = None, correction: float = 0.0,
+    x: Any,
+    /,
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    correction: float = 0.0,
     keepdims: bool = False,
 ) -> Tensor:
     r"""Standard deviation, the square root of the variance.
@@ -275,9 +291,7 @@ _max = Primitive("max", ["x"], {"x": _extreme_rule}, kind="reduction", label="Am
 _min = Primitive("min", ["x"], {"x": _extreme_rule}, kind="reduction", label="Amin").bind
 
 
-def max(
-    x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
-) -> Tensor:
+def max(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
     """Largest element; NaN if one is NaN.
 
     Parameters
@@ -308,9 +322,7 @@ def max(
     return _max(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-def min(
-    x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
-) -> Tensor:
+def min(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
     """Smallest element; NaN if one is NaN.
 
     Parameters
@@ -380,7 +392,11 @@ _prod = Primitive("prod", ["x"], {"x": _prod_rule}, kind="reduction").bind
 
 
 def prod(
-    x: Any, /, *, axis: int | tuple[int, ...] | None = None, dtype: Any = None,
+    x: Any,
+    /,
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    dtype: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
     r"""Product of elements, :math:`\prod_i x_i`; 1 for none.
