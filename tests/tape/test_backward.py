@@ -240,3 +240,22 @@ def test_calling_grad_fn_gives_each_input_its_own():
         (x * x).grad_fn()
     with pytest.raises(RuntimeError, match="shape"):
         (x * x).grad_fn(wg.ones(2, dtype=wg.float64))
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_are_tensors_of_their_own(create_graph):
+    x, y = leaf(1.0), leaf(2.0)
+    seed = wg.ones(1, dtype=wg.float64)
+    gx, gy = wg.autograd.grad(x + y, [x, y], seed, create_graph=create_graph)
+    (x + y).backward(seed, create_graph=create_graph)
+    gx.zero_()
+    x.grad.zero_()
+    assert (seed.item(), gy.item(), y.grad.item()) == (1.0, 1.0, 1.0)
+
+
+def test_a_gradient_on_another_backend():
+    x = leaf(1.0)
+    other = "array_api_strict" if x.backend.name == "numpy" else "numpy"
+    with pytest.raises(wg.BackendError, match=f"on {other}.*to_backend"):
+        (x * 2).backward(wg.ones(1, dtype=wg.float64).to_backend(other))
+    assert x.grad is None

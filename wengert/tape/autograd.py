@@ -4,11 +4,11 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from wengert.backends import namespaces
+from wengert.backends import BackendError, namespaces
 from wengert.tape.node import Node, check_cotangent
 from wengert.tape.recording import set_grad_enabled
 from wengert.tape.sweep import leading_to, sweep
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, placed, untracked
 
 __all__ = ["backward", "grad"]
 
@@ -121,7 +121,10 @@ def grad(
                 )
             if materialize_grads:
                 g = namespaces[type(target._array)].zeros_like(target._array)
-        gradients.append(g if g is None or isinstance(g, Tensor) else untracked(g))
+        if isinstance(g, Tensor):  # a Tensor of its own: two inputs may have been given one
+            gradients.append(placed(g._array, g._node))
+        else:
+            gradients.append(None if g is None else untracked(g))
     return tuple(gradients)
 
 
@@ -168,11 +171,18 @@ def _outputs(tensors: Any, gradients: Any, create_graph: bool) -> list[tuple[Nod
                     "grad can be implicitly created only for scalar outputs, and this one has "
                     f"shape {tuple(tensor.shape)}; pass gradient="
                 )
-            g = untracked(namespaces[type(tensor._array)].ones_like(tensor._array))
-        elif not isinstance(g, Tensor):
-            raise TypeError(f"a gradient should be a Tensor or None, not {type(g).__name__}")
-        check_cotangent(g, node)
-        pairs.append((node, g if create_graph else g._array))
+            seed = namespaces[type(tensor._array)].ones_like(tensor._array)
+        else:
+            if not isinstance(g, Tensor):
+                raise TypeError(f"a gradient should be a Tensor or None, not {type(g).__name__}")
+            check_cotangent(g, node)
+            if namespaces[type(g._array)] is not namespaces[type(tensor._array)]:
+                raise BackendError(
+                    f"the gradient is on {g.backend.name} and the output on {tensor.backend.name}; "
+                    f"move it with gradient.to_backend({tensor.backend.name!r})"
+                )
+            seed = g if create_graph else g._array
+        pairs.append((node, untracked(seed) if create_graph and g is None else seed))
     return pairs
 
 
@@ -208,7 +218,8 @@ def _accumulate(pairs: list[tuple[Tensor, Any]], outputs: list[tuple[Node, Any]]
             xp = namespaces[type(g)]
             held = tensor._grad
             if not xp.plain:
-                tensor._grad = g if held is None else xp.add(held, g)
+                # A Tensor of its own: two leaves may have been given one.
+                tensor._grad = placed(g._array, g._node) if held is None else xp.add(held, g)
             elif held is None:
                 if id(g) in shared or xp.backend.is_view(g):
                     g = xp.asarray(g, copy=True)
