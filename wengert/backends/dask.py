@@ -67,13 +67,22 @@ def on_chunks(name: str) -> Kernel:
 ON_CHUNKS = ("erf", "erfc", "expit", "log_expit", "logit", "silu", "softplus")
 
 
+def linspace(
+    start: Any, stop: Any, /, num: int, *, dtype: Any = None, endpoint: bool = True, **place: Any
+) -> Any:
+    # Dask's own is for real numbers.
+    if isinstance(start, complex) or isinstance(stop, complex):
+        return BACKEND.from_numpy(np.linspace(start, stop, num, dtype=dtype, endpoint=endpoint))
+    return BACKEND.xp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint, **place)
+
+
 class DaskBackend(Backend):
     """Dask through array-api-compat, over NumPy chunks."""
 
     name = "dask"
     module = "array_api_compat.dask.array"
     kernels: Mapping[str, Kernel] = {
-        "rand_like": rand_like,
+        "linspace": linspace, "rand_like": rand_like,
         "searchsorted": searchsorted,
         "take": take,
         "take_along_axis": take_along_axis,

@@ -73,14 +73,20 @@ def default_complex_dtype() -> DType:
 
 # -- conversion ----------------------------------------------------------------------------------
 
+def _cast(xp: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
+    # The standard's function takes ``dtype`` by position alone, and casts no complex array.
+    if dtype_of(dtype).kind == "bool" and dtype_of(x.dtype).complex:
+        return xp.not_equal(x, 0)
+    return xp.backend.xp.astype(x, dtype, copy=copy)
+
+
 _astype = Primitive(
     "astype",
     ["x"],
     {"x": lambda xp, g: g},
     kind="linear",
     label="ToCopy",
-    # A name of its own for ``dtype``, which the standard's function takes by position alone.
-    forward=lambda xp, x, dtype, copy=True: xp.backend.xp.astype(x, dtype, copy=copy),
+    forward=_cast,
 )
 _to_device = Primitive(
     "to_device",

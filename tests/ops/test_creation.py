@@ -1,0 +1,148 @@
+"""Creation functions and PyTorch's `tensor`: dtypes by default, flags, and what is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import Backend
+
+
+@pytest.fixture
+def double() -> Any:
+    wg.set_default_dtype(wg.float64)
+    yield
+    wg.set_default_dtype(wg.float32)
+
+
+def made(dtype: Any = None) -> dict[str, wg.Tensor]:
+    return {
+        "zeros": wg.zeros(2, dtype=dtype),
+        "ones": wg.ones((2, 3), dtype=dtype),
+        "empty": wg.empty(2, 3, dtype=dtype),
+        "eye": wg.eye(2, dtype=dtype),
+        "linspace": wg.linspace(0, 1, 3, dtype=dtype),
+        "arange": wg.arange(0.0, 2.0, dtype=dtype),
+        "full": wg.full(2, 1.5, dtype=dtype),
+        "tensor": wg.tensor([1.0, 2], dtype=dtype),
+        "randn": wg.randn(3, dtype=dtype),
+    }
+
+
+def test_python_numbers_get_the_default_dtypes(backend: Backend) -> None:
+    for name, x in made().items():
+        assert x.dtype is wg.float32, name
+        assert not x.requires_grad
+    assert wg.asarray(1).dtype is wg.arange(3).dtype is wg.full((), 2).dtype is wg.int64
+    assert wg.asarray(True).dtype is wg.full(2, False).dtype is wg.bool
+    assert wg.asarray(1j).dtype is wg.asarray([1, 2j]).dtype is wg.full(1, 1j).dtype is wg.complex64
+    assert wg.asarray([]).dtype is wg.float32
+    assert wg.asarray([np.float64(1), 2.0]).dtype is wg.float64  # NumPy's numbers keep theirs
+
+
+@pytest.mark.usefixtures("double")
+def test_the_default_dtype_can_be_chosen(backend: Backend) -> None:
+    assert all(x.dtype is wg.float64 for x in made().values())
+    assert wg.asarray(1j).dtype is wg.complex128
+    assert wg.get_default_dtype() is wg.float64
+    for wrong in (wg.int64, wg.complex64, "U3"):
+        with pytest.raises(TypeError):
+            wg.set_default_dtype(wrong)
+    assert all(x.dtype is wg.float32 for x in made(wg.float32).values())
+
+
+def test_values(backend: Backend) -> None:
+    for x, expected in (
+        (wg.arange(3), [0, 1, 2]),
+        (wg.arange(5, 0, -2), [5, 3, 1]),
+        (wg.arange(0), []),
+        (wg.linspace(0, 1, 4, endpoint=False), [0.0, 0.25, 0.5, 0.75]),
+        (wg.linspace(1j, 3j, 3), [1j, 2j, 3j]),
+        (wg.eye(2, 3, k=1), [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+        (wg.full((2, 1), 3), [[3], [3]]),
+        (wg.full_like(wg.ones(2), 3), [3.0, 3.0]),
+        (wg.tril(wg.ones(2, 3), k=-1), [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]),
+        (wg.triu(wg.ones(2, 3), k=1), [[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]),
+        (wg.asarray([wg.ones(2), wg.zeros(2)]), [[1.0, 1.0], [0.0, 0.0]]),
+    ):
+        assert x.tolist() == expected
+        assert x.backend is backend
+
+
+def test_like_follows_its_argument_and_not_the_selection(backend: Backend) -> None:
+    x = wg.tensor([[1.0, 2.0]], dtype=wg.float64, requires_grad=True)
+    with wg.use_backend("numpy"):
+        for y in (wg.ones_like(x), wg.zeros_like(x), wg.empty_like(x), wg.full_like(x, 2)):
+            assert (y.backend, y.dtype, y.shape) == (backend, wg.float64, (1, 2))
+            assert not y.requires_grad
+        assert wg.ones_like(x, dtype=wg.int8).dtype is wg.int8
+
+
+def test_requires_grad(backend: Backend) -> None:
+    for x in (
+        wg.ones(2, requires_grad=True),
+        wg.randn((3, 3), requires_grad=True),
+        wg.tensor(1.0, requires_grad=True),
+        wg.asarray(np.ones(2), requires_grad=True),
+        wg.zeros_like(wg.ones(1), requires_grad=True),
+        wg.full(2, 1j, requires_grad=True),
+    ):
+        assert x.requires_grad
+        assert x.is_leaf
+    for make in (
+        lambda: wg.arange(3, requires_grad=True),
+        lambda: wg.tensor([True], requires_grad=True),
+        lambda: wg.zeros(2, dtype=wg.int32, requires_grad=True),
+    ):
+        with pytest.raises(RuntimeError, match="floating point and complex"):
+            make()
+
+
+def test_tensor_is_a_new_leaf_and_asarray_stays_tracked(backend: Backend) -> None:
+    x = wg.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    assert not wg.tensor(y).requires_grad
+    assert wg.asarray(y, dtype=wg.float64).grad_fn is not None
+    assert wg.asarray(y, copy=True).grad_fn is not None
+    started = wg.asarray(y.detach(), requires_grad=True)
+    assert started.is_leaf
+    assert started.requires_grad
+    assert wg.clone(y).grad_fn is not None
+
+
+@pytest.mark.parametrize("indexing", ["xy", "ij"])
+@pytest.mark.parametrize("lengths", [(2,), (2, 3), (2, 3, 4)])
+def test_meshgrid(backend: Backend, indexing: str, lengths: tuple[int, ...]) -> None:
+    vectors = [np.arange(1.0, n + 1) * 10**i for i, n in enumerate(lengths)]
+    inputs = [wg.tensor(v, requires_grad=True) for v in vectors]
+    grids = wg.meshgrid(*inputs, indexing=indexing)
+    expected = np.meshgrid(*vectors, indexing=indexing)
+    for grid, wanted in zip(grids, expected, strict=True):
+        np.testing.assert_array_equal(grid.detach().numpy(), wanted)
+    # Each coordinate is weighed differently at each point of the grid.
+    weights = [np.cos(np.arange(w.size).reshape(w.shape) + i) for i, w in enumerate(expected)]
+    loss = sum(wg.sum(g * wg.asarray(w)) for g, w in zip(grids, weights, strict=True))
+    gradients = wg.autograd.grad(loss, inputs)
+    for i, (gradient, n) in enumerate(zip(gradients, lengths, strict=True)):
+        axis = {0: 1, 1: 0}.get(i, i) if indexing == "xy" and len(lengths) > 1 else i
+        others = tuple(a for a in range(len(lengths)) if a != axis)
+        assert gradient.shape == (n,)
+        np.testing.assert_allclose(gradient.numpy(), weights[i].sum(axis=others), atol=1e-12)
+
+
+def test_bad_input_is_refused(backend: Backend) -> None:
+    for error, match, make in (
+        (TypeError, "numbers", lambda: wg.asarray("text")),
+        (TypeError, "numbers", lambda: wg.asarray([None, 1.0])),
+        (ValueError, "length", lambda: wg.asarray([[1.0], [1.0, 2.0]])),
+        (OverflowError, "int64", lambda: wg.asarray([2**63])),
+        (OverflowError, "int64", lambda: wg.asarray(2**70)),
+        (TypeError, "no data type", lambda: wg.zeros(2, dtype="float31")),
+        (TypeError, "Python number", lambda: wg.full(2, wg.ones(()))),
+        (ValueError, "indexing", lambda: wg.meshgrid(wg.ones(2), indexing="ab")),
+        (TypeError, "NumPy array", lambda: wg.from_numpy([1.0])),  # type: ignore[arg-type]
+        (ValueError, "no device", lambda: wg.ones(2, device="nowhere")),
+    ):
+        with pytest.raises(error, match=match):
+            make()

@@ -1,0 +1,253 @@
+"""Operators, methods and in-place forms: the functions under other names."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import Backend
+
+A, B = np.array([[7.0, -2.0], [0.5, 3.0]]), np.array([[2.0, 3.0], [-1.5, 1.0]])
+REAL = {
+    "add": wg.add,
+    "sub": wg.subtract,
+    "mul": wg.multiply,
+    "truediv": wg.divide,
+    "floordiv": wg.floor_divide,
+    "mod": wg.remainder,
+    "matmul": wg.matmul,
+    "pow": wg.pow,
+}
+WHOLE = {
+    "and_": wg.bitwise_and,
+    "or_": wg.bitwise_or,
+    "xor": wg.bitwise_xor,
+    "lshift": wg.bitwise_left_shift,
+    "rshift": wg.bitwise_right_shift,
+}
+IN_PLACE = {"and_": "iand", "or_": "ior"}
+
+
+@pytest.mark.parametrize("name", REAL | WHOLE)
+def test_binary_operators(backend: Backend, name: str) -> None:
+    act: Callable[[Any, Any], Any] = getattr(operator, name)
+    a, b = (A, B) if name in REAL else (np.array([12, 5, 9]), np.array([2, 3, 1]))
+    if name == "pow":
+        a = abs(a)
+    expected = act(a, b)
+    x, y = wg.asarray(a), wg.asarray(b)
+    np.testing.assert_allclose(act(x, y).numpy(), expected, rtol=1e-12)
+    np.testing.assert_allclose((REAL | WHOLE)[name](x, y).numpy(), expected, rtol=1e-12)
+    if name != "matmul":
+        number: Any = 2.0 if name in REAL else 2
+        np.testing.assert_allclose(act(x, number).numpy(), act(a, number), rtol=1e-12)
+        np.testing.assert_allclose(act(number, x).numpy(), act(number, a), rtol=1e-12)
+    raw = act(x, y.array)  # a raw array of the same library, on either side
+    np.testing.assert_allclose(raw.numpy(), expected, rtol=1e-12)
+    same, before = x, x.array
+    x = getattr(operator, IN_PLACE.get(name, "i" + name))(x, y)
+    assert x is same
+    np.testing.assert_allclose(x.numpy(), expected, rtol=1e-12)
+    np.testing.assert_allclose(backend.to_numpy(before), a)
+
+
+def test_numpy_arrays_on_the_left_leave_it_to_the_tensor() -> None:
+    with wg.use_backend("numpy"):
+        x = wg.asarray(B, requires_grad=True)
+    for act in (operator.add, operator.sub, operator.mul, operator.truediv, operator.matmul):
+        y = act(A, x)
+        assert isinstance(y, wg.Tensor)
+        np.testing.assert_array_equal(y.detach().numpy(), act(A, B))
+    assert isinstance(np.float64(2) * x, wg.Tensor)
+
+
+def test_unary_operators_and_comparisons(backend: Backend) -> None:
+    x, y = wg.asarray(A), wg.asarray(B)
+    for act in (operator.neg, operator.pos, abs):
+        np.testing.assert_array_equal(act(x).numpy(), act(A))
+    np.testing.assert_array_equal((~wg.asarray([1, -2])).numpy(), [-2, 1])
+    for act in (
+        operator.lt,
+        operator.le,
+        operator.gt,
+        operator.ge,
+        operator.eq,
+        operator.ne,
+    ):
+        np.testing.assert_array_equal(act(x, y).numpy(), act(A, B))
+        np.testing.assert_array_equal(act(x, 3.0).numpy(), act(A, 3.0))
+        np.testing.assert_array_equal(act(3.0, x).numpy(), act(3.0, A))
+    assert (x == None) is False  # noqa: E711
+    assert (x != "text") is True
+    assert x in [x]
+    assert len({x, y, x}) == 2
+
+
+def test_a_number_on_the_left_is_recorded_on_the_right(backend: Backend) -> None:
+    x = wg.tensor([2.0], requires_grad=True)
+    y = 5 * x
+    assert y.grad_fn is not None
+    assert y.grad_fn.next_functions[0][0] is (x * 5).grad_fn.next_functions[0][0]  # type: ignore[union-attr]
+    (g,) = wg.autograd.grad(3 / (1 - 2**x), x)
+    np.testing.assert_allclose(g.numpy(), [3 * 4 * np.log(2) / 9], rtol=1e-6)
+
+
+def test_in_place_keeps_shape_and_dtype(backend: Backend) -> None:
+    x = wg.ones(2)
+    if backend.name != "array_api_strict":  # which mixes no kinds
+        x += wg.asarray([1, 2])
+        assert x.tolist() == [2.0, 3.0]
+    x *= wg.asarray([2.0, 2.0], dtype=wg.float64)
+    assert x.dtype is wg.float32
+    for error, change in (
+        ((RuntimeError), lambda: x.__iadd__(wg.ones((3, 2)))),
+        ((RuntimeError), lambda: x.__imul__(wg.asarray([1j, 1j]))),
+    ):
+        before = x.tolist()
+        with pytest.raises(error):
+            change()
+        assert x.tolist() == before
+    narrow = wg.asarray([1, 2], dtype=wg.int8)
+    narrow += wg.asarray([1, 1], dtype=wg.int32)
+    assert narrow.dtype is wg.int8
+
+
+def test_in_place_is_differentiated(backend: Backend) -> None:
+    x = wg.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    y *= x
+    y += wg.asarray([1.0, 1.0], dtype=wg.float64)
+    y /= 2
+    y **= 2
+    y.backward(wg.ones_like(y))
+    assert x.grad is not None
+    values = np.array([1.0, 2.0])
+    np.testing.assert_allclose(x.grad.numpy(), (values**2 + 1) * values, rtol=1e-6)
+
+
+def test_pytorchs_in_place_methods(backend: Backend) -> None:
+    x = wg.tensor([1.0, 2.0])
+    assert x.add_(1) is x
+    assert x.sub_(wg.tensor([1.0, 1.0]), alpha=3).tolist() == [-1.0, 0.0]
+    assert x.add_(wg.tensor([1.0, 1.0]), alpha=2).mul_(3).div_(2).tolist() == [1.5, 3.0]
+    assert x.fill_(4).tolist() == [4.0, 4.0]
+    assert x.zero_().tolist() == [0.0, 0.0]
+    with wg.use_backend("numpy"):
+        other = wg.tensor([5.0], dtype=wg.float64, requires_grad=True)
+    x.copy_(other * 2)
+    assert (x.backend, x.dtype) == (backend, wg.float32)
+    assert x.tolist() == [10.0, 10.0]
+    wg.sum(x * x).backward()
+    assert other.grad is not None
+    assert other.grad.tolist() == [80.0]
+    leaf = wg.ones(2, requires_grad=True)
+    for change in (leaf.zero_, lambda: leaf.add_(1), lambda: leaf.copy_(wg.zeros(2))):
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+            change()
+        assert leaf.tolist() == [1.0, 1.0]
+        with wg.no_grad():
+            change()
+        assert leaf.is_leaf
+        with wg.no_grad():
+            leaf.fill_(1.0)
+
+
+def test_a_filled_tensor_stays_tracked(backend: Backend) -> None:
+    x = wg.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    y.zero_()
+    wg.sum(y).backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0.0, 0.0]
+
+
+def test_methods_are_the_functions(backend: Backend) -> None:
+    x = wg.tensor([[4.0, 9.0], [1.0, 16.0]], requires_grad=True)
+    for a, b in (
+        (x.sum(axis=0), wg.sum(x, axis=0)),
+        (x.mean(), wg.mean(x)),
+        (x.reshape((4,)), wg.reshape(x, (4,))),
+        (x.sqrt().exp(), wg.exp(wg.sqrt(x))),
+        (x.T, wg.matrix_transpose(x)),
+        (x.mT, wg.matrix_transpose(x)),
+        (x.real, wg.real(x)),
+        (x[0, :], wg.take(x, wg.asarray([0]), axis=0)[0]),
+        (list(x)[1], x[1]),
+        (x.astype(wg.float64), wg.astype(x, wg.float64)),
+    ):
+        assert a.dtype is b.dtype
+        assert a.tolist() == b.tolist()
+        assert a.requires_grad
+    with pytest.raises(TypeError, match="0-d"):
+        iter(wg.ones(()))
+    with pytest.raises(ValueError, match=r"x\.mT"):
+        _ = wg.ones(2).T
+
+
+def test_the_namespace(backend: Backend) -> None:
+    x = wg.ones(2)
+    assert x.__array_namespace__() is wg
+    assert x.__array_namespace__(api_version="2025.12") is wg
+    with pytest.raises(ValueError, match=r"2025\.12, and not '2030\.12'"):
+        x.__array_namespace__(api_version="2030.12")
+    assert all(hasattr(wg, name) for name in wg.__all__)
+    assert len(set(wg.__all__)) == len(wg.__all__)
+    info = wg.__array_namespace_info__()
+    assert info.default_dtypes()["real floating"] is wg.float32
+    assert info.default_device() == x.device
+    assert x.device in info.devices()
+    assert info.dtypes(kind="integral").keys() >= {"int8", "int64", "uint8"}
+    assert info.dtypes(kind=("bool", "complex floating")).keys() == {
+        "bool",
+        "complex64",
+        "complex128",
+    }
+    assert isinstance(info.capabilities()["boolean indexing"], bool)
+
+
+def test_every_name_of_the_standard_is_there() -> None:
+    strict = pytest.importorskip("array_api_strict")
+    theirs = {
+        "ArrayAPIStrictFlags",
+        "Device",
+        "get_array_api_strict_flags",
+        "reset_array_api_strict_flags",
+        "set_array_api_strict_flags",
+        "fft",  # a later chapter
+        "linalg",
+    }
+    names = {name for name in strict.__all__ if not name.startswith("_")}
+    assert {name for name in names - theirs if not hasattr(wg, name)} == set()
+
+
+def test_utility(backend: Backend) -> None:
+    x = wg.asarray([[True, False], [True, True]])
+    assert bool(wg.any(x))
+    assert not bool(wg.all(x))
+    assert wg.all(x, axis=0).tolist() == [True, False]
+    assert wg.any(x, axis=(0, 1), keepdims=True).tolist() == [[True]]
+    values = np.array([[1.0, 4.0, 9.0, 16.0], [0.0, 1.0, 8.0, 27.0]])
+    y = wg.asarray(values, requires_grad=True)
+    for n in range(6):
+        for axis in (0, -1):
+            d = wg.diff(y, axis=axis, n=n)
+            np.testing.assert_array_equal(d.detach().numpy(), np.diff(values, axis=axis, n=n))
+            seed = np.cos(np.arange(d.size)).reshape(d.shape)
+            (g,) = wg.autograd.grad(d, y, wg.asarray(seed))
+            # The adjoint: <seed, diff(e)> for every unit e.
+            expected = np.empty_like(values)
+            for i in np.ndindex(*values.shape):
+                unit = np.zeros_like(values)
+                unit[i] = 1
+                expected[i] = (seed * np.diff(unit, axis=axis, n=n)).sum()
+            np.testing.assert_allclose(g.numpy(), expected, atol=1e-12)
+    end = wg.zeros((2, 1), dtype=wg.float64)
+    np.testing.assert_array_equal(
+        wg.diff(y, prepend=end, append=end).detach().numpy(),
+        np.diff(values, prepend=0, append=0),
+    )
+    with pytest.raises(ValueError, match="not negative"):
+        wg.diff(y, n=-1)
