@@ -1,6 +1,7 @@
 """Sphinx's settings, and the directive that documents a chapter of functions."""
 
 from importlib import import_module
+from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -48,17 +49,29 @@ class Functions(Directive):
         """Document each name."""
         public, module = self.arguments
         lines = StringList()
+        values = []
         for name in import_module(module).__all__:
             found = getattr(import_module(public), name)
-            kind = "class" if isinstance(found, type) else "function" if callable(found) else "data"
-            lines.append(f".. auto{kind}:: {public}.{name}", source=module)
-            lines.append("", source=module)
+            if callable(found):
+                kind = "class" if isinstance(found, type) else "function"
+                lines.append(f".. auto{kind}:: {public}.{name}", source=module)
+                lines.append("", source=module)
+            else:
+                values.append(f"``{name}``")
+        if values:
+            lines.append(", ".join(values), source=module)
         section = nodes.section()
         section.document = self.state.document
         self.state.nested_parse(lines, self.content_offset, section)
         return section.children
 
 
+def skip(app: Sphinx, what: str, name: str, found: object, skipped: bool, options: Any) -> bool:
+    """Leave out methods that are functions of the namespace: these have their own page."""
+    return skipped or str(getattr(found, "__module__", "")).startswith("wengert.ops")
+
+
 def setup(app: Sphinx) -> None:
-    """Register the directive."""
+    """Register them."""
     app.add_directive("functions", Functions)
+    app.connect("autodoc-skip-member", skip)
