@@ -361,6 +361,8 @@ def pow(x1: Any, x2: Any, /) -> Tensor:
     second is 0 for an exponent that is not negative, and at :math:`x_2 = 0` the first is 0. With
     respect to the exponent of a negative real base it is nan. Array API: ``pow``.
     """
+    if type(x2) is int and x2 == 2:
+        return square(x1)
     if type(x2) in SCALARS:
         return _pow_scalar(x1, exponent=x2)  # type: ignore[no-any-return]
     return _pow(x1, x2)
