@@ -178,4 +178,5 @@ def add_composite(name: str, forward: Kernel) -> None:
     """
     _composites[name] = forward
     for xp in _made:
-        vars(xp).setdefault(name, partial(forward, xp))
+        if name not in xp.backend.kernels:
+            setattr(xp, name, partial(forward, xp))

@@ -4,6 +4,8 @@ One module is one chapter of the standard. The chapters' public functions are ga
 so is the namespace that rules see when derivatives are themselves differentiated.
 """
 
+# ruff: noqa: F403 -- each chapter says in its __all__ what it gives
+
 from typing import Any
 
 from wengert.ops import (
@@ -40,6 +42,7 @@ from wengert.ops.statistical import *
 from wengert.ops.utility import *
 from wengert.tape.interpreter import differentiable
 from wengert.tape.primitive import PRIMITIVES
+from wengert.tape.tensor import Tensor
 
 __all__: list[str] = []
 __all__ += constants.__all__
@@ -67,7 +70,12 @@ def _primitive(name: str) -> Any:
         raise AttributeError(f"there is no function and no primitive {name!r}") from None
 
 
+def _conj(x: Any) -> Any:
+    """Conjugate in a rule: rules change nothing in place, so a real Tensor may stand for its own."""
+    return x if isinstance(x, Tensor) and not x.dtype.complex else conj(x)
+
+
 vars(differentiable).update({name: globals()[name] for name in __all__})
-vars(differentiable)["__getattr__"] = _primitive
+vars(differentiable).update(__getattr__=_primitive, conj=_conj)
 
 from wengert.ops import operators as operators  # noqa: E402 -- it attaches what is gathered above

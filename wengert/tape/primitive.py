@@ -470,6 +470,10 @@ def binary(primitive: Primitive) -> Callable[[Any, Any], Tensor]:
             array1, array2 = x1._array, x2
             node1, node2 = x1._node, None
             kind = type(array1)
+        elif weak and isinstance(x2, Tensor) and type(x1) in SCALARS:
+            array1, array2 = x1, x2._array
+            node1, node2 = None, x2._node
+            kind = type(array2)
         else:
             return bind(x1, x2)  # type: ignore[no-any-return]
         try:

@@ -1,7 +1,7 @@
 """The Tensor: an array, a flag, a gradient and a place on the tape."""
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,13 @@ __all__ = ["Tensor", "placed", "untracked"]
 
 IN_PLACE_ON_LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 
+if TYPE_CHECKING:
+    from wengert.tape.methods import Methods  # what wengert.ops.operators attaches
+else:
+    Methods = object
 
-class Tensor:
+
+class Tensor(Methods):
     """An array of any library, whose operations are recorded for differentiation.
 
     A Tensor follows the Array API standard's array object: its functions are those of the
