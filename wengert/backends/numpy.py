@@ -75,6 +75,11 @@ def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return _reduce_min(x, axis=axis, keepdims=keepdims)
 
 
+def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    flags = x if x.dtype.kind == "b" else x != 0
+    return _reduce_add(flags, axis=axis, dtype=np.intp, keepdims=keepdims)
+
+
 def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     return _reduce_multiply(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
@@ -220,6 +225,7 @@ class NumpyBackend(Backend):
         "clip": clip,
         "concat_arrays": concat_arrays,
         "conj": conj,
+        "count_nonzero": count_nonzero,
         "expand_dims": expand_dims,
         "getitem": getitem,
         "matmul": np.matmul,

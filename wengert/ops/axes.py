@@ -1,6 +1,7 @@
 """Axes as functions take them, made canonical: what the chapters of this package share."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import index
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from wengert.backends import as_dtype, backend_of
 from wengert.tape.tensor import Tensor
 
-__all__ = ["all_axes", "as_axes", "as_axis", "raw_array", "raw_dtype", "shape_of"]
+__all__ = ["all_axes", "as_axes", "as_axis", "as_shape", "raw_array", "raw_dtype", "shape_of"]
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
@@ -30,6 +31,18 @@ def raw_array(x: Any) -> Any:
 def raw_dtype(x: Any, dtype: Any) -> Any:
     """What the library of ``x`` calls a dtype."""
     return backend_of(raw_array(x)).raw_dtype(as_dtype(dtype))
+
+
+_INTEGER = frozenset({int})
+
+
+def as_shape(shape: Any) -> tuple[int, ...]:
+    """A shape, or one length, as a tuple of Python integers."""
+    if type(shape) is tuple and _INTEGER.issuperset(map(type, shape)):
+        return shape
+    if type(shape) is int:
+        return (shape,)
+    return tuple([index(n) for n in shape])
 
 
 def as_axis(axis: Any, ndim: int) -> int:
@@ -55,10 +68,13 @@ def as_axes(axis: int | Sequence[int], ndim: int) -> tuple[int, ...]:
     ValueError
         If there is no such axis (`numpy.exceptions.AxisError`), or one comes twice.
     """
-    if type(axis) is int:
+    return _as_axes(tuple(axis) if isinstance(axis, list) else axis, ndim)
+
+
+@lru_cache(maxsize=1024)
+def _as_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    if not isinstance(axis, tuple):
         return (as_axis(axis, ndim),)
-    if not isinstance(axis, tuple | list):
-        return (as_axis(index(axis), ndim),)  # type: ignore[arg-type]
     axes = tuple([as_axis(one, ndim) for one in axis])
     if len(set(axes)) != len(axes):
         raise ValueError(f"an axis comes twice in {tuple(axis)}")

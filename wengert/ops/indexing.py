@@ -9,8 +9,9 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of
 from wengert.backends.keys import SLOT
-from wengert.ops.axes import as_axis, shape_of
+from wengert.ops.axes import as_axis, raw_array, shape_of
 from wengert.ops.index_composites import gather, place, put
+from wengert.ops.single import single
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked
 
@@ -21,14 +22,16 @@ Key = tuple[Any, ...]
 # -- the primitives ------------------------------------------------------------------------------
 
 # Each is the derivative of the others, so that they are closed at any order.
-_getitem = Primitive(
+_getitem_primitive = Primitive(
     "getitem",
     ["x", "*indices"],
     {"x": lambda xp, g, indices, key, x_shape: xp.scatter_add(g, *indices, key=key, shape=x_shape)},
     kind="structural",
     label="Index",
     forward=gather,
-).bind
+)
+_getitem = _getitem_primitive.bind
+_getitem_static = single(_getitem_primitive)
 
 Primitive(
     "scatter_add",
@@ -70,6 +73,8 @@ _setitem = Primitive(
 
 _STATIC = frozenset({int, NoneType, EllipsisType})
 _BOUND = frozenset({int, NoneType})
+_INTEGER_KINDS = frozenset({"signed integer", "unsigned integer"})
+_INDEX_KINDS = _INTEGER_KINDS | {"bool"}
 
 
 def _is_static(part: Any) -> bool:
@@ -95,7 +100,7 @@ def _parse(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
             ):
                 part = int(part)
             else:
-                indices.append(_index_array(x, part))
+                indices.append(part if _is_index(part) else _index_array(x, part))
                 part = SLOT
         parts.append(part)
     if indices and parts.count(Ellipsis) == 1:
@@ -109,6 +114,10 @@ def _parse(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
 
 def _bound(n: Any) -> int | None:
     return None if n is None else as_index(n)
+
+
+def _is_index(part: Any) -> bool:
+    return isinstance(part, Tensor) and dtype_of(part._array.dtype).kind in _INDEX_KINDS
 
 
 def _index_array(x: Tensor, part: Any) -> Tensor:
@@ -126,7 +135,7 @@ def _index_array(x: Tensor, part: Any) -> Tensor:
     kind = dtype_of(array.dtype).kind if hasattr(array, "dtype") else None
     if kind is None and hasattr(part, "__index__"):
         array = owner.from_numpy(np.asarray(as_index(part)), owner.device(x._array))
-    elif kind is None or not (kind == "bool" or kind.endswith("integer")):
+    elif kind not in _INDEX_KINDS:
         what = f"an array of {dtype_of(array.dtype).name}" if kind else type(part).__name__
         raise IndexError(
             "only integers, slices (:), ellipsis (...), None and integer or boolean arrays are "
@@ -164,9 +173,9 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     do not report *arrays* of indices that are out of bounds: they would have to wait for them.
     """
     if _is_static(key):
-        return _getitem(x, key=(key,))  # type: ignore[no-any-return]
+        return _getitem_static(x, key=(key,))  # type: ignore[no-any-return]
     if type(key) is tuple and all(map(_is_static, key)):
-        return _getitem(x, key=key)  # type: ignore[no-any-return]
+        return _getitem_static(x, key=key)  # type: ignore[no-any-return]
     parts, indices = _parse(x, key)
     return _getitem(x, *indices, key=parts)  # type: ignore[no-any-return]
 
@@ -283,7 +292,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
 
 def _check_indices(indices: Any, function: str) -> None:
     shape_of(indices)
-    if not dtype_of(indices.dtype).kind.endswith("integer"):
+    if dtype_of(raw_array(indices).dtype).kind not in _INTEGER_KINDS:
         raise TypeError(
             f"{function} needs indices of an integer dtype, not {dtype_of(indices.dtype).name}"
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from wengert.ops.axes import as_axes, as_axis, shape_of
 from wengert.ops.manipulation import reshape
-from wengert.tape.primitive import Primitive
+from wengert.tape.primitive import Primitive, binary, unary
 from wengert.tape.tensor import Tensor
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
@@ -52,12 +52,9 @@ def _matmul_x2(xp: Any, g: Any, x1: Any) -> Any:
     return xp.matmul(_adjoint(xp, x1), g)
 
 
-_matmul = Primitive(
-    "matmul",
-    ["x1", "x2"],
-    {"x1": _matmul_x1, "x2": _matmul_x2},
-    kind="multilinear",
-).bind
+_matmul = binary(
+    Primitive("matmul", ["x1", "x2"], {"x1": _matmul_x1, "x2": _matmul_x2}, kind="multilinear")
+)
 
 
 def matmul(x1: Any, x2: Any, /) -> Tensor:
@@ -101,16 +98,18 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
             rows *= n
         flat = _matmul(reshape(x1, (rows, shape1[-1])), x2)
         return reshape(flat, (*shape1[:-1], shape2[1]))
-    return _matmul(x1, x2)  # type: ignore[no-any-return]
+    return _matmul(x1, x2)
 
 
-_matrix_transpose = Primitive(
-    "matrix_transpose",
-    ["x"],
-    {"x": lambda xp, g: xp.matrix_transpose(g)},
-    kind="structural",
-    label="Transpose",
-).bind
+_matrix_transpose = unary(
+    Primitive(
+        "matrix_transpose",
+        ["x"],
+        {"x": lambda xp, g: xp.matrix_transpose(g)},
+        kind="structural",
+        label="Transpose",
+    )
+)
 
 
 def matrix_transpose(x: Any, /) -> Tensor:
@@ -139,7 +138,7 @@ def matrix_transpose(x: Any, /) -> Tensor:
         raise ValueError(
             f"matrix_transpose needs two axes at least, and the shape is {tuple(x.shape)}"
         )
-    return _matrix_transpose(x)  # type: ignore[no-any-return]
+    return _matrix_transpose(x)
 
 
 # -- other products ------------------------------------------------------------------------------

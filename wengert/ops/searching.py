@@ -7,14 +7,15 @@ from wengert.backends import backend_of, dtype_of
 from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of
 from wengert.ops.creation import default_dtype
 from wengert.ops.indexing import take
+from wengert.ops.single import single
 from wengert.tape.primitive import SCALARS, Primitive
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
 
-_argmax = Primitive("argmax", ["x"], kind="irregular").bind
-_argmin = Primitive("argmin", ["x"], kind="irregular").bind
-_count_nonzero = Primitive("count_nonzero", ["x"], kind="irregular").bind
+_argmax = single(Primitive("argmax", ["x"], kind="irregular"))
+_argmin = single(Primitive("argmin", ["x"], kind="irregular"))
+_count_nonzero = single(Primitive("count_nonzero", ["x"], kind="irregular"))
 _nonzero = Primitive("nonzero", ["x"], kind="irregular", several=True).bind
 _searchsorted = Primitive("searchsorted", ["x1", "x2"], kind="irregular").bind
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from wengert.ops.axes import as_axis, shape_of
+from wengert.ops.single import single
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -16,8 +17,8 @@ def _sort_rule(xp: Any, g: Any, x: Any, axis: int, descending: bool) -> Any:
     return xp.take_along_axis(g, places, axis=axis)
 
 
-_argsort = Primitive("argsort", ["x"], kind="irregular").bind
-_sort = Primitive("sort", ["x"], {"x": _sort_rule}, kind="irregular").bind
+_argsort = single(Primitive("argsort", ["x"], kind="irregular"))
+_sort = single(Primitive("sort", ["x"], {"x": _sort_rule}, kind="irregular"))
 
 
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:

@@ -5,7 +5,8 @@ from typing import Any
 
 from wengert.backends import dtype_of
 from wengert.ops.axes import all_axes, as_axes, as_axis, raw_dtype, shape_of
-from wengert.tape.primitive import Primitive
+from wengert.ops.single import single
+from wengert.tape.primitive import Primitive, Rule
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -46,7 +47,7 @@ def _count(x_shape: Shape, axis: Axes) -> int:
 
 # -- sums and means ------------------------------------------------------------------------------
 
-_sum = Primitive("sum", ["x"], {"x": _spread}, kind="linear").bind
+_sum = single(Primitive("sum", ["x"], {"x": _spread}, kind="linear"))
 
 
 def _mean_rule(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
@@ -54,7 +55,7 @@ def _mean_rule(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> A
     return _spread(xp, xp.divide(g, n), x_shape, axis, keepdims)
 
 
-_mean = Primitive("mean", ["x"], {"x": _mean_rule}, kind="linear").bind
+_mean = single(Primitive("mean", ["x"], {"x": _mean_rule}, kind="linear"))
 
 
 def sum(
@@ -176,8 +177,8 @@ def _std_rule(
     return xp.multiply(_kept(xp, ratio, x_shape, axis, keepdims), scaled)
 
 
-_var = Primitive("var", ["x"], {"x": _var_rule}, kind="reduction").bind
-_std = Primitive("std", ["x"], {"x": _std_rule}, kind="reduction").bind
+_var = single(Primitive("var", ["x"], {"x": _var_rule}, kind="reduction"))
+_std = single(Primitive("std", ["x"], {"x": _std_rule}, kind="reduction"))
 
 
 def var(
@@ -270,25 +271,24 @@ def std(
 # -- extremes ------------------------------------------------------------------------------------
 
 
-def _extreme_rule(
-    xp: Any, g: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, keepdims: bool
-) -> Any:
-    """Share the cotangent evenly among the elements that are the extreme one."""
-    chosen = xp.equal(x, _kept(xp, out, x_shape, axis, keepdims))
-    number = xp.astype(xp.count_nonzero(chosen, axis=axis, keepdims=keepdims), g.dtype)
-    # None is chosen where the extreme is NaN: all of that slice's derivative is NaN then.
-    none = xp.equal(number, 0)
-    share = xp.where(none, math.nan, xp.divide(g, xp.where(none, 1, number)))
-    rest = xp.where(none, math.nan, xp.zeros_like(number))
-    return xp.where(
-        chosen,
-        _kept(xp, share, x_shape, axis, keepdims),
-        _kept(xp, rest, x_shape, axis, keepdims),
-    )
+def _extreme_rule(beaten: str) -> Rule:
+    """Share the cotangent evenly among the elements that no other one beats."""
+
+    def rule(xp: Any, g: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
+        # NaN beats all without being equal to them: all get its derivative, which is NaN.
+        lost = getattr(xp, beaten)(x, _kept(xp, out, x_shape, axis, keepdims))
+        chosen = xp.logical_not(lost)
+        number = xp.astype(xp.count_nonzero(chosen, axis=axis, keepdims=keepdims), g.dtype)
+        share = xp.where(xp.isnan(out), math.nan, xp.divide(g, number))
+        return xp.where(chosen, _kept(xp, share, x_shape, axis, keepdims), 0)
+
+    return rule
 
 
-_max = Primitive("max", ["x"], {"x": _extreme_rule}, kind="reduction", label="Amax").bind
-_min = Primitive("min", ["x"], {"x": _extreme_rule}, kind="reduction", label="Amin").bind
+_max = single(Primitive("max", ["x"], {"x": _extreme_rule("less")}, kind="reduction", label="Amax"))
+_min = single(
+    Primitive("min", ["x"], {"x": _extreme_rule("greater")}, kind="reduction", label="Amin")
+)
 
 
 def max(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
@@ -388,7 +388,7 @@ def _prod_rule(xp: Any, g: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     return xp.multiply(_kept(xp, g, x_shape, axis, keepdims), others)
 
 
-_prod = Primitive("prod", ["x"], {"x": _prod_rule}, kind="reduction").bind
+_prod = single(Primitive("prod", ["x"], {"x": _prod_rule}, kind="reduction"))
 
 
 def prod(
@@ -447,9 +447,9 @@ def _cumulative_sum_rule(xp: Any, g: Any, axis: int, include_initial: bool) -> A
     return xp.flip(xp.cumulative_sum(g, axis=axis), axis=(axis,))
 
 
-_cumulative_sum = Primitive(
-    "cumulative_sum", ["x"], {"x": _cumulative_sum_rule}, kind="linear", label="Cumsum"
-).bind
+_cumulative_sum = single(
+    Primitive("cumulative_sum", ["x"], {"x": _cumulative_sum_rule}, kind="linear", label="Cumsum")
+)
 
 
 def _cumulative_prod_rule(xp: Any, g: Any, x: Any, axis: int, include_initial: bool) -> Any:
@@ -461,9 +461,11 @@ def _cumulative_prod_rule(xp: Any, g: Any, x: Any, axis: int, include_initial: b
     return xp.multiply(_before(xp, x, axis), s)
 
 
-_cumulative_prod = Primitive(
-    "cumulative_prod", ["x"], {"x": _cumulative_prod_rule}, kind="irregular", label="Cumprod"
-).bind
+_cumulative_prod = single(
+    Primitive(
+        "cumulative_prod", ["x"], {"x": _cumulative_prod_rule}, kind="irregular", label="Cumprod"
+    )
+)
 
 
 def _linear_recurrence(xp: Any, a: Any, b: Any, *, axis: int) -> Any:

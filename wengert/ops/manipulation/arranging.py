@@ -1,0 +1,322 @@
+"""Arranging: functions that change the order of elements, the axes or the shape."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from wengert.ops.axes import as_axes, as_axis, as_shape, shape_of
+from wengert.ops.single import single
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["expand_dims", "flip", "moveaxis", "permute_dims", "reshape", "roll", "squeeze"]
+
+# -- axes -----------------------------------------------------------------------------------------
+
+_expand_dims = single(
+    Primitive(
+        "expand_dims",
+        ["x"],
+        {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
+        kind="structural",
+        label="Unsqueeze",
+    )
+)
+
+_squeeze = single(
+    Primitive(
+        "squeeze",
+        ["x"],
+        {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
+        kind="structural",
+    )
+)
+
+
+@lru_cache(maxsize=1024)
+def _inverse(axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
+
+
+_permute_dims = single(
+    Primitive(
+        "permute_dims",
+        ["x"],
+        {"x": lambda xp, g, axes: xp.permute_dims(g, _inverse(axes))},
+        kind="structural",
+        label="Permute",
+    )
+)
+
+_flip = single(
+    Primitive(
+        "flip",
+        ["x"],
+        {"x": lambda xp, g, axis: xp.flip(g, axis=axis)},
+        kind="structural",
+    )
+)
+
+
+def _roll_back(xp: Any, g: Any, shift: Any, axis: Any) -> Any:
+    back = tuple([-n for n in shift]) if isinstance(shift, tuple) else -shift
+    return xp.roll(g, back, axis=axis)
+
+
+_roll = single(Primitive("roll", ["x"], {"x": _roll_back}, kind="structural"))
+
+
+def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
+    """Insert axes of length 1.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    axis : int or tuple of int
+        Where the new axes are in the result; negative numbers count from its end.
+
+    Returns
+    -------
+    Tensor
+        With the elements and dtype of ``x``.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of bounds (also an IndexError) or comes twice.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    given = shape_of(x)
+    if type(axis) is int:
+        return _expand_dims(x, axis=as_axis(axis, len(given) + 1))  # type: ignore[no-any-return]
+    count = len(axis) if isinstance(axis, tuple | list) else 1
+    axes = as_axes(axis, len(given) + count)
+    lengths = iter(given)
+    shape = tuple([1 if i in axes else next(lengths) for i in range(len(given) + count)])
+    return _reshape(x, shape=shape, copy=None)  # type: ignore[no-any-return]
+
+
+def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
+    """Remove axes of length 1.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    axis : int or tuple of int
+        Which axes.
+
+    Returns
+    -------
+    Tensor
+        With the elements and dtype of ``x``.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of bounds (also an IndexError), or longer than 1.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    given = shape_of(x)
+    axes = as_axes(axis, len(given))
+    for one in axes:
+        if given[one] != 1:
+            raise ValueError(
+                f"axis {one} of shape {tuple(given)} has length {given[one]} and cannot be squeezed"
+            )
+    return _squeeze(x, axis=axes)  # type: ignore[no-any-return]
+
+
+def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
+    """Reorder the axes.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    axes : tuple of int
+        For each axis of the result, the axis of ``x`` that it is: a permutation of all of them.
+
+    Returns
+    -------
+    Tensor
+        With the elements and dtype of ``x``. The cotangent is permuted back.
+
+    Raises
+    ------
+    ValueError
+        If ``axes`` is no permutation.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    ndim = len(shape_of(x))
+    axes = as_axes(axes, ndim)
+    if len(axes) != ndim:
+        raise ValueError(f"axes {axes} is no permutation of the {ndim} axes of the array")
+    return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
+
+
+def moveaxis(
+    x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /
+) -> Tensor:
+    """Move axes to new places; the others keep their order.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    source, destination : int or tuple of int
+        Which axes, and where each is to be. Equally many.
+
+    Returns
+    -------
+    Tensor
+        With the elements and dtype of ``x``.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of bounds (also an IndexError) or comes twice, or if the numbers differ.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    ndim = len(shape_of(x))
+    sources, destinations = as_axes(source, ndim), as_axes(destination, ndim)
+    if len(sources) != len(destinations):
+        raise ValueError(f"{len(sources)} axes to move and {len(destinations)} places for them")
+    rest = iter([i for i in range(ndim) if i not in sources])
+    places = dict(zip(destinations, sources, strict=True))
+    axes = tuple([places[i] if i in places else next(rest) for i in range(ndim)])
+    return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
+
+
+def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
+    """Reverse the order of the elements along axes.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    axis : int or tuple of int, optional
+        Along which axes; all by default.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of bounds (also an IndexError) or comes twice.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    ndim = len(shape_of(x))
+    axes = tuple(range(ndim)) if axis is None else as_axes(axis, ndim)
+    return _flip(x, axis=axes)  # type: ignore[no-any-return]
+
+
+def roll(
+    x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None
+) -> Tensor:
+    """Shift the elements along axes; what leaves at one end comes in at the other.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    shift : int or tuple of int
+        By how many places; one number for all axes, or one for each.
+    axis : int or tuple of int, optional
+        Along which axes, a repeated one being shifted by the sum. By default the array is rolled
+        as if it were flat.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``. The cotangent is rolled back.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of bounds (also an IndexError), or the numbers of shifts and axes differ.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    ndim = len(shape_of(x))
+    shifts = as_shape(shift)
+    if axis is None:
+        if len(shifts) != 1:
+            raise ValueError(f"{len(shifts)} shifts need as many axes")
+        return _roll(x, shift=shifts[0], axis=None)  # type: ignore[no-any-return]
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    if len(shifts) == 1:
+        shifts = shifts * len(axes)
+    elif len(axes) == 1:
+        axes = axes * len(shifts)
+    if len(shifts) != len(axes):
+        raise ValueError(f"{len(shifts)} shifts and {len(axes)} axes")
+    total: dict[int, int] = {}
+    for by, one in zip(shifts, axes, strict=True):
+        at = as_axis(one, ndim)
+        total[at] = total.get(at, 0) + by
+    if not total:
+        return _roll(x, shift=0, axis=None)  # type: ignore[no-any-return]
+    return _roll(x, shift=tuple(total.values()), axis=tuple(total))  # type: ignore[no-any-return]
+
+
+# -- shape ----------------------------------------------------------------------------------------
+
+_reshape = single(
+    Primitive(
+        "reshape",
+        ["x"],
+        {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
+        kind="structural",
+    )
+)
+
+
+def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Tensor:
+    """Give the elements, in row-major order, another shape.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    shape : tuple of int
+        The new shape. One length may be -1: it follows from the number of elements.
+    copy : bool, optional
+        True copies, False raises if the library would have to, None copies where it has to.
+
+    Returns
+    -------
+    Tensor
+        Of shape ``shape`` and the dtype of ``x``.
+
+    Raises
+    ------
+    ValueError
+        If the number of elements differs.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    return _reshape(x, shape=as_shape(shape), copy=copy)  # type: ignore[no-any-return]

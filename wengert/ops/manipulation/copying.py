@@ -1,0 +1,246 @@
+"""Copying: functions that repeat elements. Their derivatives sum over the copies."""
+
+import math
+from operator import index as as_index
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import backend_of
+from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of
+from wengert.ops.indexing import take
+from wengert.ops.manipulation.arranging import reshape
+from wengert.ops.single import single
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "repeat", "tile"]
+
+# -- broadcasting ---------------------------------------------------------------------------------
+
+# The engine gives a cotangent its input's shape by summing: the adjoint of broadcasting.
+_broadcast_to = single(
+    Primitive("broadcast_to", ["x"], {"x": lambda xp, g: g}, kind="linear", label="Expand")
+)
+
+
+def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
+    r"""Repeat an array along axes of length 1, and along new axes in front, to a given shape.
+
+    Parameters
+    ----------
+    x : array
+        Of any dtype and a shape that broadcasts to ``shape``.
+    shape : tuple of int
+        The shape of the result.
+
+    Returns
+    -------
+    Tensor
+        Of shape ``shape`` and the dtype of ``x``. The cotangent is summed over what was repeated.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` does not broadcast to ``shape``.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    target = as_shape(shape)
+    given = shape_of(x)
+    skipped = len(target) - len(given)
+    if skipped < 0 or any(n not in (1, m) for n, m in zip(given, target[skipped:], strict=True)):
+        raise ValueError(f"shape {tuple(given)} does not broadcast to {target}")
+    return _broadcast_to(x, shape=target)  # type: ignore[no-any-return]
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape that arrays of the given shapes have when they are broadcast together.
+
+    Parameters
+    ----------
+    *shapes : tuple of int
+        Any number of shapes.
+
+    Returns
+    -------
+    tuple of int
+        The common shape.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    common = [1] * max((len(shape) for shape in shapes), default=0)
+    for shape in shapes:
+        for i, n in enumerate(reversed(shape), 1):
+            if n != 1 and common[-i] not in (1, n):
+                listed = ", ".join(str(tuple(each)) for each in shapes)
+                raise ValueError(f"the shapes {listed} do not broadcast together")
+            if n != 1:
+                common[-i] = n
+    return tuple(common)
+
+
+def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
+    """Broadcast arrays against each other.
+
+    Parameters
+    ----------
+    *arrays : array
+        Of any dtypes, and shapes that broadcast together.
+
+    Returns
+    -------
+    tuple of Tensor
+        One for each array, of the common shape and its own dtype. Each cotangent is summed over
+        what was repeated.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    shape = broadcast_shapes(*[shape_of(x) for x in arrays])
+    return tuple([_broadcast_to(x, shape=shape) for x in arrays])
+
+
+# -- repetition -----------------------------------------------------------------------------------
+
+
+def _repeat_forward(xp: Any, x: Any, repeats: int, *, axis: int | None = None) -> Any:
+    if axis is None:
+        x, axis = xp.reshape(x, (math.prod(x.shape),)), 0
+    shape = x.shape
+    x = xp.reshape(x, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
+    x = xp.broadcast_to(x, (*shape[: axis + 1], repeats, *shape[axis + 1 :]))
+    return xp.reshape(x, (*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]))
+
+
+def _repeat_rule(xp: Any, g: Any, x_shape: tuple[int, ...], repeats: int, axis: int) -> Any:
+    g = xp.reshape(g, (*x_shape[: axis + 1], repeats, *x_shape[axis + 1 :]))
+    return xp.sum(g, axis=axis + 1)
+
+
+_repeat = single(
+    Primitive("repeat", ["x"], {"x": _repeat_rule}, kind="linear", forward=_repeat_forward)
+)
+
+
+def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
+    """Repeat each element a number of times.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    repeats : int or integer array
+        How often: one number for all elements, or a 1-d array with one for each along ``axis``.
+    axis : int, optional
+        Along which axis; by default the array is flattened first.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of ``x``. The cotangent is summed over the copies.
+
+    Raises
+    ------
+    ValueError
+        If a count is negative, the counts do not fit the axis, or the axis is out of bounds.
+    TypeError
+        If ``repeats`` is not of an integer dtype.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions. Counts in an array decide the shape of the
+    result, so they are read back from the device.
+    """
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    axis = as_axis(axis, len(shape_of(x)))
+    if not hasattr(repeats, "shape"):
+        times = as_index(repeats)
+        if times < 0:
+            raise ValueError(f"repeats cannot be negative, and is {times}")
+        return _repeat(x, repeats=times, axis=axis)  # type: ignore[no-any-return]
+    owner = backend_of(raw_array(x))
+    counts = raw_array(repeats)
+    counts = np.asarray(backend_of(counts).to_numpy(counts))
+    if counts.dtype.kind not in "iu":
+        raise TypeError(f"repeats needs an integer dtype, not {counts.dtype}")
+    if counts.ndim > 1 or counts.size not in (1, x.shape[axis]):
+        raise ValueError(f"repeats of shape {counts.shape} for an axis of length {x.shape[axis]}")
+    if (counts < 0).any():
+        raise ValueError("repeats cannot be negative")
+    # Which element each place of the result copies; `take`'s derivative then adds the copies up.
+    origin = np.repeat(np.arange(x.shape[axis]), counts.astype(np.int64))
+    device = owner.device(raw_array(x))
+    return take(x, untracked(owner.from_numpy(origin, device)), axis=axis)
+
+
+def _interleaved(shape: tuple[int, ...], repetitions: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([n for pair in zip(repetitions, shape, strict=True) for n in pair])
+
+
+def _padded(shape: tuple[int, ...], repetitions: tuple[int, ...]) -> tuple[Any, Any]:
+    """The shape and the repetitions, the shorter of them filled up with ones in front."""
+    more = len(repetitions) - len(shape)
+    return (1,) * more + tuple(shape), (1,) * -more + repetitions
+
+
+def _tile_forward(xp: Any, x: Any, repetitions: tuple[int, ...]) -> Any:
+    shape, repetitions = _padded(x.shape, repetitions)
+    x = xp.reshape(x, _interleaved(shape, (1,) * len(shape)))
+    x = xp.broadcast_to(x, _interleaved(shape, repetitions))
+    return xp.reshape(x, tuple([n * r for n, r in zip(shape, repetitions, strict=True)]))
+
+
+def _tile_rule(xp: Any, g: Any, x_shape: tuple[int, ...], repetitions: tuple[int, ...]) -> Any:
+    shape, repetitions = _padded(x_shape, repetitions)
+    g = xp.reshape(g, _interleaved(shape, repetitions))
+    return xp.reshape(xp.sum(g, axis=tuple(range(0, 2 * len(shape), 2))), x_shape)
+
+
+_tile = single(Primitive("tile", ["x"], {"x": _tile_rule}, kind="linear", forward=_tile_forward))
+
+
+def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
+    """Repeat a whole array along its axes, like tiles on a floor.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    repetitions : tuple of int
+        How often along each axis. The shorter of it and the shape is filled up with ones in front.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of ``x``. The cotangent is summed over the copies.
+
+    Raises
+    ------
+    ValueError
+        If a repetition is negative.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    times = as_shape(repetitions)
+    if min(times, default=0) < 0:
+        raise ValueError(f"repetitions cannot be negative: {times}")
+    return _tile(x, repetitions=times)  # type: ignore[no-any-return]

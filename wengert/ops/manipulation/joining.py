@@ -1,0 +1,170 @@
+"""Joining: functions that make one array of several, or several of one."""
+
+from typing import Any
+
+from wengert.ops.axes import as_axis, shape_of
+from wengert.ops.manipulation.arranging import reshape
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["concat", "stack", "unstack"]
+
+
+# The standard's functions take a sequence where a primitive takes operands: so the primitives
+# have names of their own.
+
+
+def _concat_rule(
+    xp: Any, g: Any, index: int, arrays_shape: tuple[tuple[int, ...], ...], axis: int
+) -> Any:
+    start = 0
+    for shape in arrays_shape[:index]:
+        start += shape[axis]
+    cut = slice(start, start + arrays_shape[index][axis])
+    return xp.getitem(g, key=(slice(None),) * axis + (cut, ...))
+
+
+_concat = Primitive(
+    "concat_arrays",
+    ["*arrays"],
+    {"arrays": _concat_rule},
+    kind="structural",
+    label="Cat",
+    forward=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
+).bind
+
+_stack = Primitive(
+    "stack_arrays",
+    ["*arrays"],
+    {"arrays": lambda xp, g, index, axis: xp.getitem(g, key=(slice(None),) * axis + (index, ...))},
+    kind="structural",
+    label="Stack",
+    forward=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
+).bind
+
+_unstack = Primitive(
+    "unstack",
+    ["x"],
+    {"x": lambda xp, g, axis: xp.stack(g, axis=axis)},
+    kind="structural",
+    label="Unbind",
+    several=True,
+).bind
+
+
+def concat(arrays: tuple[Any, ...] | list[Any], /, *, axis: int | None = 0) -> Tensor:
+    """Join arrays along an axis that they have.
+
+    Parameters
+    ----------
+    arrays : tuple or list of array
+        At least one, of equal shapes but for ``axis``.
+    axis : int, optional
+        Along which axis; None flattens the arrays first.
+
+    Returns
+    -------
+    Tensor
+        Of the arrays' promoted dtype. Each array's cotangent is its piece.
+
+    Raises
+    ------
+    ValueError
+        If there are no arrays, the shapes do not fit, or the axis is out of bounds.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    given = _sequence(arrays, "concat")
+    if axis is None:
+        given = [reshape(x, (-1,)) for x in given]
+        axis = 0
+    at = as_axis(axis, len(shape_of(given[0])))
+    try:
+        return _concat(*given, axis=at)  # type: ignore[no-any-return]
+    except (ValueError, TypeError, RuntimeError) as error:
+        _explain("concat", given, at, error)
+        raise
+
+
+def stack(arrays: tuple[Any, ...] | list[Any], /, *, axis: int = 0) -> Tensor:
+    """Join arrays along a new axis.
+
+    Parameters
+    ----------
+    arrays : tuple or list of array
+        At least one, of equal shapes.
+    axis : int
+        The place of the new axis in the result.
+
+    Returns
+    -------
+    Tensor
+        Of the arrays' promoted dtype. Each array's cotangent is its piece.
+
+    Raises
+    ------
+    ValueError
+        If there are no arrays, their shapes differ, or the axis is out of bounds.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    given = _sequence(arrays, "stack")
+    at = as_axis(axis, len(shape_of(given[0])) + 1)
+    try:
+        return _stack(*given, axis=at)  # type: ignore[no-any-return]
+    except (ValueError, TypeError, RuntimeError) as error:
+        _explain("stack", given, None, error)
+        raise
+
+
+def _explain(function: str, arrays: list[Any], axis: int | None, error: Exception) -> None:
+    """Raise a clearer error where a kernel failed because the shapes differ."""
+    shapes = [tuple(shape_of(x)) for x in arrays]
+    first = shapes[0]
+    for shape in shapes:
+        same = len(shape) == len(first) and all(
+            i == axis or n == m for i, (n, m) in enumerate(zip(shape, first, strict=True))
+        )
+        if not same:
+            but = "" if axis is None else f" but along axis {axis}"
+            raise ValueError(
+                f"{function} needs shapes that are equal{but}, and was given {first} and {shape}"
+            ) from error
+
+
+def _sequence(arrays: Any, function: str) -> list[Any]:
+    given = list(arrays)
+    if not given:
+        raise ValueError(f"{function} needs at least one array")
+    return given
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """Split an array into its slices along an axis, which they no longer have.
+
+    Parameters
+    ----------
+    x : array
+        Of one axis at least, and any dtype.
+    axis : int
+        Along which axis.
+
+    Returns
+    -------
+    tuple of Tensor
+        As many as the axis is long. The cotangent is that of the slices, stacked.
+
+    Raises
+    ------
+    ValueError
+        If the axis is out of bounds (also an IndexError), as it is for a 0-d array.
+
+    Notes
+    -----
+    Array API standard 2025.12, manipulation functions.
+    """
+    return _unstack(x, axis=as_axis(axis, len(shape_of(x))))  # type: ignore[no-any-return]

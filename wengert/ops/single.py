@@ -1,0 +1,32 @@
+"""How a function of one array and static parameters calls its primitive, fast."""
+
+from collections.abc import Callable
+from typing import Any
+
+from wengert.tape.primitive import Primitive, inexact, record
+from wengert.tape.recording import recording
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["single"]
+
+
+def single(primitive: Primitive) -> Callable[..., Any]:
+    """`Primitive.bind` of a primitive of one input and one result, without its loops."""
+    kernels = primitive.kernels
+    differentiable = bool(primitive.rules)
+    bind = primitive.bind
+    plan = primitive.plans[(True,)]
+    take, save = plan.take, plan.save
+
+    def call(x: Any, **parameters: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return bind(x, **parameters)
+        array = x._array
+        out = kernels[type(array)](array, **parameters)
+        node = x._node
+        if node is None or not differentiable or not recording() or not inexact(out):
+            return untracked(out)
+        saved = save((array,), out, parameters) if take is None else take((array, out))
+        return record(plan, (node,), saved, out)
+
+    return call
