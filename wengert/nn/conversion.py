@@ -15,7 +15,7 @@ from wengert.backends import (
 )
 from wengert.tape.tensor import Tensor
 
-__all__ = ["convert", "destination", "replace"]
+__all__ = ["castable", "convert", "destination", "place", "replace"]
 
 
 def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> Any:
@@ -31,9 +31,12 @@ def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> A
     """
     source = backend_of(array)
     if source is not backend:
-        array = backend.from_numpy(source.to_numpy(source.array(array)), device)
+        array = backend.from_numpy(
+            source.to_numpy(source.array(array)),
+            None if device is None else backend.parse_device(device),
+        )
     elif device is not None:
-        array = backend.to_device(array, device)
+        array = backend.to_device(array, backend.parse_device(device))
     return backend.xp.astype(backend.array(array), backend.raw_dtype(dtype), copy=True)
 
 
@@ -58,13 +61,18 @@ def destination(what: Any) -> dict[str, Any]:
     if isinstance(what, str):
         name = what.partition(":")[0]
         if name in builtin_backends() or name in plugin_backends():
-            with use_backend(what):
-                chosen = selection()
-            return {"backend": chosen.backend, "device": chosen.device}
+            return place(what)
     try:
         return {"dtype": as_dtype(what)}
     except TypeError:
         return {"device": what}
+
+
+def place(spec: str) -> dict[str, Any]:
+    """The backend and device that a string such as ``"torch:cuda:0"`` names."""
+    with use_backend(spec):
+        chosen = selection()
+    return {"backend": chosen.backend, "device": chosen.device}
 
 
 def castable(tensor: Tensor, dtype: DType | None) -> DType:

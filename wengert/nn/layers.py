@@ -91,19 +91,22 @@ class Dropout(Module):
     ----------
     p : float
         Probability of zero. The others are multiplied by :math:`1 / (1 - p)`.
+    inplace : bool
+        Accepted for PyTorch's sake. Values are never changed in place.
     """
 
-    def __init__(self, p: float = 0.5) -> None:
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         if not 0.0 <= p <= 1.0:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
         self.p = p
+        self.inplace = inplace
 
     def forward(self, input: Any) -> Tensor:
         """Drop while training, and return the input otherwise."""
         return F.dropout(input, self.p, self.training)
 
     def extra_repr(self) -> str:
-        return f"p={self.p}"
+        return f"p={self.p}, inplace={self.inplace}"
 
 
 class Flatten(Module):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from wengert.backends import DType, as_dtype, backend_of, dtype_of
-from wengert.nn.conversion import castable, convert, destination, replace
+from wengert.nn.conversion import castable, convert, destination, place, replace
 from wengert.nn.parameter import Parameter
 from wengert.tape.tensor import Tensor
 
@@ -88,8 +88,9 @@ class Module:
             raise TypeError(f"the name should be a string, not {type(name).__name__}")
         if not name or "." in name:
             raise KeyError(f"the name can't be empty or contain '.', got {name!r}")
-        taken = self.__dict__.get(name)
-        if hasattr(self, name) and not isinstance(taken, Tensor | Module | None):
+        own = self.__dict__
+        free = isinstance(own[name], Tensor | Module | None) if name in own else not hasattr(self, name)
+        if not free:
             raise KeyError(f"attribute {name!r} already exists")
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
@@ -333,7 +334,7 @@ class Module:
         for argument in args:
             wanted.update(destination(argument))
         if backend is not None:
-            wanted.update(destination(backend))
+            wanted.update(place(backend))
         if dtype is not None:
             wanted["dtype"] = as_dtype(dtype)
         if device is not None:

@@ -30,6 +30,3 @@ class Parameter(Tensor):
     def __init__(self, data: Any, requires_grad: bool = True) -> None:
         array = data._array if isinstance(data, Tensor) else data
         super().__init__(array, requires_grad=requires_grad)
-
-    def __repr__(self) -> str:
-        return f"Parameter containing:\n{super().__repr__()}"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from wengert.backends import BackendError, backend_of, namespaces
+from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
 from wengert.nn.conversion import convert
 from wengert.nn.module import clear_grad
 from wengert.tape.recording import enable_grad
@@ -163,9 +163,13 @@ class Optimizer:
                     state = states.get(param)
                     if state is None:
                         state = states[param] = self.init(xp, array)
-                    array = self.apply(xp, array, grad._array, state, group)
+                    try:
+                        array = self.apply(xp, array, grad._array, state, group)
+                    except Exception:
+                        _check_backends(param, state)
+                        raise
                     if type(array) is not kind:
-                        raise _strayed(param, state)
+                        _check_backends(param, state)
                     param._array = array
         return loss
 
@@ -256,13 +260,17 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
-def _strayed(param: Tensor, state: State) -> BackendError:
-    owners = {backend_of(v).name for v in state.values() if hasattr(v, "dtype")}
-    return BackendError(
-        f"a parameter of shape {tuple(param.shape)} is on the backend {param.backend.name}, and "
-        f"its gradient or the optimizer's state on {', '.join(sorted(owners)) or 'another'}; make "
-        "the optimizer after moving the model, or load its state_dict again"
-    )
+def _check_backends(param: Tensor, state: State) -> None:
+    """Raise if a parameter's state is on another backend than the parameter."""
+    arrays = {name: value for name, value in state.items() if hasattr(value, "dtype")}
+    for name, array in arrays.items():
+        if backend_of(array) is not param.backend:
+            raise BackendError(
+                f"a parameter of shape {tuple(param.shape)} is on the backend "
+                f"{param.backend.name}, and the optimizer's {name} for it on "
+                f"{backend_of(array).name}; make the optimizer after moving the model, or load its "
+                "own state_dict again"
+            )
 
 
 def _loaded(name: str, value: Any, param: Tensor) -> Any:
@@ -270,8 +278,22 @@ def _loaded(name: str, value: Any, param: Tensor) -> Any:
     array = value._array if isinstance(value, Tensor) else value
     if not hasattr(array, "dtype"):
         return value
-    if not array.shape and param.shape:
+    if name == "step" or (not array.shape and param.shape):
         return backend_of(array).to_numpy(array).item()
-    if name == "step":
-        return backend_of(array).to_numpy(array).item()
-    return convert(array, param.backend, param.dtype, param.device)
+    shape = tuple(array.shape)
+    if len(shape) == param.ndim and shape != tuple(param.shape):
+        raise ValueError(
+            f"loaded state dict has {name} of shape {shape} for a parameter of shape "
+            f"{tuple(param.shape)}"
+        )
+    return convert(array, param.backend, _precision(array, param), param.device)
+
+
+def _precision(array: Any, param: Tensor) -> DType:
+    """The parameter's dtype, or the real one of its precision for what is real beside it."""
+    held = dtype_of(array.dtype)
+    if not held.inexact:
+        return held
+    if param.dtype.complex and not held.complex:
+        return DTYPES["float32" if param.dtype.itemsize == 8 else "float64"]
+    return param.dtype

@@ -1,0 +1,391 @@
+"""The optimisers against PyTorch's, and what they promise beside."""
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn, optim
+
+OPTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {}),
+    ("SGD", {"lr": 0.05, "momentum": 0.9}),
+    ("SGD", {"lr": 0.05, "momentum": 0.9, "dampening": 0.3}),
+    ("SGD", {"lr": 0.05, "momentum": 0.9, "nesterov": True}),
+    ("SGD", {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.05, "weight_decay": 0.1, "nesterov": True, "momentum": 0.5}),
+    ("SGD", {"lr": 0.001, "momentum": 0.9, "maximize": True, "weight_decay": 0.1}),
+    ("Adam", {}),
+    ("Adam", {"lr": 0.02, "betas": (0.8, 0.99), "eps": 1e-4}),
+    ("Adam", {"lr": 0.02, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.02, "amsgrad": True}),
+    ("Adam", {"lr": 0.002, "maximize": True, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.02, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("AdamW", {}),
+    ("AdamW", {"lr": 0.02, "weight_decay": 0.2}),
+    ("AdamW", {"lr": 0.02, "amsgrad": True}),
+    ("AdamW", {"lr": 0.002, "maximize": True}),
+]
+WIDTHS = (5, 7, 3)
+STEPS = 100
+
+
+def layers(lib: Any, linear: Any) -> Any:
+    return lib.Sequential(linear(WIDTHS[0], WIDTHS[1]), lib.Tanh(), linear(WIDTHS[1], WIDTHS[2]))
+
+
+def network() -> nn.Sequential:
+    wg.manual_seed(1)
+    return layers(nn, lambda i, o: nn.Linear(i, o, dtype=wg.float64))
+
+
+def batches(steps: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(0)
+    return [(rng.normal(size=(8, 5)), rng.integers(0, 3, 8)) for _ in range(steps)]
+
+
+def values(tensor: Any) -> np.ndarray:
+    return tensor.detach().numpy()
+
+
+def train(net: Any, optimiser: Any, steps: int = 5) -> None:
+    for x, y in batches(steps):
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(net(wg.asarray(x)), wg.asarray(y)).backward()
+        optimiser.step()
+
+
+def twin_of(net: Any, torch: Any) -> Any:
+    twin = layers(torch.nn, lambda i, o: torch.nn.Linear(i, o, dtype=torch.float64))
+    twin.load_state_dict({k: torch.tensor(values(v)) for k, v in net.state_dict().items()})
+    return twin
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIONS)
+def test_a_hundred_steps_agree_with_pytorch(name: str, options: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    net = network()
+    twin = twin_of(net, torch)
+    ours = getattr(optim, name)(net.parameters(), **options)
+    theirs = getattr(torch.optim, name)(twin.parameters(), **options)
+    start = [values(p).copy() for p in net.parameters()]
+    for x, y in batches(STEPS):
+        ours.zero_grad()
+        loss = nn.functional.cross_entropy(net(wg.asarray(x)), wg.asarray(y))
+        loss.backward()
+        ours.step()
+        theirs.zero_grad()
+        torch_loss = torch.nn.functional.cross_entropy(twin(torch.tensor(x)), torch.tensor(y))
+        torch_loss.backward()
+        theirs.step()
+        np.testing.assert_allclose(loss.item(), torch_loss.item(), rtol=1e-9)
+    for before, p, q in zip(start, net.parameters(), twin.parameters(), strict=True):
+        np.testing.assert_allclose(values(p), values(q), rtol=1e-8, atol=1e-10)
+        assert abs(values(p) - before).max() > 1e-3
+
+
+@pytest.mark.parametrize(("name", "options"), [OPTIONS[4], OPTIONS[11], OPTIONS[15]])
+def test_the_same_on_every_backend(backend: Any, name: str, options: dict[str, Any]) -> None:
+    with wg.use_backend("numpy"):
+        reference = network()
+        train(reference, getattr(optim, name)(reference.parameters(), **options))
+    net = network()
+    train(net, getattr(optim, name)(net.parameters(), **options))
+    for p, q in zip(net.parameters(), reference.parameters(), strict=True):
+        assert p.backend is backend
+        np.testing.assert_allclose(values(p), values(q), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["Adam", "SGD"])
+def test_complex_parameters(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    z = np.asarray([1 + 2j, -0.5j, 3.0])
+    target = np.asarray([0.3 - 1j, 2.0, 1j])
+    ours, theirs = nn.Parameter(wg.asarray(z)), torch.tensor(z, requires_grad=True)
+    options: dict[str, Any] = {"lr": 0.05, "weight_decay": 0.1}
+    optimisers = (
+        getattr(optim, name)([ours], **options),
+        getattr(torch.optim, name)([theirs], **options),
+    )
+    for _ in range(20):
+        for optimiser, p, t in (
+            (optimisers[0], ours, wg.asarray(target)),
+            (optimisers[1], theirs, torch.tensor(target)),
+        ):
+            optimiser.zero_grad()
+            (abs(p - t) ** 2).sum().backward()
+            optimiser.step()
+    np.testing.assert_allclose(values(ours), values(theirs), rtol=1e-10)
+    optimisers[0].load_state_dict(optimisers[0].state_dict())
+    optimisers[0].step()
+    assert ours.dtype == wg.complex128
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_single_precision_stays_single(backend: Any, name: str) -> None:
+    p = nn.Parameter(wg.ones(3))
+    optimiser = getattr(optim, name)([p], lr=0.1, weight_decay=0.1)
+    for _ in range(2):
+        (p * p).sum().backward()
+        optimiser.step()
+    assert p.dtype == wg.float32
+    arrays = [v for v in optimiser.state[p].values() if hasattr(v, "dtype")]
+    assert all(a.dtype == p.array.dtype for a in arrays)
+
+
+def test_updates_change_nothing_that_is_seen_elsewhere(backend: Any) -> None:
+    for optimiser_of in (
+        lambda ps: optim.SGD(ps, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
+        lambda ps: optim.Adam(ps, weight_decay=0.1, amsgrad=True),
+    ):
+        p = nn.Parameter(wg.ones(3))
+        optimiser = optimiser_of([p])
+        (p * p).sum().backward()
+        optimiser.step()
+        detached, grad, state = p.detach(), p.grad, optimiser.state_dict()
+        held = [detached, grad, *(t for t in state["state"][0].values() if isinstance(t, wg.Tensor))]
+        before = [values(t).copy() for t in held]
+        loss = (p * p * p).sum()
+        optimiser.step()
+        loss.backward()  # of the values that the loss was computed from
+        np.testing.assert_allclose(
+            values(p.grad), 2 * np.ones(3) + 3 * before[0] ** 2, rtol=1e-6
+        )
+        for tensor, was in zip([detached, *held[2:]], [before[0], *before[2:]], strict=True):
+            np.testing.assert_array_equal(values(tensor), was)
+
+
+def test_groups_and_changed_learning_rates() -> None:
+    a, b, c = (nn.Parameter(wg.ones(1)) for _ in range(3))
+    optimiser = optim.SGD([{"params": [a]}, {"params": b, "lr": 0.5}], lr=0.1)
+    optimiser.add_param_group({"params": [c], "lr": 0.0})
+    assert [group["lr"] for group in optimiser.param_groups] == [0.1, 0.5, 0.0]
+    for p in (a, b, c):
+        p.grad = wg.ones(1)
+    optimiser.step()
+    np.testing.assert_allclose([p.item() for p in (a, b, c)], [0.9, 0.5, 1.0], rtol=1e-6)
+    optimiser.param_groups[0]["lr"] = 0.4
+    optimiser.step()
+    np.testing.assert_allclose(a.item(), 0.5, rtol=1e-6)
+
+
+def test_a_parameter_without_a_gradient_stays() -> None:
+    a, b = nn.Parameter(wg.ones(1)), nn.Parameter(wg.ones(1))
+    optimiser = optim.Adam([a, b], weight_decay=0.1)
+    a.grad = wg.ones(1)
+    optimiser.step()
+    assert b.item() == 1
+    assert b not in optimiser.state
+
+
+def test_closure_runs_recorded() -> None:
+    p = nn.Parameter(wg.ones(1))
+    optimiser = optim.SGD([p], lr=0.25)
+
+    def closure() -> wg.Tensor:
+        optimiser.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    with wg.no_grad():
+        assert optimiser.step(closure).item() == 1
+    assert p.item() == 0.5
+    assert optimiser.step() is None
+
+
+def test_zero_grad() -> None:
+    p = nn.Parameter(wg.ones(2))
+    optimiser = optim.SGD([p], lr=1.0)
+    (p * p).sum().backward()
+    optimiser.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0.0, 0.0]
+    optimiser.zero_grad()
+    assert p.grad is None
+
+
+# -- state -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("SGD", {"momentum": 0.9}), ("Adam", {"amsgrad": True}), ("AdamW", {})]
+)
+def test_training_goes_on_from_a_state_dict(
+    backend: Any, name: str, options: dict[str, Any]
+) -> None:
+    net = network()
+    optimiser = getattr(optim, name)(net.parameters(), lr=0.05, **options)
+    train(net, optimiser)
+    twin = copy.deepcopy(net)
+    state = optimiser.state_dict()
+    restored = getattr(optim, name)(twin.parameters(), lr=0.7)
+    restored.load_state_dict(state)
+    assert restored.param_groups[0]["lr"] == 0.05
+    train(net, optimiser)
+    train(twin, restored)
+    for p, q in zip(net.parameters(), twin.parameters(), strict=True):
+        np.testing.assert_array_equal(values(p), values(q))
+
+
+def test_state_dict_has_pytorchs_layout_and_loads_pytorchs() -> None:
+    torch = pytest.importorskip("torch")
+    net = network()
+    twin = twin_of(net, torch)
+    theirs = torch.optim.Adam(twin.parameters(), lr=0.02)
+    for x, y in batches(3):
+        theirs.zero_grad()
+        torch.nn.functional.cross_entropy(twin(torch.tensor(x)), torch.tensor(y)).backward()
+        theirs.step()
+    net.load_state_dict({k: values(v) for k, v in twin.state_dict().items()})
+    ours = optim.Adam(net.parameters())
+    foreign = theirs.state_dict()
+    ours.load_state_dict(foreign)
+    assert ours.state[next(net.parameters())]["step"] == 3
+    own = ours.state_dict()
+    assert own["state"].keys() == foreign["state"].keys()
+    assert own["state"][0].keys() == foreign["state"][0].keys()
+    assert own["param_groups"][0]["params"] == foreign["param_groups"][0]["params"]
+    assert own["param_groups"][0]["lr"] == 0.02
+    x, y = batches(1)[0]
+    nn.functional.cross_entropy(net(wg.asarray(x)), wg.asarray(y)).backward()
+    theirs.zero_grad()
+    torch.nn.functional.cross_entropy(twin(torch.tensor(x)), torch.tensor(y)).backward()
+    ours.step()
+    theirs.step()
+    for p, q in zip(net.parameters(), twin.parameters(), strict=True):
+        np.testing.assert_allclose(values(p), values(q), rtol=1e-9)
+
+
+def test_a_state_dict_that_does_not_fit_changes_nothing() -> None:
+    p, q = nn.Parameter(wg.ones(3)), nn.Parameter(wg.ones(2))
+    one, two = optim.Adam([p], lr=0.5), optim.Adam([p, q])
+    p.grad = wg.ones(3)
+    two.step()
+    with pytest.raises(ValueError, match="doesn't match the size"):
+        one.load_state_dict(two.state_dict())
+    split = optim.Adam([{"params": [p]}, {"params": [q]}])
+    with pytest.raises(ValueError, match="different number of parameter groups"):
+        one.load_state_dict(split.state_dict())
+    other = optim.Adam([q])
+    q.grad = wg.ones(2)
+    other.step()
+    with pytest.raises(ValueError, match=r"exp_avg.*\(2,\).*\(3,\)"):
+        one.load_state_dict(other.state_dict())
+    invalid = one.state_dict()
+    invalid["param_groups"][0]["lr"] = -1
+    with pytest.raises(ValueError, match="Invalid learning rate"):
+        one.load_state_dict(invalid)
+    assert one.param_groups[0]["lr"] == 0.5
+    assert not one.state
+
+
+def test_pickle_and_deepcopy_together_with_the_model() -> None:
+    net = network()
+    optimiser = optim.Adam(net.parameters())
+    train(net, optimiser)
+    for pair in (
+        copy.deepcopy((net, optimiser)),
+        pickle.loads(pickle.dumps((net, optimiser))),  # noqa: S301
+    ):
+        before = values(next(pair[0].parameters())).copy()
+        train(*pair, steps=2)
+        assert (values(next(pair[0].parameters())) != before).any()
+    train(net, optimiser, steps=2)
+    for p, q in zip(net.parameters(), pair[0].parameters(), strict=True):
+        np.testing.assert_array_equal(values(p), values(q))
+
+
+def test_state_on_another_backend_is_an_error() -> None:
+    pytest.importorskip("array_api_strict")
+    p = nn.Parameter(wg.ones(2))
+    optimiser = optim.SGD([p], lr=0.1, momentum=0.9)
+    p.grad = wg.ones(2)
+    optimiser.step()
+    module = nn.Module()
+    module.p = p
+    module.to("array_api_strict")
+    with pytest.raises(wg.BackendError, match="on the backend array_api_strict.*on numpy"):
+        optimiser.step()
+    optimiser.load_state_dict(optimiser.state_dict())
+    optimiser.step()
+    np.testing.assert_allclose(values(p), 1 - 0.1 - 0.19, rtol=1e-6)
+
+
+# -- bad input -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda p: optim.SGD([], lr=0.1), ValueError, "empty parameter list"),
+        (lambda p: optim.SGD(p, lr=0.1), TypeError, "iterable of Tensors"),
+        (lambda p: optim.SGD([1.0], lr=0.1), TypeError, "one of the params is float"),
+        (lambda p: optim.SGD([p * 2], lr=0.1), ValueError, "non-leaf"),
+        (lambda p: optim.SGD([p, p], lr=0.1), ValueError, "more than one"),
+        (lambda p: optim.SGD([{"params": p}, {"params": p}]), ValueError, "more than one"),
+        (lambda p: optim.SGD([{"params": {p}}]), TypeError, "ordered"),
+        (lambda p: optim.SGD([{"lr": 1}]), ValueError, "needs 'params'"),
+        (lambda p: optim.SGD([{"params": p, "beta": 1}]), ValueError, "no hyper-parameter beta"),
+        (lambda p: optim.SGD([p], lr=-0.1), ValueError, "Invalid learning rate: -0.1"),
+        (lambda p: optim.SGD([p], lr=float("nan")), ValueError, "Invalid learning rate"),
+        (lambda p: optim.SGD([{"params": p, "lr": -1}]), ValueError, "Invalid learning rate"),
+        (lambda p: optim.SGD([p], momentum=-1), ValueError, "Invalid momentum"),
+        (lambda p: optim.SGD([p], weight_decay=-1), ValueError, "Invalid weight_decay"),
+        (lambda p: optim.SGD([p], nesterov=True), ValueError, "Nesterov"),
+        (
+            lambda p: optim.SGD([p], nesterov=True, momentum=0.5, dampening=0.1),
+            ValueError,
+            "Nesterov",
+        ),
+        (lambda p: optim.Adam([p], lr=-1), ValueError, "Invalid learning rate"),
+        (lambda p: optim.Adam([p], eps=-1), ValueError, "Invalid epsilon"),
+        (lambda p: optim.Adam([p], betas=(1.0, 0.9)), ValueError, "index 0: 1.0"),
+        (lambda p: optim.Adam([p], betas=(0.9, -1)), ValueError, "index 1: -1"),
+        (lambda p: optim.Adam([p], betas=(0.9,)), ValueError, "two numbers"),
+        (lambda p: optim.AdamW([p], weight_decay=-1), ValueError, "Invalid weight_decay"),
+        (lambda p: optim.Optimizer([p], {}).add_param_group(p), TypeError, "must be a dict"),
+    ],
+)
+def test_bad_input(make: Any, error: type[Exception], match: str) -> None:
+    with pytest.raises(error, match=match):
+        make(nn.Parameter(wg.ones(2)))
+
+
+def test_an_invalid_group_is_not_added() -> None:
+    p, q = nn.Parameter(wg.ones(2)), nn.Parameter(wg.ones(2))
+    optimiser = optim.SGD([p], lr=0.1)
+    with pytest.raises(ValueError, match="Invalid learning rate"):
+        optimiser.add_param_group({"params": [q], "lr": -1})
+    assert len(optimiser.param_groups) == 1
+
+
+def test_repr() -> None:
+    torch = pytest.importorskip("torch")
+    ours = repr(optim.SGD([nn.Parameter(wg.ones(1))], lr=0.1)).splitlines()
+    theirs = repr(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)).splitlines()
+    beyond = ("foreach", "fused", "differentiable")
+    assert ours == [line for line in theirs if not line.strip().startswith(beyond)]
+
+
+def test_a_new_optimiser_is_two_hooks(backend: Any) -> None:
+    class Signs(optim.Optimizer):
+        """Steps of one length along the sign of the summed gradients."""
+
+        def init(self, xp: Any, p: Any) -> dict[str, Any]:
+            return {"total": xp.zeros_like(p)}
+
+        def apply(self, xp: Any, p: Any, g: Any, state: Any, group: Any) -> Any:
+            state["total"] = xp.add(state["total"], g)
+            return xp.subtract(p, xp.multiply(xp.sign(state["total"]), group["lr"]))
+
+    p = nn.Parameter(wg.asarray([1.0, -1.0]))
+    optimiser = Signs([p], {"lr": 0.5})
+    for _ in range(2):
+        optimiser.zero_grad()
+        (p * p).sum().backward()
+        optimiser.step()
+    assert p.tolist() == [0.0, 0.0]
