@@ -25,13 +25,14 @@ from wengert.autograd import (
     set_grad_enabled,
 )
 from wengert.backends import BackendError, DType, get_backend, set_backend, use_backend
-from wengert.ops import *
+from wengert.ops import *  # noqa: F403 -- its __all__ is the list
 from wengert.ops import random, special
 from wengert.tape.listing import global_tape
 from wengert.tape.tensor import Tensor
 
 if TYPE_CHECKING:
-    from wengert import nn, optim, testing
+    from wengert import nn, optim
+    from wengert import testing as testing
 
 __version__ = "0.1.0"
 #: The version of the standard that this namespace follows.

@@ -5,10 +5,22 @@ import subprocess
 import sys
 import time
 
-OTHERS = (
-    "torch jax jaxlib dask cupy scipy hypothesis pytest array_api_strict array_api_compat tqdm "
-    "matplotlib safetensors sklearn"
-).split()
+OTHERS = [
+    "torch",
+    "jax",
+    "jaxlib",
+    "dask",
+    "cupy",
+    "scipy",
+    "hypothesis",
+    "pytest",
+    "array_api_strict",
+    "array_api_compat",
+    "tqdm",
+    "matplotlib",
+    "safetensors",
+    "sklearn",
+]
 
 
 def test_imports_numpy_and_no_other_library() -> None:

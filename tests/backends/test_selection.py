@@ -47,9 +47,7 @@ def test_variable_may_name_a_device() -> None:
     pytest.importorskip("array_api_strict")
     code = "import wengert as wg; print(wg.ones(2).device, wg.randn(2).device)"
     done = run(code, WENGERT_BACKEND="array_api_strict:no_float64")
-    assert done.stdout == "array_api_strict.Device('no_float64') " + (
-        "array_api_strict.Device('no_float64')\n"
-    )
+    assert done.stdout == " ".join(["array_api_strict.Device('no_float64')"] * 2) + "\n"
 
 
 @pytest.mark.parametrize(

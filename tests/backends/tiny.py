@@ -22,9 +22,21 @@ class DType:
         return f"<tiny type: {self.numpy.name!r}>"
 
 
-NAMES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
-).split()
+NAMES = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 DTYPES = {np.dtype(name): DType(name) for name in NAMES}
 
 
@@ -96,12 +108,51 @@ def _function(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-for _name in (
-    "abs add astype broadcast_to concat conj cos divide empty equal exp expand_dims full greater "
-    "isdtype less log matmul matrix_transpose max mean multiply negative not_equal ones "
-    "permute_dims pow real reshape result_type sin sqrt square squeeze stack subtract sum tanh "
-    "tril where zeros zeros_like ones_like"
-).split():
+for _name in [
+    "abs",
+    "add",
+    "astype",
+    "broadcast_to",
+    "concat",
+    "conj",
+    "cos",
+    "divide",
+    "empty",
+    "equal",
+    "exp",
+    "expand_dims",
+    "full",
+    "greater",
+    "isdtype",
+    "less",
+    "log",
+    "matmul",
+    "matrix_transpose",
+    "max",
+    "mean",
+    "multiply",
+    "negative",
+    "not_equal",
+    "ones",
+    "permute_dims",
+    "pow",
+    "real",
+    "reshape",
+    "result_type",
+    "sin",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "subtract",
+    "sum",
+    "tanh",
+    "tril",
+    "where",
+    "zeros",
+    "zeros_like",
+    "ones_like",
+]:
     globals()[_name] = _function(getattr(compat, _name))
 for _name in NAMES:
     globals()[_name] = DTYPES[np.dtype(_name)]

@@ -1,4 +1,4 @@
-"""Data type functions against NumPy's and the standard's tables, and conversions that differentiate."""
+"""Data type functions against the standard's tables, and conversions that differentiate."""
 
 import itertools
 from typing import Any
@@ -13,9 +13,7 @@ from wengert.backends import DTYPES, Backend
 STANDARD = [name for name in DTYPES if name not in ("float16", "bfloat16")]
 
 
-@pytest.mark.parametrize(
-    ("a", "b"), list(itertools.combinations_with_replacement(STANDARD, 2))
-)
+@pytest.mark.parametrize(("a", "b"), list(itertools.combinations_with_replacement(STANDARD, 2)))
 def test_promotion_is_the_standards(a: str, b: str) -> None:
     one, two = getattr(array_api_strict, a), getattr(array_api_strict, b)
     try:

@@ -1,14 +1,20 @@
 """Operators, methods and in-place forms: the functions under other names."""
 
+import ast
+import inspect
 import operator
-from collections.abc import Callable
-from typing import Any
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import wengert as wg
 from wengert.backends import Backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 A, B = np.array([[7.0, -2.0], [0.5, 3.0]]), np.array([[2.0, 3.0], [-1.5, 1.0]])
 REAL = {
@@ -82,7 +88,6 @@ def test_unary_operators_and_comparisons(backend: Backend) -> None:
         np.testing.assert_array_equal(act(3.0, x).numpy(), act(3.0, A))
     assert (x == None) is False  # noqa: E711
     assert (x != "text") is True
-    assert x in [x]
     assert len({x, y, x}) == 2
 
 
@@ -251,3 +256,37 @@ def test_utility(backend: Backend) -> None:
     )
     with pytest.raises(ValueError, match="not negative"):
         wg.diff(y, n=-1)
+
+
+def test_type_checkers_see_what_is_attached() -> None:
+    """The stub names every method, with the parameters of the function that it is."""
+    stub = ast.parse(Path(wg.tape.__file__).with_name("methods.pyi").read_text())
+    body = next(node for node in stub.body if isinstance(node, ast.ClassDef)).body
+    declared = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+    source = ast.parse(inspect.getsource(sys.modules["wengert.tape.tensor"]))
+    tensor = next(
+        node for node in source.body if isinstance(node, ast.ClassDef) and node.name == "Tensor"
+    )
+    own = {node.name for node in tensor.body if isinstance(node, ast.FunctionDef)}
+    attached = {
+        name
+        for name, value in vars(wg.Tensor).items()
+        if name not in own and (inspect.isfunction(value) or isinstance(value, property))
+    }
+    assert declared.keys() == attached
+    for name, node in declared.items():
+        value = vars(wg.Tensor)[name]
+        if isinstance(value, property):
+            continue
+        arguments = node.args
+        theirs = inspect.signature(value).parameters
+        names = [a.arg for a in arguments.posonlyargs + arguments.args][1:]
+        keywords = [a.arg for a in arguments.kwonlyargs]
+        positional = [
+            p.name
+            for p in theirs.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ][1:]
+        if not name.startswith("__"):
+            assert names == positional, name
+        assert keywords == [p.name for p in theirs.values() if p.kind is p.KEYWORD_ONLY], name

@@ -76,7 +76,7 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
 
 
 class CupyBackend(Backend):
-    """CuPy through array-api-compat; devices are ``cupy:0``, ``cupy:1``, …"""
+    """CuPy through array-api-compat; devices are ``cupy:0``, ``cupy:1`` and so on."""
 
     name = "cupy"
     module = "array_api_compat.cupy"

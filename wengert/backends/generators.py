@@ -4,10 +4,12 @@ from __future__ import annotations  # naming np.random imports it, which costs 1
 
 import os
 import threading
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["HostStream", "Stream", "get_states", "reseed", "set_states", "stream", "uniform"]
 

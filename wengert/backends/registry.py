@@ -164,7 +164,8 @@ def backend_of(array: Any) -> Backend:
         namespace = namespaces[kind]
     if not namespace.plain:
         raise TypeError(f"{kind.__qualname__} is not a raw array")
-    return namespace.backend
+    backend: Backend = namespace.backend
+    return backend
 
 
 class Selection(NamedTuple):

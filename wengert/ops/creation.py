@@ -90,7 +90,9 @@ def _filled(
     return leaf(array, requires_grad)
 
 
-def empty(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Return an array whose values are whatever was in memory.
 
     Parameters
@@ -112,7 +114,9 @@ def ones(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     return _filled("ones", shape, dtype, device, requires_grad)
 
 
-def zeros(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros(
+    *shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Return an array of zeros; parameters as for `empty`."""
     return _filled("zeros", shape, dtype, device, requires_grad)
 
@@ -352,7 +356,7 @@ def asarray(
         if found is None:
             return leaf(_from_host(obj, wanted, device, copy), requires_grad)
         obj = found
-    result = obj
+    result: Tensor = obj
     if wanted is not None and obj.dtype is not wanted:
         result = astype(result, wanted)
     if device is not None:
@@ -390,8 +394,10 @@ def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -
     made = backend.from_numpy(host, where)
     if wanted.name == "bfloat16":
         made = backend.namespace.astype(made, backend.raw_dtype(wanted))
-    if copy is False and array.size and (
-        array is not obj or not np.may_share_memory(array, backend.to_numpy(made))
+    if (
+        copy is False
+        and array.size
+        and (array is not obj or not np.may_share_memory(array, backend.to_numpy(made)))
     ):
         raise ValueError(f"asarray: a copy is needed for {backend.name}; copy=False")
     return made

@@ -73,6 +73,7 @@ def default_complex_dtype() -> DType:
 
 # -- conversion ----------------------------------------------------------------------------------
 
+
 def _cast(xp: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
     # The standard's function takes ``dtype`` by position alone, and casts no complex array.
     if dtype_of(dtype).kind == "bool" and dtype_of(x.dtype).complex:
@@ -102,7 +103,9 @@ _to_backend = Primitive(
     {"x": lambda xp, g, source, origin: xp.to_backend(g, source, device=origin)},
     kind="linear",
     label="ToCopy",
-    forward=lambda xp, x, name, device=None, source=None, origin=None: _carry(xp.backend, x, name, device),
+    forward=lambda xp, x, name, device=None, source=None, origin=None: _carry(
+        xp.backend, x, name, device
+    ),
 )
 
 

@@ -54,9 +54,7 @@ class NamespaceInfo:
         return {
             name: dtype
             for name, dtype in DTYPES.items()
-            if name in there
-            and name not in _EXTENDED
-            and (kind is None or isdtype(dtype, kind))
+            if name in there and name not in _EXTENDED and (kind is None or isdtype(dtype, kind))
         }
 
     def devices(self) -> list[Any]:

@@ -8,7 +8,17 @@ from wengert.ops.constants import bool as bool_
 from wengert.ops.constants import float16, float32, float64, int32, int64
 from wengert.ops.creation import asarray
 from wengert.ops.data_type import astype, to_backend, to_device
-from wengert.ops.elementwise import add, divide, equal, imag, multiply, not_equal, real, subtract
+from wengert.ops.elementwise import (
+    add,
+    conj,
+    divide,
+    equal,
+    imag,
+    multiply,
+    not_equal,
+    real,
+    subtract,
+)
 from wengert.ops.indexing import getitem, setitem
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
@@ -213,6 +223,7 @@ def _attach() -> None:
         __iter__=_iter,
         T=property(_transpose),
         mT=property(matrix_transpose),
+        conj=conj,  # the rules' own gives back a real Tensor itself
         real=property(real),
         imag=property(imag),
         to=_to,

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators
+from wengert.ops import elementwise
 from wengert.ops.creation import as_shape, leaf, place
 from wengert.ops.data_type import astype, get_default_dtype
-from wengert.ops import elementwise
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -95,7 +95,8 @@ def _uniform(shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
 def _normal(shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
     """Host numbers of variance 1, which the two parts of a complex number share."""
     if dtype.complex:
-        return _pair(_normal((*shape, 2), _real_part(dtype))) * 0.5**0.5
+        parts: np.ndarray[Any, Any] = _normal((*shape, 2), _real_part(dtype)) * 0.5**0.5
+        return _pair(parts)
     with _lock:
         if dtype.name in ("float32", "float64"):
             return _host().standard_normal(shape, dtype=np.dtype(dtype.name).type)
@@ -111,7 +112,9 @@ def _placed(values: np.ndarray[Any, Any], dtype: DType, device: Any, requires_gr
     backend, where = place(device)
     array = backend.from_numpy(values, where)
     raw = backend.raw_dtype(dtype)
-    return leaf(array if array.dtype == raw else backend.namespace.astype(array, raw), requires_grad)
+    return leaf(
+        array if array.dtype == raw else backend.namespace.astype(array, raw), requires_grad
+    )
 
 
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
