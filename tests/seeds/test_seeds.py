@@ -67,12 +67,14 @@ def test_is_leaf_and_next_functions_of_the_five_neurons():
 def test_backward_on_a_vector_is_an_error():
     *_, d = five_neurons()
     L = 10 - d
-    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+    with pytest.raises(
+        RuntimeError, match="grad can be implicitly created only for scalar outputs"
+    ):
         L.backward()
 
 
 def test_backward_on_the_sum():
-    a, w1, w2, w3, w4, b, c, d = five_neurons()
+    a, w1, w2, w3, w4, *_, d = five_neurons()
     L = (10 - d).sum()
     L.backward()
     value = {name: t.detach().numpy() for name, t in dict(a=a, w1=w1, w2=w2, w3=w3, w4=w4).items()}
@@ -211,17 +213,15 @@ def test_retain_grad(shown):
 
 def compute():
     a = torch.tensor([3.0], requires_grad=True)
-    O = 5 * a**2  # noqa: E741
+    O = 5 * a**2
     return [a, O]
 
 
 def test_scalar_case(shown):
-    [a, O] = compute()  # noqa: E741
+    [a, O] = compute()
     print(a)
     print(O)
-    assert shown() == (
-        "tensor([3.], requires_grad=True)\ntensor([45.], grad_fn=<MulBackward0>)\n"
-    )
+    assert shown() == ("tensor([3.], requires_grad=True)\ntensor([45.], grad_fn=<MulBackward0>)\n")
     O.backward()
     print(a.grad)
     assert shown() == "tensor([30.])\n"
@@ -230,20 +230,20 @@ def test_scalar_case(shown):
 def test_gradients_accumulate_until_they_are_zeroed(shown):
     a = torch.tensor([2.0], requires_grad=True)
     for expected in (20, 40):
-        O = 5 * a**2  # noqa: E741
+        O = 5 * a**2
         O.backward()
         print(a.grad)
         assert shown() == f"tensor([{expected}.])\n"
     print(a.grad.zero_())
     assert shown() == "tensor([0.])\n"
-    O = 5 * a**2  # noqa: E741
+    O = 5 * a**2
     O.backward()
     print(a.grad)
     assert shown() == "tensor([20.])\n"
 
 
 def test_graph_can_be_inspected_and_called_by_hand(shown):
-    [_, O] = compute()  # noqa: E741
+    [_, O] = compute()
     print(O.grad_fn)
     print(O.grad_fn.next_functions)
     assert shown() == (

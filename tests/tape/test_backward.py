@@ -151,7 +151,7 @@ def test_create_graph_records_inside_no_grad_too():
 def test_a_gradient_that_is_no_tensor_or_is_missing(gradient):
     x = leaf(1.0, 2.0)
     y = x * 2
-    with pytest.raises((RuntimeError, TypeError), match="scalar outputs|should be"):
+    with pytest.raises((RuntimeError, TypeError), match=r"scalar outputs|should be"):
         y.backward(gradient)
     assert x.grad is None
     y.backward(wg.ones(2, dtype=wg.float64))  # nothing was used up
@@ -176,8 +176,8 @@ def test_a_gradient_of_another_floating_dtype_is_converted():
 def test_backward_of_what_needs_no_gradient():
     with pytest.raises(RuntimeError, match="does not require grad"):
         wg.ones(()).backward()
+    x = leaf(1.0)
     with pytest.raises(RuntimeError, match=r"inputs\[1\]"):
-        x = leaf(1.0)
         wg.autograd.grad(x * 2, [x, wg.ones(1)])
 
 
@@ -236,7 +236,7 @@ def test_calling_grad_fn_gives_each_input_its_own():
     left, right = (x * x).grad_fn(wg.ones(1, dtype=wg.float64))
     assert (left.item(), right.item()) == (2.0, 2.0)
     assert left.requires_grad
-    with pytest.raises(TypeError, match="one cotangent|1 cotangents"):
+    with pytest.raises(TypeError, match="takes 1 cotangents"):
         (x * x).grad_fn()
     with pytest.raises(RuntimeError, match="shape"):
         (x * x).grad_fn(wg.ones(2, dtype=wg.float64))

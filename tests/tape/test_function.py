@@ -218,7 +218,7 @@ def test_a_forward_that_returns_no_tensor():
         def forward(ctx, x):
             return 1.0
 
-    with pytest.raises(TypeError, match="Bad.forward should return Tensors"):
+    with pytest.raises(TypeError, match=r"Bad\.forward should return Tensors"):
         Bad.apply(leaf(1.0))
     with pytest.raises(NotImplementedError, match="forward"):
         wg.autograd.Function.apply(leaf(1.0))

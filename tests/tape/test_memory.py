@@ -71,7 +71,7 @@ def test_a_branch_that_nobody_differentiates_disappears(no_collector):
     x = wg.ones(3, requires_grad=True)
     live = len(wg.global_tape)
     for _ in range(100):
-        x * 2  # noqa: B018
+        x * 2
     assert len(wg.global_tape) == live
 
 

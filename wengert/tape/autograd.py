@@ -103,8 +103,9 @@ def grad(
     if allow_unused is None:
         allow_unused = materialize_grads
     elif materialize_grads and not allow_unused:
-        raise ValueError("materialize_grads=True gives zeros for unused inputs, so allow_unused "
-                         "can't be False")
+        raise ValueError(
+            "materialize_grads=True gives zeros for unused inputs, so allow_unused can't be False"
+        )
     targets = _targets(inputs)
     seeds = _outputs(outputs, grad_outputs, create_graph)
     keep = create_graph if retain_graph is None else retain_graph
@@ -152,9 +153,8 @@ def _targets(inputs: Any) -> list[Tensor]:
 def _outputs(tensors: Any, gradients: Any, create_graph: bool) -> list[tuple[Node, Any]]:
     """Pair each result's node with its cotangent: a Tensor if the sweep is to be recorded."""
     results = _list(tensors, "outputs")
-    if gradients is None:
-        given = [None] * len(results)
-    else:
+    given: list[Any] = [None] * len(results)
+    if gradients is not None:
         given = [gradients] if isinstance(gradients, Tensor) else list(gradients)
     if len(given) != len(results):
         raise RuntimeError(f"got {len(results)} outputs and {len(given)} gradients for them")

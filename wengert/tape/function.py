@@ -1,6 +1,5 @@
 """Operations that users define: a forward and a backward function of Tensors."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from wengert.backends import dtype_of, namespaces
@@ -197,7 +196,8 @@ class FunctionNode(Node):
             return None
         position, index = origin
         if position >= 0:
-            return self.parents[position]
+            parent: Node | None = self.parents[position]
+            return parent
         if self.several:
             return Output(self, index) if dtype_of(self.dtype[index]).inexact else None
         return self
@@ -229,8 +229,8 @@ class FunctionNode(Node):
         self, ctx: FunctionCtx, given: dict[int, Any], like: Any
     ) -> list[Tensor | None]:
         """The argument list of ``backward``: a Tensor for each result."""
-        shapes: Sequence[Any] = self.shape if self.several else [self.shape]
-        dtypes: Sequence[Any] = self.dtype if self.several else [self.dtype]
+        shapes: tuple[Any, ...] = self.shape if self.several else (self.shape,)
+        dtypes: tuple[Any, ...] = self.dtype if self.several else (self.dtype,)
         xp = None
         cotangents: list[Tensor | None] = []
         for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
@@ -261,9 +261,7 @@ class FunctionNode(Node):
             raise TypeError(f"{where}: {type(cotangent).__name__} instead of a Tensor or None")
         got, expected = tuple(cotangent.shape), tuple(parent.shape)
         extra = len(got) - len(expected)
-        if extra < 0 or any(
-            n not in (1, m) for n, m in zip(expected, got[extra:], strict=True)
-        ):
+        if extra < 0 or any(n not in (1, m) for n, m in zip(expected, got[extra:], strict=True)):
             raise RuntimeError(
                 f"{where} - got {list(got)} but expected shape compatible with {list(expected)}"
             )

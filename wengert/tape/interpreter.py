@@ -13,9 +13,7 @@ __all__ = ["differentiable"]
 def lift(saved: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
     """Rebuild as Tensors what a node saved as raw arrays, each at its place on the tape."""
     origins = node.plan.origins
-    return tuple(
-        _tensor(value, node, origin) for value, origin in zip(saved, origins, strict=True)
-    )
+    return tuple(_tensor(value, node, origin) for value, origin in zip(saved, origins, strict=True))
 
 
 def _tensor(value: Any, node: Node, origin: Any) -> Any:

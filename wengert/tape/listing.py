@@ -47,7 +47,7 @@ class Entries:
 def _row(node: Node) -> tuple[str, str, str, str]:
     inputs = ", ".join("·" if p is None else f"%{p.number}" for p in node.parents)
     if node.several:
-        shape = ", ".join(str(tuple(s)) for s in node.shape)  # type: ignore[arg-type]
+        shape = ", ".join(str(tuple(s)) for s in node.shape)
         dtype = ", ".join("-" if d is None else dtype_of(d).name for d in node.dtype)
     else:
         shape, dtype = str(tuple(node.shape)), dtype_of(node.dtype).name

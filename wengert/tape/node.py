@@ -9,7 +9,16 @@ from wengert.backends import dtype_of, namespaces
 if TYPE_CHECKING:
     from wengert.tape.primitive import Plan
 
-__all__ = ["AccumulateGrad", "Node", "Output", "Parts", "Several", "check_cotangent", "conform", "tick"]
+__all__ = [
+    "AccumulateGrad",
+    "Node",
+    "Output",
+    "Parts",
+    "Several",
+    "check_cotangent",
+    "conform",
+    "tick",
+]
 
 #: The tape's clock. A node's parents were recorded before it, so descending numbers are a
 #: topological order; ``next`` on a C iterator is atomic, so threads share one clock.
@@ -49,7 +58,7 @@ class Node:
     plan: "Plan"
     parents: tuple["Node | None", ...]
     saved: tuple[Any, ...] | None
-    shape: tuple[int, ...]
+    shape: Any
     dtype: Any
     watch: Any
 
@@ -94,9 +103,7 @@ class Node:
         flows: list[Any] = [None] * len(self.parents)
         for parent, cotangent in self.pull(g):
             cotangent = conform(cotangent, parent)
-            at = next(
-                i for i, p in enumerate(self.parents) if p is parent and flows[i] is None
-            )
+            at = next(i for i, p in enumerate(self.parents) if p is parent and flows[i] is None)
             flows[at] = cotangent
         return flows[0] if len(flows) == 1 else tuple(flows)
 
@@ -186,9 +193,7 @@ class Several(Node):
         like = next(iter(g.items.values()))
         xp = namespaces[type(like)]
         cotangents = tuple(
-            g.items[i]
-            if i in g.items
-            else xp.zeros(shape, dtype=dtype, device=xp.device(like))
+            g.items[i] if i in g.items else xp.zeros(shape, dtype=dtype, device=xp.device(like))
             for i, (shape, dtype) in enumerate(zip(self.shape, self.dtype, strict=True))
         )
         return self._run(xp, cotangents, wanted)
@@ -205,7 +210,7 @@ class Output(Node):
         self.number = tick()
         self.parents, self.index = (parent,), index
         self.saved, self.watch = (), None
-        self.shape, self.dtype = parent.shape[index], parent.dtype[index]  # type: ignore[assignment]
+        self.shape, self.dtype = parent.shape[index], parent.dtype[index]
 
     def pull(self, g: Any, wanted: Any = None) -> list[tuple[Node, Any]]:
         parent = self.parents[0]

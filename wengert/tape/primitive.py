@@ -320,8 +320,8 @@ class Plan:
             if needed:
                 rule = primitive.rule(position)
                 start = len(sources)
-                for name in argument_names(rule)[2:]:
-                    sources.append(self._source(name, position))
+                names = argument_names(rule)[2:]
+                sources.extend(self._source(name, position) for name in names)
                 end = len(sources)
                 steps.append((position, rule, start if end == start + 1 else -1, slice(start, end)))
         self.steps = tuple(steps)
@@ -334,9 +334,7 @@ class Plan:
         self.take = _taker(sources)
         self.getters = [_getter(what, at, first, arity) for what, at in sources]
 
-    def save(
-        self, arrays: Sequence[Any], out: Any, parameters: dict[str, Any]
-    ) -> tuple[Any, ...]:
+    def save(self, arrays: Sequence[Any], out: Any, parameters: dict[str, Any]) -> tuple[Any, ...]:
         """Return what the rules asked for. Where ``take`` is not None, it does the same faster."""
         return tuple([get(arrays, out, parameters) for get in self.getters])
 
@@ -431,11 +429,21 @@ def record(
     return tensor
 
 
+def _take(plan: Plan) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    if plan.take is None:
+        raise TypeError(
+            f"the rules of {plan.primitive} ask for more than inputs and result, and an "
+            "elementwise function has nothing else"
+        )
+    return plan.take
+
+
 def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
     """The public function of an elementwise primitive of one argument: `Primitive.bind`, fast."""
     kernels = primitive.kernels
     differentiable = bool(primitive.rules)
     plan = primitive.plans[(True,)]
+    take = _take(plan)
 
     def call(x: Any, /) -> Tensor:
         if not isinstance(x, Tensor):
@@ -445,7 +453,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
         node = x._node
         if node is None or not differentiable or not recording():
             return untracked(out)
-        return record(plan, (node,), plan.take((array, out)), out)
+        return record(plan, (node,), take((array, out)), out)
 
     return call
 
@@ -458,6 +466,7 @@ def binary(primitive: Primitive) -> Callable[[Any, Any], Tensor]:
     bind = primitive.bind
     plans = primitive.plans
     both, left, right = plans[(True, True)], plans[(True, False)], plans[(False, True)]
+    take, take_left, take_right = _take(both), _take(left), _take(right)
 
     def call(x1: Any, x2: Any, /) -> Tensor:
         if isinstance(x1, Tensor) and isinstance(x2, Tensor):
@@ -483,7 +492,11 @@ def binary(primitive: Primitive) -> Callable[[Any, Any], Tensor]:
             raise
         if not differentiable or (node1 is None and node2 is None) or not recording():
             return untracked(out)
-        plan = left if node2 is None else right if node1 is None else both
-        return record(plan, (node1, node2), plan.take((array1, array2, out)), out)
+        values = (array1, array2, out)
+        if node2 is None:
+            return record(left, (node1, None), take_left(values), out)
+        if node1 is None:
+            return record(right, (None, node2), take_right(values), out)
+        return record(both, (node1, node2), take(values), out)
 
     return call

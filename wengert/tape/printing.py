@@ -32,16 +32,15 @@ def format_tensor(tensor: "Tensor") -> str:
     """
     values = tensor.backend.to_numpy(tensor.array)
     prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
+    text = "[]"
     if values.size:
         text = _nested(values, _element_format(_visible(values)), len(prefix))
-    else:
-        text = "[]"
     notes = []
     if not values.size and values.ndim != 1:
         notes.append(f"size={tuple(values.shape)}")
     if "cpu" not in str(tensor.device).lower():
         notes.append(f"device={str(tensor.device)!r}")
-    if tensor.dtype not in _UNNAMED or not values.size and not tensor.dtype.inexact:
+    if tensor.dtype not in _UNNAMED or (not values.size and not tensor.dtype.inexact):
         notes.append(f"dtype={tensor.dtype!r}")
     if tensor.grad_fn is not None:
         notes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
@@ -121,8 +120,6 @@ def _rows(
         per_line = max(1, (LINE_WIDTH - indent) // (max(map(len, cells), default=0) + 2))
         lines = [", ".join(cells[i : i + per_line]) for i in range(0, len(cells), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
-    rows = [
-        "..." if i is None else _rows(values[i], show, indent + 1, shorten) for i in shown
-    ]
+    rows = ["..." if i is None else _rows(values[i], show, indent + 1, shorten) for i in shown]
     gap = "," + "\n" * (values.ndim - 1) + " " * (indent + 1)
     return "[" + gap.join(rows) + "]"

@@ -45,8 +45,8 @@ def sweep(
     arrived: list[tuple[Node, Any]] = []
     flows: Iterable[tuple[Node, Any]] = outputs
     while True:
-        for parent, g in flows:
-            _flow(parent, g, reached, due)
+        for target, g in flows:
+            _flow(target, g, reached, due)
         flows = ()
         if not due:
             return arrived
@@ -65,7 +65,7 @@ def sweep(
         xp = namespaces[type(g)]
         if not xp.plain:
             saved = xp.lift(saved, node)
-        parents = node.parents
+        parents: tuple[Any, ...] = node.parents
         for position, rule, at, piece in node.plan.steps:
             parent = parents[position]
             number = parent.number
