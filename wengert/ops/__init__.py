@@ -71,8 +71,8 @@ def _primitive(name: str) -> Any:
 
 
 def _conj(x: Any) -> Any:
-    """Conjugate in a rule: rules change nothing in place, so a real Tensor may stand for its own."""
-    return x if isinstance(x, Tensor) and not x.dtype.complex else conj(x)
+    """Conjugate in a rule. Rules change nothing in place, so a real Tensor may be its own."""
+    return x if isinstance(x, Tensor) and not x.dtype.complex else elementwise.conj(x)
 
 
 vars(differentiable).update({name: globals()[name] for name in __all__})

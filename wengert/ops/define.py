@@ -4,7 +4,8 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, TypeVar
 
-from wengert.tape.primitive import Declared, Primitive, Rule, argument_names, binary, unary
+from wengert.tape.plan import Rule, argument_names
+from wengert.tape.primitive import Declared, Primitive, binary, unary
 
 __all__ = ["elementwise"]
 

@@ -23,7 +23,8 @@ from wengert.ops.indexing import getitem, setitem
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.tape.interpreter import differentiable
-from wengert.tape.primitive import ZERO, Primitive, argument_names
+from wengert.tape.plan import argument_names
+from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor
 
 __all__: list[str] = []

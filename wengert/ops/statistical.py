@@ -6,7 +6,8 @@ from typing import Any
 from wengert.backends import dtype_of
 from wengert.ops.axes import all_axes, as_axes, as_axis, raw_dtype, shape_of
 from wengert.ops.single import single
-from wengert.tape.primitive import Primitive, Rule
+from wengert.tape.plan import Rule
+from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = [

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.backends import dtype_of, namespaces
-
-if TYPE_CHECKING:
-    from wengert.tape.primitive import Plan
+from wengert.tape.plan import Plan
 
 __all__ = [
     "AccumulateGrad",
@@ -55,7 +53,7 @@ class Node:
     __slots__ = ("__weakref__", "dtype", "number", "parents", "plan", "saved", "shape", "watch")
 
     number: int
-    plan: "Plan"
+    plan: Plan
     parents: tuple["Node | None", ...]
     saved: tuple[Any, ...] | None
     shape: Any
@@ -122,7 +120,7 @@ class Node:
 
     def name(self) -> str:
         """The operation's name on PyTorch's side, such as ``"MulBackward0"``."""
-        return self.plan.primitive.label + "Backward0"
+        return f"{self.plan.primitive.label}Backward0"
 
     @property
     def several(self) -> bool:
@@ -132,7 +130,7 @@ class Node:
     @property
     def operation(self) -> str:
         """The operation's name in the standard, such as ``"multiply"``."""
-        return self.plan.primitive.name
+        return str(self.plan.primitive.name)
 
     @property
     def next_functions(self) -> "tuple[tuple[Node | None, int], ...]":

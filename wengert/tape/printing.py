@@ -2,14 +2,11 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert.backends import DTYPES
-
-if TYPE_CHECKING:
-    from wengert.tape.tensor import Tensor
 
 __all__ = ["format_tensor"]
 
@@ -23,7 +20,7 @@ THRESHOLD = 1000
 _UNNAMED = {DTYPES["float32"], DTYPES["complex64"], DTYPES["int64"], DTYPES["bool"]}
 
 
-def format_tensor(tensor: "Tensor") -> str:
+def format_tensor(tensor: Any) -> str:
     """Return ``tensor(values, what is not obvious)``, as PyTorch prints a tensor.
 
     Values have four decimals, or are in scientific notation where that would hide them; whole
