@@ -81,6 +81,30 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any, **
     return BACKEND.from_numpy(np.eye(n_rows, n_cols, k=k, dtype=dtype))
 
 
+# Dask cannot always reshape what has no elements, and rolls by reshaping.
+
+
+def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
+    if 0 in x.shape:
+        return BACKEND.from_numpy(np.empty(x.shape, dtype=x.dtype).reshape(shape))
+    return BACKEND.xp.reshape(x, shape, copy=copy)
+
+
+def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
+    return x if 0 in x.shape else BACKEND.xp.roll(x, shift, axis=axis)
+
+
+# Dask's own triangles go through real numbers, and warn of complex ones.
+
+
+def tril(x: Any, /, *, k: int = 0) -> Any:
+    return BACKEND.dask.where(np.tri(*x.shape[-2:], k=k, dtype=bool), x, x.dtype.type(0))
+
+
+def triu(x: Any, /, *, k: int = 0) -> Any:
+    return BACKEND.dask.where(np.tri(*x.shape[-2:], k=k - 1, dtype=bool), x.dtype.type(0), x)
+
+
 class DaskBackend(Backend):
     """Dask through array-api-compat, over NumPy chunks."""
 
@@ -90,9 +114,13 @@ class DaskBackend(Backend):
         "eye": eye,
         "linspace": linspace,
         "rand_like": rand_like,
+        "reshape": reshape,
+        "roll": roll,
         "searchsorted": searchsorted,
         "take": take,
         "take_along_axis": take_along_axis,
+        "tril": tril,
+        "triu": triu,
         **{name: on_chunks(name) for name in ON_CHUNKS},
     }
     immutable = True

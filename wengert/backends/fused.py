@@ -20,6 +20,8 @@ def torch_kernels(torch: Any) -> dict[str, Kernel]:
         return len(axis) == 1 and not x.is_complex()
 
     def below_top(x: Any, axis: tuple[int, ...]) -> Any:
+        if not x.numel():  # which PyTorch has no maximum of
+            return x
         return x - torch.amax(x.real if x.is_complex() else x, axis, keepdim=True)
 
     def softmax(x: Any, *, axis: tuple[int, ...]) -> Any:

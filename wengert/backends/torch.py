@@ -115,6 +115,24 @@ def unique_all(x: Any, /) -> tuple[Any, Any, Any, Any]:
     return values, first.scatter_reduce_(0, flat, places, "amin"), inverse, counts
 
 
+def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    # array-api-compat's answers wrongly for no axes.
+    return BACKEND.xp.sum(x != 0, axis=axis, dtype=BACKEND.torch.int64, keepdims=keepdims)
+
+
+def spread(name: str) -> Kernel:
+    """``std`` or ``var`` with any correction, of which array-api-compat takes integers alone."""
+
+    def kernel(
+        x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+    ) -> Any:
+        if axis == ():  # which PyTorch takes for all axes
+            x, axis, keepdims = x[..., None], -1, False
+        return getattr(BACKEND.torch, name)(x, dim=axis, correction=correction, keepdim=keepdims)
+
+    return kernel
+
+
 class TorchBackend(Backend):
     """PyTorch through array-api-compat, on the CPU, CUDA, and whatever devices it has."""
 
@@ -133,6 +151,9 @@ class TorchBackend(Backend):
         """Indexing, drawing, and what the library computes in one piece."""
         return {
             "getitem": getitem,
+            "count_nonzero": count_nonzero,
+            "std": spread("std"),
+            "var": spread("var"),
             "rand_like": rand_like,
             "scatter_add": scatter_add,
             "setitem": setitem,
