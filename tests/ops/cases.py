@@ -81,7 +81,9 @@ class Entry:
         The same function of NumPy arrays, from elsewhere; ``np.<name>`` by default.
     torch, jax : callable, False or None
         The oracles' functions of their own arrays. By default that of the standard's name, where
-        they have it; False where theirs is something else.
+        they have it, or of the dotted name given; False where they have none.
+    differs : dict
+        Where an oracle is wrong or lacks the function, as ``"torch-complex"``: the reason.
     tracked : bool
         Whether results are on the tape.
     order : int
@@ -105,6 +107,7 @@ class Entry:
     small: bool = True
     half: bool = True
     not_on: dict[str, str] = field(default_factory=dict)
+    differs: dict[str, str] = field(default_factory=dict)
     rtol: float = 1e-12
 
     def kinds(self) -> list[str]:

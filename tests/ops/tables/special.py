@@ -79,6 +79,7 @@ SPECIAL = {
     "logit": Entry(
         real=unary(ws.reals(1 / 16, 15 / 16)), complex=unary(OFF_AXES, "complex"),
         reference=lambda x: np.log(x / (1 - x)), torch="special.logit", jax="special.logit",
+        differs={"torch-complex": "PyTorch has logit for real numbers alone"},
     ),
     "log_expit": Entry(
         real=unary(WIDE), reference=sc.log_expit, torch="nn.functional.logsigmoid",

@@ -1,0 +1,121 @@
+"""Rows for the primitives of `wengert.nn`; PyTorch gives some of their values."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+import wengert as wg
+from tests.ops.cases import BOX, Case, Entry, binary, elements
+from tests.ops.tables.elementwise import NONZERO
+from wengert.nn import functional as F  # registers the primitives
+from wengert.testing import strategies as ws
+from wengert.tape.primitive import PRIMITIVES
+
+PROBABILITY = ws.reals(1 / 16, 15 / 16)
+REDUCTIONS = st.sampled_from(["none", "mean", "sum"])
+IGNORED = -1
+
+
+def affine(kind):
+    @st.composite
+    def make(draw):
+        shape = draw(ws.shapes(min_dims=1, max_dims=3))
+        wide, narrow = shape[-1], draw(st.integers(0, 3))
+        dtype = "complex128" if kind == "complex" else "float64"
+        arrays = [
+            draw(ws.arrays(dtype, s, elements=elements(kind, BOX)))
+            for s in (shape, (narrow, wide), (narrow,))
+        ]
+        return Case(*arrays[: draw(st.integers(2, 3))])
+
+    return make()
+
+
+@st.composite
+def elus(draw):
+    return Case(draw(ws.arrays(elements=NONZERO)), draw(st.sampled_from([1.0, 0.5])))
+
+
+@st.composite
+def classified(draw):
+    rows, classes = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    x = draw(ws.arrays("float64", (rows, classes), elements=BOX))
+    target = draw(ws.arrays("int64", (rows,), elements=ws.integers(IGNORED, classes - 1)))
+    target[0] = 0  # the mean of nothing is nan
+    return Case(x, target, draw(REDUCTIONS))
+
+
+@st.composite
+def excesses(draw):
+    x, target, reduction = draw(classified()).args
+    g = draw(ws.arrays("float64", (len(x),) if reduction == "none" else (), elements=BOX))
+    counted = (target != IGNORED).astype("float64")
+    if draw(st.booleans()):
+        target, counted = np.maximum(target, 0), None
+    return Case(g, x, target, counted, reduction)
+
+
+@st.composite
+def indices(draw):
+    return Case(draw(ws.arrays("int64", elements=ws.integers(0, 3))), 4)
+
+
+def cross_entropy(x, target, reduction):
+    return PRIMITIVES["softmax_cross_entropy"].bind(
+        x, target, None, None, ignore_index=IGNORED, reduction=reduction
+    )
+
+
+def cross_entropy_reference(x, target, reduction):
+    log_probs = x - np.log(np.sum(np.exp(x), axis=1, keepdims=True))
+    losses = -log_probs[np.arange(len(x)), np.maximum(target, 0)] * (target != IGNORED)
+    if reduction == "none":
+        return losses
+    return losses.sum() / ((target != IGNORED).sum() if reduction == "mean" else 1)
+
+
+def excess(g, probs, target, counted, reduction):
+    if isinstance(counted, wg.Tensor):
+        counted = counted.detach()
+    return PRIMITIVES["softmax_cross_entropy_pullback"].bind(
+        g, probs, target, counted, reduction=reduction
+    )
+
+
+def excess_reference(g, probs, target, counted, reduction):
+    counted = np.ones(len(probs)) if counted is None else counted
+    scale = g * counted / (counted.sum() if reduction == "mean" else 1)
+    return (probs - (target[:, None] == np.arange(probs.shape[1]))) * scale[:, None]
+
+
+NETWORKS = {
+    "linear": Entry(
+        real=affine("real"), complex=affine("complex"), call=F.linear,
+        reference=lambda x, weight, bias=0: x @ weight.T + bias,
+        torch="nn.functional.linear", jax=False,
+    ),
+    "elu": Entry(
+        real=elus(), call=F.elu, torch="nn.functional.elu", jax="elu",
+        reference=lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
+    ),
+    "logistic_loss": Entry(
+        real=binary(BOX, BOX, scalars=False), call=PRIMITIVES["logistic_loss"].bind,
+        reference=lambda x, y: (1 - y) * x + np.logaddexp(-x, 0), torch=False, jax=False,
+    ),
+    "binary_cross_entropy": Entry(
+        real=binary(PROBABILITY, BOX, scalars=False),
+        call=PRIMITIVES["binary_cross_entropy"].bind,
+        reference=lambda x, y: -y * np.log(x) - (1 - y) * np.log1p(-x), torch=False, jax=False,
+    ),
+    "softmax_cross_entropy": Entry(
+        real=classified(), call=cross_entropy, reference=cross_entropy_reference,
+        torch=False, jax=False,
+    ),
+    "softmax_cross_entropy_pullback": Entry(
+        real=excesses(), call=excess, reference=excess_reference, torch=False, jax=False,
+    ),
+    "one_hot": Entry(
+        real=indices(), call=F.one_hot, tracked=False,
+        reference=lambda x, classes: np.eye(classes, dtype="int64")[x],
+        torch="nn.functional.one_hot", jax=False,
+    ),
+}  # fmt: skip

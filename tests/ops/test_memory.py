@@ -1,0 +1,105 @@
+"""What operations save, and that it is let go: by reference counting alone, and by the sweep."""
+
+import gc
+import weakref
+
+import pytest
+from hypothesis import given, settings
+
+import wengert as wg
+from tests.ops.cases import SCALE, apply, function, inexact_results, leaves
+from tests.ops.tables import TABLE
+from wengert.tape.node import AccumulateGrad, Output
+from wengert.tape.plan import argument_names
+from wengert.tape.sweep import ancestors
+
+TRACKED = [name for name, entry in sorted(TABLE.items()) if entry.tracked and entry.order]
+
+
+def operations(results):
+    """The nodes that results were recorded as, without leaves and the several results of one."""
+    nodes = ancestors(r._node for r in results if r._node is not None)
+    return [n for n in nodes if not isinstance(n, Output | AccumulateGrad)]
+
+
+def recorded(name, case):
+    entry = TABLE[name]
+    inputs = leaves(case)
+    return inputs, inexact_results(apply(function(name, entry), case, inputs))
+
+
+def each(name):
+    entry = TABLE[name]
+    return getattr(entry, entry.kinds()[0])
+
+
+@pytest.mark.parametrize("name", TRACKED)
+def test_saved_is_exactly_what_the_rules_of_tracked_inputs_name(name):
+    def check(case):
+        _, results = recorded(name, case)
+        for node in operations(results):
+            primitive = node.plan.primitive
+            wanted = [
+                argument
+                for position, parent in enumerate(node.parents) if parent is not None
+                for argument in argument_names(primitive.rule(position))[2:]
+            ]
+            assert len(node.saved) == len(wanted)
+            for value, argument in zip(node.saved, wanted, strict=True):
+                if argument.endswith("_shape") and argument != primitive.variadic:
+                    assert isinstance(value, tuple) and not any(hasattr(n, "dtype") for n in value)
+                if argument == "out" and not primitive.several:
+                    assert value.shape == node.shape
+                # A Tensor would hold its own node, and so make a cycle.
+                assert not isinstance(value, wg.Tensor)
+
+    settings(max_examples=3 * SCALE)(given(each(name))(check))()
+
+
+@pytest.mark.parametrize("name", TRACKED)
+def test_graphs_are_freed_without_the_garbage_collector(name):
+    """Also those of gradients, which hold on to the graph that they were computed from."""
+
+    def check(case):
+        inputs, results = recorded(name, case)
+        tracked = [r for r in results if r._node is not None]
+        if not tracked:
+            return
+        seeds = [wg.ones_like(r) for r in tracked]
+        gradients = wg.autograd.grad(tracked, inputs, seeds, create_graph=True, allow_unused=True)
+        roots = [*tracked, *(g for g in gradients if g is not None)]
+        watched = [weakref.ref(node) for node in operations(roots)]
+        del results, tracked, roots, gradients
+        assert not [node() for node in watched if node() is not None]
+
+    run_without_collector(each(name), check)
+
+
+@pytest.mark.parametrize("name", TRACKED)
+def test_a_sweep_releases_what_was_saved(name):
+    def check(case):
+        _, results = recorded(name, case)
+        tracked = [r for r in results if r._node is not None]
+        if not tracked:
+            return
+        nodes = operations(tracked)
+        wg.autograd.backward(tracked, [wg.ones_like(r) for r in tracked])
+        assert all(node.saved is None for node in nodes)
+        if any(node.operation == name for node in nodes):
+            with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+                wg.autograd.backward(tracked, [wg.ones_like(r) for r in tracked])
+
+    settings(max_examples=3 * SCALE)(given(each(name))(check))()
+
+
+def run_without_collector(strategy, check):
+    def checked(case):
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            check(case)
+        finally:
+            if enabled:
+                gc.enable()
+
+    settings(max_examples=3 * SCALE)(given(strategy)(checked))()

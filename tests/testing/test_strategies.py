@@ -1,0 +1,140 @@
+"""The strategies give what they say, special cases among it, on every backend."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import find, given, settings
+from hypothesis import strategies as st
+
+import wengert as wg
+from wengert.testing import strategies as ws
+
+
+def reaches(strategy, wanted):
+    """Whether a strategy gives something that fits, within a thousand tries."""
+    return find(strategy, wanted, settings=settings(max_examples=1000, database=None))
+
+
+def test_tensors_are_the_backends_own(backend):
+    @settings(max_examples=5)
+    @given(ws.tensors(requires_grad=True))
+    def check(x):
+        assert isinstance(x, wg.Tensor)
+        assert x.backend is backend
+        assert x.requires_grad and x.is_leaf
+        assert x.dtype is wg.float64
+
+    check()
+
+
+def test_a_backend_can_be_named():
+    @settings(max_examples=3)
+    @given(ws.tensors(backend="array_api_strict"))
+    def check(x):
+        assert x.backend.name == "array_api_strict"
+
+    check()
+
+
+def test_tensors_do_not_share_memory():
+    @settings(max_examples=20)
+    @given(ws.tensors(shape=st.just((2,))), ws.tensors(shape=st.just((2,))))
+    def check(x, y):
+        assert not np.shares_memory(x.array, y.array)
+
+    check()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64", "int32", "bool", "uint8"])
+def test_every_dtype(dtype):
+    @settings(max_examples=5)
+    @given(ws.tensors(dtype))
+    def check(x):
+        assert x.dtype.name == dtype
+
+    check()
+
+
+def test_dtypes_are_those_that_the_backend_has(backend):
+    found = set()
+
+    @settings(max_examples=30)
+    @given(ws.dtypes())
+    def check(dtype):
+        backend.raw_dtype(dtype)
+        found.add(dtype.name)
+
+    check()
+    assert {"float32", "float64", "complex64", "complex128"} <= found
+
+
+def test_shapes_have_zeros_ones_and_none_at_all():
+    assert reaches(ws.shapes(), lambda shape: shape == ()) == ()
+    assert 0 in reaches(ws.shapes(), lambda shape: 0 in shape)
+    assert 1 in reaches(ws.shapes(), lambda shape: 1 in shape and len(shape) == 3)
+
+
+@given(ws.reals(-1, 1, away_from=(0, 0.5), distance=0.25))
+def test_reals_keep_away(x):
+    assert -1 <= x <= 1
+    assert abs(x) >= 0.25
+    assert abs(x - 0.5) >= 0.25
+
+
+def test_special_values_are_drawn():
+    assert reaches(ws.arrays(elements=ws.reals(special=(math.inf,))), lambda x: np.isinf(x).any())
+    assert np.isnan(reaches(ws.reals(special=(math.nan,)), math.isnan))
+
+
+@given(ws.arrays(shape=ws.shapes(min_side=1), unique=True))
+def test_unique_values_are(x):
+    assert np.unique(x).size == x.size
+
+
+@given(ws.broadcastable(3))
+def test_broadcastable_shapes_are(shapes):
+    assert len(shapes) == 3
+    np.broadcast_shapes(*shapes)
+
+
+@given(st.data())
+def test_axes_are_valid(data):
+    shape = data.draw(ws.shapes())
+    axis = data.draw(ws.axes(len(shape)))
+    assert np.sum(np.zeros(shape), axis=axis).ndim <= len(shape)
+
+
+def test_axes_are_negative_several_and_none():
+    assert reaches(ws.axes(3), lambda axis: isinstance(axis, int) and axis < 0)
+    assert reaches(ws.axes(3), lambda axis: isinstance(axis, tuple) and len(axis) == 2)
+    assert reaches(ws.axes(3), lambda axis: axis is None) is None
+
+
+@given(st.data())
+def test_index_keys_index(data):
+    shape = data.draw(ws.shapes())
+    key = data.draw(ws.index_keys(shape))
+    x = np.arange(math.prod(shape)).reshape(shape)
+    assert np.asarray(x[key]).size >= 0
+
+
+def test_index_keys_have_masks_arrays_and_new_axes():
+    def parts(key):
+        return key if isinstance(key, tuple) else (key,)
+
+    def has(kind):
+        return lambda key: any(
+            isinstance(part, np.ndarray) and part.dtype.kind == kind for part in parts(key)
+        )
+
+    keys = ws.index_keys((2, 3))
+    assert has("b")(reaches(keys, has("b")))
+    assert has("i")(reaches(keys, has("i")))
+    assert None in parts(reaches(keys, lambda key: any(part is None for part in parts(key))))
+
+    @given(ws.index_keys((2, 3), arrays_too=False))
+    def check(key):
+        assert not has("i")(key) and not has("b")(key)
+
+    check()
