@@ -98,11 +98,13 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
 
 
 def tril(x: Any, /, *, k: int = 0) -> Any:
-    return BACKEND.dask.where(np.tri(*x.shape[-2:], k=k, dtype=bool), x, x.dtype.type(0))
+    return BACKEND.dask.where(np.tri(x.shape[-2], x.shape[-1], k, dtype=bool), x, x.dtype.type(0))
 
 
 def triu(x: Any, /, *, k: int = 0) -> Any:
-    return BACKEND.dask.where(np.tri(*x.shape[-2:], k=k - 1, dtype=bool), x.dtype.type(0), x)
+    return BACKEND.dask.where(
+        np.tri(x.shape[-2], x.shape[-1], k - 1, dtype=bool), x.dtype.type(0), x
+    )
 
 
 class DaskBackend(Backend):
