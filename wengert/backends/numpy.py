@@ -14,6 +14,7 @@ from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.keys import fill, indexed_axes
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
+from wengert.backends.numpy_networks import ones
 
 __all__ = ["BACKEND"]
 
@@ -37,16 +38,21 @@ def real(x: Any) -> Any:
 
 
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    """Sum without the argument handling that doubles ``np.sum``'s time on small arrays."""
+    """Sum without the argument handling that doubles ``np.sum``'s time on small arrays.
+
+    BLAS sums the rows of a matrix, as the cotangent of a bias does, in a third of the time.
+    """
+    if axis == 0 and dtype is None and not keepdims and x.ndim == 2 and x.dtype.char in "fd":
+        return ones(len(x), x.dtype).dot(x)
     return _reduce_add(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     """Mean as a sum and a division, a third of ``np.mean``'s time on small arrays."""
-    total = _reduce_add(x, axis=axis, keepdims=keepdims)
     # float16 sums overflow, and no elements are a warning: both are NumPy's to handle.
-    if not total.size or total.dtype.char == "e" or not x.size:
+    if not x.size or x.dtype.char == "e":
         return np.mean(x, axis=axis, keepdims=keepdims)
+    total = _reduce_add(x, axis=axis, keepdims=keepdims)
     return total / (x.size // total.size)
 
 
@@ -87,6 +93,11 @@ def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fal
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
     """Ones, in less than half of ``np.ones_like``'s time: every `backward` starts with one."""
     return np.ones(x.shape, x.dtype if dtype is None else dtype)
+
+
+def matmul(x1: Any, x2: Any, /) -> Any:
+    """``np.matmul``, or the method ``dot`` where it is the same: it starts faster."""
+    return x1.dot(x2) if x1.ndim == 2 == x2.ndim else np.matmul(x1, x2)
 
 
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
@@ -228,7 +239,7 @@ class NumpyBackend(Backend):
         "count_nonzero": count_nonzero,
         "expand_dims": expand_dims,
         "getitem": getitem,
-        "matmul": np.matmul,
+        "matmul": matmul,
         "matrix_transpose": attrgetter("mT"),
         "max": max,
         "mean": mean,

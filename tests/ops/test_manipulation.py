@@ -1,0 +1,289 @@
+"""Manipulation and linear algebra: odd forms of their arguments, bad ones, several results."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import Backend
+from wengert.testing import gradcheck, gradgradcheck
+
+X = np.arange(1.0, 25).reshape(2, 3, 4)
+
+
+def tensor(x: Any = X) -> wg.Tensor:
+    return wg.asarray(np.asarray(x), requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "want"),
+    [
+        (lambda x: wg.expand_dims(x, -1), X[..., None]),
+        (lambda x: wg.expand_dims(x, (0, -2)), X[None, :, :, None]),
+        (lambda x: wg.squeeze(wg.expand_dims(x, (0, -1)), (0, -1)), X),
+        (lambda x: wg.flip(x), X[::-1, ::-1, ::-1]),
+        (lambda x: wg.flip(x, axis=(0, -1)), X[::-1, :, ::-1]),
+        (lambda x: wg.moveaxis(x, (0, -1), (1, 0)), np.moveaxis(X, (0, -1), (1, 0))),
+        (lambda x: wg.permute_dims(x, (1, -1, 0)), X.transpose(1, 2, 0)),
+        (lambda x: wg.roll(x, 5), np.roll(X, 5)),
+        (lambda x: wg.roll(x, (1, -2), axis=(0, -1)), np.roll(X, (1, -2), (0, -1))),
+        (lambda x: wg.roll(x, (1, 1), axis=(1, 1)), np.roll(X, 2, 1)),
+        (lambda x: wg.roll(x, 1, axis=(0, 1)), np.roll(X, 1, (0, 1))),
+        (lambda x: wg.repeat(x, 2), X.repeat(2)),
+        (lambda x: wg.repeat(x, 0, axis=1), X.repeat(0, 1)),
+        (lambda x: wg.repeat(x, wg.asarray([2, 0, 1]), axis=-2), X.repeat([2, 0, 1], 1)),
+        (lambda x: wg.repeat(x, wg.asarray(2), axis=0), X.repeat(2, 0)),
+        (lambda x: wg.tile(x, (2,)), np.tile(X, 2)),
+        (lambda x: wg.tile(x, (2, 1, 1, 3)), np.tile(X, (2, 1, 1, 3))),
+        (lambda x: wg.tile(x, (0, 1)), np.tile(X, (0, 1))),
+        (lambda x: wg.tile(x, ()), X),
+        (lambda x: wg.reshape(x, (-1, 6)), X.reshape(-1, 6)),
+        (lambda x: wg.reshape(x, (24,), copy=True), X.reshape(24)),
+        (lambda x: wg.broadcast_to(x, (2, 2, 3, 4)), np.broadcast_to(X, (2, 2, 3, 4))),
+        (lambda x: wg.concat([x, x], axis=None), np.concatenate([X, X], None)),
+        (lambda x: wg.concat([x, wg.asarray(X[:, :0])], axis=-2), X),
+        (lambda x: wg.stack([x, x], axis=-1), np.stack([X, X], -1)),
+        (lambda x: wg.unstack(x, axis=-1)[2], X[..., 2]),
+    ],
+)
+def test_values_and_shape_of_the_derivative(backend: Backend, function: Any, want: Any) -> None:
+    x = tensor()
+    y = function(x)
+    assert y.shape == want.shape
+    np.testing.assert_array_equal(y.detach().numpy(), want)
+    wg.sum(y * y).backward()
+    # Every copy of an element contributes twice its value.
+    copies = np.array([np.count_nonzero(want == value) for value in X.reshape(-1)])
+    np.testing.assert_allclose(x.grad.numpy(), 2 * X * copies.reshape(X.shape))
+
+
+def test_unstack_with_only_some_results_used(backend: Backend) -> None:
+    x = tensor(X[0])
+    rows = wg.unstack(x)
+    assert [row.requires_grad for row in rows] == [True] * 3
+    (g,) = wg.autograd.grad(wg.sum(rows[1] * rows[1] * rows[2]), [x], create_graph=True)
+    np.testing.assert_array_equal(
+        g.detach().numpy(), [np.zeros(4), 2 * X[0, 1] * X[0, 2], X[0, 1] ** 2]
+    )
+    (h,) = wg.autograd.grad(wg.sum(g), [x])
+    np.testing.assert_array_equal(h.numpy(), [np.zeros(4), 2 * X[0, 2] + 2 * X[0, 1], 2 * X[0, 1]])
+
+
+def test_unstack_has_all_derivatives() -> None:
+    def function(x: wg.Tensor) -> wg.Tensor:
+        first, _, last = wg.unstack(x, axis=1)
+        return first * last * last
+
+    assert gradcheck(function, (tensor(),))
+    assert gradgradcheck(function, (tensor(),))
+
+
+def test_results_of_one_operation_share_its_node() -> None:
+    x = tensor(X[0, 0])
+    a, b, *_ = wg.unstack(x)
+    assert a.grad_fn is b.grad_fn
+    assert (a * b).grad_fn.next_functions == ((a.grad_fn, 0), (a.grad_fn, 1))
+    a.retain_grad()
+    (a * b).backward()
+    assert a.grad.item() == X[0, 0, 1]
+    assert x.grad.tolist() == [2, 1, 0, 0]
+    with pytest.raises(RuntimeError, match="second time"):
+        b.backward()
+
+
+def test_gradients_of_results_of_one_operation() -> None:
+    a, b = wg.unstack(tensor([2.0, 3.0]))
+    da, db = wg.autograd.grad(a * b, [a, b])
+    assert (da.item(), db.item()) == (3, 2)
+
+
+def test_a_node_with_several_results_is_called_with_several_cotangents() -> None:
+    a, _ = wg.unstack(tensor([2.0, 3.0]))
+    assert a.grad_fn(wg.asarray(5.0), None).tolist() == [5, 0]
+    with pytest.raises(RuntimeError, match="shape"):
+        a.grad_fn(wg.asarray([5.0]), None)
+    with pytest.raises(TypeError, match="2 cotangents"):
+        a.grad_fn(wg.asarray(5.0))
+
+
+def test_rules_create_arrays_on_their_tensors_backend() -> None:
+    """Whichever backend is selected when the sweep runs."""
+    pytest.importorskip("array_api_strict")
+    with wg.use_backend("array_api_strict"):
+        x = tensor([[1.0, 2.0], [3.0, 4.0]])
+        rows = wg.asarray([[0, 1], [1, 1]])
+    y = wg.unstack(wg.take_along_axis(x * x, rows, axis=0))[0]
+    (g,) = wg.autograd.grad(wg.sum(y * y), [x], create_graph=True)
+    (h,) = wg.autograd.grad(wg.sum(g), [x])
+    assert h.backend.name == "array_api_strict"
+    np.testing.assert_array_equal(h.numpy(), [[12, 0], [0, 192]])
+
+
+def test_broadcast_arrays_and_shapes(backend: Backend) -> None:
+    x, y, z = tensor(np.ones((3, 1))), tensor(np.ones(2)), tensor(2.0)
+    a, b, c = wg.broadcast_arrays(x, y, z)
+    assert a.shape == b.shape == c.shape == (3, 2)
+    wg.sum(a * 2 + b + c).backward()
+    assert x.grad.tolist() == [[4]] * 3
+    assert y.grad.tolist() == [3, 3]
+    assert z.grad.tolist() == 6
+    assert wg.broadcast_arrays() == ()
+    assert wg.broadcast_shapes((2, 1), (0,), ()) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: wg.broadcast_to(x, (3, 4)),
+        lambda x: wg.broadcast_to(x, (2, 3, -1)),
+        lambda x: wg.broadcast_arrays(x, wg.asarray([1.0, 2.0])),
+        lambda x: wg.concat([]),
+        lambda x: wg.concat([x, x[0]]),
+        lambda x: wg.concat([x, x[:, 1:]], axis=0),
+        lambda x: wg.concat([x, x], axis=3),
+        lambda x: wg.stack([]),
+        lambda x: wg.stack([x, x[0]]),
+        lambda x: wg.stack([x, x], axis=4),
+        lambda x: wg.expand_dims(x, 4),
+        lambda x: wg.expand_dims(x, (0, 0)),
+        lambda x: wg.squeeze(x, 0),
+        lambda x: wg.squeeze(x, 3),
+        lambda x: wg.flip(x, axis=(0, 0)),
+        lambda x: wg.moveaxis(x, (0, 1), 0),
+        lambda x: wg.moveaxis(x, (0, 0), (0, 1)),
+        lambda x: wg.permute_dims(x, (0, 1)),
+        lambda x: wg.permute_dims(x, (0, 1, 1)),
+        lambda x: wg.roll(x, (1, 2)),
+        lambda x: wg.roll(x, (1, 2), axis=(0, 1, 2)),
+        lambda x: wg.repeat(x, -1),
+        lambda x: wg.repeat(x, wg.asarray([1, 2]), axis=1),
+        lambda x: wg.repeat(x, wg.asarray([1, -2, 1]), axis=1),
+        lambda x: wg.reshape(x, (5, 5)),
+        lambda x: wg.tile(x, (2, -1)),
+        lambda x: wg.unstack(x, axis=3),
+        lambda x: wg.unstack(x[0, 0, 0]),
+        lambda x: wg.matmul(x, x),
+        lambda x: wg.matmul(x, x[0, 0, 0]),
+        lambda x: wg.matrix_transpose(x[0, 0]),
+        lambda x: wg.tensordot(x, x, axes=1),
+        lambda x: wg.tensordot(x, x, axes=4),
+        lambda x: wg.tensordot(x, x, axes=((0, 0), (0, 0))),
+        lambda x: wg.vecdot(x, x[0], axis=0),
+        lambda x: wg.vecdot(x, x[:, :2], axis=1),
+        lambda x: wg.vecdot(x, x, axis=-4),
+    ],
+)
+def test_bad_arguments(call: Any) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        call(wg.asarray(X))
+
+
+MATRICES = [
+    ((3,), (3,)),
+    ((2, 3), (3,)),
+    ((3,), (3, 2)),
+    ((5, 2, 3), (3, 4)),
+    ((5, 2, 3), (3,)),
+    ((3,), (5, 3, 2)),
+    ((5, 1, 2, 3), (4, 3, 2)),
+    ((2, 3), (5, 3, 4)),
+    ((0, 3), (3, 2)),
+    ((2, 0), (0, 3)),
+    ((2, 3, 0), (0, 4)),
+    ((2, 3, 4), (4, 0)),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), MATRICES)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_matmul(first: tuple[int, ...], second: tuple[int, ...], dtype: str) -> None:
+    random = np.random.default_rng(5)
+    x, y = (
+        tensor((random.normal(size=s) + 1j * random.normal(size=s)).astype(dtype))
+        if dtype == "complex128"
+        else tensor(random.normal(size=s))
+        for s in (first, second)
+    )
+    out = wg.matmul(x, y)
+    want = np.matmul(x.detach().numpy(), y.detach().numpy())
+    np.testing.assert_allclose(out.detach().numpy(), want, rtol=1e-12)
+    assert gradcheck(wg.matmul, (x, y))
+    assert gradgradcheck(wg.matmul, (x, y))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "axes"),
+    [
+        ((2, 3), (3, 4), 1),
+        ((2,), (3,), 0),
+        ((), (3,), 0),
+        ((2, 3), (2, 3), 2),
+        ((2, 3, 4), (4, 3, 5), ((1, 2), (1, 0))),
+        ((2, 3, 4), (4, 3, 5), ((-1, 1), (0, -2))),
+        ((2, 3), (3, 2), ((), ())),
+        ((2, 3, 2), (5, 2, 3, 2), ((2, 0, 1), (3, 1, 2))),
+        ((2, 0), (0, 3), 1),
+    ],
+)
+def test_tensordot(first: Any, second: Any, axes: Any) -> None:
+    random = np.random.default_rng(6)
+    x, y = (tensor(random.normal(size=s) + 1j * random.normal(size=s)) for s in (first, second))
+    out = wg.tensordot(x, y, axes=axes)
+    want = np.tensordot(x.detach().numpy(), y.detach().numpy(), axes)
+    np.testing.assert_allclose(out.detach().numpy(), want, rtol=1e-12)
+    assert gradcheck(lambda x, y: wg.tensordot(x, y, axes=axes), (x, y))
+    assert gradgradcheck(lambda x, y: wg.tensordot(x, y, axes=axes), (x, y))
+
+
+def test_vecdot_conjugates_its_first_argument(backend: Backend) -> None:
+    x, y = tensor([1 + 2j, 3j]), tensor([2 - 1j, 1 + 1j])
+    out = wg.vecdot(x, y)
+    assert out.item() == (1 - 2j) * (2 - 1j) + -3j * (1 + 1j)
+    g = 2 + 1j
+    out.backward(wg.asarray(np.asarray(g)))
+    np.testing.assert_allclose(x.grad.numpy(), np.conj(g) * np.array([2 - 1j, 1 + 1j]))
+    np.testing.assert_allclose(y.grad.numpy(), g * np.array([1 + 2j, 3j]))
+
+
+def test_set_functions_have_no_derivative() -> None:
+    x = tensor([3.0, 1.0, 3.0])
+    found = wg.unique_all(x)
+    assert found.values.tolist() == [1, 3]
+    assert not found.counts.requires_grad
+    for values in (found.values, wg.unique_values(x), wg.unique_counts(x).values):
+        with pytest.raises(NotImplementedError, match="not defined"):
+            wg.sum(values).backward()
+    assert x.grad is None
+
+
+def test_set_functions(backend: Backend) -> None:
+    x = wg.asarray([[2, 1], [1, 5]])
+    values, indices, inverse, counts = wg.unique_all(x)
+    assert values.tolist() == [1, 2, 5]
+    assert indices.tolist() == [1, 0, 3]
+    assert inverse.tolist() == [[1, 0], [0, 2]]
+    assert counts.tolist() == [2, 1, 1]
+    assert wg.isin(x, wg.asarray([1, 7])).tolist() == [[False, True], [True, False]]
+    assert wg.isin(x, 1, invert=True).tolist() == [[True, False], [False, True]]
+
+
+def test_sort_sends_cotangents_back_to_equal_elements_in_their_order(backend: Backend) -> None:
+    x = wg.asarray(np.array([2.0, 1.0, 2.0, 1.0]), requires_grad=True)
+    for descending, want in ((False, [3, 1, 4, 2]), (True, [1, 3, 2, 4])):
+        y = wg.sort(x, descending=descending)
+        (g,) = wg.autograd.grad(y, [x], wg.asarray(np.arange(1.0, 5)))
+        assert g.tolist() == want
+
+
+def test_where(backend: Backend) -> None:
+    x = wg.asarray(np.array([1.0, np.inf, np.nan]), requires_grad=True)
+    known = wg.asarray([True, False, False])
+    y = wg.where(known, x, 0)
+    assert y.detach().tolist() == [1, 0, 0]
+    y.backward(wg.asarray(np.array([2.0, 3.0, 4.0])))
+    assert x.grad.tolist() == [2, 0, 0]
+    assert wg.where(known, 1.0, 2).dtype is wg.get_default_dtype()
+    assert wg.where(known, 1, 2).tolist() == [1, 2, 2]
+    with pytest.raises(TypeError, match="dtype bool"):
+        wg.where(wg.asarray([1, 0, 0]), x, x)

@@ -1,0 +1,209 @@
+"""Reductions where they are hard: zeros, ties, no elements, NaN, no spread."""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import Backend
+from wengert.testing import gradcheck, gradgradcheck
+
+
+def gradient(function: Any, x: Any, g: Any = None, **more: Any) -> np.ndarray:
+    t = wg.asarray(np.asarray(x), requires_grad=True)
+    y = function(t, **more)
+    g = np.ones(y.shape, y.detach().numpy().dtype) if g is None else np.asarray(g)
+    y.backward(wg.asarray(g))
+    return t.grad.numpy()
+
+
+ZEROS = [
+    [2.0, 3.0, 4.0],
+    [0.0, 3.0, 4.0],
+    [2.0, 0.0, 4.0],
+    [2.0, 3.0, 0.0],
+    [0.0, 3.0, 0.0],
+    [0.0, 0.0, 0.0],
+    [5.0],
+    [0.0],
+]
+
+
+@pytest.mark.parametrize("x", ZEROS, ids=str)
+def test_prod_at_zeros(backend: Backend, x: list[float]) -> None:
+    others = [math.prod(x[:i] + x[i + 1 :]) for i in range(len(x))]
+    np.testing.assert_array_equal(gradient(wg.prod, x), others)
+
+
+@pytest.mark.parametrize("x", ZEROS, ids=str)
+def test_cumulative_prod_at_zeros(backend: Backend, x: list[float]) -> None:
+    g = np.arange(1.0, len(x) + 1)
+    want = [
+        sum(g[k] * math.prod(x[:i] + x[i + 1 : k + 1]) for k in range(i, len(x)))
+        for i in range(len(x))
+    ]
+    np.testing.assert_allclose(gradient(wg.cumulative_prod, x, g), want, rtol=1e-15)
+
+
+@pytest.mark.parametrize("x", ZEROS, ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_products_have_all_derivatives_at_zeros(x: list[float], dtype: str) -> None:
+    t = wg.asarray(np.asarray(x, dtype), requires_grad=True)
+    for function in (
+        wg.prod,
+        wg.cumulative_prod,
+        lambda t: wg.cumulative_prod(t, include_initial=True),
+    ):
+        assert gradcheck(function, (t,))
+        assert gradgradcheck(function, (t,))
+
+
+def test_prod_over_several_axes_at_zeros() -> None:
+    x = np.arange(24.0).reshape(2, 3, 4) / 10
+    x[1, 2, 3] = 0
+    t = wg.asarray(x, requires_grad=True)
+    for axis in [(0, 2), (2, 0), (-1,), (0, 1, 2), ()]:
+        assert gradcheck(lambda t, axis=axis: wg.prod(t, axis=axis), (t,))
+        assert gradgradcheck(lambda t, axis=axis: wg.prod(t, axis=axis, keepdims=True), (t,))
+
+
+def test_a_zero_next_to_large_factors_has_their_product_for_a_derivative() -> None:
+    np.testing.assert_array_equal(gradient(wg.prod, [1e200, 0.0, 1e100]), [0, 1e300, 0])
+
+
+@pytest.mark.parametrize("function", [wg.max, wg.min])
+def test_ties_share_evenly(backend: Backend, function: Any) -> None:
+    x = np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 2.0], [0.0, 2.0, 0.0]])
+    best = x == (x.max(1, keepdims=True) if function is wg.max else x.min(1, keepdims=True))
+    want = best / best.sum(1, keepdims=True) * np.array([[1.0], [2], [3]])
+    np.testing.assert_allclose(gradient(function, x, [1.0, 2.0, 3.0], axis=1), want)
+    for keepdims in (True, False):
+        want = (x == (2 if function is wg.max else 0)) / 3
+        np.testing.assert_allclose(gradient(function, x, keepdims=keepdims), want)
+
+
+@pytest.mark.parametrize("function", [wg.max, wg.min])
+def test_an_infinite_extreme_has_a_derivative(backend: Backend, function: Any) -> None:
+    inf = math.inf if function is wg.max else -math.inf
+    np.testing.assert_array_equal(gradient(function, [inf, 0.0, inf]), [0.5, 0, 0.5])
+
+
+@pytest.mark.parametrize("function", [wg.max, wg.min])
+def test_the_derivative_of_a_nan_is_nan(backend: Backend, function: Any) -> None:
+    x = [[math.nan, 1.0], [1.0, 2.0]]
+    found = gradient(function, x, axis=1)
+    assert np.isnan(found[0]).all()
+    assert sorted(found[1]) == [0, 1]
+
+
+def test_no_elements(backend: Backend) -> None:
+    for function, value in ((wg.sum, 0), (wg.prod, 1)):
+        y = function(wg.asarray(np.zeros((0, 3))), axis=0)
+        np.testing.assert_array_equal(y.numpy(), [value] * 3)
+        assert gradient(function, np.zeros((0, 3)), axis=0).shape == (0, 3)
+        assert gradient(function, np.zeros((3, 0)), axis=0).shape == (3, 0)
+    for function in (wg.max, wg.min):
+        with pytest.raises(ValueError, match="no elements"):
+            function(wg.asarray(np.zeros((0, 3))), axis=0)
+        assert gradient(function, np.zeros((3, 0)), axis=0).shape == (3, 0)
+    for function in (wg.mean, wg.var, wg.std):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert gradient(function, np.zeros((2, 0)), axis=0).shape == (2, 0)
+    for function in (wg.cumulative_sum, wg.cumulative_prod):
+        assert gradient(function, np.zeros((0, 3)), axis=0).shape == (0, 3)
+        y = function(wg.asarray(np.zeros((0, 2))), axis=0, include_initial=True)
+        assert y.shape == (1, 2)
+
+
+def test_mean_of_nothing_is_nan() -> None:
+    with pytest.warns(RuntimeWarning):
+        assert math.isnan(wg.mean(wg.asarray(np.zeros(0))).item())
+
+
+def test_std_has_derivative_zero_where_there_is_no_spread(backend: Backend) -> None:
+    x = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 3.0]])
+    spread = math.sqrt(2 / 3)
+    want = [[0, 0, 0], [-1 / 3 / spread, 0, 1 / 3 / spread]]
+    np.testing.assert_allclose(gradient(wg.std, x, axis=1), want, atol=1e-15)
+    t = wg.asarray(x, requires_grad=True)
+    (first,) = wg.autograd.grad(wg.sum(wg.std(t, axis=1)), [t], create_graph=True)
+    (second,) = wg.autograd.grad(wg.sum(first * first), [t])
+    assert np.isfinite(second.numpy()).all()
+
+
+def test_var_without_degrees_of_freedom() -> None:
+    """PyTorch's: NaN where the deviation is 0, as it must be with one element."""
+    with pytest.warns(RuntimeWarning):
+        assert math.isnan(gradient(wg.var, [3.0], correction=1)[0])
+
+
+@pytest.mark.parametrize("correction", [0, 1, 0.5])
+def test_var_and_std_of_a_float_program_stay_in_its_dtype(
+    backend: Backend, correction: float
+) -> None:
+    x = np.array([1.0, 2.0, 4.0], np.float32)
+    for function, want in ((wg.var, x.var(ddof=correction)), (wg.std, x.std(ddof=correction))):
+        y = function(wg.asarray(x), correction=correction)
+        assert y.dtype is wg.float32
+        np.testing.assert_allclose(y.numpy(), want, rtol=1e-6)
+        assert gradient(function, x, correction=correction).dtype == np.float32
+
+
+def test_float16_does_not_overflow_on_the_way() -> None:
+    x = np.full(100, 1000, np.float16)
+    assert wg.mean(wg.asarray(x)).item() == 1000
+    assert wg.var(wg.asarray(x)).item() == 0
+
+
+def test_dtype_is_the_results_and_the_cotangent_comes_back_in_the_inputs(
+    backend: Backend,
+) -> None:
+    x = wg.asarray(np.array([1.5, 2.5], np.float32), requires_grad=True)
+    for function in (wg.sum, wg.prod, wg.cumulative_sum, wg.cumulative_prod):
+        y = function(x, dtype=wg.float64)
+        assert y.dtype is wg.float64
+        (g,) = wg.autograd.grad(wg.sum(y), [x])
+        assert g.dtype is wg.float32
+    assert not wg.sum(x, dtype=wg.int64).requires_grad
+    assert wg.sum(wg.asarray([1, 2], dtype=wg.int32)).dtype is wg.int64
+
+
+def test_bad_arguments() -> None:
+    x = wg.asarray(np.zeros((2, 3)))
+    for function in (wg.sum, wg.mean, wg.max, wg.min, wg.prod, wg.var, wg.std):
+        with pytest.raises(IndexError, match="out of bounds"):
+            function(x, axis=2)
+        with pytest.raises(ValueError, match="out of bounds"):
+            function(x, axis=(0, -3))
+        with pytest.raises(ValueError, match="twice"):
+            function(x, axis=(1, -1))
+        with pytest.raises(TypeError, match="asarray"):
+            function([1.0, 2.0], axis=0)
+    for function in (wg.mean, wg.var, wg.std):
+        with pytest.raises(TypeError, match="not int64"):
+            function(wg.asarray([1, 2]))
+    for function in (wg.cumulative_sum, wg.cumulative_prod):
+        with pytest.raises(ValueError, match="needs axis="):
+            function(x)
+        with pytest.raises(ValueError, match="needs axis="):
+            function(wg.asarray(1.0))
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 7])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_linear_recurrence(backend: Backend, length: int, axis: int) -> None:
+    random = np.random.default_rng(3)
+    shape = (length, 3) if axis == 0 else (3, length)
+    a, b = random.normal(size=shape), random.normal(size=shape)
+    want, y = np.zeros(shape), np.zeros(3)
+    for i in range(length):
+        at = (slice(None),) * axis + (i,)
+        want[at] = y = a[at] * y + b[at]
+    bind = wg.tape.PRIMITIVES["linear_recurrence"].bind
+    np.testing.assert_allclose(
+        bind(wg.asarray(a), wg.asarray(b), axis=axis).numpy(), want, rtol=1e-12
+    )
