@@ -6,10 +6,22 @@ import sys
 
 import pytest
 
-OTHERS = (
-    "torch jax jaxlib dask cupy scipy hypothesis pytest array_api_strict array_api_compat tqdm "
-    "matplotlib safetensors sklearn"
-).split()
+OTHERS = [
+    "torch",
+    "jax",
+    "jaxlib",
+    "dask",
+    "cupy",
+    "scipy",
+    "hypothesis",
+    "pytest",
+    "array_api_strict",
+    "array_api_compat",
+    "tqdm",
+    "matplotlib",
+    "safetensors",
+    "sklearn",
+]
 
 
 def test_imports_numpy_and_no_other_library() -> None:
