@@ -58,7 +58,10 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
 
 def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
     """Variance, with a few calls where ``np.var`` has a page of them."""
-    if x.dtype.char == "e" or not x.size:
+    if x.dtype.char == "e":  # whose sums overflow, also NumPy's
+        wide = var(x.astype(np.float32), axis=axis, correction=correction, keepdims=keepdims)
+        return wide.astype(x.dtype)
+    if not x.size:
         return np.var(x, axis=axis, ddof=correction, keepdims=keepdims)
     center = _reduce_add(x, axis=axis, keepdims=True)
     number = x.size // center.size

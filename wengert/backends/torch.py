@@ -105,13 +105,6 @@ def take(x: Any, indices: Any, /, *, axis: int) -> Any:
     return x[(slice(None),) * axis + (_index(indices),)]
 
 
-def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
-    """Also with a correction that is no integer."""
-    return BACKEND.torch.sqrt(
-        BACKEND.xp.var(x, axis=axis, correction=correction, keepdims=keepdims)
-    )
-
-
 def unique_all(x: Any, /) -> tuple[Any, Any, Any, Any]:
     """PyTorch tells all but where the values are first."""
     torch = BACKEND.torch
@@ -164,7 +157,6 @@ class TorchBackend(Backend):
             "rand_like": rand_like,
             "scatter_add": scatter_add,
             "setitem": setitem,
-            "std": std,
             "take": take,
             "unique_all": unique_all,
             **torch_kernels(self.torch),
