@@ -254,6 +254,7 @@ class NumpyBackend(Backend):
         "reshape": reshape,
         "scatter_add": scatter_add,
         "setitem": setitem,
+        "sign": np.sign,
         "std": std,
         "sum": sum,
         "var": var,
