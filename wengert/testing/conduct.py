@@ -45,14 +45,14 @@ def check_conduct(problem: Problem, jacobian: Reals | None, nondet_tol: float) -
     if jacobian is not None:
         _check_linear(problem, jacobian, cotangents, once)
     second = problem.run()
-    for at, results in enumerate(zip(first, second, strict=True)):
-        _check_same(*map(values, results), nondet_tol, f"result {at}")
+    for at, (before, after) in enumerate(zip(first, second, strict=True)):
+        _check_same(values(before), values(after), nondet_tol, f"result {at}")
     again = _accumulated(problem, second, cotangents)
     for i, gradient, other in zip(problem.checked, once, again, strict=True):
         _check_same(gradient, values(other), nondet_tol, f"the gradient of inputs[{i}]")
     third = _accumulated(problem, first, cotangents)
     _check_alone(problem, again, third, [*first, *second])
-    del first, second, again, third, results, result, other
+    del first, second, again, third, before, after, result, other
     _check_freed(problem)
 
 

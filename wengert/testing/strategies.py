@@ -6,7 +6,7 @@ two values are too close for differences, and `reals` can keep away from kinks.
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,7 +35,7 @@ __all__ = [
     "tensors",
 ]
 
-Strategy = st.SearchStrategy[Any]
+Strategy: TypeAlias = st.SearchStrategy[Any]
 
 #: Values are drawn and shrunk as NumPy arrays and then moved, so that all backends see the same.
 _xps: Any = make_strategies_namespace(np)
@@ -245,7 +245,7 @@ def axes(ndim: int, *, none: bool = True, min_size: int = 0) -> Strategy:
     return st.one_of(choices)
 
 
-@st.composite
+@st.composite  # type: ignore[untyped-decorator]
 def index_keys(draw: Any, shape: tuple[int, ...], *, arrays_too: bool = True) -> Any:
     """Keys that index an array of a shape: ``x[key]``.
 

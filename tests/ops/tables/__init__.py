@@ -5,11 +5,14 @@ from tests.ops.tables.elementwise import ELEMENTWISE
 from tests.ops.tables.indexing import INDEXING
 from tests.ops.tables.linear_algebra import LINEAR_ALGEBRA
 from tests.ops.tables.manipulation import MANIPULATION
+from tests.ops.tables.networks import NETWORKS
+from tests.ops.tables.networks import NETWORKS
 from tests.ops.tables.special import SPECIAL
 from tests.ops.tables.statistical import STATISTICAL
 
 CHAPTERS = (
     ELEMENTWISE, CONVERSION, MANIPULATION, STATISTICAL, LINEAR_ALGEBRA, INDEXING, SPECIAL,
+    NETWORKS,
 )
 TABLE = {name: entry for chapter in CHAPTERS for name, entry in chapter.items()}
 assert len(TABLE) == sum(map(len, CHAPTERS)), "a primitive has two rows"

@@ -47,8 +47,11 @@ def triangles(draw, kind="real"):
 def grids(draw, kind="real"):
     vectors = draw(
         st.lists(
-            ws.arrays(DTYPES[kind], ws.shapes(min_dims=1, max_dims=1), elements=elements(kind, BOX)),
-            min_size=1, max_size=3,
+            ws.arrays(
+                DTYPES[kind], ws.shapes(min_dims=1, max_dims=1), elements=elements(kind, BOX)
+            ),
+            min_size=1,
+            max_size=3,
         )
     )
     return Case(*vectors, indexing=draw(st.sampled_from(["xy", "ij"])))

@@ -73,7 +73,8 @@ SPECIAL = {
     "erf": Entry(real=unary(WIDE), reference=sc.erf, torch="special.erf", jax="special.erf"),
     "erfc": Entry(real=unary(WIDE), reference=sc.erfc, torch="special.erfc", jax="special.erfc"),
     "expit": Entry(
-        real=unary(WIDE), complex=unary(PLANE, "complex"), reference=lambda x: 1 / (1 + np.exp(-x)),
+        real=unary(WIDE), complex=unary(PLANE, "complex"),
+        reference=lambda x: 1 / (1 + np.exp(-x)),
         torch="special.expit", jax="special.expit",
     ),
     "logit": Entry(
@@ -109,7 +110,8 @@ SPECIAL = {
         real=shares(), complex=shares("complex"), reference=softmax, torch=False, jax="softmax"
     ),
     "log_softmax": Entry(
-        real=shares(), complex=shares("complex"), reference=log_softmax, torch=False, jax="log_softmax"
+        real=shares(), complex=shares("complex"), reference=log_softmax, torch=False,
+        jax="log_softmax",
     ),
     "logsumexp": Entry(
         real=exponential_sums(), complex=exponential_sums("complex"), reference=logsumexp,
