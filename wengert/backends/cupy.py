@@ -68,7 +68,7 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     cupy = BACKEND.cupy
     with x.device:
         out = cupy.zeros(shape, x.dtype)
-        if all([i.dtype.kind == "b" for i in indices]):
+        if all(i.dtype.kind == "b" for i in indices):
             out[fill(key, indices)] = x
         else:
             cupy.add.at(out, fill(key, indices), x)
