@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks import chain, memory, mlp
+from benchmarks import chain, importing, memory, mlp
 from benchmarks.report import Verdict, bars_table, describe_machine, installed, table
 from benchmarks.timing import Ratio, Times, interleave
 
 MLP = [f"mlp{number}" for number in range(1, len(mlp.ROWS) + 1)]
-ROWS = [*MLP, "chain", "nodes", "memory"]
+ROWS = [*MLP, "chain", "nodes", "memory", "import"]
 
 #: Ratios that a row may have at most, by peer.
 MLP_BARS: dict[str, dict[str, float]] = {
@@ -29,6 +29,7 @@ LENGTHS = (10**2, 10**3, 10**4, 10**5, 10**6)
 FLAT = 1.5
 STEPS = (100, 10_000)
 RESIDENT = 1.01
+IMPORT = 1.3
 
 
 def main() -> None:
@@ -70,6 +71,9 @@ def main() -> None:
         verdicts.append(nodes_verdict(2 if options.quick else 7, markdown=options.markdown))
     if "memory" in rows:
         verdicts += memory_verdicts()
+    if "import" in rows:
+        ratio = importing.measure(5 if options.quick else 25).ratio("wengert", "numpy")
+        verdicts.append(Verdict("import wengert, against import numpy", ratio, IMPORT))
     if verdicts:
         print(table(bars_table(verdicts), markdown=options.markdown))
 
