@@ -254,13 +254,13 @@ def _scalar(xp: Any, value: Any, dtype: Any, like: Any) -> Any:
 
 def _explain(name: str, arrays: list[Any], error: Exception) -> None:
     """Raise a clearer error where a kernel failed because its operands are on two devices."""
-    held = [a for a in arrays if hasattr(a, "dtype")]
-    devices = [backend_of(a).device(a) for a in held]
+    held = [(backend_of(a), a) for a in arrays if hasattr(a, "dtype")]
+    devices = [backend.device_name(backend.device(a)) for backend, a in held]
     for device in devices:
         if device != devices[0]:
             raise BackendError(
                 f"{name} was given arrays on two devices, {devices[0]} and {device}; move one "
-                f"with tensor.to_device({str(devices[0])!r})"
+                f"with tensor.to_device({devices[0]!r})"
             ) from error
 
 
