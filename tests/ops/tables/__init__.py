@@ -6,7 +6,6 @@ from tests.ops.tables.indexing import INDEXING
 from tests.ops.tables.linear_algebra import LINEAR_ALGEBRA
 from tests.ops.tables.manipulation import MANIPULATION
 from tests.ops.tables.networks import NETWORKS
-from tests.ops.tables.networks import NETWORKS
 from tests.ops.tables.special import SPECIAL
 from tests.ops.tables.statistical import STATISTICAL
 

@@ -4,13 +4,12 @@ import math
 from typing import Any, cast
 
 from wengert import ops
-from wengert.backends import backend_of, dtype_of, namespaces
+from wengert.backends import DTYPES, add_composite, backend_of, dtype_of, namespaces
 from wengert.nn.functional.activation import log_softmax
 from wengert.nn.functional.define import (
     Reduction,
     as_tensor,
     check_reduction,
-    fused,
     on_host,
     reduced,
 )
@@ -19,6 +18,8 @@ from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["cross_entropy", "nll_loss", "one_hot"]
+
+_INT64 = DTYPES["int64"]
 
 def check_classes(target: Any, classes: int, ignore_index: int) -> None:
     """Raise for a class index out of range, where looking at the values waits for no device.
@@ -46,8 +47,7 @@ def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any,
 # -- the common case, fused ------------------------------------------------------------------------
 
 
-@fused
-def softmax_cross_entropy_parts(
+def _parts(
     xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str
 ) -> tuple[Any, Any, Any]:
     """Return the loss, the softmax of ``x``, and 1 where a target counts and 0 where it does not.
@@ -70,19 +70,53 @@ def softmax_cross_entropy_parts(
     return losses, xp.divide(e, total), counted
 
 
-@fused
-def softmax_cross_entropy_pullback(
-    xp: Any, g: Any, probs: Any, target: Any, counted: Any, *, reduction: str
-) -> Any:
-    """Return the cotangent of the logits: what each counted row's softmax has too much."""
-    ones = xp.one_hot(target, classes=probs.shape[1], dtype=probs.dtype)
+add_composite("softmax_cross_entropy_parts", _parts)
+
+
+def _scale(xp: Any, g: Any, probs: Any, counted: Any, reduction: str) -> Any:
+    """The factor of each row, or of all, that the cotangent of the loss stands for."""
     if reduction == "mean":
-        g = xp.divide(g, probs.shape[0] if counted is None else xp.sum(counted))
+        g = xp.divide(g, max(probs.shape[0], 1) if counted is None else xp.sum(counted))
     if counted is not None:
         g = xp.multiply(g, counted)
-    if len(g.shape):
-        g = xp.expand_dims(g, axis=1)
-    return xp.multiply(xp.subtract(probs, ones), g)
+    return xp.expand_dims(g, axis=1) if len(g.shape) else g
+
+
+def _excess(xp: Any, probs: Any, target: Any) -> Any:
+    """What the softmax has more than the right class's one."""
+    ones = xp.one_hot(target, classes=probs.shape[1])
+    return xp.subtract(probs, xp.astype(ones, probs.dtype))
+
+
+def _pullback_by_g(
+    xp: Any, h: Any, probs: Any, target: Any, counted: Any, reduction: str
+) -> Any:
+    rows = xp.sum(xp.multiply(h, _excess(xp, probs, target)), axis=1)
+    if counted is not None:
+        rows = xp.multiply(rows, counted)
+    if reduction == "none":
+        return rows
+    total = xp.sum(rows)
+    if reduction == "sum":
+        return total
+    return xp.divide(total, max(probs.shape[0], 1) if counted is None else xp.sum(counted))
+
+
+# The cotangent of the logits: what each counted row's softmax has too much.
+_pullback = Primitive(
+    "softmax_cross_entropy_pullback",
+    ("g", "probs", "target", "counted"),
+    {
+        "g": _pullback_by_g,
+        "probs": lambda xp, h, g, probs, counted, reduction: xp.multiply(
+            h, _scale(xp, g, probs, counted, reduction)
+        ),
+    },
+    kind="irregular",
+    forward=lambda xp, g, probs, target, counted, reduction: xp.multiply(
+        _excess(xp, probs, target), _scale(xp, g, probs, counted, reduction)
+    ),
+)
 
 
 def _forward(
@@ -105,7 +139,7 @@ def _by_logits(
     reduction: str,
 ) -> Any:
     if probs is None or not xp.plain:  # what the forward pass has left is no function of x
-        probs = xp.softmax(x, axis=1)
+        probs = xp.softmax(x, axis=(1,))
         counted = xp.astype(xp.not_equal(target, ignore_index), x.dtype)
     return xp.softmax_cross_entropy_pullback(g, probs, target, counted, reduction=reduction)
 
@@ -193,7 +227,7 @@ def cross_entropy(
         and label_smoothing == 0
         and len(logits._array.shape) == 2
         and shape == logits._array.shape[:1]
-        and dtype_of(labels._array.dtype).kind == "signed integer"
+        and dtype_of(labels._array.dtype) is _INT64
         and dtype_of(logits._array.dtype).kind == "real floating"
     ):
         return _softmax_cross_entropy(logits, labels, ignore_index, reduction)
@@ -296,18 +330,15 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
         check_classes(x._array, num_classes, 0)
     except IndexError as error:
         raise RuntimeError(f"one_hot: {error}") from None
-    return cast(Tensor, _one_hot.bind(x, classes=num_classes, dtype=x._array.dtype))
+    return ops.astype(_one_hot.bind(x, classes=num_classes), x.dtype)
 
 
 _one_hot = Primitive(
     "one_hot",
     ("x",),
     kind="irregular",
-    forward=lambda xp, x, classes, dtype: xp.astype(
-        xp.equal(
-            xp.expand_dims(x, axis=-1), xp.arange(classes, dtype=x.dtype, device=xp.device(x))
-        ),
-        dtype,
+    forward=lambda xp, x, classes: xp.equal(
+        xp.expand_dims(x, axis=-1), xp.arange(classes, dtype=x.dtype, device=xp.device(x))
     ),
 )
 
@@ -316,7 +347,7 @@ _one_hot = Primitive(
 
 
 def _class_indices(x: Tensor, target: Tensor) -> Tensor:
-    """Class indices that fit the logits, in a signed dtype."""
+    """Class indices that fit the logits, as int64."""
     kind = dtype_of(target._array.dtype).kind
     if not kind.endswith("integer"):
         raise RuntimeError(
@@ -334,7 +365,7 @@ def _class_indices(x: Tensor, target: Tensor) -> Tensor:
             f"class indices of shape {shape} do not fit logits of shape {tuple(x.shape)}: they "
             "should have the shape of the logits without its classes, axis 1"
         )
-    return target if kind[0] == "s" else ops.astype(target, "int64")
+    return target if target.dtype is _INT64 else ops.astype(target, "int64")
 
 
 def _likelihoods(

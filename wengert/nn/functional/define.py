@@ -1,30 +1,13 @@
-"""How fused functions are written down, and what losses share."""
+"""What losses share."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from wengert import ops
-from wengert.backends import add_composite
-from wengert.tape.interpreter import differentiable
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Reduction", "as_tensor", "check_reduction", "fused", "on_host", "reduced"]
+__all__ = ["Reduction", "as_tensor", "check_reduction", "on_host", "reduced"]
 
-F = TypeVar("F", bound=Callable[..., Any])
 Reduction = Literal["none", "mean", "sum"]
-
-
-def fused(forward: F) -> F:
-    """Give every namespace a function that rules use: on raw arrays and on Tensors.
-
-    ``forward(xp, *arrays, **parameters)`` is a composition, so it needs no derivative; a backend
-    may have a faster kernel of its name.
-    """
-    name = forward.__name__
-    add_composite(name, forward)
-    vars(differentiable)[name] = partial(forward, differentiable)
-    return forward
 
 
 _DLPACK_CPU = 1

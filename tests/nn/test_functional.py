@@ -1,0 +1,633 @@
+"""Layers and losses against PyTorch: values, gradients and second derivatives in float64."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+from wengert.nn import functional as F  # noqa: N812
+from wengert.testing import gradcheck, gradgradcheck
+
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(4, 3))
+Y = RNG.normal(size=(4, 3))
+P = RNG.uniform(0.05, 0.95, size=(4, 3))
+T = RNG.uniform(size=(4, 3))
+W = RNG.uniform(0.5, 2, size=3)
+LABELS = np.asarray([0, 2, 1, 2])
+
+
+def values(tensor: Any) -> np.ndarray:
+    if isinstance(tensor, wg.Tensor):
+        return np.asarray(tensor.detach().numpy())
+    return np.asarray(tensor.numpy(force=True))
+
+
+def check_against_torch(
+    ours: Any, theirs: Any, inputs: list[np.ndarray], tracked: int, rtol: float = 1e-10
+) -> None:
+    """Compare a function of arrays with PyTorch's: its value, gradients and second derivatives.
+
+    The first ``tracked`` inputs are differentiated.
+    """
+    torch = pytest.importorskip("torch")
+    a = [wg.asarray(x) for x in inputs]
+    b = [torch.tensor(x) for x in inputs]
+    for tensors in (a, b):
+        for tensor in tensors[:tracked]:
+            tensor.requires_grad_()
+    y, z = ours(*a), theirs(*b)
+    assert y.dtype == wg.float64
+    np.testing.assert_allclose(values(y), values(z), rtol=rtol, atol=1e-14)
+    if not tracked:
+        return
+    seed = RNG.normal(size=tuple(y.shape))
+    once = wg.autograd.grad(y, a[:tracked], wg.asarray(seed), create_graph=True, allow_unused=True)
+    torch_once = torch.autograd.grad(
+        z, b[:tracked], torch.tensor(seed), create_graph=True, allow_unused=True
+    )
+    plain = wg.autograd.grad(
+        y, a[:tracked], wg.asarray(seed), retain_graph=True, allow_unused=True
+    )
+    for g, h, k in zip(once, torch_once, plain, strict=True):
+        assert (g is None) == (h is None)
+        if g is not None:
+            np.testing.assert_allclose(values(g), values(h), rtol=rtol, atol=1e-12)
+            np.testing.assert_allclose(values(k), values(h), rtol=rtol, atol=1e-12)
+    seeds = [RNG.normal(size=tuple(x.shape)) for x in inputs[:tracked]]
+
+    def twice(gs: Any, xs: Any, lib: Any, convert: Any) -> list[Any]:
+        pairs = [(g, convert(s)) for g, s in zip(gs, seeds, strict=True) if g is not None]
+        pairs = [(g, s) for g, s in pairs if g.requires_grad]
+        if not pairs:
+            return [None] * tracked
+        gs, ss = zip(*pairs, strict=True)
+        return list(lib.autograd.grad(gs, xs[:tracked], ss, allow_unused=True))
+
+    for g, h in zip(
+        twice(once, a, wg, wg.asarray), twice(torch_once, b, torch, torch.tensor), strict=True
+    ):
+        found = np.zeros(1) if g is None else values(g)
+        wanted = np.zeros(1) if h is None else values(h)
+        np.testing.assert_allclose(found + 0 * wanted, wanted + 0 * found, rtol=1e-8, atol=1e-11)
+
+
+# -- layers ----------------------------------------------------------------------------------------
+
+ACTIVATIONS: list[tuple[str, dict[str, Any]]] = [
+    ("relu", {}),
+    ("leaky_relu", {}),
+    ("leaky_relu", {"negative_slope": 0.3}),
+    ("elu", {}),
+    ("elu", {"alpha": 0.5}),
+    ("gelu", {}),
+    ("gelu", {"approximate": "tanh"}),
+    ("silu", {}),
+    ("sigmoid", {}),
+    ("logsigmoid", {}),
+    ("tanh", {}),
+    ("softplus", {}),
+    ("softplus", {"beta": 3.0, "threshold": 2.0}),
+    ("softmax", {"dim": 1}),
+    ("softmax", {"dim": -2}),
+    ("log_softmax", {"dim": 0}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), ACTIVATIONS)
+@pytest.mark.parametrize("scale", [1.0, 40.0])
+def test_activations(backend: Any, name: str, options: dict[str, Any], scale: float) -> None:
+    torch = pytest.importorskip("torch")
+    check_against_torch(
+        lambda x: getattr(F, name)(x, **options),
+        lambda x: getattr(torch.nn.functional, name)(x, **options),
+        [X * scale],
+        1,
+        rtol=1e-9,
+    )
+
+
+@pytest.mark.parametrize(
+    ("layer", "options"),
+    [
+        ("ReLU", {}),
+        ("LeakyReLU", {"negative_slope": 0.2}),
+        ("ELU", {"alpha": 0.3}),
+        ("GELU", {}),
+        ("GELU", {"approximate": "tanh"}),
+        ("SiLU", {}),
+        ("Sigmoid", {}),
+        ("LogSigmoid", {}),
+        ("Tanh", {}),
+        ("Softplus", {"beta": 2.0}),
+        ("Softmax", {"dim": 0}),
+        ("LogSoftmax", {"dim": -1}),
+        ("Identity", {}),
+        ("Flatten", {}),
+        ("Flatten", {"start_dim": 0, "end_dim": 1}),
+        ("Unflatten", {"dim": 1, "unflattened_size": (3, 1)}),
+        ("Unflatten", {"dim": -1, "unflattened_size": (1, -1)}),
+    ],
+)
+def test_layers(layer: str, options: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    for x in (X, X.reshape(2, 2, 3).swapaxes(1, 2)):
+        if layer != "Unflatten" or x.ndim == 2:
+            check_against_torch(
+                getattr(nn, layer)(**options), getattr(torch.nn, layer)(**options), [x], 1
+            )
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3,), (2, 5, 3), (0, 3), (2, 0, 3)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_linear(backend: Any, shape: tuple[int, ...], bias: bool) -> None:
+    torch = pytest.importorskip("torch")
+    arrays = [RNG.normal(size=shape), RNG.normal(size=(2, 3)), RNG.normal(size=2)][: 2 + bias]
+    check_against_torch(F.linear, torch.nn.functional.linear, arrays, len(arrays))
+
+
+def test_linear_of_complex_numbers() -> None:
+    torch = pytest.importorskip("torch")
+    arrays = [
+        RNG.normal(size=shape) + 1j * RNG.normal(size=shape) for shape in ((4, 3), (2, 3), (2,))
+    ]
+    x, w, b = (wg.asarray(a, dtype=wg.complex128).requires_grad_() for a in arrays)
+    p, q, r = (torch.tensor(a, requires_grad=True) for a in arrays)
+    (abs(F.linear(x, w, b)) ** 2).sum().backward()
+    (abs(torch.nn.functional.linear(p, q, r)) ** 2).sum().backward()
+    for ours, theirs in ((x, p), (w, q), (b, r)):
+        np.testing.assert_allclose(values(ours.grad), values(theirs.grad), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "tracked", [(True, False, False), (False, True, False), (False, False, True)]
+)
+def test_linear_tracks_what_needs_it(tracked: tuple[bool, ...]) -> None:
+    tensors = [wg.asarray(a) for a in (X, RNG.normal(size=(2, 3)), RNG.normal(size=2))]
+    for tensor, needed in zip(tensors, tracked, strict=True):
+        tensor.requires_grad = needed
+    F.linear(*tensors).sum().backward()
+    assert tuple(tensor.grad is not None for tensor in tensors) == tracked
+
+
+def test_linear_as_a_composition(backend: Any) -> None:
+    inputs = [wg.asarray(a).requires_grad_() for a in (X, RNG.normal(size=(2, 3)), np.ones(2))]
+    x, w, b = inputs
+    seed = wg.asarray(RNG.normal(size=(4, 2)))
+    fused, composed = F.linear(x, w, b), x @ w.T + b
+    np.testing.assert_allclose(values(fused), values(composed), rtol=1e-14)
+    for g, h in zip(
+        wg.autograd.grad(fused, inputs, seed), wg.autograd.grad(composed, inputs, seed), strict=True
+    ):
+        np.testing.assert_allclose(values(g), values(h), rtol=1e-13)
+    assert gradcheck(F.linear, inputs)
+    assert gradgradcheck(F.linear, inputs)
+
+
+def test_linear_layer_starts_as_pytorchs(backend: Any) -> None:
+    layer = nn.Linear(400, 100)
+    assert layer.weight.shape == (100, 400)
+    assert layer.bias.shape == (100,)
+    for parameter in layer.parameters():
+        v = values(parameter)
+        assert v.dtype == np.float32
+        assert abs(v).max() <= 0.05
+        assert abs(v).max() > 0.048
+        assert abs(v.mean()) < 0.05 / math.sqrt(v.size)
+    assert nn.Linear(2, 2, bias=False).bias is None
+    assert nn.Linear(2, 2, dtype=wg.float64).weight.dtype == wg.float64
+    assert nn.Linear(0, 2)(wg.ones(3, 0)).shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "b"), [((4, 2), (2, 3), (2,)), ((4, 3), (3,), ()), ((), (2, 3), (2,)),
+                      ((4, 3), (2, 3), (3,)), ((4, 3), (2, 3), (4, 1))]
+)
+def test_linear_of_shapes_that_do_not_fit(x: Any, w: Any, b: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"needs \(\.\.\., in\), \(out, in\) and \(out,\)"):
+        F.linear(wg.ones(x), wg.ones(w), wg.ones(b))
+
+
+# -- dropout ---------------------------------------------------------------------------------------
+
+
+def test_dropout(backend: Any) -> None:
+    wg.manual_seed(0)
+    x = wg.ones(200, 100).requires_grad_()
+    y = nn.Dropout(0.3)(x)
+    v = values(y)
+    kept = v != 0
+    np.testing.assert_allclose(v[kept], 1 / 0.7, rtol=1e-6)
+    # The share of zeros has a deviation of sqrt(0.21 / 20000) = 0.0032.
+    assert abs(kept.mean() - 0.7) < 0.015
+    assert abs(np.corrcoef(kept[1:].ravel(), kept[:-1].ravel())[0, 1]) < 0.05
+    y.sum().backward()
+    np.testing.assert_array_equal(values(x.grad), v)
+    assert (values(nn.Dropout(0.3)(x)) != v).any()
+
+
+def test_dropout_is_off_in_evaluation_and_at_its_ends(backend: Any) -> None:
+    x = wg.ones(5)
+    layer = nn.Dropout(0.9)
+    assert layer.eval()(x) is x
+    assert F.dropout(x, 0.9, training=False) is x
+    assert F.dropout(x, 0.0) is x
+    assert not values(F.dropout(x, 1.0)).any()
+    for p in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            nn.Dropout(p)
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            F.dropout(x, p)
+
+
+# -- losses ----------------------------------------------------------------------------------------
+
+REDUCTIONS = ["none", "mean", "sum"]
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("mse_loss", {}),
+        ("l1_loss", {}),
+        ("huber_loss", {}),
+        ("huber_loss", {"delta": 0.4}),
+        ("smooth_l1_loss", {}),
+        ("smooth_l1_loss", {"beta": 0.4}),
+        ("smooth_l1_loss", {"beta": 0.0}),
+    ],
+)
+def test_regression_losses(
+    backend: Any, name: str, options: dict[str, Any], reduction: str
+) -> None:
+    torch = pytest.importorskip("torch")
+    options = {**options, "reduction": reduction}
+    check_against_torch(
+        lambda x, y: getattr(F, name)(x, y, **options),
+        lambda x, y: getattr(torch.nn.functional, name)(x, y, **options),
+        [X, Y],
+        2,
+    )
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("weight", [None, W])
+def test_binary_cross_entropy(backend: Any, reduction: str, weight: Any) -> None:
+    torch = pytest.importorskip("torch")
+    weights = [] if weight is None else [weight]
+    check_against_torch(
+        lambda x, y, *w: F.binary_cross_entropy(x, y, *w, reduction=reduction),
+        lambda x, y, *w: torch.nn.functional.binary_cross_entropy(x, y, *w, reduction=reduction),
+        [P, T, *weights],
+        1,
+    )
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("weight", [None, W])
+@pytest.mark.parametrize("pos_weight", [None, W + 1])
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+def test_binary_cross_entropy_with_logits(
+    reduction: str, weight: Any, pos_weight: Any, scale: float
+) -> None:
+    torch = pytest.importorskip("torch")
+
+    def call(lib: Any, convert: Any) -> Any:
+        options = {
+            name: convert(value)
+            for name, value in (("weight", weight), ("pos_weight", pos_weight))
+            if value is not None
+        }
+        return lambda x, y: lib.binary_cross_entropy_with_logits(
+            x, y, reduction=reduction, **options
+        )
+
+    check_against_torch(
+        call(F, wg.asarray), call(torch.nn.functional, torch.tensor), [X * scale, T], 2
+    )
+
+
+def test_binary_losses_at_their_ends(backend: Any) -> None:
+    torch = pytest.importorskip("torch")
+    x = np.asarray([0.0, 1.0, 0.0, 1.0])
+    y = np.asarray([0.0, 1.0, 1.0, 0.0])
+    check_against_torch(
+        lambda x, y: F.binary_cross_entropy(x, y, reduction="none"),
+        lambda x, y: torch.nn.functional.binary_cross_entropy(x, y, reduction="none"),
+        [x, y],
+        0,
+    )
+    logits = wg.asarray([1e4, -1e4]).requires_grad_()
+    loss = F.binary_cross_entropy_with_logits(logits, wg.asarray([0.0, 1.0]))
+    loss.backward()
+    assert loss.item() == 1e4
+    assert values(logits.grad).tolist() == [0.5, -0.5]
+    with pytest.raises(RuntimeError, match="between 0 and 1, and one is 1.5"):
+        with wg.use_backend("numpy"):
+            F.binary_cross_entropy(wg.asarray([1.5]), wg.asarray([1.0]))
+
+
+INDEXED = [
+    ((4, 3), LABELS),
+    ((3,), np.asarray(1)),
+    ((2, 3, 2), np.asarray([[0, 2], [1, 1]])),
+    ((2, 3, 2, 1), np.asarray([[[0], [2]], [[1], [1]]])),
+]
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("ignore_index", [-100, 2])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("weight", [None, W])
+@pytest.mark.parametrize(("shape", "target"), INDEXED)
+def test_cross_entropy_of_class_indices(
+    reduction: str, ignore_index: int, smoothing: float, weight: Any, shape: Any, target: Any
+) -> None:
+    torch = pytest.importorskip("torch")
+
+    def call(lib: Any, convert: Any) -> Any:
+        return lambda x: lib.cross_entropy(
+            x,
+            convert(target),
+            None if weight is None else convert(weight),
+            ignore_index=ignore_index,
+            reduction=reduction,
+            label_smoothing=smoothing,
+        )
+
+    x = RNG.normal(size=shape)
+    check_against_torch(call(F, wg.asarray), call(torch.nn.functional, torch.tensor), [x], 1)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("weight", [None, W])
+def test_cross_entropy_on_every_backend(backend: Any, reduction: str, weight: Any) -> None:
+    torch = pytest.importorskip("torch")
+    target = np.asarray([0, -100, 1, 2])
+
+    def call(lib: Any, convert: Any) -> Any:
+        w = None if weight is None else convert(weight)
+        return lambda x: lib.cross_entropy(x, convert(target), w, reduction=reduction)
+
+    check_against_torch(call(F, wg.asarray), call(torch.nn.functional, torch.tensor), [X], 1)
+    smooth = F.cross_entropy(wg.asarray(X), wg.asarray(target), label_smoothing=0.5)
+    np.testing.assert_allclose(
+        smooth.item(),
+        torch.nn.functional.cross_entropy(
+            torch.tensor(X), torch.tensor(target), label_smoothing=0.5
+        ).item(),
+    )
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("weight", [None, W])
+@pytest.mark.parametrize("shape", [(4, 3), (3,), (2, 3, 2)])
+def test_cross_entropy_of_probabilities(
+    reduction: str, smoothing: float, weight: Any, shape: Any
+) -> None:
+    torch = pytest.importorskip("torch")
+
+    def call(lib: Any, convert: Any) -> Any:
+        return lambda x, t: lib.cross_entropy(
+            x,
+            t,
+            None if weight is None else convert(weight),
+            reduction=reduction,
+            label_smoothing=smoothing,
+        )
+
+    arrays = [RNG.normal(size=shape), RNG.uniform(size=shape)]
+    check_against_torch(call(F, wg.asarray), call(torch.nn.functional, torch.tensor), arrays, 2)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("ignore_index", [-100, 2])
+@pytest.mark.parametrize("weight", [None, W])
+@pytest.mark.parametrize(("shape", "target"), INDEXED)
+def test_nll_loss(
+    reduction: str, ignore_index: int, weight: Any, shape: Any, target: Any
+) -> None:
+    torch = pytest.importorskip("torch")
+
+    def call(lib: Any, convert: Any) -> Any:
+        w = None if weight is None else convert(weight)
+        return lambda x: lib.nll_loss(
+            x, convert(target), w, ignore_index=ignore_index, reduction=reduction
+        )
+
+    x = RNG.normal(size=shape)
+    check_against_torch(call(F, wg.asarray), call(torch.nn.functional, torch.tensor), [x], 1)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_cross_entropy_as_a_composition(backend: Any, reduction: str) -> None:
+    """The fused operation is the composition: value, and derivatives up to the third."""
+    target = wg.asarray([0, 2, -100, 1])
+    rows = wg.asarray([0, 2, 0, 1])
+    counted = wg.asarray([1.0, 1.0, 0.0, 1.0], dtype=wg.float64)
+
+    def composed(x: Any) -> Any:
+        log_probs = x - wg.logsumexp(x, axis=1, keepdims=True)
+        losses = -wg.take_along_axis(log_probs, wg.expand_dims(rows, axis=1), axis=1)[:, 0]
+        losses = losses * counted
+        if reduction == "none":
+            return losses
+        return losses.sum() / (3 if reduction == "mean" else 1)
+
+    x = wg.asarray(X).requires_grad_()
+    fused = F.cross_entropy(x, target, reduction=reduction)
+    level, other = fused, composed(x)
+    for _ in range(3):
+        np.testing.assert_allclose(values(level), values(other), rtol=1e-12, atol=1e-14)
+        seed = wg.asarray(RNG.normal(size=tuple(level.shape)))
+        (level,) = wg.autograd.grad(level, x, seed, create_graph=True)
+        (other,) = wg.autograd.grad(other, x, seed, create_graph=True)
+    (plain,) = wg.autograd.grad(fused, x, wg.ones_like(fused))
+    (reference,) = wg.autograd.grad(composed(x), x, wg.ones_like(fused))
+    np.testing.assert_allclose(values(plain), values(reference), rtol=1e-12, atol=1e-15)
+    with pytest.raises(RuntimeError, match="second time"):
+        fused.backward(wg.ones_like(fused))
+
+
+def test_cross_entropy_at_extremes(backend: Any) -> None:
+    torch = pytest.importorskip("torch")
+    x = np.asarray([[1e4, -1e4, 0.0], [-np.inf, 0.0, 1.0], [1e300, 0.0, -1e300]])
+    target = np.asarray([1, 2, 0])
+    check_against_torch(
+        lambda x: F.cross_entropy(x, wg.asarray(target), reduction="none"),
+        lambda x: torch.nn.functional.cross_entropy(x, torch.tensor(target), reduction="none"),
+        [x],
+        0,
+    )
+    logits = wg.asarray(x).requires_grad_()
+    F.cross_entropy(logits, wg.asarray(target)).backward()
+    assert np.isfinite(values(logits.grad)).all()
+
+
+def test_cross_entropy_of_nothing(backend: Any) -> None:
+    x = wg.ones(2, 3).requires_grad_()
+    ignored = wg.asarray([-100, -100])
+    with np.errstate(all="ignore"):
+        assert math.isnan(F.cross_entropy(x, ignored).item())
+    loss = F.cross_entropy(x, ignored, reduction="sum")
+    loss.backward()
+    assert loss.item() == 0
+    assert not values(x.grad).any()
+    empty = F.cross_entropy(wg.ones(0, 3), wg.zeros(0, dtype=wg.int64), reduction="none")
+    assert empty.shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8"])
+def test_class_indices_of_any_integer_dtype(backend: Any, dtype: str) -> None:
+    x = wg.asarray(X)
+    expected = F.cross_entropy(x, wg.asarray(LABELS)).item()
+    assert F.cross_entropy(x, wg.asarray(LABELS.astype(dtype))).item() == expected
+
+
+@pytest.mark.parametrize("wrong", [3, -1, -100 + 1, 7])
+@pytest.mark.parametrize("options", [{}, {"weight": W}, {"label_smoothing": 0.1}])
+def test_class_indices_out_of_range(backend: Any, wrong: int, options: dict[str, Any]) -> None:
+    options = {k: wg.asarray(v) if k == "weight" else v for k, v in options.items()}
+    target = wg.asarray([0, wrong, 1, 2])
+    x = wg.asarray(X).requires_grad_()
+    if backend.name in ("dask", "cupy"):  # to look would be to wait
+        loss = F.cross_entropy(x, target, **options)
+        assert math.isnan(loss.item())
+        return
+    with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds.* 3 classes"):
+        F.cross_entropy(x, target, **options)
+    with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds.* 3 classes"):
+        F.nll_loss(x, target)
+    ignored = F.cross_entropy(x, target, ignore_index=wrong, **options)
+    assert math.isfinite(ignored.item())
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda x, t: F.cross_entropy(x, t[:3]), ValueError, r"batch_size \(4\).*\(3\)"),
+        (lambda x, t: F.cross_entropy(x[0], t), ValueError, "do not fit logits"),
+        (lambda x, t: F.cross_entropy(wg.ones(4, 3, 2), t), ValueError, "do not fit logits"),
+        (lambda x, t: F.cross_entropy(x, x[:, :2]), RuntimeError, "probabilities of shape"),
+        (lambda x, t: F.cross_entropy(x, t, wg.ones(2)), RuntimeError, "all or no classes"),
+        (lambda x, t: F.cross_entropy(t, t), ValueError, "needs floating logits"),
+        (lambda x, t: F.cross_entropy(x, t > 1), RuntimeError, "should be integers"),
+        (lambda x, t: F.cross_entropy(x, t, reduction="avg"), ValueError, "avg is not a valid"),
+        (lambda x, t: F.cross_entropy(x, t, label_smoothing=2), ValueError, "between 0.0 and 1.0"),
+        (lambda x, t: F.nll_loss(t, t), ValueError, "needs floating values"),
+        (lambda x, t: F.mse_loss(x, x[:3]), ValueError, "should be the same"),
+        (lambda x, t: F.huber_loss(x, x, delta=0), ValueError, "non-positive"),
+        (lambda x, t: F.smooth_l1_loss(x, x, beta=-1), ValueError, "negative values"),
+        (lambda x, t: F.binary_cross_entropy(x, x[:3]), ValueError, "Target size"),
+        (lambda x, t: F.binary_cross_entropy_with_logits(t, t), TypeError, "needs a floating"),
+        (lambda x, t: F.softmax(x), ValueError, "needs dim"),
+        (lambda x, t: F.softmax(t, 0), TypeError, "needs a floating"),
+        (lambda x, t: F.gelu(x, approximate="fast"), ValueError, "approximate"),
+        (lambda x, t: nn.CrossEntropyLoss(reduction="avg"), ValueError, "avg is not a valid"),  # type: ignore[arg-type]
+        (lambda x, t: nn.Flatten(1, 0)(x), RuntimeError, "cannot come after"),
+        (lambda x, t: nn.Flatten(3)(x), IndexError, "out of range"),
+        (lambda x, t: nn.Unflatten(1, (2, 2))(x), RuntimeError, "don't multiply up"),
+    ],
+)
+def test_bad_input(make: Any, error: type[Exception], match: str) -> None:
+    with pytest.raises(error, match=match):
+        make(wg.asarray(X), wg.asarray(LABELS))
+
+
+def test_softmax_of_a_scalar_and_another_dtype() -> None:
+    assert F.softmax(wg.asarray(3.0), 0).item() == 1.0
+    assert F.log_softmax(wg.asarray(3.0), -1).item() == 0.0
+    assert F.softmax(wg.asarray([1, 2]), 0, dtype=wg.float64).dtype == wg.float64
+
+
+def test_one_hot(backend: Any) -> None:
+    found = F.one_hot(wg.asarray([[0, 2], [1, 1]]))
+    assert found.dtype == wg.int64
+    np.testing.assert_array_equal(values(found), np.eye(3, dtype=int)[[[0, 2], [1, 1]]])
+    assert F.one_hot(wg.asarray([1]), 5).shape == (1, 5)
+    assert F.one_hot(wg.zeros(0, dtype=wg.int64), 2).shape == (0, 2)
+    with pytest.raises(RuntimeError, match="index tensor"):
+        F.one_hot(wg.ones(2))
+    with pytest.raises(RuntimeError, match="empty"):
+        F.one_hot(wg.zeros(0, dtype=wg.int64))
+    if backend.name not in ("dask", "cupy"):
+        for wrong in (2, -1):
+            with pytest.raises(RuntimeError, match=f"Target {wrong}"):
+                F.one_hot(wg.asarray([wrong]), 2)
+
+
+LOSSES: list[tuple[str, dict[str, Any], list[np.ndarray]]] = [
+    ("CrossEntropyLoss", {"label_smoothing": 0.1, "ignore_index": 2}, [X, LABELS]),
+    ("NLLLoss", {"reduction": "sum"}, [X, LABELS]),
+    ("MSELoss", {}, [X, Y]),
+    ("L1Loss", {"reduction": "none"}, [X, Y]),
+    ("HuberLoss", {"delta": 0.5}, [X, Y]),
+    ("SmoothL1Loss", {"beta": 0.5}, [X, Y]),
+    ("BCELoss", {}, [P, T]),
+    ("BCEWithLogitsLoss", {"reduction": "sum"}, [X, T]),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "inputs"), LOSSES)
+def test_loss_modules(name: str, options: dict[str, Any], inputs: list[np.ndarray]) -> None:
+    torch = pytest.importorskip("torch")
+    check_against_torch(
+        getattr(nn, name)(**options), getattr(torch.nn, name)(**options), inputs, 1
+    )
+
+
+def test_weights_of_losses_are_buffers() -> None:
+    torch = pytest.importorskip("torch")
+    loss = nn.CrossEntropyLoss(wg.asarray(W))
+    assert list(loss.state_dict()) == ["weight"]
+    loss.to(wg.float32)
+    assert loss.weight.dtype == wg.float32
+    loss.to(wg.float64)
+    with_pos = nn.BCEWithLogitsLoss(pos_weight=wg.asarray(W))
+    assert list(with_pos.state_dict()) == ["pos_weight"]
+    check_against_torch(
+        with_pos, torch.nn.BCEWithLogitsLoss(pos_weight=torch.tensor(W)), [X, T], 2
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: F.cross_entropy(x, wg.asarray(LABELS), wg.asarray(W), label_smoothing=0.1),
+        lambda x: F.cross_entropy(x, wg.asarray(LABELS), reduction="none"),
+        lambda x: F.binary_cross_entropy(F.sigmoid(x), wg.asarray(T)),
+        lambda x: F.binary_cross_entropy_with_logits(x, wg.asarray(T)),
+        lambda x: F.mse_loss(F.gelu(x), wg.asarray(Y)),
+        lambda x: F.huber_loss(F.silu(x), wg.asarray(Y)),
+    ],
+)
+def test_gradcheck(backend: Any, make: Any) -> None:
+    x = wg.asarray(X).requires_grad_()
+    fast = backend.name != "numpy"
+    assert gradcheck(make, x, fast_mode=fast)
+    if backend.name in ("numpy", "array_api_strict"):
+        assert gradgradcheck(make, x, fast_mode=True)
+
+
+def test_no_loss_is_recorded_where_nothing_is() -> None:
+    x = wg.asarray(X).requires_grad_()
+    with wg.no_grad():
+        assert not F.cross_entropy(x, wg.asarray(LABELS)).requires_grad
+        assert not F.linear(x, x).requires_grad
+    assert F.cross_entropy(x, wg.asarray(LABELS)).grad_fn.name() == "CrossEntropyBackward0"
+
+
+def test_mixed_backends_are_an_error() -> None:
+    pytest.importorskip("array_api_strict")
+    x = wg.asarray(X)
+    with wg.use_backend("array_api_strict"):
+        target, weight = wg.asarray(LABELS), wg.ones(2, 3, dtype=wg.float64)
+    with pytest.raises(wg.BackendError, match="numpy.*array_api_strict"):
+        F.cross_entropy(x, target)
+    with pytest.raises(wg.BackendError, match="numpy.*array_api_strict"):
+        F.linear(x, weight)

@@ -1,0 +1,167 @@
+"""Initialisers and utilities."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+from wengert.nn import init
+
+
+def values(tensor: Any) -> np.ndarray:
+    return np.asarray(tensor.detach().numpy())
+
+
+@pytest.mark.parametrize(
+    ("fill", "low", "high", "mean", "std"),
+    [
+        (lambda t: init.uniform_(t, -1, 3), -1, 3, 1, 4 / math.sqrt(12)),
+        (lambda t: init.normal_(t, 2, 0.5), -2, 6, 2, 0.5),
+        (lambda t: init.xavier_uniform_(t, 2.0), -0.2, 0.2, 0, 0.2 / math.sqrt(3)),
+        (lambda t: init.xavier_normal_(t), -1, 1, 0, math.sqrt(2 / 600)),
+        (lambda t: init.kaiming_uniform_(t, math.sqrt(5)), -0.05, 0.05, 0, 0.05 / math.sqrt(3)),
+        (
+            lambda t: init.kaiming_uniform_(t, mode="fan_out", nonlinearity="relu"),
+            -math.sqrt(6 / 200),
+            math.sqrt(6 / 200),
+            0,
+            math.sqrt(2 / 200),
+        ),
+        (lambda t: init.kaiming_normal_(t, nonlinearity="tanh"), -1, 1, 0, 5 / 3 / 20),
+    ],
+)
+def test_distributions(fill: Any, low: float, high: float, mean: float, std: float) -> None:
+    wg.manual_seed(0)
+    tensor = wg.empty(200, 400).requires_grad_()
+    assert fill(tensor) is tensor
+    assert tensor.is_leaf
+    assert tensor.requires_grad
+    v = values(tensor).astype(np.float64)
+    assert low <= v.min()
+    assert v.max() <= high
+    # Deviations of the mean and of the deviation over 80 000 numbers, five times.
+    assert abs(v.mean() - mean) < 5 * std / math.sqrt(v.size)
+    assert abs(v.std() - std) < 5 * std / math.sqrt(2 * v.size)
+
+
+def test_constants(backend: Any) -> None:
+    tensor = wg.empty(2, 3, dtype=wg.float64)
+    for fill, value in (
+        (init.ones_, 1),
+        (init.zeros_, 0),
+        (lambda t: init.constant_(t, 0.3), 0.3),
+    ):
+        assert (values(fill(tensor)) == value).all()
+        assert tensor.backend is backend
+        assert tensor.dtype == wg.float64
+    assert values(init.constant_(wg.empty(2, dtype=wg.complex128), 1j)).tolist() == [1j, 1j]
+
+
+def test_complex_numbers_have_both_parts_drawn() -> None:
+    v = values(init.uniform_(wg.empty(1000, dtype=wg.complex64), -1, 1))
+    for part in (v.real, v.imag):
+        assert part.min() < -0.9
+        assert part.max() > 0.9
+    assert nn.Linear(3, 2, dtype=wg.complex64)(wg.ones(1, 3, dtype=wg.complex64)).shape == (1, 2)
+
+
+def test_fans_of_kernels() -> None:
+    tensor = wg.empty(8, 4, 3, 3)
+    bound = math.sqrt(6 / ((4 + 8) * 9))
+    assert abs(values(init.xavier_uniform_(tensor))).max() <= bound
+
+
+@pytest.mark.parametrize(
+    ("name", "param"),
+    [
+        *((name, None) for name in ("linear", "conv2d", "sigmoid", "tanh", "relu", "selu")),
+        ("leaky_relu", None),
+        ("leaky_relu", 0.3),
+    ],
+)
+def test_calculate_gain(name: str, param: Any) -> None:
+    torch = pytest.importorskip("torch")
+    assert init.calculate_gain(name, param) == torch.nn.init.calculate_gain(name, param)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(ValueError, match="Unsupported nonlinearity sine"):
+        init.calculate_gain("sine")
+    with pytest.raises(ValueError, match="not a valid number"):
+        init.calculate_gain("leaky_relu", "x")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="fewer than 2 dimensions"):
+        init.xavier_normal_(wg.empty(3))
+    with pytest.raises(ValueError, match="Mode sideways"):
+        init.kaiming_normal_(wg.empty(3, 3), mode="sideways")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="not wengert.int64"):
+        init.uniform_(wg.zeros(3, dtype=wg.int64))
+    x = wg.ones(2).requires_grad_()
+    with pytest.raises(RuntimeError, match="in-place"):
+        init.zeros_(x * 2)
+
+
+# -- utilities -------------------------------------------------------------------------------------
+
+
+def gradients() -> tuple[list[nn.Parameter], list[np.ndarray]]:
+    rng = np.random.default_rng(1)
+    arrays = [rng.normal(size=(3, 2)), rng.normal(size=4)]
+    parameters = [nn.Parameter(wg.asarray(np.zeros_like(a))) for a in arrays]
+    for parameter, array in zip(parameters, arrays, strict=True):
+        parameter.grad = wg.asarray(array)
+    return [*parameters, nn.Parameter(wg.zeros(1))], arrays
+
+
+@pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.5, math.inf])
+@pytest.mark.parametrize("max_norm", [0.5, 100.0])
+def test_clip_grad_norm(backend: Any, norm_type: float, max_norm: float) -> None:
+    torch = pytest.importorskip("torch")
+    parameters, arrays = gradients()
+    held = parameters[0].grad
+    before = values(held).copy()
+    alias = held.detach()
+    theirs = [torch.zeros(a.shape, requires_grad=True, dtype=torch.float64) for a in arrays]
+    for parameter, array in zip(theirs, arrays, strict=True):
+        parameter.grad = torch.tensor(array)
+    expected = torch.nn.utils.clip_grad_norm_(theirs, max_norm, norm_type)
+    total = nn.utils.clip_grad_norm_(parameters, max_norm, norm_type)
+    np.testing.assert_allclose(total.item(), expected.item(), rtol=1e-10)
+    for ours, other in zip(parameters, theirs, strict=False):
+        np.testing.assert_allclose(values(ours.grad), other.grad.numpy(), rtol=1e-10)
+    assert parameters[0].grad is held
+    np.testing.assert_array_equal(values(alias), before)
+
+
+def test_clip_grad_norm_of_what_is_not_finite() -> None:
+    parameter = nn.Parameter(wg.zeros(2))
+    parameter.grad = wg.asarray([1.0, math.inf])
+    with pytest.raises(RuntimeError, match="non-finite"):
+        nn.utils.clip_grad_norm_(parameter, 1.0, error_if_nonfinite=True)
+    assert parameter.grad.tolist() == [1.0, math.inf]
+    assert nn.utils.clip_grad_norm_([nn.Parameter(wg.zeros(2))], 1.0).item() == 0
+
+
+def test_clip_grad_value(backend: Any) -> None:
+    parameters, arrays = gradients()
+    nn.utils.clip_grad_value_(parameters, 0.3)
+    for parameter, array in zip(parameters, arrays, strict=False):
+        np.testing.assert_allclose(values(parameter.grad), np.clip(array, -0.3, 0.3))
+
+
+def test_parameters_as_a_vector(backend: Any) -> None:
+    net = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
+    vector = nn.utils.parameters_to_vector(net.parameters())
+    assert vector.shape == (11,)
+    assert vector.requires_grad
+    nn.utils.vector_to_parameters(vector * 2, net.parameters())
+    assert all(p.is_leaf and p.requires_grad for p in net.parameters())
+    np.testing.assert_array_equal(
+        values(nn.utils.parameters_to_vector(net.parameters())), 2 * values(vector)
+    )
+    with pytest.raises(ValueError, match="11 elements"):
+        nn.utils.vector_to_parameters(vector[:5], net.parameters())
+    with pytest.raises(TypeError, match="expected a Tensor"):
+        nn.utils.vector_to_parameters([1.0], net.parameters())  # type: ignore[arg-type]
