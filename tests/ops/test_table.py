@@ -8,7 +8,7 @@ from hypothesis import Phase, find, settings
 from hypothesis.errors import NoSuchExample
 
 import wengert as wg
-import wengert.optim  # noqa: F401 -- every part may have primitives
+import wengert.optim
 from tests.ops.cases import apply, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from wengert.backends import namespaces
