@@ -8,7 +8,7 @@ import pytest
 
 import wengert as wg
 from wengert import nn
-from wengert.nn import functional as F  # noqa: N812
+from wengert.nn import functional as F
 from wengert.testing import gradcheck, gradgradcheck
 
 RNG = np.random.default_rng(7)
@@ -49,9 +49,7 @@ def check_against_torch(
     torch_once = torch.autograd.grad(
         z, b[:tracked], torch.tensor(seed), create_graph=True, allow_unused=True
     )
-    plain = wg.autograd.grad(
-        y, a[:tracked], wg.asarray(seed), retain_graph=True, allow_unused=True
-    )
+    plain = wg.autograd.grad(y, a[:tracked], wg.asarray(seed), retain_graph=True, allow_unused=True)
     for g, h, k in zip(once, torch_once, plain, strict=True):
         assert (g is None) == (h is None)
         if g is not None:
@@ -188,6 +186,7 @@ def test_linear_as_a_composition(backend: Any) -> None:
 
 
 def test_linear_layer_starts_as_pytorchs(backend: Any) -> None:
+    wg.manual_seed(0)
     layer = nn.Linear(400, 100)
     assert layer.weight.shape == (100, 400)
     assert layer.bias.shape == (100,)
@@ -195,16 +194,22 @@ def test_linear_layer_starts_as_pytorchs(backend: Any) -> None:
         v = values(parameter)
         assert v.dtype == np.float32
         assert abs(v).max() <= 0.05
-        assert abs(v).max() > 0.048
-        assert abs(v.mean()) < 0.05 / math.sqrt(v.size)
+        assert abs(v).max() > 0.045
+        assert abs(v.mean()) < 5 * 0.05 / math.sqrt(3 * v.size)
     assert nn.Linear(2, 2, bias=False).bias is None
     assert nn.Linear(2, 2, dtype=wg.float64).weight.dtype == wg.float64
     assert nn.Linear(0, 2)(wg.ones(3, 0)).shape == (3, 2)
 
 
 @pytest.mark.parametrize(
-    ("x", "w", "b"), [((4, 2), (2, 3), (2,)), ((4, 3), (3,), ()), ((), (2, 3), (2,)),
-                      ((4, 3), (2, 3), (3,)), ((4, 3), (2, 3), (4, 1))]
+    ("x", "w", "b"),
+    [
+        ((4, 2), (2, 3), (2,)),
+        ((4, 3), (3,), ()),
+        ((), (2, 3), (2,)),
+        ((4, 3), (2, 3), (3,)),
+        ((4, 3), (2, 3), (4, 1)),
+    ],
 )
 def test_linear_of_shapes_that_do_not_fit(x: Any, w: Any, b: Any) -> None:
     with pytest.raises(RuntimeError, match=r"needs \(\.\.\., in\), \(out, in\) and \(out,\)"):
@@ -326,9 +331,11 @@ def test_binary_losses_at_their_ends(backend: Any) -> None:
     loss.backward()
     assert loss.item() == 1e4
     assert values(logits.grad).tolist() == [0.5, -0.5]
-    with pytest.raises(RuntimeError, match="between 0 and 1, and one is 1.5"):
-        with wg.use_backend("numpy"):
-            F.binary_cross_entropy(wg.asarray([1.5]), wg.asarray([1.0]))
+    with (
+        wg.use_backend("numpy"),
+        pytest.raises(RuntimeError, match=r"between 0 and 1, and one is 1\.5"),
+    ):
+        F.binary_cross_entropy(wg.asarray([1.5]), wg.asarray([1.0]))
 
 
 INDEXED = [
@@ -409,9 +416,7 @@ def test_cross_entropy_of_probabilities(
 @pytest.mark.parametrize("ignore_index", [-100, 2])
 @pytest.mark.parametrize("weight", [None, W])
 @pytest.mark.parametrize(("shape", "target"), INDEXED)
-def test_nll_loss(
-    reduction: str, ignore_index: int, weight: Any, shape: Any, target: Any
-) -> None:
+def test_nll_loss(reduction: str, ignore_index: int, weight: Any, shape: Any, target: Any) -> None:
     torch = pytest.importorskip("torch")
 
     def call(lib: Any, convert: Any) -> Any:
@@ -576,9 +581,7 @@ LOSSES: list[tuple[str, dict[str, Any], list[np.ndarray]]] = [
 @pytest.mark.parametrize(("name", "options", "inputs"), LOSSES)
 def test_loss_modules(name: str, options: dict[str, Any], inputs: list[np.ndarray]) -> None:
     torch = pytest.importorskip("torch")
-    check_against_torch(
-        getattr(nn, name)(**options), getattr(torch.nn, name)(**options), inputs, 1
-    )
+    check_against_torch(getattr(nn, name)(**options), getattr(torch.nn, name)(**options), inputs, 1)
 
 
 def test_weights_of_losses_are_buffers() -> None:
@@ -590,9 +593,7 @@ def test_weights_of_losses_are_buffers() -> None:
     loss.to(wg.float64)
     with_pos = nn.BCEWithLogitsLoss(pos_weight=wg.asarray(W))
     assert list(with_pos.state_dict()) == ["pos_weight"]
-    check_against_torch(
-        with_pos, torch.nn.BCEWithLogitsLoss(pos_weight=torch.tensor(W)), [X, T], 2
-    )
+    check_against_torch(with_pos, torch.nn.BCEWithLogitsLoss(pos_weight=torch.tensor(W)), [X, T], 2)
 
 
 @pytest.mark.parametrize(
@@ -627,7 +628,7 @@ def test_mixed_backends_are_an_error() -> None:
     x = wg.asarray(X)
     with wg.use_backend("array_api_strict"):
         target, weight = wg.asarray(LABELS), wg.ones(2, 3, dtype=wg.float64)
-    with pytest.raises(wg.BackendError, match="numpy.*array_api_strict"):
+    with pytest.raises(wg.BackendError, match=r"numpy.*array_api_strict"):
         F.cross_entropy(x, target)
-    with pytest.raises(wg.BackendError, match="numpy.*array_api_strict"):
+    with pytest.raises(wg.BackendError, match=r"numpy.*array_api_strict"):
         F.linear(x, weight)

@@ -96,7 +96,7 @@ def test_bad_input() -> None:
         init.xavier_normal_(wg.empty(3))
     with pytest.raises(ValueError, match="Mode sideways"):
         init.kaiming_normal_(wg.empty(3, 3), mode="sideways")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="not wengert.int64"):
+    with pytest.raises(TypeError, match=r"not wengert\.int64"):
         init.uniform_(wg.zeros(3, dtype=wg.int64))
     x = wg.ones(2).requires_grad_()
     with pytest.raises(RuntimeError, match="in-place"):

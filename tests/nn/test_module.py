@@ -181,7 +181,7 @@ def test_state_dict_round_trip(backend: Any) -> None:
     assert not any(tensor.requires_grad for tensor in state.values())
     assert two.load_state_dict(state) == ([], [])
     np.testing.assert_array_equal(values(one(x)), values(two(x)))
-    assert list(one.state_dict(prefix="net."))[0] == "net.scale"
+    assert next(iter(one.state_dict(prefix="net."))) == "net.scale"
     assert one.state_dict(keep_vars=True)["scale"] is one.scale
 
 
@@ -317,7 +317,7 @@ def test_deepcopy_and_pickle_keep_what_is_shared(backend: Any) -> None:
     net.tied = net.scale
     net.eval()
     x = wg.ones(3, 4)
-    for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):  # noqa: S301
+    for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
         np.testing.assert_array_equal(values(twin(x)), values(net(x)))
         assert twin.tied is twin.scale
         assert twin.scale is not net.scale
@@ -403,7 +403,9 @@ def test_module_list_and_dict() -> None:
         lambda nn: nn.Sequential(
             nn.ELU(), nn.SiLU(), nn.Sigmoid(), nn.Tanh(), nn.Softmax(dim=1), nn.LogSoftmax(dim=-1)
         ),
-        lambda nn: nn.Sequential(nn.Softplus(), nn.LogSigmoid(), nn.Identity(), nn.Unflatten(1, (2, 2))),
+        lambda nn: nn.Sequential(
+            nn.Softplus(), nn.LogSigmoid(), nn.Identity(), nn.Unflatten(1, (2, 2))
+        ),
         lambda nn: nn.ModuleList([nn.CrossEntropyLoss(), nn.MSELoss(), nn.BCEWithLogitsLoss()]),
         lambda nn: nn.Sequential(),
     ],

@@ -147,14 +147,16 @@ def test_updates_change_nothing_that_is_seen_elsewhere(backend: Any) -> None:
         (p * p).sum().backward()
         optimiser.step()
         detached, grad, state = p.detach(), p.grad, optimiser.state_dict()
-        held = [detached, grad, *(t for t in state["state"][0].values() if isinstance(t, wg.Tensor))]
+        held = [
+            detached,
+            grad,
+            *(t for t in state["state"][0].values() if isinstance(t, wg.Tensor)),
+        ]
         before = [values(t).copy() for t in held]
         loss = (p * p * p).sum()
         optimiser.step()
         loss.backward()  # of the values that the loss was computed from
-        np.testing.assert_allclose(
-            values(p.grad), 2 * np.ones(3) + 3 * before[0] ** 2, rtol=1e-6
-        )
+        np.testing.assert_allclose(values(p.grad), 2 * np.ones(3) + 3 * before[0] ** 2, rtol=1e-6)
         for tensor, was in zip([detached, *held[2:]], [before[0], *before[2:]], strict=True):
             np.testing.assert_array_equal(values(tensor), was)
 
@@ -289,7 +291,7 @@ def test_pickle_and_deepcopy_together_with_the_model() -> None:
     train(net, optimiser)
     for pair in (
         copy.deepcopy((net, optimiser)),
-        pickle.loads(pickle.dumps((net, optimiser))),  # noqa: S301
+        pickle.loads(pickle.dumps((net, optimiser))),
     ):
         before = values(next(pair[0].parameters())).copy()
         train(*pair, steps=2)
@@ -308,7 +310,7 @@ def test_state_on_another_backend_is_an_error() -> None:
     module = nn.Module()
     module.p = p
     module.to("array_api_strict")
-    with pytest.raises(wg.BackendError, match="on the backend array_api_strict.*on numpy"):
+    with pytest.raises(wg.BackendError, match=r"on the backend array_api_strict.*on numpy"):
         optimiser.step()
     optimiser.load_state_dict(optimiser.state_dict())
     optimiser.step()

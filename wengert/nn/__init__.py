@@ -31,13 +31,13 @@ from wengert.nn.parameter import Parameter
 from wengert.nn.storage import load, save
 
 __all__ = [
+    "ELU",
+    "GELU",
     "BCELoss",
     "BCEWithLogitsLoss",
     "CrossEntropyLoss",
     "Dropout",
-    "ELU",
     "Flatten",
-    "GELU",
     "HuberLoss",
     "Identity",
     "L1Loss",

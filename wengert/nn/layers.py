@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from wengert import ops
-from wengert.nn import functional as F  # noqa: N812 -- as everybody calls it
+from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter

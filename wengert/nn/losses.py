@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wengert.nn import functional as F  # noqa: N812 -- as everybody calls it
+from wengert.nn import functional as F
 from wengert.nn.functional.define import Reduction, check_reduction
 from wengert.nn.module import Module
 from wengert.tape.tensor import Tensor

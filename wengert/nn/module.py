@@ -89,7 +89,11 @@ class Module:
         if not name or "." in name:
             raise KeyError(f"the name can't be empty or contain '.', got {name!r}")
         own = self.__dict__
-        free = isinstance(own[name], Tensor | Module | None) if name in own else not hasattr(self, name)
+        free = (
+            isinstance(own[name], Tensor | Module | None)
+            if name in own
+            else not hasattr(self, name)
+        )
         if not free:
             raise KeyError(f"attribute {name!r} already exists")
 
@@ -145,7 +149,7 @@ class Module:
         for name in target.split(".") if target else ():
             child = found.__dict__.get(name)
             if not isinstance(child, Module):
-                raise AttributeError(
+                raise AttributeError(  # noqa: TRY004 -- the path is wrong, not a type
                     f"{type(found).__name__} has no submodule {name!r}, asked for as {target!r}"
                 )
             found = child
@@ -157,7 +161,9 @@ class Module:
         owner = self.get_submodule(path)
         found = owner.__dict__.get(name)
         if not isinstance(found, Parameter):
-            raise AttributeError(f"{type(owner).__name__} has no parameter {name!r}")
+            raise AttributeError(  # noqa: TRY004 -- the path is wrong, not a type
+                f"{type(owner).__name__} has no parameter {name!r}"
+            )
         return found
 
     def get_buffer(self, target: str) -> Tensor:
@@ -262,9 +268,7 @@ class Module:
         recurse: bool,
         remove_duplicate: bool,
     ) -> Iterator[tuple[str, Any]]:
-        places = (
-            self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]
-        )
+        places = self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]
         seen: set[int] = set()
         for path, module in places:
             for name, tensor in own(module):
@@ -285,7 +289,9 @@ class Module:
     def train(self, mode: bool = True) -> Self:
         """Set training mode here and in all submodules, and return this module."""
         if not isinstance(mode, bool):
-            raise ValueError("training mode is expected to be boolean")
+            raise ValueError(  # noqa: TRY004 -- PyTorch's error
+                f"training mode is expected to be boolean, not {mode!r}"
+            )
         for module in self.modules():
             module.training = mode
         return self

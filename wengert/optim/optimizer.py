@@ -88,7 +88,7 @@ class Optimizer:
                 f"{type(self).__name__} has no hyper-parameter {', '.join(sorted(unknown))}; it "
                 f"has {', '.join(self.defaults)}"
             )
-        group = {"params": params, **self.defaults, **param_group, "params": params}
+        group = {**self.defaults, **param_group, "params": params}
         seen = {id(p) for held in self.param_groups for p in held["params"]}
         for param in params:
             if not isinstance(param, Tensor):
@@ -99,7 +99,9 @@ class Optimizer:
             if not param.is_leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")
             if id(param) in seen:
-                raise ValueError("some parameters appear in more than one parameter group, or twice")
+                raise ValueError(
+                    "some parameters appear in more than one parameter group, or twice"
+                )
             seen.add(id(param))
         self.check(group)
         self.param_groups.append(group)

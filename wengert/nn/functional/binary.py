@@ -26,9 +26,7 @@ _logistic_loss = Primitive(
     },
     kind="elementwise",
     label="BinaryCrossEntropyWithLogits",
-    forward=lambda xp, x, y: xp.subtract(
-        xp.multiply(x, xp.subtract(1, y)), xp.log_expit(x)
-    ),
+    forward=lambda xp, x, y: xp.subtract(xp.multiply(x, xp.subtract(1, y)), xp.log_expit(x)),
 ).bind
 
 

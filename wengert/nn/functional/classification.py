@@ -21,6 +21,7 @@ __all__ = ["cross_entropy", "nll_loss", "one_hot"]
 
 _INT64 = DTYPES["int64"]
 
+
 def check_classes(target: Any, classes: int, ignore_index: int) -> None:
     """Raise for a class index out of range, where looking at the values waits for no device.
 
@@ -88,9 +89,7 @@ def _excess(xp: Any, probs: Any, target: Any) -> Any:
     return xp.subtract(probs, xp.astype(ones, probs.dtype))
 
 
-def _pullback_by_g(
-    xp: Any, h: Any, probs: Any, target: Any, counted: Any, reduction: str
-) -> Any:
+def _pullback_by_g(xp: Any, h: Any, probs: Any, target: Any, counted: Any, reduction: str) -> Any:
     rows = xp.sum(xp.multiply(h, _excess(xp, probs, target)), axis=1)
     if counted is not None:
         rows = xp.multiply(rows, counted)

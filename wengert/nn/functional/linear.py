@@ -87,7 +87,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     if True not in tracked or not recording():
         return untracked(out)
     plan = _plans[tracked]
-    return record(plan, nodes, plan.take((x, w, b, out)), out)
+    return record(plan, nodes, plan.take((x, w, b, out)), out)  # type: ignore[misc]
 
 
 def _general(input: Any, weight: Any, bias: Any) -> Tensor:

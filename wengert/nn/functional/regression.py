@@ -97,9 +97,7 @@ def huber_loss(
     # |d| m - m^2 / 2 with m = min(|d|, delta) is both forms, and has no branch.
     size = ops.abs(difference)
     near = ops.clip(size, None, delta)
-    return reduced(
-        ops.multiply(near, ops.subtract(size, ops.multiply(near, 0.5))), reduction
-    )
+    return reduced(ops.multiply(near, ops.subtract(size, ops.multiply(near, 0.5))), reduction)
 
 
 def smooth_l1_loss(
