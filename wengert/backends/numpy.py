@@ -94,8 +94,9 @@ def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fal
 
 
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
-    """Ones, in less than half of ``np.ones_like``'s time: every `backward` starts with one."""
-    return np.ones(x.shape, x.dtype if dtype is None else dtype)
+    """Ones, faster than ``np.ones_like``: every `backward` starts with a scalar one."""
+    dtype = x.dtype if dtype is None else np.dtype(dtype)
+    return np.ones(x.shape, dtype) if x.shape else dtype.type(1)
 
 
 def matmul(x1: Any, x2: Any, /) -> Any:

@@ -29,14 +29,18 @@ def ones(length: int, dtype: Any) -> Any:
     return np.ones(length, dtype)
 
 
+def _add_into(out: Any, x: Any) -> Any:
+    """``out + x`` in ``out``, a temporary, if it can hold the sum."""
+    try:
+        return _add(out, x, out=out)
+    except TypeError:  # a scalar, or of a lesser dtype than ``x``
+        return _add(out, x)
+
+
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """``x @ weight.T + bias`` of a matrix or vector ``x``."""
     out = _dot(x, weight.T)
-    if bias is None:
-        return out
-    if out.dtype is bias.dtype:
-        return _add(out, bias, out=out)
-    return _add(out, bias)
+    return out if bias is None else _add_into(out, bias)
 
 
 def _sum_last(x: Any) -> Any:
@@ -48,17 +52,9 @@ def _sum_last(x: Any) -> Any:
 
 def axpby(a: float, x: Any, b: float, y: Any) -> Any:
     """``a * x + b * y``."""
-    if a != 1:
-        if b != 1:
-            y = _multiply(y, b)
-        scaled, other = _multiply(x, a), y
-    elif b != 1:
-        scaled, other = _multiply(y, b), x
-    else:
-        return _add(x, y)
-    if type(scaled) is np.ndarray and scaled.dtype is other.dtype:
-        return _add(scaled, other, out=scaled)
-    return _add(scaled, other)
+    if a == 1:
+        return _add(x, y) if b == 1 else _add_into(_multiply(y, b), x)
+    return _add_into(_multiply(x, a), y if b == 1 else _multiply(y, b))
 
 
 def normalised(m: Any, v: Any, scale: float, eps: float) -> Any:

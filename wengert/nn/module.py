@@ -309,7 +309,10 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or set them to zeros."""
         for parameter in self.parameters():
-            clear_grad(parameter, set_to_none)
+            if set_to_none:
+                parameter._grad = None
+            else:
+                clear_grad(parameter)
 
     def to(
         self, *args: Any, backend: str | None = None, dtype: Any = None, device: Any = None
@@ -471,11 +474,9 @@ def indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-def clear_grad(tensor: Tensor, set_to_none: bool) -> None:
-    """Forget a Tensor's gradient, or set it to zeros."""
-    if set_to_none:
-        tensor._grad = None
-    elif (grad := tensor._grad) is not None:
+def clear_grad(tensor: Tensor) -> None:
+    """Set a Tensor's gradient to zeros."""
+    if (grad := tensor._grad) is not None:
         tensor._grad = Tensor(grad.backend.xp.zeros_like(grad._array))
 
 

@@ -179,7 +179,10 @@ class Optimizer:
         """Forget the gradients of all parameters, or set them to zeros."""
         for group in self.param_groups:
             for param in group["params"]:
-                clear_grad(param, set_to_none)
+                if set_to_none:
+                    param._grad = None
+                else:
+                    clear_grad(param)
 
     # -- state -----------------------------------------------------------------------------------
 

@@ -218,16 +218,18 @@ def cross_entropy(
     ValueError, RuntimeError
         If shapes or options do not fit.
     """
-    logits, labels = as_tensor(input), as_tensor(target)
     check_reduction(reduction)
-    shape = labels._array.shape
+    logits = input if isinstance(input, Tensor) else Tensor(input)
+    labels = target if isinstance(target, Tensor) else Tensor(target)
+    x, classes = logits._array, labels._array
+    shape = classes.shape
     if (
         weight is None
         and label_smoothing == 0
-        and len(logits._array.shape) == 2
-        and shape == logits._array.shape[:1]
-        and dtype_of(labels._array.dtype) is _INT64
-        and dtype_of(logits._array.dtype).kind == "real floating"
+        and len(x.shape) == 2
+        and shape == x.shape[:1]
+        and dtype_of(classes.dtype) is _INT64
+        and dtype_of(x.dtype).kind == "real floating"
     ):
         return _softmax_cross_entropy(logits, labels, ignore_index, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
