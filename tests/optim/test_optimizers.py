@@ -391,3 +391,18 @@ def test_a_new_optimiser_is_two_hooks(backend: Any) -> None:
         (p * p).sum().backward()
         optimiser.step()
     assert p.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("shape", [(), (0,), (1, 1, 1)])
+def test_parameters_of_any_shape(backend: Any, name: str, shape: tuple[int, ...]) -> None:
+    p = nn.Parameter(wg.ones(shape))
+    optimiser = getattr(optim, name)([p], lr=0.1, weight_decay=0.1)
+    for _ in range(3):
+        optimiser.zero_grad()
+        (p * p).sum().backward()
+        optimiser.step()
+    assert p.shape == shape
+    assert p.dtype == wg.float32
+    assert p.backend is backend
+    assert (values(p) < 1).all()
