@@ -22,9 +22,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     print_blob=True,
 )
-settings.register_profile(
-    "wide", settings.get_profile("ci"), derandomize=False, max_examples=400
-)
+settings.register_profile("wide", settings.get_profile("ci"), derandomize=False, max_examples=400)
 settings.load_profile("ci")
 
 

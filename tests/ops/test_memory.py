@@ -41,7 +41,8 @@ def test_saved_is_exactly_what_the_rules_of_tracked_inputs_name(name):
             primitive = node.plan.primitive
             wanted = [
                 argument
-                for position, parent in enumerate(node.parents) if parent is not None
+                for position, parent in enumerate(node.parents)
+                if parent is not None
                 for argument in argument_names(primitive.rule(position))[2:]
             ]
             assert len(node.saved) == len(wanted)

@@ -42,9 +42,16 @@ def wengert(name, entry, case):
     for order in range(2):
         seeds = [wg.Tensor(g) for g in weights(found[-1], order)]
         pairs = [(r, g) for r, g in zip(level, seeds, strict=True) if r._node is not None]
-        level = [wg.zeros_like(x) for x in inputs] if not pairs else wg.autograd.grad(
-            [r for r, _ in pairs], inputs, [g for _, g in pairs],
-            create_graph=True, materialize_grads=True,
+        level = (
+            [wg.zeros_like(x) for x in inputs]
+            if not pairs
+            else wg.autograd.grad(
+                [r for r, _ in pairs],
+                inputs,
+                [g for _, g in pairs],
+                create_graph=True,
+                materialize_grads=True,
+            )
         )
         found.append([values(g) for g in level])
     return found
@@ -59,18 +66,29 @@ def pytorch(call, case):
         out = call(*made.args, **made.kwargs)
     except NotImplementedError:  # some parameters that the standard has
         reject()
-    level = [r for r in ([out] if isinstance(out, torch.Tensor) else out)
-             if r.is_floating_point() or r.is_complex()]
+    level = [
+        r
+        for r in ([out] if isinstance(out, torch.Tensor) else out)
+        if r.is_floating_point() or r.is_complex()
+    ]
     found = [[r.numpy(force=True) for r in level]]
     for order in range(2):
         seeds = [torch.tensor(g) for g in weights(found[-1], order)]
         pairs = [(r, g) for r, g in zip(level, seeds, strict=True) if r.requires_grad]
-        gradients = [None] * len(inputs) if not pairs else torch.autograd.grad(
-            [r for r, _ in pairs], inputs, [g for _, g in pairs],
-            create_graph=True, allow_unused=True,
+        gradients = (
+            [None] * len(inputs)
+            if not pairs
+            else torch.autograd.grad(
+                [r for r, _ in pairs],
+                inputs,
+                [g for _, g in pairs],
+                create_graph=True,
+                allow_unused=True,
+            )
         )
-        level = [torch.zeros_like(x) if g is None else g
-                 for g, x in zip(gradients, inputs, strict=True)]
+        level = [
+            torch.zeros_like(x) if g is None else g for g, x in zip(gradients, inputs, strict=True)
+        ]
         found.append([g.numpy(force=True) for g in level])
     return found
 
@@ -82,9 +100,7 @@ def google(call, case):
 
     def forward(*inputs):
         rest = iter(inputs)
-        made = case.with_arrays(
-            lambda a: next(rest) if is_variable(a) else jnp.asarray(a)
-        )
+        made = case.with_arrays(lambda a: next(rest) if is_variable(a) else jnp.asarray(a))
         out = call(*made.args, **made.kwargs)
         results = list(out) if isinstance(out, tuple | list) else [out]
         return [r for r in results if jnp.issubdtype(r.dtype, jnp.inexact)]

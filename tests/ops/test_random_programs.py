@@ -47,7 +47,8 @@ def programs(draw):
                 shape=st.sampled_from([(SIDE, SIDE), (1, SIDE), (SIDE, 1), (SIDE,), ()]),
                 elements=ws.reals(-1, 1),
             ),
-            min_size=1, max_size=3,
+            min_size=1,
+            max_size=3,
         )
     )
     steps = []
@@ -160,11 +161,12 @@ def test_pytorch_agrees(program):
     loss = execute(program, xp, inputs)
     first = torch.autograd.grad(loss, inputs, create_graph=True)
     mixed = sum_of(xp, [xp.sum(xp.multiply(g, g)) for g in first])
-    second = torch.autograd.grad(mixed, inputs, allow_unused=True) if mixed.requires_grad else [
-        None for _ in inputs
-    ]
-    second = [torch.zeros_like(x) if g is None else g
-              for g, x in zip(second, inputs, strict=True)]
+    second = (
+        torch.autograd.grad(mixed, inputs, allow_unused=True)
+        if mixed.requires_grad
+        else [None for _ in inputs]
+    )
+    second = [torch.zeros_like(x) if g is None else g for g, x in zip(second, inputs, strict=True)]
     check(ours(program), [t.detach().numpy() for t in (loss, *first, *second)])
 
 

@@ -55,13 +55,12 @@ def test_every_differentiable_input_is_tracked_in_some_call(name):
 
         def covers(case, missing=missing):
             results = apply(function(name, entry), case, leaves(case))
-            for node in ancestors(
-                r._node for r in inexact_results(results) if r._node is not None
-            ):
+            for node in ancestors(r._node for r in inexact_results(results) if r._node is not None):
                 if hasattr(node, "plan") and node.operation == name:
                     missing -= {
                         min(i, len(primitive.inputs) - 1)
-                        for i, parent in enumerate(node.parents) if parent is not None
+                        for i, parent in enumerate(node.parents)
+                        if parent is not None
                     }
             return not missing
 

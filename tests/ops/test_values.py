@@ -47,9 +47,7 @@ def test_value(name, kind, backend):
             assert result.backend is backend
             if result.dtype.inexact:
                 assert result.dtype == wanted.dtype
-                np.testing.assert_allclose(
-                    values(result), wanted, rtol=entry.rtol, atol=entry.rtol
-                )
+                np.testing.assert_allclose(values(result), wanted, rtol=entry.rtol, atol=entry.rtol)
             else:
                 np.testing.assert_array_equal(values(result), wanted)
         for array, old in zip(case.inexact(), before, strict=True):
@@ -92,7 +90,8 @@ def test_single_precision_stays(name, kind, backend):
     if not entry.small:
         pytest.skip("asks for double precision itself")
     run(
-        backend, getattr(entry, kind),
+        backend,
+        getattr(entry, kind),
         lambda case: check_small(name, entry, case.single(), 4) if case.inexact() else None,
     )
 
@@ -110,9 +109,11 @@ def test_half_precision_stays(name, backend):
     if not entry.half:
         pytest.skip("asks for another precision itself")
     run(
-        backend, entry.real,
-        lambda case: check_small(name, entry, case.single(half=True), 2)
-        if case.inexact() else None,
+        backend,
+        entry.real,
+        lambda case: (
+            check_small(name, entry, case.single(half=True), 2) if case.inexact() else None
+        ),
     )
 
 
@@ -129,8 +130,7 @@ def test_no_float64_anywhere(name):
     def check(case):
         with wg.use_backend("array_api_strict"):
             made = case.single().with_arrays(
-                lambda a: wg.Tensor(strict.asarray(a, device=device),
-                                    requires_grad=is_variable(a))
+                lambda a: wg.Tensor(strict.asarray(a, device=device), requires_grad=is_variable(a))
             )
             inputs = []
             made.with_tensors(inputs.append)
@@ -143,8 +143,11 @@ def test_no_float64_anywhere(name):
                 if not level:
                     return
                 gradients = wg.autograd.grad(
-                    level, targets, [wg.ones_like(r) for r in level],
-                    create_graph=True, allow_unused=True,
+                    level,
+                    targets,
+                    [wg.ones_like(r) for r in level],
+                    create_graph=True,
+                    allow_unused=True,
                 )
                 assert all(g is None or str(g.device) == str(device) for g in gradients)
                 level = [g for g in gradients if g is not None and g._node is not None]

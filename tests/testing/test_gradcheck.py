@@ -78,15 +78,17 @@ def test_inputs_that_do_not_require_grad_are_left_alone(plant):
         lambda xp, x, y: xp.multiply(x, y), x=lambda xp, g, y: xp.multiply(g, y), y=lambda xp, g: g
     )
     constant = real(3).detach()
-    assert gradcheck(lambda x, y, n, name: wg.multiply(product(x, y), n),
-                     (real(3), constant, 2, "a name"))
+    assert gradcheck(
+        lambda x, y, n, name: wg.multiply(product(x, y), n), (real(3), constant, 2, "a name")
+    )
     with pytest.raises(GradcheckError, match=r"inputs\[1\]"):
         gradcheck(product, (constant, real(3)))
 
 
 def test_complex_step_is_exact_to_rounding():
-    assert gradcheck(lambda x: wg.exp(wg.multiply(x, x)), real(5), complex_step=True, rtol=1e-14,
-                     atol=1e-14)
+    assert gradcheck(
+        lambda x: wg.exp(wg.multiply(x, x)), real(5), complex_step=True, rtol=1e-14, atol=1e-14
+    )
 
 
 def test_complex_step_is_for_real_inputs():
@@ -128,9 +130,7 @@ def test_the_worst_entry_and_both_values_are_named(plant):
     def rule(xp, g, y):
         return xp.multiply(g, xp.add(y, xp.asarray([[0.0, 1e-3], [5.0, 0.0]])))
 
-    wrong = plant(
-        lambda xp, x, y: xp.multiply(x, y), x=rule, y=lambda xp, g, x: xp.multiply(g, x)
-    )
+    wrong = plant(lambda xp, x, y: xp.multiply(x, y), x=rule, y=lambda xp, g, x: xp.multiply(g, x))
     x, y = wg.ones((2, 2), dtype=wg.float64), wg.asarray([[2.0, 2.0], [3.0, 2.0]], dtype=wg.float64)
     x.requires_grad_()
     with pytest.raises(GradcheckError) as caught:
@@ -146,8 +146,9 @@ def test_wrong_only_under_broadcasting(plant):
     def rule(xp, g, x1, x2):
         return xp.multiply(g, xp.multiply(x2, 1 if x1.shape == x2.shape else 2))
 
-    wrong = plant(lambda xp, x1, x2: xp.multiply(x1, x2), x1=rule,
-                  x2=lambda xp, g, x1: xp.multiply(g, x1))
+    wrong = plant(
+        lambda xp, x1, x2: xp.multiply(x1, x2), x1=rule, x2=lambda xp, g, x1: xp.multiply(g, x1)
+    )
     assert gradcheck(wrong, (real(2, 3), real(2, 3)))
     with pytest.raises(GradcheckError, match=r"inputs\[0\]\[1, 0\]|inputs\[0\]\[0, 0\]"):
         gradcheck(wrong, (real(2, 1), real(2, 3)))
@@ -230,8 +231,11 @@ def test_gradients_that_share_memory_between_sweeps(plant):
 
 def test_gradients_that_share_memory_with_the_cotangent(plant, monkeypatch):
     # The engine copies views; without that, a rule that passes its cotangent on shares it.
-    wrong = plant(lambda xp, x: xp.reshape(x, (-1,)), kind="structural",
-                  x=lambda xp, g, x_shape: xp.reshape(g, x_shape))
+    wrong = plant(
+        lambda xp, x: xp.reshape(x, (-1,)),
+        kind="structural",
+        x=lambda xp, g, x_shape: xp.reshape(g, x_shape),
+    )
     x = real(2, 2)
     assert gradcheck(wrong, x)
     monkeypatch.setattr(type(get_backend("numpy")), "is_view", lambda self, array: False)
@@ -262,9 +266,7 @@ def test_not_linear_in_the_cotangent(plant):
 
 def test_results_that_differ_between_runs(plant):
     noise = itertools.count()
-    noisy = plant(
-        lambda xp, x: xp.add(x, 1e-12 * next(noise)), x=lambda xp, g: g
-    )
+    noisy = plant(lambda xp, x: xp.add(x, 1e-12 * next(noise)), x=lambda xp, g: g)
     with pytest.raises(GradcheckError, match="not deterministic"):
         gradcheck(noisy, real(3), atol=1e-6)
     assert gradcheck(noisy, real(3), atol=1e-6, nondet_tol=1e-8)
@@ -298,8 +300,10 @@ def test_a_broken_graph():
 
 
 def test_a_kink_is_told_from_a_wrong_gradient(plant):
-    relu = plant(lambda xp, x: xp.where(x > 0, x, xp.zeros_like(x)),
-                 x=lambda xp, g, x: xp.where(x > 0, g, xp.zeros_like(g)))
+    relu = plant(
+        lambda xp, x: xp.where(x > 0, x, xp.zeros_like(x)),
+        x=lambda xp, g, x: xp.where(x > 0, g, xp.zeros_like(g)),
+    )
     x = wg.asarray([1.0, 0.0], dtype=wg.float64).requires_grad_()
     with pytest.raises(GradcheckError, match=r"a kink here.*\n?.*inputs\[0\]\[1\]"):
         gradcheck(relu, x)

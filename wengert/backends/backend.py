@@ -137,7 +137,9 @@ def make_namespace(backend: Backend) -> ModuleType:
     names = vars(xp)
     names.update((name, getattr(backend.xp, name)) for name in dir(backend.xp) if name[0] != "_")
     names.update((name, partial(forward, xp)) for name, forward in _composites.items())
-    names.update(backend.kernels, backend=backend, device=backend.device, plain=True)
+    names.update(
+        backend.kernels, backend=backend, device=backend.device, plain=True, is_view=backend.is_view
+    )
     for name, dtype in DTYPES.items():
         if name in names:
             learn_dtype(names[name], dtype)

@@ -174,10 +174,8 @@ def _is_mask(array: Any) -> bool:
     return array.dtype.kind == "b"  # type: ignore[no-any-return]
 
 
-#: From how many elements on masking by bits is faster than ``np.where`` even at its best.
-_MANY = 4096
 #: Integers as wide as the floats of each size.
-_BITS = {2: np.int16, 4: np.int32, 8: np.int64}
+_BITS: Any = {"e": np.dtype(np.int16), "f": np.dtype(np.int32), "d": np.dtype(np.int64)}
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Any:
@@ -186,34 +184,31 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
     ``np.where`` takes a branch for each element, which costs ten times more where the condition is
     irregular, as in the derivative of a rectifier. Zeros can be masked in without branches.
     """
-    mask: Kernel = np.negative
-    if type(x2) is int and x2 == 0:
-        kept = x1
-    elif type(x1) is int and x1 == 0:
-        kept, mask = x2, _minus_not
+    if type(x1) is int and x1 == 0:
+        kept, flip = x2, True
+    elif type(x2) is int and x2 == 0:
+        kept, flip = x1, False
     else:
         return np.where(condition, x1, x2)
     if (
-        getattr(kept, "size", 0) < _MANY
-        or kept.dtype.kind != "f"
-        or kept.dtype.itemsize not in _BITS
+        type(kept) is not np.ndarray
         or condition.shape != kept.shape
+        or kept.dtype.char not in _BITS
     ):
         return np.where(condition, x1, x2)
-    integer = _BITS[kept.dtype.itemsize]
-    bits = mask(condition.view(np.int8)).astype(integer)  # all bits set, or none
-    np.bitwise_and(bits, kept.view(integer), out=bits)
-    return bits.view(kept.dtype)
-
-
-def _minus_not(flags: Any) -> Any:
-    return np.subtract(flags, 1)
+    keep = np.logical_not(condition) if flip else condition
+    # As integers, for which zero times an infinity is no question.
+    return np.multiply(kept.view(_BITS[kept.dtype.char]), keep).view(kept.dtype)
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     """``np.clip`` in the dtype of ``x``."""
     out = np.clip(x, min, max)
     return out if out.dtype == x.dtype else out.astype(x.dtype)
+
+
+def relu(x: Any, /) -> Any:
+    return np.maximum(x, 0)
 
 
 def from_scipy(name: str) -> Kernel:
@@ -252,6 +247,7 @@ class NumpyBackend(Backend):
         "permute_dims": permute_dims,
         "prod": prod,
         "real": real,
+        "relu": relu,
         "reshape": reshape,
         "scatter_add": scatter_add,
         "setitem": setitem,

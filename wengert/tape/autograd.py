@@ -1,7 +1,7 @@
 """Gradients: the entry points of the reverse sweep."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from wengert.backends import BackendError, namespaces
@@ -50,15 +50,22 @@ def backward(
         cotangent has the wrong shape; or if the graph was swept before and not retained. No
         ``.grad`` has changed then.
     """
-    outputs = _outputs(tensors, grad_tensors, create_graph)
+    _backward_from(
+        _outputs(tensors, grad_tensors, create_graph), retain_graph, create_graph, inputs
+    )
+
+
+def _backward_from(
+    outputs: list[tuple[Node, Any]], retain_graph: bool | None, create_graph: bool, inputs: Any
+) -> None:
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        arrived = _run(outputs, keep, create_graph, None)
-        pairs = [(node.watch(), g) for node, g in arrived]
+        arrived = _run(outputs, keep, create_graph) if create_graph else sweep(outputs, keep=keep)
+        _accumulate([(node.watch(), g) for node, g in arrived], outputs)
     else:
         targets = _targets(inputs)
-        pairs = list(zip(targets, _reach(outputs, targets, keep, create_graph), strict=True))
-    _accumulate([pair for pair in pairs if pair[0] is not None and pair[1] is not None], outputs)
+        flows = _reach(outputs, targets, keep, create_graph)
+        _accumulate(zip(targets, flows, strict=True), outputs)
 
 
 def grad(
@@ -158,36 +165,39 @@ def _outputs(tensors: Any, gradients: Any, create_graph: bool) -> list[tuple[Nod
         given = [gradients] if isinstance(gradients, Tensor) else list(gradients)
     if len(given) != len(results):
         raise RuntimeError(f"got {len(results)} outputs and {len(given)} gradients for them")
-    pairs: list[tuple[Node, Any]] = []
-    for position, (tensor, g) in enumerate(zip(results, given, strict=True)):
-        node = tensor._node
-        if node is None:
+    return [
+        _output(tensor, g, create_graph, position)
+        for position, (tensor, g) in enumerate(zip(results, given, strict=True))
+    ]
+
+
+def _output(tensor: Tensor, g: Any, create_graph: bool, position: int = 0) -> tuple[Node, Any]:
+    array, node = tensor._array, tensor._node
+    if node is None:
+        raise RuntimeError(
+            f"element {position} of tensors does not require grad and does not have a grad_fn"
+        )
+    if g is None:
+        if array.shape and tensor.size != 1:
             raise RuntimeError(
-                f"element {position} of tensors does not require grad and does not have a grad_fn"
+                "grad can be implicitly created only for scalar outputs, and this one has "
+                f"shape {tuple(array.shape)}; pass gradient="
             )
-        if g is None:
-            if tensor.size != 1:
-                raise RuntimeError(
-                    "grad can be implicitly created only for scalar outputs, and this one has "
-                    f"shape {tuple(tensor.shape)}; pass gradient="
-                )
-            seed = namespaces[type(tensor._array)].ones_like(tensor._array)
-        else:
-            if not isinstance(g, Tensor):
-                raise TypeError(f"a gradient should be a Tensor or None, not {type(g).__name__}")
-            check_cotangent(g, node)
-            if namespaces[type(g._array)] is not namespaces[type(tensor._array)]:
-                raise BackendError(
-                    f"the gradient is on {g.backend.name} and the output on {tensor.backend.name}; "
-                    f"move it with gradient.to_backend({tensor.backend.name!r})"
-                )
-            seed = g if create_graph else g._array
-        pairs.append((node, untracked(seed) if create_graph and g is None else seed))
-    return pairs
+        seed = namespaces[type(array)].ones_like(array)
+        return node, untracked(seed) if create_graph else seed
+    if not isinstance(g, Tensor):
+        raise TypeError(f"a gradient should be a Tensor or None, not {type(g).__name__}")
+    check_cotangent(g, node)
+    if namespaces[type(g._array)] is not namespaces[type(array)]:
+        raise BackendError(
+            f"the gradient is on {g.backend.name} and the output on {tensor.backend.name}; "
+            f"move it with gradient.to_backend({tensor.backend.name!r})"
+        )
+    return node, g if create_graph else g._array
 
 
 def _run(
-    outputs: list[tuple[Node, Any]], keep: bool, create_graph: bool, targets: set[int] | None
+    outputs: list[tuple[Node, Any]], keep: bool, create_graph: bool, targets: set[int] | None = None
 ) -> list[tuple[Node, Any]]:
     wanted = None
     if targets is not None:
@@ -209,19 +219,23 @@ def _reach(
     return [found.get(number) for number in numbers]
 
 
-def _accumulate(pairs: list[tuple[Tensor, Any]], outputs: list[tuple[Node, Any]]) -> None:
+def _accumulate(
+    pairs: Iterable[tuple[Tensor | None, Any]], outputs: list[tuple[Node, Any]]
+) -> None:
     """Add cotangents to the ``.grad`` of Tensors, each gradient in an array of its own."""
     # Rules may pass one array on to several inputs, and a seed belongs to the caller.
     shared = {id(g) for _, g in outputs}
     with _accumulating:
         for tensor, g in pairs:
+            if tensor is None or g is None:  # a Tensor that is gone, an input that was not used
+                continue
             xp = namespaces[type(g)]
             held = tensor._grad
             if not xp.plain:
                 # A Tensor of its own: two leaves may have been given one.
                 tensor._grad = placed(g._array, g._node) if held is None else xp.add(held, g)
             elif held is None:
-                if id(g) in shared or xp.backend.is_view(g):
+                if id(g) in shared or xp.is_view(g):
                     g = xp.asarray(g, copy=True)
                 else:
                     shared.add(id(g))
@@ -240,9 +254,7 @@ def _backward(
     inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
     """Add this Tensor's gradients to the ``.grad`` of the leaves: `wengert.autograd.backward`."""
-    if gradient is not None and not isinstance(gradient, Tensor):
-        raise TypeError(f"gradient should be a Tensor or None, not {type(gradient).__name__}")
-    backward(self, gradient, retain_graph, create_graph, inputs)
+    _backward_from([_output(self, gradient, create_graph)], retain_graph, create_graph, inputs)
 
 
 Tensor.backward = _backward  # type: ignore[method-assign]

@@ -5,7 +5,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from wengert.backends import namespaces
-from wengert.tape.node import FREED, Node, Parts, conform
+from wengert.tape.node import FREED, AccumulateGrad, Node, Parts, conform
 
 __all__ = ["ancestors", "leading_to", "sweep"]
 
@@ -49,7 +49,7 @@ def sweep(
             _flow(target, g, reached, due)
         flows = ()
         if not due:
-            return arrived
+            break
         node, g = reached.pop(-heappop(due))
         if node.watch is not None if targets is None else node.number in targets:
             arrived.append((node, g))
@@ -78,12 +78,20 @@ def sweep(
             cell = reached.get(number)
             if cell is None:
                 reached[number] = [parent, more]
-                heappush(due, -number)
+                if type(parent) is not AccumulateGrad:
+                    heappush(due, -number)
             else:
                 # Not `xp`, which is another library's where an operation moved its operand.
                 cell[1] = namespaces[type(more)].add(cell[1], more)
         if not keep:
             node.saved = None
+    # Nothing flows on from leaves, so they have waited for all that reaches them.
+    arrived.extend(
+        (node, g)
+        for node, g in reached.values()
+        if (node.watch is not None if targets is None else node.number in targets)
+    )
+    return arrived
 
 
 def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> None:
@@ -92,7 +100,8 @@ def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> 
     cell = reached.get(node.number)
     if cell is None:
         reached[node.number] = [node, g]
-        heappush(due, -node.number)
+        if type(node) is not AccumulateGrad:
+            heappush(due, -node.number)
     elif type(g) is Parts:
         cell[1] = cell[1].merge(g)
     else:

@@ -38,8 +38,9 @@ def check_conduct(problem: Problem, jacobian: Reals | None, nondet_tol: float) -
     cotangents = []
     for result in first:
         g = random.standard_normal(result.shape)
-        cotangents.append(g + 1j * random.standard_normal(result.shape)
-                          if result.dtype.complex else np.asarray(g))
+        cotangents.append(
+            g + 1j * random.standard_normal(result.shape) if result.dtype.complex else np.asarray(g)
+        )
     once = problem.sweep(first, cotangents, retain_graph=True)
     problem.check_unchanged("the backward pass")
     if jacobian is not None:
@@ -138,8 +139,10 @@ def _check_alone(
     for place, (i, gradient) in enumerate(zip(problem.checked, gradients, strict=True)):
         shared = [
             *((f"inputs[{j}]", problem.arguments[j]) for j in problem.checked),
-            *((f"the .grad of inputs[{j}]", other)
-              for j, other in zip(problem.checked[:place], gradients[:place], strict=True)),
+            *(
+                (f"the .grad of inputs[{j}]", other)
+                for j, other in zip(problem.checked[:place], gradients[:place], strict=True)
+            ),
             *(("the .grad of another backward pass", other) for other in others),
             *(("a result", result) for result in results),
         ]
@@ -211,8 +214,11 @@ def _check_freed(problem: Problem) -> None:
     gc.disable()
     try:
         results = problem.func(*problem.arguments)
-        nodes = [weakref.ref(r._node) for r in problem.results(results)
-                 if r._node is not None and r._node.number > start]
+        nodes = [
+            weakref.ref(r._node)
+            for r in problem.results(results)
+            if r._node is not None and r._node.number > start
+        ]
         del results
         leaked = [node for node in nodes if node() is not None]
     finally:

@@ -153,8 +153,9 @@ def gradgradcheck(
     def gradients(*arguments: Any) -> tuple[Tensor, ...]:
         pairs = [
             (result, g)
-            for result, g in zip(problem.results(func(*arguments[:count])), arguments[count:],
-                                 strict=True)
+            for result, g in zip(
+                problem.results(func(*arguments[:count])), arguments[count:], strict=True
+            )
             if result._node is not None
         ]
         return grad(  # type: ignore[return-value]
@@ -222,7 +223,10 @@ def _right_along_random(
             return atol + rtol * abs(weights * found.value) + abs(weights) * found.rounding
 
         found = _differentiate(
-            problem, at, direction, eps,
+            problem,
+            at,
+            direction,
+            eps,
             lambda found: bool(np.all(abs(weights) * found.error <= tolerance(found) / 2)),
             complex_step,
         )
@@ -246,7 +250,10 @@ def _check_jacobian(
     for at in problem.checked:
         for direction in problem.directions(at):
             found = _differentiate(
-                problem, at, direction, eps,
+                problem,
+                at,
+                direction,
+                eps,
                 lambda found: bool(np.all(found.error <= tolerance(found) / 4)),
                 complex_step,
             )

@@ -140,9 +140,7 @@ def arrays(
         Whether no value comes twice (so that sorting and extrema have derivatives).
     """
     if isinstance(dtype, st.SearchStrategy):
-        return dtype.flatmap(
-            lambda drawn: arrays(drawn, shape, elements=elements, unique=unique)
-        )
+        return dtype.flatmap(lambda drawn: arrays(drawn, shape, elements=elements, unique=unique))
     dtype = as_dtype(dtype)
     if elements is None:
         elements = reals()
@@ -273,9 +271,7 @@ def index_keys(draw: Any, shape: tuple[int, ...], *, arrays_too: bool = True) ->
         elif kind == "integer":
             key.append(draw(st.integers(-length, length - 1)))
         else:
-            key.append(
-                draw(_xps.arrays(np.int64, common, elements=integers(-length, length - 1)))
-            )
+            key.append(draw(_xps.arrays(np.int64, common, elements=integers(-length, length - 1))))
     if not any(isinstance(part, np.ndarray) for part in key):
         length = shape[0]
         key[0] = draw(_xps.arrays(np.int64, common, elements=integers(-length, length - 1)))

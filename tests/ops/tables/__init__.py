@@ -10,7 +10,13 @@ from tests.ops.tables.special import SPECIAL
 from tests.ops.tables.statistical import STATISTICAL
 
 CHAPTERS = (
-    ELEMENTWISE, CONVERSION, MANIPULATION, STATISTICAL, LINEAR_ALGEBRA, INDEXING, SPECIAL,
+    ELEMENTWISE,
+    CONVERSION,
+    MANIPULATION,
+    STATISTICAL,
+    LINEAR_ALGEBRA,
+    INDEXING,
+    SPECIAL,
     NETWORKS,
 )
 TABLE = {name: entry for chapter in CHAPTERS for name, entry in chapter.items()}

@@ -87,11 +87,17 @@ def scalar_powers(draw, kind="real"):
     """A Python number as the exponent: every one that has a way of its own, and others."""
     whole = [2, 1, 0, 3, -1, -2, 4, 2.0]
     if draw(st.booleans()):
-        x = draw(ws.arrays(elements=NONZERO) if kind == "real"
-                 else ws.arrays("complex128", elements=OFF_AXES))
+        x = draw(
+            ws.arrays(elements=NONZERO)
+            if kind == "real"
+            else ws.arrays("complex128", elements=OFF_AXES)
+        )
         return Case(x, draw(st.sampled_from(whole)))
-    x = draw(ws.arrays(elements=POSITIVE) if kind == "real"
-             else ws.arrays("complex128", elements=OFF_AXES))
+    x = draw(
+        ws.arrays(elements=POSITIVE)
+        if kind == "real"
+        else ws.arrays("complex128", elements=OFF_AXES)
+    )
     return Case(x, draw(st.sampled_from([0.5, 1.5, -0.5, 2.25])))
 
 
@@ -133,7 +139,9 @@ ELEMENTWISE = {
     "multiply": two(BOX),
     "divide": two(BOX, NONZERO),
     "floor_divide": two(
-        NO_MULTIPLE, NONZERO, complex_=False,
+        NO_MULTIPLE,
+        NONZERO,
+        complex_=False,
         differs={"torch-real": "PyTorch has no derivative of floor_divide"},
     ),
     "remainder": two(NO_MULTIPLE, NONZERO, complex_=False),
@@ -143,12 +151,17 @@ ELEMENTWISE = {
     "square": one(BOX),
     "sqrt": one(POSITIVE, OFF_AXES),
     "pow": Entry(
-        real=powers(), complex=complex_powers(),
+        real=powers(),
+        complex=complex_powers(),
         differs={"torch-complex": "PyTorch's mixed second derivative is wrong at an exponent of 0"},
     ),
     "pow_scalar": Entry(
-        real=scalar_powers(), complex=scalar_powers("complex"), call=wg.pow,
-        reference=power_reference, torch="pow", jax="pow",
+        real=scalar_powers(),
+        complex=scalar_powers("complex"),
+        call=wg.pow,
+        reference=power_reference,
+        torch="pow",
+        jax="pow",
     ),
     # exponentials
     "exp": one(BOX),
@@ -172,7 +185,8 @@ ELEMENTWISE = {
     "tanh": one(BOX, ws.complexes(ws.reals(-1.25, 1.25))),
     "asinh": one(BOX, OFF_AXES),
     "acosh": one(
-        ws.reals(1.25, 4), OFF_AXES,
+        ws.reals(1.25, 4),
+        OFF_AXES,
         differs={"jax-complex": "JAX's derivative has the wrong sign in the left half-plane"},
     ),
     "atanh": one(ws.reals(-0.75, 0.75), OFF_AXES),
@@ -182,7 +196,8 @@ ELEMENTWISE = {
     "imag": Entry(complex=unary(PLANE, "complex")),
     "abs": one(NONZERO, OFF_AXES),
     "sign": one(
-        NONZERO, OFF_AXES,
+        NONZERO,
+        OFF_AXES,
         differs={"jax-complex": "JAX takes the direction of a complex number as constant"},
     ),
     # extrema
@@ -197,14 +212,24 @@ ELEMENTWISE = {
     "copysign": two(NONZERO, NONZERO, complex_=False),
     "nextafter": two(NONZERO, NONZERO, complex_=False, order=0),
     # not tracked
-    **{name: comparison() for name in (
-        "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
-    )},
+    **{
+        name: comparison()
+        for name in (
+            "equal",
+            "not_equal",
+            "less",
+            "less_equal",
+            "greater",
+            "greater_equal",
+        )
+    },
     **{name: untracked_one(unary(MIXED)) for name in ("isfinite", "isinf", "isnan", "signbit")},
     **{name: untracked_one(BOOL_PAIRS) for name in ("logical_and", "logical_or", "logical_xor")},
     "logical_not": untracked_one(BOOLS),
-    **{name: untracked_one(BOOL_PAIRS | INTEGERS)
-       for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
+    **{
+        name: untracked_one(BOOL_PAIRS | INTEGERS)
+        for name in ("bitwise_and", "bitwise_or", "bitwise_xor")
+    },
     "bitwise_invert": untracked_one(BOOLS | ws.arrays("int64").map(Case)),
     "bitwise_left_shift": untracked_one(INTEGERS),
     "bitwise_right_shift": untracked_one(INTEGERS),

@@ -43,11 +43,17 @@ def sets(draw, kind):
     key = draw(ws.index_keys(shape).filter(lambda key: distinct(shape, key)))
     chosen = np.shape(np.empty(shape)[key])
     # A value that broadcasts: some leading axes are left out, some are of length one.
-    given = chosen if has_mask(key) else tuple(
-        n if draw(st.booleans()) else 1 for n in chosen[draw(st.integers(0, len(chosen))):]
+    given = (
+        chosen
+        if has_mask(key)
+        else tuple(
+            n if draw(st.booleans()) else 1 for n in chosen[draw(st.integers(0, len(chosen))) :]
+        )
     )
-    value = draw(st.sampled_from([0, 1.5])) if draw(st.integers(0, 4)) == 4 else drawn(
-        draw, draw(st.sampled_from(["real", kind])), given
+    value = (
+        draw(st.sampled_from([0, 1.5]))
+        if draw(st.integers(0, 4)) == 4
+        else drawn(draw, draw(st.sampled_from(["real", kind])), given)
     )
     return Case(drawn(draw, kind, shape), value, key)
 
@@ -97,8 +103,9 @@ def takes(draw, kind):
     shape = draw(ws.shapes(min_dims=1, min_side=1))
     axis = draw(ws.axis(len(shape)))
     n = shape[axis]
-    indices = draw(ws.arrays("int64", ws.shapes(min_dims=1, max_dims=1),
-                             elements=ws.integers(-n, n - 1)))
+    indices = draw(
+        ws.arrays("int64", ws.shapes(min_dims=1, max_dims=1), elements=ws.integers(-n, n - 1))
+    )
     if len(shape) == 1 and draw(st.booleans()):
         return Case(drawn(draw, kind, shape), indices)
     return Case(drawn(draw, kind, shape), indices, axis=axis)
@@ -124,7 +131,10 @@ MASKS = "the shape that a mask gives is not known before it is computed"
 
 INDEXING = {
     "getitem": both(
-        gets, call=lambda x, key: x[key], reference=lambda x, key: np.asarray(x[key]), torch=False,
+        gets,
+        call=lambda x, key: x[key],
+        reference=lambda x, key: np.asarray(x[key]),
+        torch=False,
         jax=lambda x, key: x[key],
     ),
     "setitem": both(sets, call=stored, reference=stored_reference, torch=False, jax=False),

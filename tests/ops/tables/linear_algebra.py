@@ -50,14 +50,17 @@ def tensor_products(draw, kind):
     else:
         shapes, axes = [], []
         for more in free:
-            sides = draw(st.permutations([*((i, n) for i, n in enumerate(common)),
-                                          *((None, n) for n in more)]))
+            sides = draw(
+                st.permutations(
+                    [*((i, n) for i, n in enumerate(common)), *((None, n) for n in more)]
+                )
+            )
             shape = tuple(n for _, n in sides)
             where = {i: at for at, (i, _) in enumerate(sides)}
             shapes.append(shape)
-            axes.append(tuple(
-                where[i] - (len(shape) if draw(st.booleans()) else 0) for i in range(count)
-            ))
+            axes.append(
+                tuple(where[i] - (len(shape) if draw(st.booleans()) else 0) for i in range(count))
+            )
         axes = tuple(axes)
     if not count and axes != 0:
         axes = 0
@@ -78,8 +81,8 @@ def vector_products(draw, kind):
         at = ndim + 1 + axis
         shapes = [(*stack[:at], n, *stack[at:]) for stack in stacks]
     first, second = (drawn(draw, k, shape) for k, shape in zip(kinds, shapes, strict=True))
-    return Case(first, second, axis=axis) if draw(st.booleans()) or axis != -1 else Case(
-        first, second
+    return (
+        Case(first, second, axis=axis) if draw(st.booleans()) or axis != -1 else Case(first, second)
     )
 
 

@@ -132,9 +132,7 @@ MANIPULATION = {
     "concat_arrays": both(
         concatenations, call=wg.concat, reference=concat_reference, torch="concat", jax="concat"
     ),
-    "stack_arrays": both(
-        stacks, call=wg.stack, reference=np.stack, torch="stack", jax="stack"
-    ),
+    "stack_arrays": both(stacks, call=wg.stack, reference=np.stack, torch="stack", jax="stack"),
     "unstack": both(unstacks),
     "repeat": both(repeats),
     "tile": both(tiles),

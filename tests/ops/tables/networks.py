@@ -3,7 +3,6 @@
 import numpy as np
 from hypothesis import strategies as st
 
-import wengert as wg
 from tests.ops.cases import BOX, Case, Entry, binary, elements
 from tests.ops.tables.elementwise import NONZERO
 from wengert.nn import functional as F  # registers the primitives
@@ -45,16 +44,6 @@ def classified(draw):
 
 
 @st.composite
-def excesses(draw):
-    x, target, reduction = draw(classified()).args
-    g = draw(ws.arrays("float64", (len(x),) if reduction == "none" else (), elements=BOX))
-    counted = (target != IGNORED).astype("int64")  # no input that is differentiated
-    if draw(st.booleans()):
-        target, counted = np.maximum(target, 0), None
-    return Case(g, x, target, counted, reduction)
-
-
-@st.composite
 def indices(draw):
     return Case(draw(ws.arrays("int64", elements=ws.integers(0, 3))), 4)
 
@@ -71,20 +60,6 @@ def cross_entropy_reference(x, target, reduction):
     if reduction == "none":
         return losses
     return losses.sum() / ((target != IGNORED).sum() if reduction == "mean" else 1)
-
-
-def excess(g, probs, target, counted, reduction):
-    if counted is not None:
-        counted = wg.astype(counted, probs.dtype)
-    return PRIMITIVES["softmax_cross_entropy_pullback"].bind(
-        g, probs, target, counted, reduction=reduction
-    )
-
-
-def excess_reference(g, probs, target, counted, reduction):
-    counted = np.ones(len(probs)) if counted is None else counted
-    scale = g * counted / (counted.sum() if reduction == "mean" else 1)
-    return (probs - (target[:, None] == np.arange(probs.shape[1]))) * scale[:, None]
 
 
 NETWORKS = {
@@ -109,9 +84,6 @@ NETWORKS = {
     "softmax_cross_entropy": Entry(
         real=classified(), call=cross_entropy, reference=cross_entropy_reference,
         torch=False, jax=False,
-    ),
-    "softmax_cross_entropy_pullback": Entry(
-        real=excesses(), call=excess, reference=excess_reference, torch=False, jax=False,
     ),
     "one_hot": Entry(
         real=indices(), tracked=False, torch=False, jax=False,

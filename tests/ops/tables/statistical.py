@@ -171,7 +171,8 @@ STATISTICAL = {
             a, b, axis=axis
         ),
         reference=recurrence_reference,
-        torch=False, jax=False,
+        torch=False,
+        jax=False,
     ),
     "diff": both(differences),
     "all": Entry(real=truths(), tracked=False),
@@ -179,27 +180,25 @@ STATISTICAL = {
     "where": both(selections),
     "sort": Entry(real=sorts(), reference=sort_reference),
     "argsort": Entry(real=sorts(), reference=argsort_reference, tracked=False),
-    "argmax": Entry(
-        real=reduction(BOX, unique=True, min_side=1, many=False), tracked=False
-    ),
-    "argmin": Entry(
-        real=reduction(BOX, unique=True, min_side=1, many=False), tracked=False
-    ),
-    "count_nonzero": Entry(
-        real=reduction(FEW), complex=reduction(FEW, "complex"), tracked=False
-    ),
+    "argmax": Entry(real=reduction(BOX, unique=True, min_side=1, many=False), tracked=False),
+    "argmin": Entry(real=reduction(BOX, unique=True, min_side=1, many=False), tracked=False),
+    "count_nonzero": Entry(real=reduction(FEW), complex=reduction(FEW, "complex"), tracked=False),
     "nonzero": Entry(
-        real=ws.arrays(shape=ws.shapes(min_dims=1), elements=FEW).map(Case), tracked=False,
+        real=ws.arrays(shape=ws.shapes(min_dims=1), elements=FEW).map(Case),
+        tracked=False,
         not_on=UNKNOWN_SHAPE,
     ),
     "searchsorted": Entry(real=searches(), tracked=False),
     # Which values are equal says nothing about how they change.
-    **{name: Entry(real=ws.arrays(elements=FEW).map(Case), order=0, not_on=UNKNOWN_SHAPE)
-       for name in ("unique_all", "unique_counts", "unique_inverse", "unique_values")},
+    **{
+        name: Entry(real=ws.arrays(elements=FEW).map(Case), order=0, not_on=UNKNOWN_SHAPE)
+        for name in ("unique_all", "unique_counts", "unique_inverse", "unique_values")
+    },
     "isin": Entry(
         real=st.builds(
             lambda case, invert: Case(*case.args, invert=invert),
-            pairs("int64", ws.integers(-1, 1)), st.booleans(),
+            pairs("int64", ws.integers(-1, 1)),
+            st.booleans(),
         ),
         tracked=False,
     ),

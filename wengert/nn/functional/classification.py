@@ -51,7 +51,7 @@ def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any,
 def _parts(
     xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str
 ) -> tuple[Any, Any, Any]:
-    """Return the loss, the softmax of ``x``, and 1 where a target counts and 0 where it does not.
+    """Return the loss; the softmax of ``x`` less one at each target; and whether targets count.
 
     A kernel may return None for the last where all count.
     """
@@ -68,19 +68,7 @@ def _parts(
     if reduction != "none":
         loss = xp.sum(losses)
         losses = xp.divide(loss, xp.sum(counted)) if reduction == "mean" else loss
-    return losses, xp.divide(e, total), counted
-
-
-add_composite("softmax_cross_entropy_parts", _parts)
-
-
-def _scale(xp: Any, g: Any, probs: Any, counted: Any, reduction: str) -> Any:
-    """The factor of each row, or of all, that the cotangent of the loss stands for."""
-    if reduction == "mean":
-        g = xp.divide(g, max(probs.shape[0], 1) if counted is None else xp.sum(counted))
-    if counted is not None:
-        g = xp.multiply(g, counted)
-    return xp.expand_dims(g, axis=1) if len(g.shape) else g
+    return losses, _excess(xp, xp.divide(e, total), target), counted
 
 
 def _excess(xp: Any, probs: Any, target: Any) -> Any:
@@ -89,37 +77,20 @@ def _excess(xp: Any, probs: Any, target: Any) -> Any:
     return xp.subtract(probs, xp.astype(ones, probs.dtype))
 
 
-def _pullback_by_g(xp: Any, h: Any, probs: Any, target: Any, counted: Any, reduction: str) -> Any:
-    rows = xp.sum(xp.multiply(h, _excess(xp, probs, target)), axis=1)
+add_composite("softmax_cross_entropy_parts", _parts)
+
+
+def _scale(xp: Any, g: Any, rows: int, counted: Any, reduction: str) -> Any:
+    """The factor of each row, or of all, that the cotangent of the loss stands for."""
+    if reduction == "mean":
+        g = xp.divide(g, max(rows, 1) if counted is None else xp.sum(counted))
     if counted is not None:
-        rows = xp.multiply(rows, counted)
-    if reduction == "none":
-        return rows
-    total = xp.sum(rows)
-    if reduction == "sum":
-        return total
-    return xp.divide(total, max(probs.shape[0], 1) if counted is None else xp.sum(counted))
-
-
-# The cotangent of the logits: what each counted row's softmax has too much.
-_pullback = Primitive(
-    "softmax_cross_entropy_pullback",
-    ("g", "probs", "target", "counted"),
-    {
-        "g": _pullback_by_g,
-        "probs": lambda xp, h, g, probs, counted, reduction: xp.multiply(
-            h, _scale(xp, g, probs, counted, reduction)
-        ),
-    },
-    kind="irregular",
-    forward=lambda xp, g, probs, target, counted, reduction: xp.multiply(
-        _excess(xp, probs, target), _scale(xp, g, probs, counted, reduction)
-    ),
-)
+        g = xp.multiply(g, counted)
+    return xp.expand_dims(g, axis=1) if len(g.shape) else g
 
 
 def _forward(
-    xp: Any, x: Any, target: Any, probs: Any, counted: Any, *, ignore_index: int, reduction: str
+    xp: Any, x: Any, target: Any, excess: Any, counted: Any, *, ignore_index: int, reduction: str
 ) -> Any:
     loss, _, _ = xp.softmax_cross_entropy_parts(
         x, target, ignore_index=ignore_index, reduction=reduction
@@ -132,21 +103,21 @@ def _by_logits(
     g: Any,
     x: Any,
     target: Any,
-    probs: Any,
+    excess: Any,
     counted: Any,
     ignore_index: int,
     reduction: str,
 ) -> Any:
-    if probs is None or not xp.plain:  # what the forward pass has left is no function of x
-        probs = xp.softmax(x, axis=(1,))
+    if excess is None or not xp.plain:  # what the forward pass has left is no function of x
+        excess = _excess(xp, xp.softmax(x, axis=(1,)), target)
         counted = xp.astype(xp.not_equal(target, ignore_index), x.dtype)
-    return xp.softmax_cross_entropy_pullback(g, probs, target, counted, reduction=reduction)
+    return xp.multiply(excess, _scale(xp, g, x.shape[0], counted, reduction))
 
 
 _fused = Primitive(
     "softmax_cross_entropy",
     # What the forward pass computes on its way, and the plain rule need not compute again.
-    ("x", "target", "probs", "counted"),
+    ("x", "target", "excess", "counted"),
     {"x": _by_logits},
     kind="irregular",
     forward=_forward,
@@ -164,12 +135,12 @@ def _softmax_cross_entropy(
     if namespaces[type(labels)] is not xp:
         options = {"ignore_index": ignore_index, "reduction": reduction}
         return cast(Tensor, _fused.bind(logits, target, None, None, **options))
-    loss, probs, counted = xp.softmax_cross_entropy_parts(
+    loss, excess, counted = xp.softmax_cross_entropy_parts(
         x, labels, ignore_index=ignore_index, reduction=reduction
     )
     if node is None or not recording():
         return untracked(loss)
-    saved = (x, labels, probs, counted, ignore_index, reduction)
+    saved = (x, labels, excess, counted, ignore_index, reduction)
     return record(_plan, (node, None, None, None), saved, loss)
 
 

@@ -73,15 +73,13 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     except AttributeError:  # a raw array, or no bias
         return _general(input, weight, bias)
     kind = type(x)
-    if not (
-        kind is type(w) is type(b)
-        and len(x.shape) == len(w.shape) == 2
-        and x.shape[1] == w.shape[1]
-        and b.shape == w.shape[:1]
-    ):
+    if not (kind is type(w) is type(b) and len(x.shape) == 2 and b.shape == w.shape[:1]):
         return _general(input, weight, bias)
     # The most frequent call by far: `Primitive.bind` without its loop.
-    out = _kernels[kind](x, w, b)
+    try:
+        out = _kernels[kind](x, w, b)
+    except (TypeError, ValueError, RuntimeError):  # which says less than `_general` does
+        return _general(input, weight, bias)
     nodes = input._node, weight._node, bias._node
     tracked = nodes[0] is not None, nodes[1] is not None, nodes[2] is not None
     if True not in tracked or not recording():

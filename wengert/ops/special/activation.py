@@ -12,7 +12,8 @@ __all__ = ["gelu", "leaky_relu", "relu", "silu"]
 
 @elementwise(
     forward=lambda xp, x: xp.maximum(x, 0),
-    x=lambda xp, g, out: xp.where(xp.less_equal(out, 0), 0, g),
+    # What is not zero is positive, or nan: which lets the gradient pass, as in PyTorch.
+    x=lambda xp, g, out: xp.where(xp.not_equal(out, 0), g, 0),
 )
 def relu(x: Any, /) -> Tensor:
     r"""Rectifier, :math:`\max(x, 0)`.
