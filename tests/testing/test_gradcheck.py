@@ -238,7 +238,7 @@ def test_gradients_that_share_memory_with_the_cotangent(plant, monkeypatch):
     )
     x = real(2, 2)
     assert gradcheck(wrong, x)
-    monkeypatch.setattr(type(get_backend("numpy")), "is_view", lambda self, array: False)
+    monkeypatch.setattr(get_backend("numpy").namespace, "is_view", lambda array: False)
     with pytest.raises(GradcheckError, match="shares its memory with the cotangent of result 0"):
         gradcheck(wrong, x)
 
