@@ -1,5 +1,6 @@
 """NumPy's kernels for networks and optimisers: what is written into a temporary of their own."""
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -41,7 +42,12 @@ def _add_into(out: Any, x: Any) -> Any:
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """``x @ weight.T + bias`` of a matrix or vector ``x``."""
     out = _dot(x, weight.T)
-    return out if bias is None else _add_into(out, bias)
+    if bias is None:
+        return out
+    try:
+        return _add(out, bias, out)
+    except TypeError:  # a scalar, or of a lesser dtype than the bias
+        return _add(out, bias)
 
 
 def _sum_last(x: Any) -> Any:
@@ -76,8 +82,8 @@ def normalised(m: Any, v: Any, scale: float, eps: float) -> Any:
 
 def softmax_cross_entropy_parts(
     x: Any, target: Any, *, ignore_index: int, reduction: str
-) -> tuple[Any, Any, Any]:
-    """The loss; the softmax less one at each target; which rows count, or None if all do."""
+) -> tuple[Any, Any]:
+    """The loss, and its derivative by each logit."""
     rows, classes = x.shape
     starts = _starts(rows, classes)
     # For short rows, finding the largest and taking it costs half of `np.max` along an axis.
@@ -97,12 +103,14 @@ def softmax_cross_entropy_parts(
     z.put(places, z.take(places) - 1)
     if counted is not None:
         losses = np.where(counted, losses, 0)
+        _multiply(z, counted[:, None], z)
     if reduction == "none":
-        return losses, z, counted
-    loss = _sum_last(losses)
+        return losses, z
+    loss = _dot(losses, ones(rows, losses.dtype))
     if reduction == "mean":
-        loss = loss / number if number else x.dtype.type(np.nan)
-    return loss, z, counted
+        loss = loss / number if number else losses.dtype.type(math.nan)
+        _multiply(z, 1 / number if number else math.nan, z)
+    return loss, z
 
 
 def _counted(target: Any, classes: int, ignore_index: int, dtype: Any) -> tuple[Any, Any, int]:

@@ -50,7 +50,7 @@ def indices(draw):
 
 def cross_entropy(x, target, reduction):
     return PRIMITIVES["softmax_cross_entropy"].bind(
-        x, target, None, None, ignore_index=IGNORED, reduction=reduction
+        x, target, None, ignore_index=IGNORED, reduction=reduction
     )
 
 

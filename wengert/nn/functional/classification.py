@@ -48,13 +48,8 @@ def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any,
 # -- the common case, fused ------------------------------------------------------------------------
 
 
-def _parts(
-    xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str
-) -> tuple[Any, Any, Any]:
-    """Return the loss; the softmax of ``x`` less one at each target; and whether targets count.
-
-    A kernel may return None for the last where all count.
-    """
+def _parts(xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str) -> tuple[Any, Any]:
+    """Return the loss, and its slope: its derivative by each logit."""
     classes = x.shape[1]
     check_classes(target, classes, ignore_index)
     z = xp.subtract(x, xp.max(x, axis=1, keepdims=True))
@@ -64,66 +59,51 @@ def _parts(
     chosen = xp.take_along_axis(z, xp.expand_dims(safe, axis=1), axis=1)
     losses = xp.squeeze(xp.subtract(xp.log(total), chosen), axis=1)
     losses = xp.where(valid, xp.where(wrong, math.nan, losses), 0.0)
-    counted = xp.astype(valid, x.dtype)
+    slope = _slope(xp, xp.divide(e, total), target, ignore_index, reduction)
     if reduction != "none":
-        loss = xp.sum(losses)
-        losses = xp.divide(loss, xp.sum(counted)) if reduction == "mean" else loss
-    return losses, _excess(xp, xp.divide(e, total), target), counted
+        total = xp.sum(losses)
+        losses = total
+        if reduction == "mean":
+            losses = xp.divide(total, xp.sum(xp.astype(valid, x.dtype)))
+    return losses, slope
 
 
-def _excess(xp: Any, probs: Any, target: Any) -> Any:
-    """What the softmax has more than the right class's one."""
-    ones = xp.one_hot(target, classes=probs.shape[1])
-    return xp.subtract(probs, xp.astype(ones, probs.dtype))
+def _slope(xp: Any, probs: Any, target: Any, ignore_index: int, reduction: str) -> Any:
+    """What the softmax has more than the right class's one, in rows that count, by their number."""
+    right = xp.astype(xp.one_hot(target, classes=probs.shape[1]), probs.dtype)
+    counted = xp.astype(xp.not_equal(target, ignore_index), probs.dtype)
+    weights = xp.divide(counted, xp.sum(counted)) if reduction == "mean" else counted
+    return xp.multiply(xp.subtract(probs, right), xp.expand_dims(weights, axis=1))
 
 
 add_composite("softmax_cross_entropy_parts", _parts)
 
 
-def _scale(xp: Any, g: Any, rows: int, counted: Any, reduction: str) -> Any:
-    """The factor of each row, or of all, that the cotangent of the loss stands for."""
-    if reduction == "mean":
-        g = xp.divide(g, max(rows, 1) if counted is None else xp.sum(counted))
-    if counted is not None:
-        g = xp.multiply(g, counted)
-    return xp.expand_dims(g, axis=1) if len(g.shape) else g
-
-
-def _forward(
-    xp: Any, x: Any, target: Any, excess: Any, counted: Any, *, ignore_index: int, reduction: str
-) -> Any:
-    loss, _, _ = xp.softmax_cross_entropy_parts(
+def _forward(xp: Any, x: Any, target: Any, slope: Any, *, ignore_index: int, reduction: str) -> Any:
+    loss, _ = xp.softmax_cross_entropy_parts(
         x, target, ignore_index=ignore_index, reduction=reduction
     )
     return loss
 
 
 def _by_logits(
-    xp: Any,
-    g: Any,
-    x: Any,
-    target: Any,
-    excess: Any,
-    counted: Any,
-    ignore_index: int,
-    reduction: str,
+    xp: Any, g: Any, x: Any, target: Any, slope: Any, ignore_index: int, reduction: str
 ) -> Any:
-    if excess is None or not xp.plain:  # what the forward pass has left is no function of x
-        excess = _excess(xp, xp.softmax(x, axis=(1,)), target)
-        counted = xp.astype(xp.not_equal(target, ignore_index), x.dtype)
-    return xp.multiply(excess, _scale(xp, g, x.shape[0], counted, reduction))
+    if slope is None or not xp.plain:  # what the forward pass has left is no function of x
+        slope = _slope(xp, xp.softmax(x, axis=(1,)), target, ignore_index, reduction)
+    return xp.multiply(slope, xp.expand_dims(g, axis=1) if len(g.shape) else g)
 
 
 _fused = Primitive(
     "softmax_cross_entropy",
     # What the forward pass computes on its way, and the plain rule need not compute again.
-    ("x", "target", "excess", "counted"),
+    ("x", "target", "slope"),
     {"x": _by_logits},
     kind="irregular",
     forward=_forward,
     label="CrossEntropy",
 )
-_plan = _fused.plans[(True, False, False, False)]
+_plan = _fused.plans[(True, False, False)]
 
 
 def _softmax_cross_entropy(
@@ -134,14 +114,14 @@ def _softmax_cross_entropy(
     xp = namespaces[type(x)]
     if namespaces[type(labels)] is not xp:
         options = {"ignore_index": ignore_index, "reduction": reduction}
-        return cast(Tensor, _fused.bind(logits, target, None, None, **options))
-    loss, excess, counted = xp.softmax_cross_entropy_parts(
+        return cast(Tensor, _fused.bind(logits, target, None, **options))
+    loss, slope = xp.softmax_cross_entropy_parts(
         x, labels, ignore_index=ignore_index, reduction=reduction
     )
     if node is None or not recording():
         return untracked(loss)
-    saved = (x, labels, excess, counted, ignore_index, reduction)
-    return record(_plan, (node, None, None, None), saved, loss)
+    saved = (x, labels, slope, ignore_index, reduction)
+    return record(_plan, (node, None, None), saved, loss)
 
 
 # -- what users call -------------------------------------------------------------------------------
