@@ -47,7 +47,8 @@ class Module:
     _buffers: Mapping[str, bool] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.forward(*args, **kwargs)
+        # An empty dict of keywords costs as much as a small module's bookkeeping.
+        return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result. Every subclass defines it."""

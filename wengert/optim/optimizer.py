@@ -154,7 +154,7 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        states = self.state
+        states, apply = self.state, self.apply
         for group in self.param_groups:
             for param in group["params"]:
                 grad = param._grad
@@ -166,7 +166,7 @@ class Optimizer:
                     if state is None:
                         state = states[param] = self.init(xp, array)
                     try:
-                        array = self.apply(xp, array, grad._array, state, group)
+                        array = apply(xp, array, grad._array, state, group)
                     except Exception:
                         _check_backends(param, state)
                         raise
