@@ -18,6 +18,7 @@ from wengert.backends.numpy_networks import ones
 
 __all__ = ["BACKEND"]
 
+_multiply: Any = np.multiply
 _reduce_add: Any = np.add.reduce
 _reduce_multiply: Any = np.multiply.reduce
 _reduce_max: Any = np.maximum.reduce
@@ -184,21 +185,18 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
     ``np.where`` takes a branch for each element, which costs ten times more where the condition is
     irregular, as in the derivative of a rectifier. Zeros can be masked in without branches.
     """
-    if type(x1) is int and x1 == 0:
-        kept, flip = x2, True
-    elif type(x2) is int and x2 == 0:
-        kept, flip = x1, False
+    if type(x2) is int and x2 == 0:
+        kept, keep = x1, condition
+    elif type(x1) is int and x1 == 0:
+        kept, keep = x2, np.logical_not(condition)
     else:
         return np.where(condition, x1, x2)
-    if (
-        type(kept) is not np.ndarray
-        or condition.shape != kept.shape
-        or kept.dtype.char not in _BITS
-    ):
-        return np.where(condition, x1, x2)
-    keep = np.logical_not(condition) if flip else condition
-    # As integers, for which zero times an infinity is no question.
-    return np.multiply(kept.view(_BITS[kept.dtype.char]), keep).view(kept.dtype)
+    if type(kept) is np.ndarray and keep.shape == kept.shape:
+        dtype = kept.dtype
+        bits = _BITS.get(dtype.char)
+        if bits is not None:  # as integers, for which zero times an infinity is no question
+            return _multiply(kept.view(bits), keep).view(dtype)
+    return np.where(condition, x1, x2)
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:

@@ -99,18 +99,19 @@ def softmax_cross_entropy_parts(
     total = _sum_last(z)
     losses = np.log(total)
     np.subtract(losses, chosen, out=losses)
-    _divide(z, total[:, None], out=z)
-    z.put(places, z.take(places) - 1)
+    one: Any = 1
+    if reduction == "mean":  # by their number, the slopes too
+        total *= number or math.nan
+        one = 1 / number if number else math.nan
+    _divide(z, total[:, None], z)
+    z.put(places, z.take(places) - one)
     if counted is not None:
         losses = np.where(counted, losses, 0)
         _multiply(z, counted[:, None], z)
     if reduction == "none":
         return losses, z
     loss = _dot(losses, ones(rows, losses.dtype))
-    if reduction == "mean":
-        loss = loss / number if number else losses.dtype.type(math.nan)
-        _multiply(z, 1 / number if number else math.nan, z)
-    return loss, z
+    return (loss / number if number else loss * math.nan) if reduction == "mean" else loss, z
 
 
 def _counted(target: Any, classes: int, ignore_index: int, dtype: Any) -> tuple[Any, Any, int]:

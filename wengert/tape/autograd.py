@@ -235,10 +235,10 @@ def _accumulate(
                 # A Tensor of its own: two leaves may have been given one.
                 tensor._grad = placed(g._array, g._node) if held is None else xp.add(held, g)
             elif held is None:
-                if id(g) in shared or xp.is_view(g):
+                count = len(shared)
+                shared.add(id(g))
+                if len(shared) == count or xp.is_view(g):
                     g = xp.asarray(g, copy=True)
-                else:
-                    shared.add(id(g))
                 tensor._grad = untracked(g)
             elif held._node is None:
                 held._array = xp.add(held._array, g)

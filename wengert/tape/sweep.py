@@ -94,7 +94,8 @@ def sweep(
 
 def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> None:
     """Add a cotangent to what has reached a node."""
-    g = conform(g, node)
+    if g.shape != node.shape or g.dtype is not node.dtype:
+        g = conform(g, node)
     cell = reached.get(node.number)
     if cell is None:
         reached[node.number] = [node, g]

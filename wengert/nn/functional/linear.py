@@ -39,6 +39,7 @@ _linear = Primitive(
     label="Addmm",
 )
 _kernels, _plans = _linear.kernels, _linear.plans
+_UNTRACKED = (None, None, None)
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
@@ -80,11 +81,10 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
         out = _kernels[kind](x, w, b)
     except (TypeError, ValueError, RuntimeError):  # which says less than `_general` does
         return _general(input, weight, bias)
-    nodes = input._node, weight._node, bias._node
-    tracked = nodes[0] is not None, nodes[1] is not None, nodes[2] is not None
-    if True not in tracked or not recording():
+    nodes = by_x, by_w, by_b = input._node, weight._node, bias._node
+    if nodes == _UNTRACKED or not recording():
         return untracked(out)
-    plan = _plans[tracked]
+    plan = _plans[by_x is not None, by_w is not None, by_b is not None]
     return record(plan, nodes, plan.take((x, w, b, out)), out)  # type: ignore[misc]
 
 
