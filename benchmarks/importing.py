@@ -1,5 +1,6 @@
 """How long ``import wengert`` takes beside ``import numpy``, each in processes of its own."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -23,6 +24,8 @@ def measure(rounds: int) -> Times:
 def _run(module: str) -> float:
     """Processor time of a process, which other programs on the machine change little."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+    # With byte code, as an installed package has it.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run([sys.executable, "-c", f"import {module}"], check=True, env=env)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
