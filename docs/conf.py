@@ -12,7 +12,7 @@ import wengert as wg
 
 project = "Wengert"
 author = "the Wengert developers"
-copyright = f"2025, {author}"
+copyright = f"2026, {author}"
 version = release = wg.__version__
 
 extensions = [
