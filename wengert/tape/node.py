@@ -85,10 +85,6 @@ class Node:
             if wanted is None or parents[position].number in wanted  # type: ignore[union-attr]
         ]
 
-    def release(self) -> None:
-        """Let go of what was saved: this node cannot be differentiated through again."""
-        self.saved = None
-
     def __call__(self, *cotangents: Any) -> Any:
         """Apply this node's rules to the cotangent of its result (of each result), a Tensor.
 
@@ -157,9 +153,6 @@ class AccumulateGrad(Node):
     def pull(self, g: Any, wanted: Any = None) -> list[tuple[Node, Any]]:
         """Answer nothing: a leaf has no parents."""
         return []
-
-    def release(self) -> None:
-        """Keep everything: a leaf is no part of the graph that a sweep uses up."""
 
     def name(self) -> str:
         return "AccumulateGrad"

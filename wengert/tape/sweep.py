@@ -56,7 +56,7 @@ def sweep(
         if type(node) is not Node:
             flows = node.pull(g, wanted)
             if not keep:
-                node.release()
+                node.saved = None
             continue
         # What follows is Node.pull and _flow once more, inlined: it is the hot loop.
         saved = node.saved
