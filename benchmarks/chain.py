@@ -89,6 +89,33 @@ def mygrad() -> Chain:
     return run
 
 
+class Link:
+    """What any list of operations in Python holds at the least: one object for each."""
+
+    __slots__ = ("before", "factor", "product")
+
+    def __init__(self, before: "Link | None", product: Any, factor: Any) -> None:
+        self.before, self.product, self.factor = before, product, factor
+
+
+def linked_list() -> Chain:
+    """The chain by hand, on a list of one object for each product: no library at all."""
+
+    def run(length: int) -> tuple[Any, Any]:
+        y, last = START, None
+        for _ in range(length):
+            last = Link(last, y, FACTOR)
+            y = np.multiply(y, FACTOR)
+        g, by_factor = ONES, np.zeros_like(FACTOR)
+        while last is not None:
+            by_factor = np.add(by_factor, np.multiply(g, last.product))
+            g = np.multiply(g, last.factor)
+            last.before, last = None, last.before
+        return g, by_factor
+
+    return run
+
+
 #: Name in the table to the contestant, and the library that it needs.
 CONTESTANTS: dict[str, tuple[Callable[[], Chain], str]] = {
     "Wengert": (wengert, "numpy"),

@@ -380,9 +380,12 @@ def test_a_new_optimiser_is_two_hooks(backend: Any) -> None:
         def init(self, xp: Any, p: Any) -> dict[str, Any]:
             return {"total": xp.zeros_like(p)}
 
-        def apply(self, xp: Any, p: Any, g: Any, state: Any, group: Any) -> Any:
-            state["total"] = xp.add(state["total"], g)
-            return xp.subtract(p, xp.multiply(xp.sign(state["total"]), group["lr"]))
+        def rule(self, xp: Any, group: Any) -> Any:
+            def update(p: Any, g: Any, state: Any) -> Any:
+                state["total"] = xp.add(state["total"], g)
+                return xp.subtract(p, xp.multiply(xp.sign(state["total"]), group["lr"]))
+
+            return update
 
     p = nn.Parameter(wg.asarray([1.0, -1.0]))
     optimiser = Signs([p], {"lr": 0.5})

@@ -1,41 +1,28 @@
 """Random generators that draw where arrays are: one for each backend and device."""
 
-from __future__ import annotations  # naming np.random imports it, which costs 10 ms
-
 import os
-import threading
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from _thread import RLock  # threading's own, without the rest of it
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["HostStream", "Stream", "get_states", "reseed", "set_states", "stream", "uniform"]
+__all__ = ["HostStream", "get_states", "reseed", "set_states", "stream", "uniform"]
 
 
-class Stream(Protocol):
-    """A generator of some library, whose state can be taken and given back."""
+#: A generator of some library; its attribute ``state`` can be taken and given back.
+S = TypeVar("S")
 
-    @property
-    def state(self) -> Any: ...
-
-    @state.setter
-    def state(self, value: Any) -> None: ...
-
-
-S = TypeVar("S", bound=Stream)
-
-_lock = threading.RLock()
+_lock = RLock()
 _seed = int.from_bytes(os.urandom(7))
-_streams: dict[tuple[str, str], Stream] = {}
+_streams: dict[tuple[str, str], Any] = {}
 _waiting: dict[tuple[str, str], Any] = {}  # states of streams that nothing has drawn from yet
 
 
 def stream(backend: str, device: Any, make: Callable[[int], S]) -> S:
     """Return the stream of one device of a backend, made by ``make(seed)`` when first asked for."""
     key = backend, str(device)
-    found = _streams.get(key)
+    found: Any = _streams.get(key)
     if found is None:
         with _lock:
             found = _streams.get(key)
@@ -44,7 +31,7 @@ def stream(backend: str, device: Any, make: Callable[[int], S]) -> S:
                 if key in _waiting:
                     found.state = _waiting.pop(key)
                 _streams[key] = found
-    return found  # type: ignore[return-value]
+    return found  # type: ignore[no-any-return]
 
 
 def reseed(seed: int) -> None:
@@ -74,6 +61,7 @@ class HostStream:
 
     def __init__(self, seed: int) -> None:
         # The constant keeps these numbers apart from those that initialise a model.
+        # The annotation of `uniform` is quoted: naming np.random imports it, which costs 10 ms.
         self.generator = np.random.Generator(np.random.SFC64([seed, 1]))
 
     @property
@@ -86,7 +74,7 @@ class HostStream:
 
 
 def uniform(
-    generator: np.random.Generator, shape: tuple[int, ...], dtype: str
+    generator: "np.random.Generator", shape: tuple[int, ...], dtype: str
 ) -> np.ndarray[Any, Any]:
     """Return numbers of ``[0, 1)`` in a real dtype; those for bfloat16 are in float32."""
     if dtype in ("float32", "float64"):

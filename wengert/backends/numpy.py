@@ -13,8 +13,8 @@ import numpy as np
 from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.keys import fill, indexed_axes
+from wengert.backends.numpy_networks import BITS, ones
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
-from wengert.backends.numpy_networks import ones
 
 __all__ = ["BACKEND"]
 
@@ -175,10 +175,6 @@ def _is_mask(array: Any) -> bool:
     return array.dtype.kind == "b"  # type: ignore[no-any-return]
 
 
-#: Integers as wide as the floats of each size.
-_BITS: Any = {"e": np.dtype(np.int16), "f": np.dtype(np.int32), "d": np.dtype(np.int64)}
-
-
 def where(condition: Any, x1: Any, x2: Any, /) -> Any:
     """Elements of ``x1`` where ``condition`` holds, of ``x2`` elsewhere.
 
@@ -193,7 +189,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
         return np.where(condition, x1, x2)
     if type(kept) is np.ndarray and keep.shape == kept.shape:
         dtype = kept.dtype
-        bits = _BITS.get(dtype.char)
+        bits = BITS.get(dtype.char)
         if bits is not None:  # as integers, for which zero times an infinity is no question
             return _multiply(kept.view(bits), keep).view(dtype)
     return np.where(condition, x1, x2)
@@ -203,10 +199,6 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     """``np.clip`` in the dtype of ``x``."""
     out = np.clip(x, min, max)
     return out if out.dtype == x.dtype else out.astype(x.dtype)
-
-
-def relu(x: Any, /) -> Any:
-    return np.maximum(x, 0)
 
 
 def from_scipy(name: str) -> Kernel:
@@ -245,7 +237,6 @@ class NumpyBackend(Backend):
         "permute_dims": permute_dims,
         "prod": prod,
         "real": real,
-        "relu": relu,
         "reshape": reshape,
         "scatter_add": scatter_add,
         "setitem": setitem,

@@ -31,6 +31,12 @@ def ones(length: int, dtype: Any) -> Any:
     return np.ones(length, dtype)
 
 
+@lru_cache(maxsize=64)
+def scalar(value: float, dtype: Any) -> Any:
+    """A number as an array: NumPy takes as long to convert a Python number as to use it."""
+    return np.asarray(value, dtype)
+
+
 def _add_into(out: Any, x: Any) -> Any:
     """``out + x`` in ``out``, a temporary, if it can hold the sum."""
     try:
@@ -58,11 +64,11 @@ def _sum_last(x: Any) -> Any:
 
 
 def axpby(a: float, x: Any, b: float, y: Any) -> Any:
-    """``a * x + b * y``."""
+    """``a * x + b * y``, of floating arrays."""
     if a == 1:  # as in the update of every parameter
         if b == 1:
             return _add(x, y)
-        out = _multiply(y, b)
+        out = _multiply(y, scalar(b, y.dtype))
         try:
             return _add(out, x, out)
         except TypeError:
@@ -95,16 +101,15 @@ def softmax_cross_entropy_parts(
         target, counted, number = _counted(target, classes, ignore_index, x.dtype)
     places = starts + target
     chosen = z.take(places)
-    np.exp(z, out=z)
+    np.exp(z, z)
     total = _sum_last(z)
     losses = np.log(total)
-    np.subtract(losses, chosen, out=losses)
-    one: Any = 1
-    if reduction == "mean":  # by their number, the slopes too
-        total *= number or math.nan
-        one = 1 / number if number else math.nan
-    _divide(z, total[:, None], z)
-    z.put(places, z.take(places) - one)
+    np.subtract(losses, chosen, losses)
+    # Each row's part in the loss, and so in the slopes too.
+    part = 1 if reduction != "mean" else 1 / number if number else math.nan
+    part = scalar(part, x.dtype)
+    _multiply(z, _divide(part, total)[:, None], z)
+    z.put(places, np.subtract(z.take(places), part))
     if counted is not None:
         losses = np.where(counted, losses, 0)
         _multiply(z, counted[:, None], z)
@@ -126,9 +131,31 @@ def _counted(target: Any, classes: int, ignore_index: int, dtype: Any) -> tuple[
     return np.where(valid, target, 0), valid.astype(dtype), int(np.count_nonzero(valid))
 
 
+#: Integers as wide as the floats of each size.
+BITS: Any = {"e": np.dtype(np.int16), "f": np.dtype(np.int32), "d": np.dtype(np.int64)}
+
+
+def relu(x: Any, /) -> Any:
+    """``max(x, 0)``."""
+    return np.maximum(x, scalar(0, x.dtype))
+
+
+def mask(x: Any, by: Any) -> Any:
+    """``x`` where ``by`` is not zero, and zero elsewhere, without a branch for each element."""
+    keep = np.not_equal(by, scalar(0, by.dtype))
+    dtype = x.dtype
+    bits = BITS.get(dtype.char)
+    if bits is None or x.shape != keep.shape or type(x) is not np.ndarray:
+        return np.where(keep, x, scalar(0, dtype))
+    # As integers, for which zero times an infinity is no question.
+    return _multiply(x.view(bits), keep).view(dtype)
+
+
 KERNELS: Mapping[str, Kernel] = {
     "axpby": axpby,
     "linear": linear,
+    "mask": mask,
     "normalised": normalised,
+    "relu": relu,
     "softmax_cross_entropy_parts": softmax_cross_entropy_parts,
 }

@@ -1,7 +1,6 @@
 """Which backends there are, which arrays belong to which, and which one is selected."""
 
 import importlib
-import importlib.util
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -49,7 +48,9 @@ class BackendError(RuntimeError):
 
 def builtin_backends() -> dict[str, bool]:
     """The built-in backends by name, and whether the library of each is installed."""
-    return {name: importlib.util.find_spec(name) is not None for name in BUILTIN}
+    from importlib.util import find_spec  # as for entry points, below
+
+    return {name: find_spec(name) is not None for name in BUILTIN}
 
 
 def plugin_backends() -> dict[str, Any]:

@@ -47,8 +47,12 @@ class Module:
     _buffers: Mapping[str, bool] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # An empty dict of keywords costs as much as a small module's bookkeeping.
-        return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+        # The usual calls, without what a dict of keywords and a tuple cost.
+        if kwargs:
+            return self.forward(*args, **kwargs)
+        if len(args) == 1:
+            return self.forward(args[0])
+        return self.forward(*args)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result. Every subclass defines it."""

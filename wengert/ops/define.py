@@ -32,6 +32,12 @@ def elementwise(
 
     def decorate(stub: F) -> F:
         names = argument_names(stub)
+        for rule in rules.values():
+            if not isinstance(rule, Declared) and {*argument_names(rule)[2:]} - {*names, "out"}:
+                raise TypeError(
+                    f"a rule of {stub.__name__} asks for {argument_names(rule)[2:]}, and an "
+                    f"elementwise function has {names} and out"
+                )
         primitive = Primitive(
             stub.__name__, names, rules, kind=kind, label=label, weak=weak, forward=forward
         )

@@ -6,9 +6,7 @@ numbers on every backend. What is drawn during training (`rand_like`, `bernoulli
 comes from a generator of the array's own device.
 """
 
-from __future__ import annotations  # naming np.random imports it, which costs 10 ms
-
-import threading
+from _thread import allocate_lock
 from functools import cache
 from typing import Any
 
@@ -35,11 +33,11 @@ __all__ = [
     "uniform",
 ]
 
-_lock = threading.Lock()
+_lock = allocate_lock()
 
 
 @cache
-def _host() -> np.random.Generator:
+def _host() -> "np.random.Generator":  # naming it imports np.random, which costs 10 ms
     """The generator of what starts a model."""
     return np.random.Generator(np.random.PCG64())
 

@@ -16,7 +16,6 @@ def single(primitive: Primitive) -> Callable[..., Any]:
     differentiable = bool(primitive.rules)
     bind = primitive.bind
     plan = primitive.plans[(True,)]
-    take, save = plan.take, plan.save
 
     def call(x: Any, **parameters: Any) -> Any:
         if not isinstance(x, Tensor):
@@ -26,7 +25,8 @@ def single(primitive: Primitive) -> Callable[..., Any]:
         node = x._node
         if node is None or not differentiable or not recording() or not inexact(out):
             return untracked(out)
-        saved = save((array,), out, parameters) if take is None else take((array, out))
+        take = plan.take
+        saved = plan.save((array,), out, parameters) if take is None else take((array, out))
         return record(plan, (node,), saved, out)
 
     return call

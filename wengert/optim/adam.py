@@ -6,7 +6,7 @@ from typing import Any
 
 from wengert.backends import dtype_of
 from wengert.optim import kernels as kernels
-from wengert.optim.optimizer import Group, Optimizer, State
+from wengert.optim.optimizer import Group, Optimizer, Rule, State
 
 __all__ = ["Adam", "AdamW"]
 
@@ -92,26 +92,34 @@ class Adam(Optimizer):
         p = _parts(xp, p)
         return {"step": 0, "exp_avg": xp.zeros_like(p), "exp_avg_sq": xp.zeros_like(p)}
 
-    def apply(self, xp: Any, p: Any, g: Any, state: State, group: Group) -> Any:
-        if dtype_of(p.dtype).complex:
-            parts = self.apply(xp, _parts(xp, p), _parts(xp, g), state, group)
-            return xp.add(parts[..., 0], xp.multiply(parts[..., 1], 1j))
-        lr, decay = group["lr"], group["weight_decay"]
+    def rule(self, xp: Any, group: Group) -> Rule:
+        lr, decay, eps = group["lr"], group["weight_decay"], group["eps"]
+        decoupled, maximize, amsgrad = (
+            group[name] for name in ("decoupled_weight_decay", "maximize", "amsgrad")
+        )
         beta1, beta2 = group["betas"]
-        if group["maximize"]:
-            g = xp.negative(g)
-        if decay and group["decoupled_weight_decay"]:
-            p = xp.multiply(p, 1 - lr * decay)
-        elif decay:
-            g = xp.axpby(1, g, decay, p)
-        state["step"] = step = state["step"] + 1
-        state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
-        state["exp_avg_sq"] = v = xp.axpby(beta2, state["exp_avg_sq"], 1 - beta2, xp.multiply(g, g))
-        if group["amsgrad"]:
-            held = state.get("max_exp_avg_sq")
-            state["max_exp_avg_sq"] = v = v if held is None else xp.maximum(held, v)
-        move = xp.normalised(m, v, math.sqrt(1 - beta2**step), group["eps"])
-        return xp.axpby(1, p, -lr / (1 - beta1**step), move)
+
+        def update(p: Any, g: Any, state: State) -> Any:
+            if dtype_of(p.dtype).complex:
+                parts = update(_parts(xp, p), _parts(xp, g), state)
+                return xp.add(parts[..., 0], xp.multiply(parts[..., 1], 1j))
+            if maximize:
+                g = xp.negative(g)
+            if decay and decoupled:
+                p = xp.multiply(p, 1 - lr * decay)
+            elif decay:
+                g = xp.axpby(1, g, decay, p)
+            state["step"] = step = state["step"] + 1
+            state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
+            square = xp.multiply(g, g)
+            state["exp_avg_sq"] = v = xp.axpby(beta2, state["exp_avg_sq"], 1 - beta2, square)
+            if amsgrad:
+                held = state.get("max_exp_avg_sq")
+                state["max_exp_avg_sq"] = v = v if held is None else xp.maximum(held, v)
+            move = xp.normalised(m, v, math.sqrt(1 - beta2**step), eps)
+            return xp.axpby(1, p, -lr / (1 - beta1**step), move)
+
+        return update
 
 
 class AdamW(Adam):

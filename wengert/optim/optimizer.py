@@ -13,13 +13,15 @@ __all__ = ["Optimizer"]
 
 Group = dict[str, Any]
 State = dict[str, Any]
+Rule = Callable[[Any, Any, State], Any]
 
 
 class Optimizer:
     """The base of the optimisers.
 
-    A subclass writes two functions of one parameter: `init`, which makes its state, and `apply`,
-    which returns its next value. Both see raw arrays and their namespace.
+    A subclass writes two methods: `init`, which makes the state of a parameter, and `rule`, which
+    binds the hyper-parameters of a group and returns the function that gives a parameter's next
+    value. Both see raw arrays and their namespace.
 
     Parameters
     ----------
@@ -34,7 +36,7 @@ class Optimizer:
     param_groups : list of dict
         The groups with all their hyper-parameters, which may be changed between steps.
     state : dict
-        For each parameter that has been updated, what `apply` keeps for it: raw arrays and
+        For each parameter that has been updated, what the rule keeps for it: raw arrays and
         Python numbers. `state_dict` gives Tensors.
 
     Raises
@@ -121,21 +123,24 @@ class Optimizer:
         """
         return {}
 
-    def apply(self, xp: Any, p: Any, g: Any, state: State, group: Group) -> Any:
-        """Return the next value of a parameter, in a new array.
+    def rule(self, xp: Any, group: Group) -> Rule:
+        """Return the function that updates one parameter of a group, for one step.
 
         Parameters
         ----------
         xp : namespace
             The functions of the parameter's backend.
-        p, g : array
-            Its value and its gradient, raw arrays that are not to be written into.
-        state : dict
-            Its state, in which arrays are replaced and not written into.
         group : dict
-            Its hyper-parameters.
+            The hyper-parameters.
+
+        Returns
+        -------
+        callable
+            ``update(p, g, state)`` returns a parameter's next value in a new array. Its value
+            ``p`` and its gradient ``g`` are raw arrays that are not to be written into; ``state``
+            is a dict in which arrays are replaced and not written into.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not define apply")
+        raise NotImplementedError(f"{type(self).__name__} does not define rule")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient.
@@ -154,25 +159,29 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        states, apply = self.state, self.apply
+        states = self.state
         for group in self.param_groups:
+            kind = None
             for param in group["params"]:
                 grad = param._grad
-                if grad is not None:
-                    array = param._array
+                if grad is None:
+                    continue
+                array = param._array
+                if type(array) is not kind:
                     kind = type(array)
                     xp = namespaces[kind]
-                    state = states.get(param)
-                    if state is None:
-                        state = states[param] = self.init(xp, array)
-                    try:
-                        array = apply(xp, array, grad._array, state, group)
-                    except Exception:
-                        _check_backends(param, state)
-                        raise
-                    if type(array) is not kind:
-                        _check_backends(param, state)
-                    param._array = array
+                    update = self.rule(xp, group)
+                state = states.get(param)
+                if state is None:
+                    state = states[param] = self.init(xp, array)
+                try:
+                    array = update(array, grad._array, state)
+                except Exception:
+                    _check_backends(param, state)
+                    raise
+                if type(array) is not kind:
+                    _check_backends(param, state)
+                param._array = array
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -279,7 +288,7 @@ def _check_backends(param: Tensor, state: State) -> None:
 
 
 def _loaded(name: str, value: Any, param: Tensor) -> Any:
-    """A value of a loaded state, as `Optimizer.apply` keeps it: counters are Python numbers."""
+    """A value of a loaded state, as rules keep it: counters are Python numbers."""
     array = value._array if isinstance(value, Tensor) else value
     if not hasattr(array, "dtype"):
         return value

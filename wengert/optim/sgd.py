@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from wengert.optim import kernels as kernels
-from wengert.optim.optimizer import Group, Optimizer, State
+from wengert.optim.optimizer import Group, Optimizer, Rule, State
 
 __all__ = ["SGD"]
 
@@ -78,18 +78,27 @@ class SGD(Optimizer):
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
 
-    def apply(self, xp: Any, p: Any, g: Any, state: State, group: Group) -> Any:
-        momentum, decay = group["momentum"], group["weight_decay"]
-        if group["maximize"]:
-            g = xp.negative(g)
-        if decay:
-            g = xp.axpby(1, g, decay, p)
-        if momentum:
-            held = state.get("momentum_buffer")
-            if held is None:  # the gradient belongs to the user, the buffer to the state
-                buffer = xp.asarray(g, copy=True)
-            else:
-                buffer = xp.axpby(momentum, held, 1 - group["dampening"], g)
-            state["momentum_buffer"] = buffer
-            g = xp.axpby(1, g, momentum, buffer) if group["nesterov"] else buffer
-        return xp.axpby(1, p, -group["lr"], g)
+    def rule(self, xp: Any, group: Group) -> Rule:
+        step, momentum, decay = -group["lr"], group["momentum"], group["weight_decay"]
+        maximize = group["maximize"]
+        if not (momentum or decay or maximize):
+            axpby = xp.axpby
+            return lambda p, g, state: axpby(1, p, step, g)
+        nesterov, fresh = group["nesterov"], 1 - group["dampening"]
+
+        def update(p: Any, g: Any, state: State) -> Any:
+            if maximize:
+                g = xp.negative(g)
+            if decay:
+                g = xp.axpby(1, g, decay, p)
+            if momentum:
+                held = state.get("momentum_buffer")
+                if held is None:  # the gradient belongs to the user, the buffer to the state
+                    buffer = xp.asarray(g, copy=True)
+                else:
+                    buffer = xp.axpby(momentum, held, fresh, g)
+                state["momentum_buffer"] = buffer
+                g = xp.axpby(1, g, momentum, buffer) if nesterov else buffer
+            return xp.axpby(1, p, step, g)
+
+        return update

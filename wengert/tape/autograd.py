@@ -1,6 +1,6 @@
 """Gradients: the entry points of the reverse sweep."""
 
-import threading
+from _thread import allocate_lock
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,7 +13,7 @@ from wengert.tape.tensor import Tensor, placed, untracked
 __all__ = ["backward", "grad"]
 
 #: Two threads may add to one leaf's gradient.
-_accumulating = threading.Lock()
+_accumulating = allocate_lock()
 
 
 def backward(
@@ -235,10 +235,10 @@ def _accumulate(
                 # A Tensor of its own: two leaves may have been given one.
                 tensor._grad = placed(g._array, g._node) if held is None else xp.add(held, g)
             elif held is None:
-                count = len(shared)
-                shared.add(id(g))
-                if len(shared) == count or xp.is_view(g):
+                key = id(g)
+                if key in shared or xp.is_view(g):
                     g = xp.asarray(g, copy=True)
+                shared.add(key)
                 tensor._grad = untracked(g)
             elif held._node is None:
                 held._array = xp.add(held._array, g)

@@ -26,10 +26,26 @@ class Plan:
         tuple of variadic inputs, or None for a static value. The interpreters read it.
     """
 
-    __slots__ = ("getters", "origins", "primitive", "steps", "take")
+    __slots__ = ("getters", "origins", "primitive", "steps", "take", "tracked")
+
+    getters: list[Callable[..., Any]]
+    origins: tuple[Any, ...]
+    steps: tuple[tuple[int, Rule, int, slice], ...]
+    take: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None
 
     def __init__(self, primitive: Any, tracked: tuple[bool, ...]) -> None:
         self.primitive = primitive
+        self.tracked = tracked
+
+    def __getattr__(self, name: str) -> Any:
+        # What is not there yet is worked out at its first use: no program uses every plan.
+        if name not in self.__slots__:
+            raise AttributeError(f"a plan has no {name!r}")
+        self._work_out()
+        return getattr(self, name)
+
+    def _work_out(self) -> None:
+        primitive, tracked = self.primitive, self.tracked
         steps: list[tuple[int, Rule, int, slice]] = []
         sources: list[tuple[str, Any]] = []
         for position, needed in enumerate(tracked):

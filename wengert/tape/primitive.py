@@ -324,21 +324,11 @@ def record(
     return tensor
 
 
-def _take(plan: Plan) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    if plan.take is None:
-        raise TypeError(
-            f"the rules of {plan.primitive} ask for more than inputs and result, and an "
-            "elementwise function has nothing else"
-        )
-    return plan.take
-
-
 def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
     """The public function of an elementwise primitive of one argument: `Primitive.bind`, fast."""
     kernels = primitive.kernels
     differentiable = bool(primitive.rules)
     plan = primitive.plans[(True,)]
-    take = _take(plan)
 
     def call(x: Any, /) -> Tensor:
         if not isinstance(x, Tensor):
@@ -348,7 +338,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
         node = x._node
         if node is None or not differentiable or not recording():
             return untracked(out)
-        return record(plan, (node,), take((array, out)), out)
+        return record(plan, (node,), plan.take((array, out)), out)  # type: ignore[misc]
 
     return call
 
@@ -361,7 +351,6 @@ def binary(primitive: Primitive) -> Callable[[Any, Any], Tensor]:
     bind = primitive.bind
     plans = primitive.plans
     both, left, right = plans[(True, True)], plans[(True, False)], plans[(False, True)]
-    take, take_left, take_right = _take(both), _take(left), _take(right)
 
     def call(x1: Any, x2: Any, /) -> Tensor:
         if isinstance(x1, Tensor) and isinstance(x2, Tensor):
@@ -389,9 +378,9 @@ def binary(primitive: Primitive) -> Callable[[Any, Any], Tensor]:
             return untracked(out)
         values = (array1, array2, out)
         if node2 is None:
-            return record(left, (node1, None), take_left(values), out)
+            return record(left, (node1, None), left.take(values), out)  # type: ignore[misc]
         if node1 is None:
-            return record(right, (None, node2), take_right(values), out)
-        return record(both, (node1, node2), take(values), out)
+            return record(right, (None, node2), right.take(values), out)  # type: ignore[misc]
+        return record(both, (node1, node2), both.take(values), out)  # type: ignore[misc]
 
     return call

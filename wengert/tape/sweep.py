@@ -86,10 +86,10 @@ def sweep(
         if not keep:
             node.saved = None
     # Nothing flows on from leaves, so they have waited for all that reaches them.
-    leaves = reached.values()
-    if targets is None:
-        return [*arrived, *[(node, g) for node, g in leaves if node.watch is not None]]
-    return [*arrived, *[(node, g) for node, g in leaves if node.number in targets]]
+    for node, g in reached.values():
+        if node.watch is not None if targets is None else node.number in targets:
+            arrived.append((node, g))
+    return arrived
 
 
 def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> None:

@@ -4,8 +4,9 @@ import numpy as np
 import scipy.special as sc
 from hypothesis import strategies as st
 
-from tests.ops.cases import BOX, Case, Entry, binary, reduction, unary
+from tests.ops.cases import BOX, Case, Constant, Entry, binary, reduction, unary
 from tests.ops.tables.elementwise import NONZERO, OFF_AXES, PLANE, POSITIVE
+from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
 
 #: Around both borders between erf's rational approximations, too.
@@ -14,6 +15,16 @@ WIDE = ws.reals(-5, 5)
 
 def kinked(x, slope):
     return np.where(x > 0, x, slope * x)
+
+
+@st.composite
+def masks(draw):
+    """Masks with zeros, which are jumps, and masks without, whose derivative is zero."""
+    x = draw(ws.arrays(elements=BOX))
+    if draw(st.booleans()):
+        return Case(x, draw(ws.arrays(shape=x.shape, elements=NONZERO)))
+    flags = draw(ws.arrays(shape=x.shape, elements=st.sampled_from([0.0, -0.0, 1.0, -0.5])))
+    return Case(x, flags.view(Constant))
 
 
 @st.composite
@@ -105,6 +116,11 @@ SPECIAL = {
         reference=sc.xlogy,
         torch="special.xlogy",
         jax="special.xlogy",
+    ),
+    "mask": Entry(
+        real=masks(),
+        call=lambda x, by: PRIMITIVES["mask"].bind(x, by),
+        reference=lambda x, by: np.where(by != 0, x, 0),
     ),
     "relu": Entry(
         real=unary(NONZERO),

@@ -7,6 +7,7 @@ from wengert import ops
 from wengert.backends import DTYPES, add_composite, backend_of, dtype_of, namespaces
 from wengert.nn.functional.activation import log_softmax
 from wengert.nn.functional.define import (
+    REDUCTIONS,
     Reduction,
     as_tensor,
     check_reduction,
@@ -169,7 +170,6 @@ def cross_entropy(
     ValueError, RuntimeError
         If shapes or options do not fit.
     """
-    check_reduction(reduction)
     logits = input if isinstance(input, Tensor) else Tensor(input)
     labels = target if isinstance(target, Tensor) else Tensor(target)
     x, classes = logits._array, labels._array
@@ -177,12 +177,14 @@ def cross_entropy(
     if (
         weight is None
         and label_smoothing == 0
-        and len(x.shape) == 2
+        and x.ndim == 2
         and shape == x.shape[:1]
+        and reduction in REDUCTIONS
         and dtype_of(classes.dtype) is _INT64
         and dtype_of(x.dtype).kind == "real floating"
     ):
         return _softmax_cross_entropy(logits, labels, ignore_index, reduction)
+    check_reduction(reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if logits.ndim < 1 or not logits.dtype.kind == "real floating":

@@ -5,9 +5,10 @@ from typing import Any, Literal
 from wengert import ops
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Reduction", "as_tensor", "check_reduction", "on_host", "reduced"]
+__all__ = ["REDUCTIONS", "Reduction", "as_tensor", "check_reduction", "on_host", "reduced"]
 
 Reduction = Literal["none", "mean", "sum"]
+REDUCTIONS = ("mean", "sum", "none")
 
 
 _DLPACK_CPU = 1
@@ -41,5 +42,5 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
 
 def check_reduction(reduction: str) -> None:
     """Raise for a reduction that is none."""
-    if reduction not in ("none", "mean", "sum"):
+    if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")

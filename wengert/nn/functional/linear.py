@@ -39,7 +39,6 @@ _linear = Primitive(
     label="Addmm",
 )
 _kernels, _plans = _linear.kernels, _linear.plans
-_UNTRACKED = (None, None, None)
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
@@ -74,18 +73,18 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     except AttributeError:  # a raw array, or no bias
         return _general(input, weight, bias)
     kind = type(x)
-    if not (kind is type(w) is type(b) and len(x.shape) == 2 and b.shape == w.shape[:1]):
+    if not (kind is type(w) is type(b) and x.ndim == 2 and b.shape == w.shape[:1]):
         return _general(input, weight, bias)
     # The most frequent call by far: `Primitive.bind` without its loop.
     try:
         out = _kernels[kind](x, w, b)
     except (TypeError, ValueError, RuntimeError):  # which says less than `_general` does
         return _general(input, weight, bias)
-    nodes = by_x, by_w, by_b = input._node, weight._node, bias._node
-    if nodes == _UNTRACKED or not recording():
+    by_x, by_w, by_b = input._node, weight._node, bias._node
+    if (by_w is None and by_b is None and by_x is None) or not recording():
         return untracked(out)
     plan = _plans[by_x is not None, by_w is not None, by_b is not None]
-    return record(plan, nodes, plan.take((x, w, b, out)), out)  # type: ignore[misc]
+    return record(plan, (by_x, by_w, by_b), plan.take((x, w, b, out)), out)  # type: ignore[misc]
 
 
 def _general(input: Any, weight: Any, bias: Any) -> Tensor:

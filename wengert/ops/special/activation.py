@@ -4,16 +4,25 @@ import math
 from typing import Any
 
 from wengert.ops.define import elementwise
-from wengert.tape.primitive import Primitive
+from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["gelu", "leaky_relu", "relu", "silu"]
 
 
+Primitive(
+    "mask",
+    ("x", "by"),
+    {"x": lambda xp, g, by: xp.mask(g, by), "by": ZERO},
+    kind="elementwise",
+    forward=lambda xp, x, by: xp.where(xp.not_equal(by, 0), x, 0),
+)
+
+
 @elementwise(
     forward=lambda xp, x: xp.maximum(x, 0),
     # What is not zero is positive, or nan: which lets the gradient pass, as in PyTorch.
-    x=lambda xp, g, out: xp.where(xp.not_equal(out, 0), g, 0),
+    x=lambda xp, g, out: xp.mask(g, out),
 )
 def relu(x: Any, /) -> Tensor:
     r"""Rectifier, :math:`\max(x, 0)`.
