@@ -1,6 +1,7 @@
 """The module: a function of Tensors that owns parameters, buffers and other modules."""
 
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 from wengert.backends import DType, as_dtype, backend_of, dtype_of
@@ -46,13 +47,8 @@ class Module:
     #: Names of the buffers, and whether each is part of the state_dict.
     _buffers: Mapping[str, bool] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # The usual calls, without what a dict of keywords and a tuple cost.
-        if kwargs:
-            return self.forward(*args, **kwargs)
-        if len(args) == 1:
-            return self.forward(args[0])
-        return self.forward(*args)
+    #: Calling a module calls its `forward`, found by C code: no Python function lies between.
+    __call__: Callable[..., Any] = property(attrgetter("forward"))  # type: ignore[assignment]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result. Every subclass defines it."""
