@@ -24,7 +24,7 @@ from wengert.autograd import (
     no_grad,
     set_grad_enabled,
 )
-from wengert.backends import BackendError, DType, get_backend, set_backend, use_backend
+from wengert.backends import EXTENSIONS, BackendError, DType, get_backend, set_backend, use_backend
 from wengert.ops import *  # noqa: F403 -- its __all__ is the list
 from wengert.ops import random, special
 from wengert.tape.listing import global_tape
@@ -33,6 +33,7 @@ from wengert.tape.tensor import Tensor
 if TYPE_CHECKING:
     from wengert import nn, optim
     from wengert import testing as testing
+    from wengert.ops import fft, linalg
 
 __version__ = "0.1.0"
 #: The version of the standard that this namespace follows.
@@ -46,11 +47,13 @@ __all__ = [
     "__version__",
     "autograd",
     "enable_grad",
+    "fft",
     "get_backend",
     "global_tape",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "linalg",
     "nn",
     "no_grad",
     "optim",
@@ -91,7 +94,9 @@ Tensor.__array_namespace__ = _array_namespace  # type: ignore[method-assign]
 
 
 def __getattr__(name: str) -> Any:
-    # Each is a package with its own imports, which most programs do not need all of.
+    # Each has imports of its own, which most programs do not need all of.
     if name in ("nn", "optim", "testing"):
         return importlib.import_module(f"wengert.{name}")
+    if name in EXTENSIONS:
+        return importlib.import_module(f"wengert.ops.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

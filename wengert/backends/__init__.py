@@ -1,7 +1,7 @@
 """The array libraries that Wengert runs on."""
 
 from wengert.backends import generators
-from wengert.backends.backend import Backend, add_composite
+from wengert.backends.backend import EXTENSIONS, Backend, add_composite
 from wengert.backends.dtypes import DTYPES, DType, as_dtype, dtype_of
 from wengert.backends.registry import (
     BackendError,
@@ -18,6 +18,7 @@ from wengert.backends.registry import (
 
 __all__ = [
     "DTYPES",
+    "EXTENSIONS",
     "Backend",
     "BackendError",
     "DType",

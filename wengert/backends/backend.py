@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.backends.dtypes import DTYPES, DType, dtype_of, learn_dtype
 
-__all__ = ["Backend", "Kernel", "add_composite"]
+__all__ = ["EXTENSIONS", "Backend", "Kernel", "add_composite"]
 
 Kernel = Callable[..., Any]
 
@@ -123,6 +123,14 @@ class Backend:
         return f"<backend {self.name}>"
 
 
+#: The standard's extensions, each a namespace in the namespace.
+EXTENSIONS = ("linalg", "fft")
+
+
+def _public(module: Any) -> dict[str, Any]:
+    return {name: getattr(module, name) for name in dir(module) if name[0] != "_"}
+
+
 def make_namespace(backend: Backend) -> ModuleType:
     """Return the functions of one backend on its raw arrays: the plain interpreter's ``xp``.
 
@@ -135,11 +143,18 @@ def make_namespace(backend: Backend) -> ModuleType:
     """
     xp = ModuleType(f"wengert.backends.{backend.name}.namespace")
     names = vars(xp)
-    names.update((name, getattr(backend.xp, name)) for name in dir(backend.xp) if name[0] != "_")
-    names.update((name, partial(forward, xp)) for name, forward in _composites.items())
-    names.update(
-        backend.kernels, backend=backend, device=backend.device, plain=True, is_view=backend.is_view
-    )
+    own = {
+        **{name: partial(forward, xp) for name, forward in _composites.items()},
+        **backend.kernels,
+    }
+    names.update(_public(backend.xp))
+    for extension in EXTENSIONS:
+        module = names[extension] = ModuleType(f"{xp.__name__}.{extension}")
+        vars(module).update(_public(getattr(backend.xp, extension, None)))
+    for name, function in own.items():
+        extension, _, short = name.rpartition(".")
+        setattr(names[extension] if extension else xp, short, function)
+    names.update(backend=backend, device=backend.device, plain=True, is_view=backend.is_view)
     for name, dtype in DTYPES.items():
         if name in names:
             learn_dtype(names[name], dtype)
@@ -179,6 +194,7 @@ def add_composite(name: str, forward: Kernel) -> None:
         ``forward(xp, *arrays, **parameters)``, written against a namespace.
     """
     _composites[name] = forward
+    extension, _, short = name.rpartition(".")
     for xp in _made:
         if name not in xp.backend.kernels:
-            setattr(xp, name, partial(forward, xp))
+            setattr(getattr(xp, extension) if extension else xp, short, partial(forward, xp))

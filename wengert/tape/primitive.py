@@ -1,6 +1,7 @@
 """Primitives: functions of the standard, each with one derivative rule for each argument."""
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -82,7 +83,8 @@ class Primitive:
     Parameters
     ----------
     name : str
-        The standard's name; the kernel is the namespace's function of that name.
+        The standard's name; the kernel is the namespace's function of that name. Those of an
+        extension have its name and a dot before theirs: ``"linalg.solve"``.
     inputs : iterable of str
         Names of the array arguments, in order. A last one that starts with ``*`` is variadic.
     rules : dict
@@ -93,6 +95,10 @@ class Primitive:
         elements), ``"reduction"``, ``"multilinear"`` (linear in each input), ``"irregular"``.
     forward : callable, optional
         ``forward(xp, *arrays, **parameters)``, where no namespace has a function of that name.
+    jvps : dict, optional
+        Input name to forward rule, where the kind does not give it: a function of ``xp``, the
+        tangent ``t`` of that input, and what else it names, as rules do; it returns the tangent
+        of the result that ``t`` causes (a tuple, where there are several results).
     label : str, optional
         The name in ``grad_fn``; the standard's name in camel case by default.
     several : bool
@@ -110,6 +116,7 @@ class Primitive:
         *,
         kind: str,
         forward: Callable[..., Any] | None = None,
+        jvps: dict[str, Rule | Declared] | None = None,
         label: str | None = None,
         several: bool = False,
         weak: bool = False,
@@ -119,16 +126,19 @@ class Primitive:
         self.variadic = self.inputs[-1][1:] if self.inputs[-1].startswith("*") else None
         self.fixed = self.inputs[:-1] if self.variadic else self.inputs
         self.rules = rules or {}
+        self.jvps = jvps or {}
         self.kind = kind
         self.forward = forward
-        self.label = label or "".join(part.capitalize() for part in name.split("_"))
+        self.label = label or "".join(
+            part.capitalize() for part in name.replace(".", "_").split("_")
+        )
         self.several = several
         self.weak = weak
         self.kernels: dict[type, Callable[..., Any]] = _Kernels(name)
         self.plans: dict[tuple[bool, ...], Plan] = _Plans(self)
         if forward is not None:
             add_composite(name, forward)
-        unknown = self.rules.keys() - {*self.fixed, self.variadic}
+        unknown = (self.rules.keys() | self.jvps.keys()) - {*self.fixed, self.variadic}
         if unknown or name in PRIMITIVES:
             raise ValueError(f"primitive {name!r} is defined twice or has rules for {unknown}")
         PRIMITIVES[name] = self
@@ -276,7 +286,7 @@ class _Kernels(dict[type, Callable[..., Any]]):
         self.name = name
 
     def __missing__(self, kind: type) -> Callable[..., Any]:
-        kernel = getattr(namespaces[kind], self.name)
+        kernel = attrgetter(self.name)(namespaces[kind])
         self[kind] = kernel
         return kernel  # type: ignore[no-any-return]
 

@@ -1,0 +1,3 @@
+"""The standard's extension ``fft``."""
+
+__all__: list[str] = []
