@@ -112,7 +112,7 @@ def as_dtype(spec: Any) -> DType:
     if isinstance(spec, str | type | np.dtype):
         try:
             spec = np.dtype(spec)
-        except TypeError:
+        except (TypeError, ValueError):  # the latter of what reads like a list of formats
             raise TypeError(
                 f"{spec!r} is no data type; the names are {', '.join(DTYPES)}"
             ) from None

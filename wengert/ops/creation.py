@@ -91,14 +91,16 @@ def _filled(
 
 
 def empty(
-    *shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return an array whose values are whatever was in memory.
 
     Parameters
     ----------
-    *shape : int or tuple of int
-        ``empty((2, 3))``, ``empty(4)``, or as in PyTorch ``empty(2, 3)``.
+    shape : int or tuple of int
+        ``empty((2, 3))`` or ``empty(4)``.
+    *more : int
+        Further lengths, as in PyTorch's ``empty(2, 3)``.
     dtype : dtype, optional
         The default floating dtype, by default.
     device : device, optional
@@ -106,19 +108,21 @@ def empty(
     requires_grad : bool
         Whether operations on it are recorded; for floating and complex dtypes.
     """
-    return _filled("empty", shape, dtype, device, requires_grad)
+    return _filled("empty", (shape, *more), dtype, device, requires_grad)
 
 
-def ones(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Return an array of ones; parameters as for `empty`."""
-    return _filled("ones", shape, dtype, device, requires_grad)
+    return _filled("ones", (shape, *more), dtype, device, requires_grad)
 
 
 def zeros(
-    *shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return an array of zeros; parameters as for `empty`."""
-    return _filled("zeros", shape, dtype, device, requires_grad)
+    return _filled("zeros", (shape, *more), dtype, device, requires_grad)
 
 
 def full(

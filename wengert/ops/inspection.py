@@ -57,9 +57,9 @@ class NamespaceInfo:
             if name in there and name not in _EXTENDED and (kind is None or isdtype(dtype, kind))
         }
 
-    def devices(self) -> list[Any]:
+    def devices(self) -> tuple[Any, ...]:
         """The devices that can be used now."""
-        return selection().backend.devices()
+        return tuple(selection().backend.devices())
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 -- the standard's name
