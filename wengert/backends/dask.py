@@ -107,6 +107,19 @@ def triu(x: Any, /, *, k: int = 0) -> Any:
     )
 
 
+TRANSFORMS = ("fftn", "ifftn", "rfftn", "irfftn")
+
+
+def transform(name: str) -> Kernel:
+    """A Fourier transform over axes in any number of chunks."""
+
+    def kernel(x: Any, /, *, s: Any = None, axes: Any, norm: str = "backward") -> Any:
+        whole = x.rechunk(dict.fromkeys(axes, -1))
+        return getattr(BACKEND.dask.fft, name)(whole, s=s, axes=axes, norm=norm) if axes else x
+
+    return kernel
+
+
 class DaskBackend(Backend):
     """Dask through array-api-compat, over NumPy chunks."""
 
@@ -124,6 +137,7 @@ class DaskBackend(Backend):
         "tril": tril,
         "triu": triu,
         **{name: on_chunks(name) for name in ON_CHUNKS},
+        **{f"fft.{name}": transform(name) for name in TRANSFORMS},
     }
     immutable = True
 

@@ -133,6 +133,29 @@ def spread(name: str) -> Kernel:
     return kernel
 
 
+TRANSFORMS = ("fftn", "ifftn", "rfftn", "irfftn")
+
+
+def transform(name: str) -> Kernel:
+    """A Fourier transform, also of arrays without elements, which MKL refuses."""
+
+    def kernel(x: Any, /, *, s: Any = None, axes: Any, norm: str = "backward") -> Any:
+        torch = BACKEND.torch
+        if x.numel():
+            return getattr(torch.fft, name)(x, s=s, dim=axes, norm=norm)
+        shape, dtype = list(x.shape), x.dtype
+        for axis, n in zip(axes, s or (), strict=False):
+            shape[axis] = n
+        if name == "rfftn":
+            shape[axes[-1]] = shape[axes[-1]] // 2 + 1
+            dtype = dtype.to_complex()
+        elif name == "irfftn":
+            dtype = dtype.to_real()
+        return torch.zeros(shape, dtype=dtype, device=x.device)
+
+    return kernel
+
+
 class TorchBackend(Backend):
     """PyTorch through array-api-compat, on the CPU, CUDA, and whatever devices it has."""
 
@@ -160,6 +183,7 @@ class TorchBackend(Backend):
             "take": take,
             "unique_all": unique_all,
             **torch_kernels(self.torch),
+            **{f"fft.{name}": transform(name) for name in TRANSFORMS},
         }
 
     def parse_device(self, device: Any) -> Any:

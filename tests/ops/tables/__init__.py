@@ -2,6 +2,7 @@
 
 from tests.ops.tables.conversion import CONVERSION
 from tests.ops.tables.elementwise import ELEMENTWISE
+from tests.ops.tables.fft import FFT
 from tests.ops.tables.indexing import INDEXING
 from tests.ops.tables.linear_algebra import LINEAR_ALGEBRA
 from tests.ops.tables.manipulation import MANIPULATION
@@ -16,6 +17,7 @@ CHAPTERS = (
     STATISTICAL,
     LINEAR_ALGEBRA,
     INDEXING,
+    FFT,
     SPECIAL,
     NETWORKS,
 )

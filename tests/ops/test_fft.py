@@ -1,0 +1,212 @@
+"""The standard's ``fft``: functions of one axis, frequencies, what is composed, and errors."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wengert as wg
+from tests.ops.cases import BOX, DTYPES, SCALE, Case, apply, elements, leaves, tensor
+from wengert.testing import gradcheck
+from wengert.testing import strategies as ws
+from wengert.testing.problem import values
+
+#: Name to the kinds of numbers that a function takes.
+ALONG = {
+    "fft": ("real", "complex"),
+    "ifft": ("real", "complex"),
+    "rfft": ("real",),
+    "irfft": ("real", "complex"),
+    "hfft": ("real", "complex"),
+    "ihfft": ("real",),
+}
+CALLS = [(name, kind) for name, kinds in ALONG.items() for kind in kinds]
+NORMS = ("backward", "ortho", "forward")
+
+
+@st.composite
+def calls(draw, kind):
+    shape = draw(ws.shapes(min_dims=1, min_side=2, max_side=5))
+    x = draw(ws.arrays(DTYPES[kind], shape, elements=elements(kind, BOX)))
+    kwargs = {}
+    if draw(st.booleans()):
+        kwargs["axis"] = draw(ws.axis(x.ndim))
+    if draw(st.booleans()):
+        kwargs["n"] = draw(st.integers(1, 7))
+    if draw(st.booleans()):
+        kwargs["norm"] = draw(st.sampled_from(NORMS))
+    return Case(x, **kwargs)
+
+
+@pytest.mark.parametrize(("name", "kind"), CALLS)
+def test_along_one_axis(name, kind, backend):
+    """Values are NumPy's, and derivatives those of differences."""
+    call = getattr(wg.fft, name)
+
+    def check(case):
+        (found,) = apply(call, case, [tensor(a) for a in case.inexact()])
+        wanted = getattr(np.fft, name)(*case.args, **case.kwargs)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(values(found), wanted, rtol=1e-12, atol=1e-12)
+        inputs = leaves(case)
+        run = lambda *inputs: apply(call, case, inputs)
+        gradcheck(run, inputs, fast_mode=True)
+
+    count = {"numpy": 10, "torch": 4, "array_api_strict": 3}.get(backend.name, 2)
+    settings(max_examples=count * SCALE)(given(calls(kind))(check))()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("name", "kind"), CALLS)
+def test_gradients_are_pytorchs(name, kind):
+    torch = pytest.importorskip("torch")
+
+    @settings(max_examples=15 * SCALE)
+    @given(calls(kind))
+    def check(case):
+        (x,) = leaves(case)
+        out = getattr(wg.fft, name)(x, **case.kwargs)
+        g = np.random.default_rng(0).standard_normal(out.shape)
+        if out.dtype.complex:
+            g = g + 1j * np.random.default_rng(1).standard_normal(out.shape)
+        (ours,) = wg.autograd.grad(out, x, wg.Tensor(g))
+        kwargs = {{"axis": "dim"}.get(k, k): v for k, v in case.kwargs.items()}
+        y = torch.tensor(case.args[0], requires_grad=True)
+        (theirs,) = torch.autograd.grad(getattr(torch.fft, name)(y, **kwargs), y, torch.tensor(g))
+        np.testing.assert_allclose(values(ours), theirs.numpy(force=True), rtol=1e-10, atol=1e-12)
+
+    check()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 8])
+@pytest.mark.parametrize("norm", NORMS)
+def test_each_is_undone_by_its_inverse(n, norm, backend):
+    """Also Hermitian signals: what their half says is all there is."""
+    random = np.random.default_rng(n)
+    real = tensor(random.standard_normal((2, n)))
+    whole = tensor(random.standard_normal((n, 2)) + 1j * random.standard_normal((n, 2)))
+    fft = wg.fft
+
+    def same(back, x):
+        np.testing.assert_allclose(values(back), values(x), rtol=0, atol=1e-12)
+
+    same(fft.ifft(fft.fft(whole, axis=0, norm=norm), axis=0, norm=norm), whole)
+    same(fft.ifftn(fft.fftn(whole, norm=norm), norm=norm), whole)
+    same(fft.irfft(fft.rfft(real, norm=norm), n=n, norm=norm), real)
+    same(fft.irfftn(fft.rfftn(real, norm=norm), s=(2, n), norm=norm), real)
+    same(fft.hfft(fft.ihfft(real, norm=norm), n=n, norm=norm), real)
+
+
+def test_imaginary_parts_that_no_real_signal_has_are_ignored(backend):
+    z = np.asarray([1 + 5j, 2 - 1j, 3 + 7j])
+    x = tensor(z, requires_grad=True)
+    out = wg.fft.irfft(x)
+    np.testing.assert_allclose(values(out), np.fft.irfft([1, 2 - 1j, 3]), rtol=0, atol=1e-12)
+    (g,) = wg.autograd.grad(out, x, tensor(np.asarray([1.0, 2.0, 4.0, 8.0])))
+    np.testing.assert_allclose(values(g).imag[[0, 2]], 0, rtol=0, atol=1e-12)
+
+
+def test_lengths_and_axes(backend):
+    x = np.random.default_rng(0).standard_normal((2, 3, 4))
+    t = tensor(x)
+    for name in ("fftn", "ifftn", "rfftn"):
+        call, other = getattr(wg.fft, name), getattr(np.fft, name)
+        # Lengths without axes are those of the last ones, and -1 leaves a length as it is.
+        found = call(t, s=(5, -1))
+        np.testing.assert_allclose(
+            values(found), other(x, s=(5, 4), axes=(1, 2)), rtol=0, atol=1e-12
+        )
+    np.testing.assert_allclose(
+        values(wg.fft.irfftn(t, s=(4, -1), axes=[2, 1])),
+        np.fft.irfftn(x, s=(4, 4), axes=(2, 1)),
+        rtol=0,
+        atol=1e-12,
+    )
+    none = values(wg.fft.fftn(t, axes=()))
+    assert none.dtype == np.complex128
+    np.testing.assert_array_equal(none, x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_precision_stays(dtype, backend):
+    x = tensor(np.ones(4, dtype))
+    double = dtype in ("float64", "complex128")
+    whole, real = ("complex128", "float64") if double else ("complex64", "float32")
+    assert wg.fft.fft(x).dtype == whole
+    assert wg.fft.irfft(x).dtype == real
+    assert wg.fft.hfft(x).dtype == real
+    if dtype.startswith("float"):
+        assert wg.fft.rfft(x).dtype == whole
+        assert wg.fft.ihfft(x).dtype == whole
+
+
+def test_half_precision_is_transformed_in_single(backend):
+    try:
+        backend.raw_dtype(wg.float16)
+    except TypeError:
+        pytest.skip(f"{backend.name} has no float16")
+    x = tensor(np.asarray([1, 2, 3], np.float16), requires_grad=True)
+    out = wg.fft.rfft(x)
+    assert out.dtype == wg.complex64
+    (g,) = wg.autograd.grad(out, x, wg.ones_like(out))
+    assert g.dtype == wg.float16
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 6])
+def test_frequencies(n, backend):
+    for name in ("fftfreq", "rfftfreq"):
+        found = getattr(wg.fft, name)(n, d=0.3, dtype=wg.float64)
+        wanted = getattr(np.fft, name)(n, d=0.3)
+        np.testing.assert_allclose(values(found), wanted, rtol=1e-14)
+        assert found.backend is backend
+        assert getattr(wg.fft, name)(n).dtype == wg.get_default_dtype()
+
+
+def test_shifts(backend):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    for name in ("fftshift", "ifftshift"):
+        for axes in (None, 1, -1, (0, 1), ()):
+            found = getattr(wg.fft, name)(tensor(x), axes=axes)
+            np.testing.assert_array_equal(values(found), getattr(np.fft, name)(x, axes=axes))
+    t = tensor(x, requires_grad=True)
+    gradcheck(lambda t: wg.fft.ifftshift(t, axes=(1, 2)), [t], fast_mode=True)
+
+
+def test_errors(backend):
+    x = tensor(np.ones((2, 3)))
+    z = tensor(np.ones((2, 3), complex))
+    fft = wg.fft
+    cases = [
+        (ValueError, "norm is", lambda: fft.fft(x, norm="unitary")),
+        (ValueError, "norm is", lambda: fft.hfft(x, norm=None)),
+        (ValueError, "length of 1", lambda: fft.fft(x, n=0)),
+        (ValueError, "length of 1", lambda: fft.irfft(z[:, :1])),
+        (ValueError, "length of 1", lambda: fft.fft(tensor(np.ones((2, 0))))),
+        (IndexError, "axis 2", lambda: fft.fft(x, axis=2)),
+        (ValueError, "axis 2", lambda: fft.rfftn(x, axes=(2,))),
+        (ValueError, "twice", lambda: fft.fftn(x, axes=(0, -2))),
+        (ValueError, "2 lengths for 1 axes", lambda: fft.fftn(x, s=(2, 2), axes=(0,))),
+        (ValueError, "3 lengths, and x 2 axes", lambda: fft.ifftn(x, s=(2, 2, 2))),
+        (ValueError, "one axis at least", lambda: fft.rfftn(x, axes=())),
+        (ValueError, "one axis at least", lambda: fft.irfftn(z, axes=())),
+        (TypeError, "real floating dtype, not complex128", lambda: fft.rfft(z)),
+        (TypeError, "real floating dtype, not complex128", lambda: fft.ihfft(z)),
+        (TypeError, "floating or complex dtype, not int64", lambda: fft.fft(tensor(np.arange(3)))),
+        (TypeError, "wg.asarray", lambda: fft.fft([1.0, 2.0])),
+        (ValueError, "length of 1", lambda: fft.fftfreq(0)),
+        (TypeError, "real floating", lambda: fft.rfftfreq(3, dtype=wg.int64)),
+    ]
+    for error, match, call in cases:
+        with pytest.raises(error, match=match):
+            call()
+
+
+def test_wengert_does_not_import_it_before_it_is_used():
+    code = (
+        "import sys, wengert as wg; assert 'wengert.ops.fft' not in sys.modules;"
+        "wg.fft.fftfreq(3); assert 'wengert.ops.fft' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,3 +1,0 @@
-"""The standard's extension ``fft``."""
-
-__all__: list[str] = []

@@ -1,0 +1,125 @@
+"""The frequencies of a spectrum, and their order."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+from wengert.backends import as_dtype
+from wengert.ops.axes import as_axes, shape_of
+from wengert.ops.creation import arange
+from wengert.ops.data_type import get_default_dtype
+from wengert.ops.elementwise import multiply
+from wengert.ops.fft.transform import check_length
+from wengert.ops.manipulation import roll
+from wengert.tape.tensor import Tensor
+
+__all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
+
+
+def _frequencies(n: int, d: float, start: int, stop: int, dtype: Any, device: Any) -> Tensor:
+    wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if wanted.kind != "real floating":
+        raise TypeError(f"frequencies are of a real floating dtype, not {wanted.name}")
+    return multiply(arange(start, stop, dtype=wanted, device=device), 1 / (n * d))
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+    r"""Frequencies of the numbers of a spectrum.
+
+    Parameters
+    ----------
+    n : int
+        Length that was transformed.
+    d : float
+        Distance of samples.
+    dtype : dtype, optional
+        Real floating; the default floating dtype by default.
+    device : device, optional
+        Where the result is to be.
+
+    Returns
+    -------
+    Tensor
+        :math:`(0, 1, \dots, \lceil n/2 \rceil - 1, -\lfloor n/2 \rfloor, \dots, -1) / (n d)`.
+
+    Raises
+    ------
+    TypeError
+        If the dtype is not real and floating.
+    ValueError
+        If ``n`` is less than 1.
+
+    Notes
+    -----
+    Array API standard 2025.12, ``fft`` extension.
+    """
+    n = index(n)
+    check_length(n, "fftfreq")
+    half = n // 2
+    return roll(_frequencies(n, d, -half, n - half, dtype, device), -half)
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+    r"""Frequencies of the numbers of half a spectrum, :math:`(0, 1, \dots, n//2) / (n d)`.
+
+    Parameters
+    ----------
+    n, d, dtype, device
+        As for `fftfreq`.
+
+    Returns
+    -------
+    Tensor
+        The frequencies, none of them negative.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `fftfreq`.
+
+    Notes
+    -----
+    Array API standard 2025.12, ``fft`` extension.
+    """
+    n = index(n)
+    check_length(n, "rfftfreq")
+    return _frequencies(n, d, 0, n // 2 + 1, dtype, device)
+
+
+def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+    """Bring the frequency 0 from the beginning to the middle.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and dtype.
+    axes : int or sequence of int, optional
+        Along which axes; all by default.
+
+    Returns
+    -------
+    Tensor
+        ``x``, rolled by half its length along the axes.
+
+    Raises
+    ------
+    ValueError
+        If an axis comes twice or is out of bounds (also an IndexError).
+
+    Notes
+    -----
+    Array API standard 2025.12, ``fft`` extension.
+    """
+    shape = shape_of(x)
+    over = tuple(range(len(shape))) if axes is None else as_axes(axes, len(shape))
+    return roll(x, tuple([shape[i] // 2 for i in over]), axis=over)
+
+
+def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+    """Bring the frequency 0 back to the beginning: the inverse of `fftshift`, with its arguments.
+
+    The two differ where a length is odd.
+    """
+    shape = shape_of(x)
+    over = tuple(range(len(shape))) if axes is None else as_axes(axes, len(shape))
+    return roll(x, tuple([-(shape[i] // 2) for i in over]), axis=over)
