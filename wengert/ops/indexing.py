@@ -63,6 +63,11 @@ _setitem = Primitive(
         "value": _value_rule,
     },
     kind="linear",
+    # The kernel takes no number for x.
+    jvps={
+        "x": lambda xp, t, indices, key: xp.setitem(t, 0, *indices, key=key),
+        "value": lambda xp, t, indices, key, x: xp.setitem(xp.zeros_like(x), t, *indices, key=key),
+    },
     label="IndexPut",
     forward=put,
     weak=True,

@@ -22,6 +22,7 @@ from wengert.ops.elementwise import (
 from wengert.ops.indexing import getitem, setitem
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
+from wengert.ops.numpy_protocols import array_function, array_ufunc
 from wengert.tape.interpreter import differentiable
 from wengert.tape.plan import argument_names
 from wengert.tape.primitive import ZERO, Primitive
@@ -111,7 +112,7 @@ _filled = Primitive(
     "fill",
     ["x"],
     {"x": ZERO},
-    kind="linear",
+    kind="elementwise",
     forward=lambda xp, x, value: xp.full_like(x, value),
 ).bind
 
@@ -222,6 +223,8 @@ def _attach() -> None:
         __getitem__=getitem,
         __setitem__=setitem,
         __iter__=_iter,
+        __array_function__=array_function,
+        __array_ufunc__=array_ufunc,
         T=property(_transpose),
         mT=property(matrix_transpose),
         conj=conj,  # the rules' own gives back a real Tensor itself

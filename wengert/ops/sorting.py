@@ -17,8 +17,15 @@ def _sort_rule(xp: Any, g: Any, x: Any, axis: int, descending: bool) -> Any:
     return xp.take_along_axis(g, places, axis=axis)
 
 
+def _sort_tangent(xp: Any, t: Any, x: Any, axis: int, descending: bool) -> Any:
+    order = xp.argsort(x, axis=axis, descending=descending, stable=True)
+    return xp.take_along_axis(t, order, axis=axis)
+
+
 _argsort = single(Primitive("argsort", ["x"], kind="irregular"))
-_sort = single(Primitive("sort", ["x"], {"x": _sort_rule}, kind="irregular"))
+_sort = single(
+    Primitive("sort", ["x"], {"x": _sort_rule}, kind="irregular", jvps={"x": _sort_tangent})
+)
 
 
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:

@@ -6,7 +6,6 @@ from typing import Any
 from wengert.backends import dtype_of
 from wengert.ops.axes import all_axes, as_axes, as_axis, raw_dtype, shape_of
 from wengert.ops.single import single
-from wengert.tape.plan import Rule
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -178,8 +177,31 @@ def _std_rule(
     return xp.multiply(_kept(xp, ratio, x_shape, axis, keepdims), scaled)
 
 
-_var = single(Primitive("var", ["x"], {"x": _var_rule}, kind="reduction"))
-_std = single(Primitive("std", ["x"], {"x": _std_rule}, kind="reduction"))
+def _var_tangent(
+    xp: Any, t: Any, x: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
+) -> Any:
+    products = xp.multiply(t, xp.conj(_deviation(xp, x, axis)))
+    scale = 2 * _scale(x_shape, axis, correction)
+    return xp.multiply(xp.sum(products, axis=axis, keepdims=keepdims), scale)
+
+
+def _std_tangent(
+    xp: Any,
+    t: Any,
+    x: Any,
+    out: Any,
+    x_shape: Shape,
+    axis: Axes,
+    correction: float,
+    keepdims: bool,
+) -> Any:
+    flat = xp.equal(out, 0)
+    spread = _var_tangent(xp, t, x, x_shape, axis, correction, keepdims)
+    return xp.where(flat, 0, xp.divide(spread, xp.multiply(xp.where(flat, 1, out), 2)))
+
+
+_var = single(Primitive("var", ["x"], {"x": _var_rule}, kind="reduction", jvps={"x": _var_tangent}))
+_std = single(Primitive("std", ["x"], {"x": _std_rule}, kind="reduction", jvps={"x": _std_tangent}))
 
 
 def var(
@@ -272,24 +294,32 @@ def std(
 # -- extremes ------------------------------------------------------------------------------------
 
 
-def _extreme_rule(beaten: str) -> Rule:
+def _extreme(name: str, beaten: str, label: str) -> Primitive:
     """Share the cotangent evenly among the elements that no other one beats."""
 
-    def rule(xp: Any, g: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
+    def chosen(xp: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
         # NaN beats all without being equal to them: all get its derivative, which is NaN.
-        lost = getattr(xp, beaten)(x, _kept(xp, out, x_shape, axis, keepdims))
-        chosen = xp.logical_not(lost)
-        number = xp.astype(xp.count_nonzero(chosen, axis=axis, keepdims=keepdims), g.dtype)
-        share = xp.where(xp.isnan(out), math.nan, xp.divide(g, number))
-        return xp.where(chosen, _kept(xp, share, x_shape, axis, keepdims), 0)
+        return xp.logical_not(getattr(xp, beaten)(x, _kept(xp, out, x.shape, axis, keepdims)))
 
-    return rule
+    def share(xp: Any, total: Any, out: Any, which: Any, axis: Axes, keepdims: bool) -> Any:
+        number = xp.astype(xp.count_nonzero(which, axis=axis, keepdims=keepdims), total.dtype)
+        return xp.where(xp.isnan(out), math.nan, xp.divide(total, number))
+
+    def rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
+        which = chosen(xp, x, out, axis, keepdims)
+        each = share(xp, g, out, which, axis, keepdims)
+        return xp.where(which, _kept(xp, each, x.shape, axis, keepdims), 0)
+
+    def tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
+        which = chosen(xp, x, out, axis, keepdims)
+        total = xp.sum(xp.where(which, t, 0), axis=axis, keepdims=keepdims)
+        return share(xp, total, out, which, axis, keepdims)
+
+    return Primitive(name, ["x"], {"x": rule}, kind="reduction", jvps={"x": tangent}, label=label)
 
 
-_max = single(Primitive("max", ["x"], {"x": _extreme_rule("less")}, kind="reduction", label="Amax"))
-_min = single(
-    Primitive("min", ["x"], {"x": _extreme_rule("greater")}, kind="reduction", label="Amin")
-)
+_max = single(_extreme("max", "less", "Amax"))
+_min = single(_extreme("min", "greater", "Amin"))
 
 
 def max(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
@@ -373,7 +403,8 @@ def _before(xp: Any, x: Any, axis: int) -> Any:
     return xp.getitem(products, key=(slice(None),) * axis + (slice(0, x.shape[axis]), ...))
 
 
-def _prod_rule(xp: Any, g: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+def _others(xp: Any, x: Any, axis: Axes) -> Any:
+    """For each element the product of the others that are reduced with it."""
     x_shape = x.shape
     ndim = len(x_shape)
     reduced = all_axes(axis, ndim)
@@ -382,14 +413,24 @@ def _prod_rule(xp: Any, g: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     shape = tuple([x_shape[i] for i in order])
     rest = ndim - len(reduced)
     factors = xp.reshape(xp.permute_dims(x, order), (*shape[:rest], math.prod(shape[rest:])))
-    factors = xp.conj(xp.astype(factors, g.dtype))
     after = xp.flip(_before(xp, xp.flip(factors, axis=(rest,)), rest), axis=(rest,))
     others = xp.reshape(xp.multiply(_before(xp, factors, rest), after), shape)
-    others = xp.permute_dims(others, tuple([order.index(i) for i in range(ndim)]))
-    return xp.multiply(_kept(xp, g, x_shape, axis, keepdims), others)
+    return xp.permute_dims(others, tuple([order.index(i) for i in range(ndim)]))
 
 
-_prod = single(Primitive("prod", ["x"], {"x": _prod_rule}, kind="reduction"))
+def _prod_rule(xp: Any, g: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    others = _others(xp, xp.conj(xp.astype(x, g.dtype)), axis)
+    return xp.multiply(_kept(xp, g, x.shape, axis, keepdims), others)
+
+
+def _prod_tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
+    moved = xp.multiply(t, _others(xp, xp.astype(x, out.dtype), axis))
+    return xp.sum(moved, axis=axis, keepdims=keepdims)
+
+
+_prod = single(
+    Primitive("prod", ["x"], {"x": _prod_rule}, kind="reduction", jvps={"x": _prod_tangent})
+)
 
 
 def prod(
@@ -437,6 +478,12 @@ def prod(
 # -- running sums and products -------------------------------------------------------------------
 
 
+def _after_zero(xp: Any, x: Any, axis: int) -> Any:
+    """``x`` with a zero in front."""
+    shape = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
+    return xp.concat([xp.zeros(shape, dtype=x.dtype, device=xp.device(x)), x], axis=axis)
+
+
 def _drop_initial(xp: Any, g: Any, axis: int, include_initial: bool) -> Any:
     if not include_initial:
         return g
@@ -462,9 +509,23 @@ def _cumulative_prod_rule(xp: Any, g: Any, x: Any, axis: int, include_initial: b
     return xp.multiply(_before(xp, x, axis), s)
 
 
+def _cumulative_prod_tangent(
+    xp: Any, t: Any, x: Any, out: Any, axis: int, include_initial: bool
+) -> Any:
+    # t_y[k] = x[k] t_y[k-1] + t[k] x[0] ... x[k-1]
+    x = xp.astype(x, out.dtype)
+    moved = xp.linear_recurrence(x, xp.multiply(t, _before(xp, x, axis)), axis=axis)
+    return _after_zero(xp, moved, axis) if include_initial else moved
+
+
 _cumulative_prod = single(
     Primitive(
-        "cumulative_prod", ["x"], {"x": _cumulative_prod_rule}, kind="irregular", label="Cumprod"
+        "cumulative_prod",
+        ["x"],
+        {"x": _cumulative_prod_rule},
+        kind="irregular",
+        jvps={"x": _cumulative_prod_tangent},
+        label="Cumprod",
     )
 )
 
@@ -496,12 +557,14 @@ def _recurrence_cotangent(xp: Any, g: Any, a: Any, axis: int) -> Any:
 
 
 def _recurrence_factor_rule(xp: Any, g: Any, a: Any, out: Any, axis: int) -> Any:
-    length = out.shape[axis]
-    before = (slice(None),) * axis
-    first = xp.zeros_like(xp.getitem(out, key=(*before, slice(0, 1), ...)))
-    others = xp.getitem(out, key=(*before, slice(0, length - 1 if length else 0), ...))
-    previous = xp.concat([first, others], axis=axis)
-    return xp.multiply(_recurrence_cotangent(xp, g, a, axis), xp.conj(previous))
+    return xp.multiply(_recurrence_cotangent(xp, g, a, axis), xp.conj(_delayed(xp, out, axis)))
+
+
+def _delayed(xp: Any, x: Any, axis: int) -> Any:
+    """``x`` one place later: its last element is gone, and its first a zero."""
+    if not x.shape[axis]:
+        return x
+    return _after_zero(xp, xp.getitem(x, key=(slice(None),) * axis + (slice(0, -1), ...)), axis)
 
 
 Primitive(
@@ -509,6 +572,12 @@ Primitive(
     ["a", "b"],
     {"a": _recurrence_factor_rule, "b": _recurrence_cotangent},
     kind="irregular",
+    jvps={
+        "a": lambda xp, t, a, out, axis: xp.linear_recurrence(
+            a, xp.multiply(t, _delayed(xp, out, axis)), axis=axis
+        ),
+        "b": lambda xp, t, a, axis: xp.linear_recurrence(a, t, axis=axis),
+    },
     forward=_linear_recurrence,
 )
 

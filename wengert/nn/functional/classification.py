@@ -95,12 +95,21 @@ def _by_logits(
     return xp.multiply(slope, xp.expand_dims(g, axis=1) if len(g.shape) else g)
 
 
+def _tangent_by_logits(
+    xp: Any, t: Any, x: Any, target: Any, slope: Any, ignore_index: int, reduction: str
+) -> Any:
+    if slope is None or not xp.plain:
+        slope = _slope(xp, xp.softmax(x, axis=(1,)), target, ignore_index, reduction)
+    return xp.sum(xp.multiply(slope, t), axis=1 if reduction == "none" else None)
+
+
 _fused = Primitive(
     "softmax_cross_entropy",
     # What the forward pass computes on its way, and the plain rule need not compute again.
     ("x", "target", "slope"),
     {"x": _by_logits},
     kind="irregular",
+    jvps={"x": _tangent_by_logits},
     forward=_forward,
     label="CrossEntropy",
 )

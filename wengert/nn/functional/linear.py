@@ -34,7 +34,12 @@ _linear = Primitive(
         "weight": _by_weight,
         "bias": _by_bias,
     },
-    kind="multilinear",
+    kind="irregular",  # the bias is in no product
+    jvps={
+        "x": lambda xp, t, weight: xp.linear(t, weight, None),
+        "weight": lambda xp, t, x: xp.linear(x, t, None),
+        "bias": lambda xp, t: t,
+    },
     forward=_forward,
     label="Addmm",
 )

@@ -49,16 +49,26 @@ def _logsumexp_forward(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
     return out if keepdims else xp.reshape(out, shape)
 
 
-def _logsumexp_rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
-    if not keepdims:
-        shape = _kept(x.shape, axis)
-        g, out = xp.reshape(g, shape), xp.reshape(out, shape)
+def _shares(xp: Any, x: Any, out: Any, axis: Axes) -> Any:
+    """Derivative of the result by each element, with a result that has kept its axes."""
     # An infinite result is shared evenly by those that are equal to it.
     infinite = xp.isinf(out)
     # (Two numbers in one `where` would have a dtype of their own.)
     tied = xp.logical_and(infinite, xp.equal(x, out))
     shares = xp.where(tied, 0, xp.where(infinite, -math.inf, x))
-    return xp.multiply(g, xp.conj(xp.softmax(shares, axis=axis)))
+    return xp.softmax(shares, axis=axis)
+
+
+def _logsumexp_rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
+    if not keepdims:
+        shape = _kept(x.shape, axis)
+        g, out = xp.reshape(g, shape), xp.reshape(out, shape)
+    return xp.multiply(g, xp.conj(_shares(xp, x, out, axis)))
+
+
+def _logsumexp_tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
+    shares = _shares(xp, x, xp.reshape(out, _kept(x.shape, axis)), axis)
+    return xp.sum(xp.multiply(t, shares), axis=axis, keepdims=keepdims)
 
 
 _logsumexp = Primitive(
@@ -66,6 +76,7 @@ _logsumexp = Primitive(
     ("x",),
     {"x": _logsumexp_rule},
     kind="reduction",
+    jvps={"x": _logsumexp_tangent},
     forward=_logsumexp_forward,
 ).bind
 
@@ -161,8 +172,18 @@ def _softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
     return xp.subtract(parts, xp.multiply(share, xp.sum(parts, axis=axis, keepdims=True)))
 
 
+def _softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
+    parts = xp.multiply(t, out)
+    return xp.subtract(parts, xp.multiply(out, xp.sum(parts, axis=axis, keepdims=True)))
+
+
 _softmax = Primitive(
-    "softmax", ("x",), {"x": _softmax_rule}, kind="irregular", forward=_softmax_forward
+    "softmax",
+    ("x",),
+    {"x": _softmax_rule},
+    kind="irregular",
+    forward=_softmax_forward,
+    jvps={"x": _softmax_tangent},
 ).bind
 
 
@@ -202,8 +223,17 @@ def _log_softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
     return xp.subtract(g, xp.multiply(xp.conj(xp.exp(out)), total))
 
 
+def _log_softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
+    return xp.subtract(t, xp.sum(xp.multiply(xp.exp(out), t), axis=axis, keepdims=True))
+
+
 _log_softmax = Primitive(
-    "log_softmax", ("x",), {"x": _log_softmax_rule}, kind="irregular", forward=_log_softmax_forward
+    "log_softmax",
+    ("x",),
+    {"x": _log_softmax_rule},
+    kind="irregular",
+    forward=_log_softmax_forward,
+    jvps={"x": _log_softmax_tangent},
 ).bind
 
 

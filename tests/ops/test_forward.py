@@ -1,0 +1,319 @@
+"""Forward derivatives of every primitive: against its rules, by differences, and on Tensors."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import wengert as wg
+from tests.ops.cases import SCALE, Entry, apply, function, inexact_results, leaves, tensor
+from tests.ops.tables import TABLE
+from wengert.backends import backend_of, dtype_of, namespaces
+from wengert.tape import differentiable
+from wengert.tape.forward import how, push
+from wengert.tape.node import conform
+from wengert.tape.primitive import PRIMITIVES, Primitive, _Kernels
+from wengert.tape.tensor import Tensor
+from wengert.testing.differences import derivative, to_reals
+from wengert.testing.problem import values
+
+TRACKED = [
+    (name, kind)
+    for name, entry in sorted(TABLE.items())
+    if entry.tracked and entry.order
+    for kind in entry.kinds()
+]
+EXAMPLES = {"numpy": 8, "array_api_strict": 3, "torch": 3, "jax": 1, "dask": 1, "cupy": 3}
+
+
+class Call(NamedTuple):
+    """A primitive's kernel was called: on raw arrays."""
+
+    primitive: Primitive
+    inputs: tuple[Any, ...]
+    parameters: dict[str, Any]
+    out: Any
+
+    @property
+    def results(self) -> tuple[Any, ...]:
+        return self.out if self.primitive.several else (self.out,)
+
+
+@contextmanager
+def watched(see: Callable[[Call], None]) -> Iterator[None]:
+    """Show every call of a primitive's kernel to ``see``."""
+
+    def watching(self: Any, kind: type) -> Any:
+        kernel = attrgetter(self.name)(namespaces[kind])
+
+        def run(*inputs: Any, **parameters: Any) -> Any:
+            out = kernel(*inputs, **parameters)
+            out = tuple(out) if PRIMITIVES[self.name].several else out
+            see(Call(PRIMITIVES[self.name], inputs, parameters, out))
+            return out
+
+        self[kind] = run
+        return run
+
+    before = {name: dict(primitive.kernels) for name, primitive in PRIMITIVES.items()}
+    for primitive in PRIMITIVES.values():
+        primitive.kernels.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Kernels, "__missing__", watching)
+        try:
+            yield
+        finally:
+            for name, kernels in before.items():
+                PRIMITIVES[name].kernels.clear()
+                PRIMITIVES[name].kernels.update(kernels)
+
+
+def calls_of(name: str, entry: Entry, case: Any) -> list[tuple[Call, list[bool]]]:
+    """The calls of a primitive that a row's function makes, and which inputs of each can move."""
+    found: list[tuple[Call, list[bool]]] = []
+    inputs = leaves(case)
+    moving = {id(x._array) for x in inputs}
+    alive: list[Call] = []  # an id belongs to another array once its own is gone
+
+    def see(call: Call) -> None:
+        alive.append(call)
+        moved = [id(x) in moving for x in call.inputs]
+        if any(moved) and call.primitive.rules:
+            inexact = [y for y in call.results if dtype_of(y.dtype).inexact]
+            moving.update(map(id, inexact))
+            if inexact and call.primitive.name == name:
+                found.append((call, moved))
+
+    with watched(see):
+        apply(function(name, entry), case, inputs)
+    return found
+
+
+def normal(random: np.random.Generator, x: Any) -> Any:
+    """A random raw array of the backend, shape and dtype of another."""
+    array = random.standard_normal(x.shape)
+    if dtype_of(x.dtype).complex:
+        array = array + 1j * random.standard_normal(x.shape)
+    backend = backend_of(x)
+    return backend.from_numpy(np.asarray(array), backend.device(x))
+
+
+def numbers(array: Any) -> np.ndarray:
+    return to_reals(backend_of(array).to_numpy(backend_of(array).array(array)))
+
+
+def inner(a: Any, b: Any) -> float:
+    """Real part of the inner product."""
+    return float(numbers(a) @ numbers(b))
+
+
+def size(a: Any, b: Any) -> float:
+    """The inner product's terms, by their absolute values."""
+    return float(abs(numbers(a)) @ abs(numbers(b)))
+
+
+def check_likeness(tangent: Any, result: Any) -> None:
+    assert tangent.shape == result.shape
+    assert tangent.dtype == result.dtype
+    assert namespaces[type(tangent)] is namespaces[type(result)]
+
+
+class Likeness:
+    """Where a cotangent belongs: what `conform` asks of a node."""
+
+    def __init__(self, x: Any) -> None:
+        self.shape, self.dtype = x.shape, x.dtype
+
+
+def pulled(call: Call, cotangents: tuple[Any, ...], tracked: list[bool]) -> dict[int, Any]:
+    """Cotangents of a call's inputs by its rules, on raw arrays."""
+    plan = call.primitive.plans[tuple(tracked)]
+    saved = plan.save(call.inputs, call.out, call.parameters)
+    g = cotangents if call.primitive.several else cotangents[0]
+    xp = namespaces[type(cotangents[0])]
+    return {
+        position: conform(rule(xp, g, *saved[piece]), Likeness(call.inputs[position]))
+        for position, rule, _, piece in plan.steps
+    }
+
+
+def run(entry, kind, backend, check, share=1.0):
+    if backend.name in entry.not_on:
+        pytest.skip(entry.not_on[backend.name])
+    count = max(1, round(EXAMPLES.get(backend.name, 3) * share)) * SCALE
+    settings(max_examples=count)(given(getattr(entry, kind))(check))()
+
+
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_forward_rules_are_the_adjoints_of_the_rules(name, kind, backend):
+    r"""Of each input alone and of all together: Re ⟨g, J t⟩ = Re ⟨Jᴴ g, t⟩."""
+    entry = TABLE[name]
+
+    def check(case):
+        for call, tracked in calls_of(name, entry, case):
+            random = np.random.default_rng(0)
+            every = [
+                normal(random, x) if m else None for x, m in zip(call.inputs, tracked, strict=True)
+            ]
+            g = tuple(normal(random, y) for y in call.results)
+            alone = [[i == j for j in range(len(tracked))] for i, m in enumerate(tracked) if m]
+            for chosen in [tracked, *alone]:
+                tangents = [t if m else None for t, m in zip(every, chosen, strict=True)]
+                xp = namespaces[type(next(t for t in tangents if t is not None))]
+                found = push(xp, call.primitive, call.inputs, call.parameters, call.out, tangents)
+                found = found if call.primitive.several else (found,)
+                for tangent, result in zip(found, call.results, strict=True):
+                    if tangent is not None:
+                        check_likeness(tangent, result)
+                forwards = [(a, b) for a, b in zip(g, found, strict=True) if b is not None]
+                backwards = [(x, tangents[i]) for i, x in pulled(call, g, chosen).items()]
+                difference = sum(inner(*p) for p in forwards) - sum(inner(*p) for p in backwards)
+                # Both sums lose some units of the last place of their largest terms.
+                assert abs(difference) <= 1e-12 * (1 + sum(size(*p) for p in forwards + backwards))
+
+    run(entry, kind, backend, check)
+
+
+@contextmanager
+def forward_mode(tangents: dict[int, Any]) -> Iterator[None]:
+    """Carry tangents through all that is computed; they are known by their raw array's id."""
+    alive: list[Any] = []
+
+    def see(call: Call) -> None:
+        alive.append(call)  # an id belongs to another array once its own is gone
+        given = [tangents.get(id(x)) if hasattr(x, "dtype") else None for x in call.inputs]
+        if all(t is None for t in given):
+            return
+        xp = namespaces[type(next(t for t in given if t is not None))]
+        found = push(xp, call.primitive, call.inputs, call.parameters, call.out, given)
+        found = found if call.primitive.several else (found,)
+        for tangent, result in zip(found, call.results, strict=True):
+            if tangent is not None:
+                check_likeness(tangent, result)
+                tangents[id(result)] = tangent
+
+    with watched(see):
+        yield
+
+
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_forward_rules_agree_with_differences(name, kind, backend):
+    """Along one random direction in all inputs of a row's function."""
+    entry = TABLE[name]
+    call = function(name, entry)
+
+    def check(case):
+        points = case.inexact()
+        if not points:
+            return
+        random = np.random.default_rng(0)
+        direction = [normal(random, x) for x in points]
+        length = np.sqrt(sum(np.linalg.norm(t) ** 2 for t in direction)) or 1.0
+        direction = [t / length for t in direction]
+        inputs = leaves(case)
+        tangents = {id(x._array): tensor(t)._array for x, t in zip(inputs, direction, strict=True)}
+        with forward_mode(tangents):
+            found = inexact_results(apply(call, case, inputs))
+        found = [
+            np.zeros(to_reals(values(y)).size)
+            if id(y._array) not in tangents
+            else numbers(tangents[id(y._array)])
+            for y in found
+        ]
+        if not found:
+            return
+        analytic = np.concatenate(found)
+
+        def line(h):
+            moved = [tensor(p + h * t) for p, t in zip(points, direction, strict=True)]
+            made = inexact_results(apply(call, case, moved))
+            return np.concatenate([to_reals(values(y)) for y in made])
+
+        def tolerance(estimate):
+            return 1e-8 + 1e-6 * abs(estimate.value) + estimate.rounding
+
+        estimate = derivative(line, 2.0**-8, lambda e: bool(np.all(e.error <= tolerance(e) / 4)))
+        assert np.all(abs(analytic - estimate.value) <= tolerance(estimate)), (
+            f"forward: {analytic}\ndifferences: {estimate.value}"
+        )
+
+    run(entry, kind, backend, check)
+
+
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_tangents_of_tensors_can_be_differentiated(name, kind, backend):
+    """On Tensors the tangent has the same bits, and reverse over forward is reverse over reverse.
+
+    The gradient of ⟨g, J(x) t⟩ by x is that of ⟨J(x)ᴴ g, t⟩, and by t it is Jᴴ g.
+    """
+    entry = TABLE[name]
+
+    def check(case):
+        for call, tracked in calls_of(name, entry, case)[:1]:
+            random = np.random.default_rng(0)
+            inputs = [
+                Tensor(x, requires_grad=m) if hasattr(x, "dtype") else x
+                for x, m in zip(call.inputs, tracked, strict=True)
+            ]
+            tangents = [
+                Tensor(normal(random, x), requires_grad=True) if m else None
+                for x, m in zip(call.inputs, tracked, strict=True)
+            ]
+            out = call.primitive.bind(*inputs, **call.parameters)
+            found = push(differentiable, call.primitive, inputs, call.parameters, out, tangents)
+            raw = [None if t is None else t._array for t in tangents]
+            xp = namespaces[type(next(t for t in raw if t is not None))]
+            plain = push(xp, call.primitive, call.inputs, call.parameters, call.out, raw)
+            if not call.primitive.several:
+                out, found, plain = (out,), (found,), (plain,)
+            pairs = [(y, t) for y, t in zip(out, found, strict=True) if t is not None]
+            for ours, theirs in zip(found, plain, strict=True):
+                assert (ours is None) == (theirs is None)
+                if ours is not None:
+                    np.testing.assert_array_equal(numbers(ours._array), numbers(theirs))
+            if not pairs:
+                continue
+            g = [Tensor(normal(random, y._array), requires_grad=True) for y, _ in pairs]
+            xs = [x for x, m in zip(inputs, tracked, strict=True) if m]
+            ts = [t for t in tangents if t is not None]
+            backwards = wg.autograd.grad(
+                [y for y, _ in pairs], xs, g, create_graph=True, materialize_grads=True
+            )
+            forwards = [t for _, t in pairs]
+            for a, b in zip(gradients(forwards, g, ts), backwards, strict=True):
+                close(values(a), values(b))
+            second = gradients(backwards, ts, xs)
+            for a, b in zip(gradients(forwards, g, xs), second, strict=True):
+                close(values(a), values(b))
+
+    run(entry, kind, backend, check, 0.5)
+
+
+def gradients(outputs, seeds, inputs):
+    """Gradients of the inner products of outputs and seeds."""
+    pairs = [(y, g) for y, g in zip(outputs, seeds, strict=True) if y.requires_grad]
+    if not pairs:
+        return [wg.zeros_like(x) for x in inputs]
+    return wg.autograd.grad(
+        [y for y, _ in pairs],
+        inputs,
+        [g for _, g in pairs],
+        retain_graph=True,
+        materialize_grads=True,
+    )
+
+
+def close(a, b):
+    scale = max(1.0, float(np.max(np.abs(b), initial=0.0)))
+    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11 * scale)
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_every_rule_has_a_forward_rule(name):
+    primitive = PRIMITIVES[name]
+    for argument in primitive.rules:
+        assert how(primitive, argument) != "none", f"{name} has no forward rule for {argument}"

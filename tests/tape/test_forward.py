@@ -1,0 +1,146 @@
+"""What `push` answers: types of tangents, zeros, and what it refuses."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import get_backend
+from wengert.tape import differentiable
+from wengert.tape.forward import how, push
+from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
+
+XP = get_backend("numpy").namespace
+
+
+def pushed(name, inputs, tangents, **parameters):
+    """The tangent of a call with NumPy arrays."""
+    primitive = PRIMITIVES[name]
+    out = primitive.kernels[np.ndarray](*inputs, **parameters)
+    return push(XP, primitive, inputs, parameters, out, tangents)
+
+
+@pytest.fixture
+def scratch(monkeypatch):
+    """Primitives made in a test are gone after it."""
+    monkeypatch.setattr("wengert.tape.primitive.PRIMITIVES", dict(PRIMITIVES))
+
+
+def test_the_tangent_has_the_results_shape_and_dtype():
+    x1, x2 = np.ones((2, 1), dtype=np.float32), np.ones(3)
+    for name, expected in [("add", 2.0), ("subtract", 2.0), ("multiply", 2.0), ("maximum", 1.0)]:
+        t = pushed(name, (x1, x2), (np.full((2, 1), 2, dtype=np.float32), None))
+        assert t.shape == (2, 3)
+        assert t.dtype == np.float64
+        np.testing.assert_array_equal(t, np.full((2, 3), expected))
+
+
+def test_a_real_tangent_of_a_complex_result():
+    # d(x z) = z dx, d(x ** z) = z x ** (z - 1) dx
+    x, z, t = np.array(2.0), np.array(1 + 2j), np.array(3.0)
+    np.testing.assert_allclose(pushed("multiply", (x, z), (t, None)), 3 + 6j)
+    found = pushed("pow", (x.astype(complex), z), (t.astype(complex), None))
+    np.testing.assert_allclose(found, z * 2 ** (z - 1) * 3, rtol=1e-14)
+
+
+def test_a_complex_tangent_of_a_real_result():
+    # d|z| = Re(conj(z) dz) / |z|
+    found = pushed("abs", (np.array(3 + 4j),), (np.array(1 + 1j),))
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, 7 / 5)
+
+
+def test_no_tangents_and_zero_derivatives_give_none():
+    x = np.array([0.5, 1.5])
+    assert pushed("multiply", (x, x), (None, None)) is None
+    assert pushed("floor", (x,), (x,)) is None
+    assert pushed("fill", (x,), (x,), value=2.0) is None
+    assert pushed("less", (x, x), (x, x)) is None
+    # What an operand without derivative does is nothing; what the other does remains.
+    np.testing.assert_array_equal(pushed("copysign", (x, -x), (x, x)), -x)
+    assert pushed("unstack", (x,), (None,), axis=0) == (None, None)
+
+
+def test_several_results_have_a_tangent_each():
+    x, y = np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0])
+    first, second = pushed("meshgrid", (x, y), (x, None), indexing="ij")
+    np.testing.assert_array_equal(first, np.broadcast_to(x[:, None], (2, 3)))
+    np.testing.assert_array_equal(second, np.zeros((2, 3)))
+
+
+def test_python_numbers_and_absent_inputs_stand_still():
+    x = np.array([0.5, 1.5])
+    np.testing.assert_array_equal(pushed("add", (x, 2), (x, None)), x)
+    np.testing.assert_array_equal(pushed("where", (x > 1, 2.0, x), (None, None, x)), [0.5, 0])
+    np.testing.assert_array_equal(pushed("clip", (x, None, 1.0), (x, None, None)), [0.5, 0])
+
+
+def test_an_undefined_derivative_is_refused():
+    x = np.array([0.5, 1.5])
+    with pytest.raises(NotImplementedError, match=r"nextafter.*x1.*not defined"):
+        pushed("nextafter", (x, x), (x, None))
+    with pytest.raises(NotImplementedError, match=r"unique_values.*not defined"):
+        pushed("unique_values", (x,), (x,))
+    with pytest.raises(NotImplementedError, match=r"take.*indices.*not implemented"):
+        pushed("take", (x, np.array([0])), (None, x), axis=0)
+
+
+def test_a_missing_forward_rule_is_refused(scratch):
+    def rule(xp, g):
+        return g
+
+    primitive = Primitive("odd", ["x", "y"], {"x": rule, "y": rule}, kind="irregular")
+    x = np.array([0.5, 1.5])
+    with pytest.raises(NotImplementedError, match=r"odd.*x.*not implemented"):
+        push(XP, primitive, (x, x), {}, x, (x, None))
+    assert how(primitive, "x") == "none"
+
+
+def test_declarations_among_forward_rules(scratch):
+    def rule(xp, g):
+        return g
+
+    primitive = Primitive(
+        "odd",
+        ["x", "y", "z"],
+        {"x": rule, "y": rule, "z": UNDEFINED},
+        kind="irregular",
+        jvps={"x": lambda xp, t: xp.multiply(t, 2), "y": ZERO},
+    )
+    x = np.array([0.5, 1.5])
+    np.testing.assert_array_equal(push(XP, primitive, (x, x, x), {}, x, (x, x, None)), 2 * x)
+    assert push(XP, primitive, (x, x, x), {}, x, (None, x, None)) is None
+    with pytest.raises(NotImplementedError, match=r"odd.*z.*not defined"):
+        push(XP, primitive, (x, x, x), {}, x, (x, x, x))
+    assert [how(primitive, name) for name in "xyz"] == ["explicit", "zero", "undefined"]
+    primitive.jvps["y"] = NOT_IMPLEMENTED
+    assert how(primitive, "y") == "none"
+
+
+def test_where_forward_rules_come_from():
+    assert how(PRIMITIVES["exp"], "x") == "derived"
+    assert how(PRIMITIVES["matmul"], "x1") == "derived"
+    assert how(PRIMITIVES["sort"], "x") == "explicit"
+    assert how(PRIMITIVES["floor"], "x") == "zero"
+    assert how(PRIMITIVES["nextafter"], "x1") == "undefined"
+
+
+def test_forward_over_forward():
+    """Tangents of tangents: along t, exp has the second derivative t exp(x) t."""
+    exp, multiply = PRIMITIVES["exp"], PRIMITIVES["multiply"]
+    x, t = np.array([0.5, 1.5]), np.array([2.0, 3.0])
+    out = np.exp(x)
+    once = push(XP, exp, (x,), {}, out, (t,))
+    # The tangent of exp is the product of t and out, whose own tangent is the first one.
+    twice = push(XP, multiply, (t, out), {}, once, (None, once))
+    np.testing.assert_allclose(twice, t * out * t, rtol=1e-15)
+
+
+def test_a_tangent_of_tensors_is_on_the_tape(backend):
+    x = wg.asarray([0.5, 1.5], dtype=wg.float64, requires_grad=True)
+    t = wg.asarray([2.0, 3.0], dtype=wg.float64, requires_grad=True)
+    out = wg.exp(x)
+    tangent = push(differentiable, PRIMITIVES["exp"], (x,), {}, out, (t,))
+    by_x, by_t = wg.autograd.grad(wg.sum(tangent), (x, t))
+    expected = np.exp([0.5, 1.5])
+    np.testing.assert_allclose(np.asarray(by_x.tolist()), [2, 3] * expected, rtol=1e-14)
+    np.testing.assert_allclose(np.asarray(by_t.tolist()), expected, rtol=1e-14)
