@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from wengert.tape.errors import explain
 from wengert.tape.primitive import Primitive, inexact, record
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked
@@ -21,7 +22,11 @@ def single(primitive: Primitive) -> Callable[..., Any]:
         if not isinstance(x, Tensor):
             return bind(x, **parameters)
         array = x._array
-        out = kernels[type(array)](array, **parameters)
+        try:
+            out = kernels[type(array)](array, **parameters)
+        except (TypeError, ValueError, RuntimeError) as error:
+            explain(primitive.name, primitive.kind, [array], error)
+            raise
         node = x._node
         if node is None or not differentiable or not recording() or not inexact(out):
             return untracked(out)

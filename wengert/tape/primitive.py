@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import BackendError, add_composite, backend_of, dtype_of, namespaces
+from wengert.tape.errors import explain
 from wengert.tape.node import Node, Output, Several, tick
 from wengert.tape.plan import Plan, Rule
 from wengert.tape.recording import recording
@@ -188,7 +189,7 @@ class Primitive:
         try:
             out = self.kernels[kind](*arrays, **parameters)
         except (TypeError, ValueError, RuntimeError) as error:
-            _explain(self.name, arrays, error)
+            explain(self.name, self.kind, arrays, error)
             raise
         if self.several:
             return self._record_several(out, arrays, nodes, parameters, tracked)
@@ -262,18 +263,6 @@ def _scalar(xp: Any, value: Any, dtype: Any, like: Any) -> Any:
     return xp.asarray(value, dtype=dtype, device=device)
 
 
-def _explain(name: str, arrays: list[Any], error: Exception) -> None:
-    """Raise a clearer error where a kernel failed because its operands are on two devices."""
-    held = [(backend_of(a), a) for a in arrays if hasattr(a, "dtype")]
-    devices = [backend.device_name(backend.device(a)) for backend, a in held]
-    for device in devices:
-        if device != devices[0]:
-            raise BackendError(
-                f"{name} was given arrays on two devices, {devices[0]} and {device}; move one "
-                f"with tensor.to_device({devices[0]!r})"
-            ) from error
-
-
 def inexact(array: Any) -> bool:
     """Whether a raw array is floating or complex."""
     return dtype_of(array.dtype).inexact
@@ -344,7 +333,11 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
         if not isinstance(x, Tensor):
             return primitive.bind(x)  # type: ignore[no-any-return]
         array = x._array
-        out = kernels[type(array)](array)
+        try:
+            out = kernels[type(array)](array)
+        except (TypeError, ValueError, RuntimeError) as error:
+            explain(primitive.name, primitive.kind, [array], error)
+            raise
         node = x._node
         if node is None or not differentiable or not recording():
             return untracked(out)
@@ -382,7 +375,7 @@ def binary(primitive: Primitive) -> Callable[[Any, Any], Tensor]:
         try:
             out = kernels[kind](array1, array2)
         except (TypeError, ValueError, RuntimeError) as error:
-            _explain(primitive.name, [array1, array2], error)
+            explain(primitive.name, primitive.kind, [array1, array2], error)
             raise
         if not differentiable or (node1 is None and node2 is None) or not recording():
             return untracked(out)

@@ -1,0 +1,130 @@
+"""Clear errors where a kernel failed: what was called, on what, and why that cannot be.
+
+Array libraries raise errors of many classes and texts for the same mistake. Nothing is checked
+before a kernel runs, which would cost time; what went wrong is found out when it has.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from wengert.backends import BackendError, backend_of, dtype_of
+
+__all__ = ["explain"]
+
+_BOOL: Final = ("bool",)
+_INTEGRAL: Final = ("signed integer", "unsigned integer")
+_REAL_FLOATING: Final = ("real floating",)
+_FLOATING: Final = (*_REAL_FLOATING, "complex floating")
+_REAL: Final = (*_INTEGRAL, *_REAL_FLOATING)
+_NUMERIC: Final = (*_INTEGRAL, *_FLOATING)
+
+#: The kinds of dtypes that the standard's functions are for, where they are not for all.
+_KINDS: Final = {
+    **dict.fromkeys(
+        "abs add cumulative_prod cumulative_sum divide matmul multiply negative positive pow prod "
+        "round sign square subtract sum tensordot vecdot".split(),
+        (_NUMERIC, "numeric"),
+    ),
+    **dict.fromkeys(
+        "argmax argmin argsort ceil clip floor floor_divide greater greater_equal less less_equal "
+        "max maximum min minimum remainder searchsorted sort trunc".split(),
+        (_REAL, "real numeric"),
+    ),
+    **dict.fromkeys(
+        "atan2 copysign hypot logaddexp nextafter signbit".split(),
+        (_REAL_FLOATING, "real floating"),
+    ),
+    **dict.fromkeys(
+        "acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 mean "
+        "reciprocal sin sinh sqrt std tan tanh var".split(),
+        (_FLOATING, "floating"),
+    ),
+    **dict.fromkeys(
+        "bitwise_and bitwise_invert bitwise_or bitwise_xor".split(),
+        ((*_BOOL, *_INTEGRAL), "integer or boolean"),
+    ),
+    **dict.fromkeys("bitwise_left_shift bitwise_right_shift".split(), (_INTEGRAL, "integer")),
+}
+
+#: Functions of several arrays that broadcast, beside those of the kind "elementwise".
+_BROADCASTING: Final = frozenset({"add", "multiply", "subtract", "where"})
+
+
+def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> None:
+    """Raise a clearer error for one that a kernel has raised, or add a note to it and return.
+
+    Parameters
+    ----------
+    name, kind : str
+        The primitive's.
+    operands : sequence
+        Raw arrays, Python numbers and None.
+    error : Exception
+        What the kernel has raised.
+
+    Raises
+    ------
+    BackendError
+        If the operands are on several devices.
+    ValueError
+        If their shapes do not broadcast, and for a RuntimeError that is not about dtypes: PyTorch
+        reports bad values so.
+    TypeError
+        If the function is not for their dtypes, or one is no array at all.
+    """
+    arrays = [a for a in operands if hasattr(a, "dtype")]
+    _compare_devices(name, arrays, error)
+    broadcasts = kind == "elementwise" or name in _BROADCASTING
+    if broadcasts and any(a is None for a in operands) and name != "clip":  # whose bounds may be
+        raise TypeError(f"{name} takes Tensors, arrays and Python numbers, not None") from None
+    shapes = [tuple(a.shape) for a in arrays]
+    if broadcasts and not _broadcast(shapes):
+        listed = " and ".join(map(str, shapes))
+        raise ValueError(f"{name}: the shapes {listed} do not broadcast together") from None
+    given = ", ".join(_describe(a) for a in operands if a is not None)
+    kinds, wanted = _KINDS.get(name, (None, ""))
+    if kinds and any(_kind(a) not in kinds for a in operands if _is_strong(a)):
+        raise TypeError(f"{name} takes {wanted} arrays, and was given {given}") from None
+    if type(error) is RuntimeError and "memory" not in str(error):
+        raise ValueError(f"{name} of {given}: {error}") from error
+    error.add_note(f"That was {name} of {given}.")
+
+
+def _compare_devices(name: str, arrays: list[Any], error: Exception) -> None:
+    held = [(backend_of(a), a) for a in arrays]
+    devices = [backend.device_name(backend.device(a)) for backend, a in held]
+    for device in devices:
+        if device != devices[0]:
+            raise BackendError(
+                f"{name} was given arrays on two devices, {devices[0]} and {device}; move one "
+                f"with tensor.to_device({devices[0]!r})"
+            ) from error
+
+
+def _broadcast(shapes: list[tuple[int, ...]]) -> bool:
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        return False
+    except TypeError:  # of dask's unknown lengths
+        return True
+    return True
+
+
+def _is_strong(operand: Any) -> bool:
+    """Whether an operand's kind matters: a Python integer takes that of the arrays beside it."""
+    return hasattr(operand, "dtype") or isinstance(operand, float | complex)
+
+
+def _kind(operand: Any) -> str:
+    if hasattr(operand, "dtype"):
+        return dtype_of(operand.dtype).kind
+    return "real floating" if isinstance(operand, float) else "complex floating"
+
+
+def _describe(operand: Any) -> str:
+    if hasattr(operand, "dtype"):
+        return f"{dtype_of(operand.dtype).name} {tuple(operand.shape)}"
+    return repr(operand)
