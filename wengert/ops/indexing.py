@@ -91,8 +91,8 @@ def _is_static(part: Any) -> bool:
     return kind in _STATIC
 
 
-def _parse(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
-    """Split a key into its static part and the index arrays."""
+def parse_key(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
+    """Split a key into its static part and the index arrays, as the primitives take it."""
     indices: list[Any] = []
     parts: list[Any] = []
     for part in key if type(key) is tuple else (key,):
@@ -181,7 +181,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         return _getitem_static(x, key=(key,))  # type: ignore[no-any-return]
     if type(key) is tuple and all(map(_is_static, key)):
         return _getitem_static(x, key=key)  # type: ignore[no-any-return]
-    parts, indices = _parse(x, key)
+    parts, indices = parse_key(x, key)
     return _getitem(x, *indices, key=parts)  # type: ignore[no-any-return]
 
 
@@ -211,7 +211,12 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     RuntimeError
         If ``x`` is a leaf that requires grad, outside `no_grad`.
     """
-    parts, indices = _parse(x, key)
+    x._assign(replaced(x, key, value))
+
+
+def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
+    """What ``x`` is after ``x[key] = value``; `setitem` says what these are."""
+    parts, indices = parse_key(x, key)
     owner = backend_of(x._array)
     if isinstance(value, list | tuple):
         value = np.asarray(value)
@@ -231,7 +236,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         # Only some libraries let a value have more axes than its place, if they are of length 1.
         first = next((i for i, n in enumerate(value.shape) if n != 1), len(value.shape))
         value = _getitem(value, key=(0,) * first)
-    x._assign(_setitem(x, value, *indices, key=parts))
+    return _setitem(x, value, *indices, key=parts)  # type: ignore[no-any-return]
 
 
 # -- take ----------------------------------------------------------------------------------------
