@@ -1,9 +1,8 @@
 """Forward derivatives of every primitive: against its rules, by differences, and on Tensors."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +11,12 @@ from hypothesis import given, settings
 import wengert as wg
 from tests.ops.cases import SCALE, Entry, apply, function, inexact_results, leaves, tensor
 from tests.ops.tables import TABLE
+from tests.ops.watching import Call, watched
 from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.tape import differentiable
 from wengert.tape.forward import how, push
 from wengert.tape.node import conform
-from wengert.tape.primitive import PRIMITIVES, Primitive, _Kernels
+from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor
 from wengert.testing.differences import derivative, to_reals
 from wengert.testing.problem import values
@@ -28,48 +28,6 @@ TRACKED = [
     for kind in entry.kinds()
 ]
 EXAMPLES = {"numpy": 8, "array_api_strict": 3, "torch": 3, "jax": 1, "dask": 1, "cupy": 3}
-
-
-class Call(NamedTuple):
-    """A primitive's kernel was called: on raw arrays."""
-
-    primitive: Primitive
-    inputs: tuple[Any, ...]
-    parameters: dict[str, Any]
-    out: Any
-
-    @property
-    def results(self) -> tuple[Any, ...]:
-        return self.out if self.primitive.several else (self.out,)
-
-
-@contextmanager
-def watched(see: Callable[[Call], None]) -> Iterator[None]:
-    """Show every call of a primitive's kernel to ``see``."""
-
-    def watching(self: Any, kind: type) -> Any:
-        kernel = attrgetter(self.name)(namespaces[kind])
-
-        def run(*inputs: Any, **parameters: Any) -> Any:
-            out = kernel(*inputs, **parameters)
-            out = tuple(out) if PRIMITIVES[self.name].several else out
-            see(Call(PRIMITIVES[self.name], inputs, parameters, out))
-            return out
-
-        self[kind] = run
-        return run
-
-    before = {name: dict(primitive.kernels) for name, primitive in PRIMITIVES.items()}
-    for primitive in PRIMITIVES.values():
-        primitive.kernels.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_Kernels, "__missing__", watching)
-        try:
-            yield
-        finally:
-            for name, kernels in before.items():
-                PRIMITIVES[name].kernels.clear()
-                PRIMITIVES[name].kernels.update(kernels)
 
 
 def calls_of(name: str, entry: Entry, case: Any) -> list[tuple[Call, list[bool]]]:
@@ -317,3 +275,20 @@ def test_every_rule_has_a_forward_rule(name):
     primitive = PRIMITIVES[name]
     for argument in primitive.rules:
         assert how(primitive, argument) != "none", f"{name} has no forward rule for {argument}"
+
+
+STRUCTURAL = [(name, kind) for name, kind in TRACKED if PRIMITIVES[name].kind == "structural"]
+
+
+@pytest.mark.parametrize(("name", "kind"), STRUCTURAL)
+def test_structural_primitives_move_elements(name, kind):
+    """What the other kinds promise is what forward rules rest on; this one promises more."""
+
+    def check(case):
+        for call, tracked in calls_of(name, TABLE[name], case):
+            moved = [x for x, m in zip(call.inputs, tracked, strict=True) if m]
+            elements = np.concatenate([np.reshape(x, -1) for x in moved])
+            for result in call.results:
+                assert np.isin(result, elements).all()
+
+    settings(max_examples=8 * SCALE)(given(getattr(TABLE[name], kind))(check))()

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import wengert as wg
+import wengert.ops.fft  # registers the primitives
 from tests.ops.cases import BOX, DTYPES, Case, Entry, elements
 from wengert.testing import strategies as ws
 
