@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends.backend import Backend, Kernel
+from wengert.backends.dask_linalg import KERNELS as LINALG
 from wengert.backends.dtypes import DType
 from wengert.backends.generators import HostStream, stream
 from wengert.backends.numpy import BACKEND as NUMPY
@@ -138,6 +139,7 @@ class DaskBackend(Backend):
         "triu": triu,
         **{name: on_chunks(name) for name in ON_CHUNKS},
         **{f"fft.{name}": transform(name) for name in TRANSFORMS},
+        **LINALG,
     }
     immutable = True
 

@@ -201,6 +201,13 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     return out if out.dtype == x.dtype else out.astype(x.dtype)
 
 
+def eig(x: Any, /) -> Any:
+    """``np.linalg.eig``, complex also where all eigenvalues are real."""
+    values, vectors = np.linalg.eig(x)
+    dtype = np.result_type(values.dtype, np.complex64)
+    return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
+
+
 def from_scipy(name: str) -> Kernel:
     """A function of ``scipy.special``, which is imported when it is first called."""
 
@@ -228,6 +235,7 @@ class NumpyBackend(Backend):
         "count_nonzero": count_nonzero,
         "expand_dims": expand_dims,
         "getitem": getitem,
+        "linalg.eig": eig,
         "matmul": matmul,
         "matrix_transpose": attrgetter("mT"),
         "max": max,

@@ -186,7 +186,8 @@ def gather(xp: Any, x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
 
 
 def _slice(start: int, step: int, length: int) -> slice:
-    stop = start + step * length
+    # One past the last: the standard has no stop further out of bounds.
+    stop = start + step * (length - 1) + (1 if step > 0 else -1)
     return slice(start, stop if stop >= 0 else None, step) if length else slice(0, 0)
 
 

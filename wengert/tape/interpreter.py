@@ -3,8 +3,8 @@
 from types import ModuleType
 from typing import Any
 
-from wengert.backends import Selection, namespaces
-from wengert.tape.node import Node
+from wengert.backends import Selection, dtype_of, namespaces
+from wengert.tape.node import Node, Output
 from wengert.tape.tensor import Tensor, placed
 
 __all__ = ["differentiable"]
@@ -17,6 +17,11 @@ def lift(saved: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
 
 
 def _tensor(value: Any, node: Node, origin: Any) -> Any:
+    if origin == -1 and type(value) is tuple:
+        return tuple(
+            placed(v, Output(node, i) if dtype_of(v.dtype).inexact else None)
+            for i, v in enumerate(value)
+        )
     if origin is None or not hasattr(value, "dtype"):
         if isinstance(origin, range):
             return tuple(_tensor(v, node, i) for v, i in zip(value, origin, strict=True))

@@ -172,7 +172,11 @@ class Parts:
         self.shape, self.dtype = node.shape, node.dtype  # Parts always conform
 
     def merge(self, other: "Parts") -> "Parts":
-        return Parts(self, {**self.items, **other.items})  # type: ignore[arg-type]
+        items = dict(self.items)
+        for i, g in other.items.items():
+            # A rule that saved a result gives it another `Output`, so one may come twice.
+            items[i] = namespaces[type(g)].add(items[i], g) if i in items else g
+        return Parts(self, items)  # type: ignore[arg-type]
 
 
 class Several(Node):
@@ -183,6 +187,8 @@ class Several(Node):
     def pull(self, g: Any, wanted: Any = None) -> list[tuple[Node, Any]]:
         like = next(iter(g.items.values()))
         xp = namespaces[type(like)]
+        if not self.plan.primitive.materialize:
+            return self._run(xp, tuple(map(g.items.get, range(len(self.dtype)))), wanted)
         cotangents = tuple(
             g.items[i] if i in g.items else xp.zeros(shape, dtype=dtype, device=xp.device(like))
             for i, (shape, dtype) in enumerate(zip(self.shape, self.dtype, strict=True))

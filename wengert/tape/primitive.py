@@ -104,6 +104,9 @@ class Primitive:
         The name in ``grad_fn``; the standard's name in camel case by default.
     several : bool
         Whether the kernel gives a sequence of results.
+    materialize : bool
+        Whether the rules of an operation with several results see zeros as the cotangent of one
+        that nothing depends on; otherwise they see None.
     weak : bool
         Whether rules and kernel take a Python scalar as an operand as it is. Otherwise scalars
         become 0-d arrays of the other operands' dtype first.
@@ -120,6 +123,7 @@ class Primitive:
         jvps: dict[str, Rule | Declared] | None = None,
         label: str | None = None,
         several: bool = False,
+        materialize: bool = True,
         weak: bool = False,
     ) -> None:
         self.name = name
@@ -134,6 +138,7 @@ class Primitive:
             part.capitalize() for part in name.replace(".", "_").split("_")
         )
         self.several = several
+        self.materialize = materialize
         self.weak = weak
         self.kernels: dict[type, Callable[..., Any]] = _Kernels(name)
         self.plans: dict[tuple[bool, ...], Plan] = _Plans(self)

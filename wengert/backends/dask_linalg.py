@@ -1,0 +1,99 @@
+"""Linear algebra on dask arrays: NumPy's, on chunks that hold whole matrices.
+
+Dask's own is for single matrices, in chunks of certain shapes, and half of it is missing.
+"""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from wengert.backends.backend import Kernel
+from wengert.backends.numpy import BACKEND as NUMPY
+
+__all__ = ["KERNELS"]
+
+
+def _apply(
+    function: Kernel, signature: str, *arrays: Any, sizes: dict[str, int] | None = None
+) -> Any:
+    """A function of NumPy's on each stack of whole matrices."""
+    dask = importlib.import_module("dask.array")
+    if any(0 in x.shape for x in arrays):  # dask would divide by the size of a chunk
+        out = function(*(x.compute() for x in arrays))
+        several = isinstance(out, tuple)
+        return tuple(map(dask.from_array, out)) if several else dask.from_array(np.asarray(out))
+    # Dask would find the results' dtypes by a matrix of ones, which is singular.
+    probes = [np.eye(*x.shape[-2:]) if x.ndim > 1 else np.ones(x.shape) for x in arrays]
+    found = function(*(p.astype(x.dtype) for p, x in zip(probes, arrays, strict=True)))
+    several = isinstance(found, tuple)
+    return dask.apply_gufunc(
+        function,
+        signature,
+        *arrays,
+        output_dtypes=[f.dtype for f in found] if several else found.dtype,
+        output_sizes=sizes,
+        allow_rechunk=True,
+    )
+
+
+def _whole(name: str, signature: str) -> Kernel:
+    return lambda *arrays: _apply(getattr(NUMPY.namespace.linalg, name), signature, *arrays)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    # Dask's gufuncs have the vectors last.
+    x1, x2 = np.moveaxis(x1, axis, -1), np.moveaxis(x2, axis, -1)
+    if 0 in x1.shape or 0 in x2.shape:
+        out = importlib.import_module("dask.array").from_array(np.cross(x1.compute(), x2.compute()))
+    else:
+        out = _apply(np.cross, "(n),(n)->(n)", x1, x2)
+    return np.moveaxis(out, -1, axis)
+
+
+def pinv(x: Any, /, *, rtol: Any) -> Any:
+    function = NUMPY.namespace.linalg.pinv
+    if isinstance(rtol, float | int):
+        return _apply(lambda x: function(x, rtol=rtol), "(m,n)->(n,m)", x)
+    rtol = rtol[..., None, None]
+    return _apply(lambda x, r: function(x, rtol=r[..., 0, 0]), "(m,n),(i,j)->(n,m)", x, rtol)
+
+
+def qr(x: Any, /, *, mode: str = "reduced") -> Any:
+    def function(x: Any) -> Any:
+        return NUMPY.namespace.linalg.qr(x, mode=mode)
+
+    if mode == "complete":
+        return _apply(function, "(m,n)->(m,m),(m,n)", x)
+    return _apply(function, "(m,n)->(m,k),(k,n)", x, sizes={"k": min(x.shape[-2:])})
+
+
+def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
+    def function(x: Any) -> Any:
+        return NUMPY.namespace.linalg.svd(x, full_matrices=full_matrices)
+
+    signature = "(m,n)->(m,m),(k),(n,n)" if full_matrices else "(m,n)->(m,k),(k),(k,n)"
+    return _apply(function, signature, x, sizes={"k": min(x.shape[-2:])})
+
+
+def svdvals(x: Any, /) -> Any:
+    sizes = {"k": min(x.shape[-2:])}
+    return _apply(NUMPY.namespace.linalg.svdvals, "(m,n)->(k)", x, sizes=sizes)
+
+
+KERNELS: Mapping[str, Kernel] = {
+    "linalg.cholesky": _whole("cholesky", "(m,m)->(m,m)"),
+    "linalg.cross": cross,
+    "linalg.det": _whole("det", "(m,m)->()"),
+    "linalg.eig": _whole("eig", "(m,m)->(m),(m,m)"),
+    "linalg.eigh": _whole("eigh", "(m,m)->(m),(m,m)"),
+    "linalg.eigvalsh": _whole("eigvalsh", "(m,m)->(m)"),
+    "linalg.inv": _whole("inv", "(m,m)->(m,m)"),
+    "linalg.pinv": pinv,
+    "linalg.qr": qr,
+    "linalg.slogdet": _whole("slogdet", "(m,m)->(),()"),
+    "linalg.solve": _whole("solve", "(m,m),(m,k)->(m,k)"),
+    "linalg.svd": svd,
+    "linalg.svdvals": svdvals,
+}

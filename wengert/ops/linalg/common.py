@@ -1,0 +1,108 @@
+"""What the files of this package share: how matrices are checked, and steps of the rules."""
+
+from functools import reduce
+from typing import Any
+
+from wengert.backends import dtype_of
+from wengert.ops.axes import shape_of
+from wengert.ops.data_type import astype, result_type
+
+__all__ = [
+    "adjoint",
+    "columns",
+    "complex_dtype",
+    "diagonal_matrix",
+    "eye_like",
+    "imaginary",
+    "inexact",
+    "matrices",
+    "off_diagonal",
+    "product",
+    "promoted",
+    "rows",
+    "skew",
+]
+
+# -- arguments -----------------------------------------------------------------------------------
+
+
+def inexact(name: str, x: Any) -> tuple[int, ...]:
+    """The shape of a floating or complex array; an error for other dtypes."""
+    shape = shape_of(x)
+    dtype = dtype_of(x.dtype)
+    if not dtype.inexact:
+        raise TypeError(
+            f"{name} takes floating and complex arrays, not {dtype.name}; convert it with wg.astype"
+        )
+    return shape
+
+
+def matrices(name: str, x: Any, *, square: bool = False) -> tuple[int, ...]:
+    """The shape of a floating stack of matrices, square ones where that is asked for."""
+    shape = inexact(name, x)
+    if len(shape) < 2:
+        raise ValueError(f"{name} takes a matrix or a stack of them, not shape {tuple(shape)}")
+    if square and shape[-1] != shape[-2]:
+        raise ValueError(f"{name} takes square matrices, not shape {tuple(shape)}")
+    return shape
+
+
+def promoted(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Two arrays in their common dtype."""
+    if x1.dtype == x2.dtype:
+        return x1, x2
+    dtype = result_type(x1, x2)
+    return astype(x1, dtype, copy=False), astype(x2, dtype, copy=False)
+
+
+# -- rules ---------------------------------------------------------------------------------------
+
+
+def complex_dtype(xp: Any, x: Any) -> bool:
+    """Whether an array is complex."""
+    return xp.isdtype(x.dtype, "complex floating")  # type: ignore[no-any-return]
+
+
+def imaginary(xp: Any, z: Any) -> Any:
+    """The imaginary part, times i."""
+    return xp.multiply(xp.subtract(z, xp.conj(z)), 0.5)
+
+
+def adjoint(xp: Any, x: Any) -> Any:
+    """The conjugate transpose."""
+    return xp.matrix_transpose(xp.conj(x))
+
+
+def product(xp: Any, *factors: Any) -> Any:
+    """The matrix product of several factors, from the left."""
+    return reduce(xp.matmul, factors)
+
+
+def columns(xp: Any, x: Any, scale: Any) -> Any:
+    """Each column times a number: a product with a diagonal matrix from the right."""
+    return xp.multiply(x, xp.expand_dims(scale, axis=len(scale.shape) - 1))
+
+
+def rows(xp: Any, scale: Any, x: Any) -> Any:
+    """Each row times a number: a product with a diagonal matrix from the left."""
+    return xp.multiply(xp.expand_dims(scale, axis=len(scale.shape)), x)
+
+
+def eye_like(xp: Any, x: Any) -> Any:
+    """Where the diagonal of a square matrix is."""
+    return xp.eye(x.shape[-1], dtype=xp.bool, device=xp.device(x))
+
+
+def off_diagonal(xp: Any, x: Any) -> Any:
+    """A square matrix without its diagonal."""
+    return xp.where(eye_like(xp, x), 0, x)
+
+
+def diagonal_matrix(xp: Any, d: Any) -> Any:
+    """A matrix with the given diagonal."""
+    return xp.where(eye_like(xp, d), xp.expand_dims(d, axis=len(d.shape)), 0)
+
+
+def skew(xp: Any, x: Any) -> Any:
+    """A matrix less its conjugate transpose."""
+    return xp.subtract(x, adjoint(xp, x))

@@ -1,0 +1,194 @@
+"""Determinants, with derivatives of any order also at singular matrices."""
+
+from typing import Any, NamedTuple
+
+from wengert.ops.linalg.common import adjoint, columns, complex_dtype, imaginary, matrices, product
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["SlogdetResult", "det", "slogdet"]
+
+#: How many singular values may be 0 for derivatives that are right to any order.
+BORDER = 2
+
+# The derivative of det(A) is its matrix of cofactors, det(A) A^-H, which is there and smooth where
+# the inverse is not. So A is bordered by R columns and rows, B = [[A, U], [V, 0]], which span what
+# a singular A lacks: B is invertible. With B^-1 = [[X, Y], [Z, H]] Jacobi's identity of
+# complementary minors says det(A) = det(B) det(H), and differentiating that, the cofactors are
+# those of det(B) (det(H) X - Y adj(H) Z), transposed. It holds for any border, so the border is a
+# constant, and every derivative is one of det and inv at an invertible matrix.
+
+
+def _bordering(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    """Borders of matrices, 2 x 2 at least: columns, rows, corner, and a shift of the matrices.
+
+    The border is along the last singular vectors. If more singular values than that are 0, the
+    shift moves the others away from it by a rounding error.
+    """
+    n = x.shape[-1]
+    inner = n - BORDER
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    top = s[..., :1]
+    top = xp.where(top > 0, top, xp.ones_like(top))
+    low = xp.multiply(top, n * float(xp.finfo(s.dtype).eps))
+    kept = s[..., :inner]
+    shift = xp.where(kept > low, xp.zeros_like(kept), xp.broadcast_to(low, kept.shape))
+    # The border's entries have the scale that neither spoils the condition nor lets the
+    # determinant of the whole overflow.
+    scale = xp.sqrt(xp.maximum(s[..., inner - 1 : inner], low) if inner else top)
+    return (
+        xp.multiply(u[..., :, inner:], xp.expand_dims(scale, axis=-1)),
+        xp.multiply(vh[..., inner:, :], xp.expand_dims(scale, axis=-1)),
+        xp.zeros((*x.shape[:-2], BORDER, BORDER), dtype=x.dtype, device=xp.device(x)),
+        xp.matmul(columns(xp, u[..., :, :inner], shift), vh[..., :inner, :]),
+    )
+
+
+Primitive("bordering", ["x"], kind="irregular", forward=_bordering, several=True)
+
+
+def _cofactors(xp: Any, x: Any) -> Any:
+    """The transposed cofactors: by them a tangent is multiplied and summed."""
+    n = x.shape[-1]
+    right, below, corner, shift = xp.bordering(x)
+    upper = xp.concat([xp.add(x, shift), right], axis=-1)
+    bordered = xp.concat([upper, xp.concat([below, corner], axis=-1)], axis=-2)
+    inverse = xp.linalg.inv(bordered)
+    h = inverse[..., n:, n:]
+    h00, h11 = h[..., 0, 0], h[..., 1, 1]
+    minor = xp.subtract(xp.multiply(h00, h11), xp.multiply(h[..., 0, 1], h[..., 1, 0]))
+    # Of a 2 x 2 matrix the adjugate is its trace less itself.
+    eye = xp.eye(BORDER, dtype=x.dtype, device=xp.device(x))
+    adjugate = xp.subtract(xp.multiply(_as_matrix(xp, xp.add(h00, h11)), eye), h)
+    both = xp.subtract(
+        xp.multiply(_as_matrix(xp, minor), inverse[..., :n, :n]),
+        product(xp, inverse[..., :n, n:], adjugate, inverse[..., n:, :n]),
+    )
+    return xp.multiply(_as_matrix(xp, xp.linalg.det(bordered)), both)
+
+
+def _as_matrix(xp: Any, x: Any) -> Any:
+    """Numbers as 1 x 1 matrices."""
+    return xp.expand_dims(xp.expand_dims(x, axis=len(x.shape)), axis=len(x.shape))
+
+
+def _det_rule(xp: Any, g: Any, x: Any) -> Any:
+    g = _as_matrix(xp, g)
+    if x.shape[-1] < 2:
+        return xp.multiply(g, xp.ones_like(x))
+    return xp.multiply(g, adjoint(xp, _cofactors(xp, x)))
+
+
+def _det_forward(xp: Any, t: Any, x: Any) -> Any:
+    if x.shape[-1] < 2:
+        return xp.sum(t, axis=(-2, -1))
+    return xp.sum(xp.multiply(t, xp.matrix_transpose(_cofactors(xp, x))), axis=(-2, -1))
+
+
+_det = Primitive(
+    "linalg.det", ["x"], {"x": _det_rule}, kind="irregular", jvps={"x": _det_forward}
+).bind
+
+
+def det(x: Any, /) -> Tensor:
+    r"""Determinant of a matrix, or of each matrix of a stack.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, M) and a floating or complex dtype.
+
+    Returns
+    -------
+    Tensor
+        Of the batch's shape and the dtype of ``x``. The cotangent is :math:`\bar y` times the
+        conjugate cofactors, :math:`\overline{\det X}\, X^{-H}` where ``x`` is invertible. It is
+        right at singular matrices as well, to any order where at most two singular values are 0.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If the matrices are not square.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension.
+    """
+    matrices("det", x, square=True)
+    return _det(x)  # type: ignore[no-any-return]
+
+
+# -- sign and logarithm --------------------------------------------------------------------------
+
+
+class SlogdetResult(NamedTuple):
+    """What `slogdet` returns."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
+    g_sign, g_log = g
+    inverse = adjoint(xp, xp.linalg.inv(x))
+    both = g_log
+    if complex_dtype(xp, x) and g_sign is not None:
+        # The sign turns by the imaginary part of tr(X^-1 dX); the logarithm takes the real one.
+        turn = imaginary(xp, xp.multiply(g_sign, xp.conj(out[0])))
+        both = turn if g_log is None else xp.add(g_log, turn)
+    if both is None:
+        return xp.zeros_like(x)
+    return xp.multiply(_as_matrix(xp, both), inverse)
+
+
+def _slogdet_forward(xp: Any, t: Any, x: Any, out: Any) -> Any:
+    moved = xp.linalg.trace(xp.linalg.solve(x, t))
+    if not complex_dtype(xp, x):
+        return xp.zeros_like(moved), moved
+    return xp.multiply(imaginary(xp, moved), out[0]), xp.real(moved)
+
+
+_slogdet = Primitive(
+    "linalg.slogdet",
+    ["x"],
+    {"x": _slogdet_rule},
+    kind="irregular",
+    jvps={"x": _slogdet_forward},
+    several=True,
+    materialize=False,
+).bind
+
+
+def slogdet(x: Any, /) -> SlogdetResult:
+    r"""Sign and logarithm of the absolute value of determinants.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, M) and a floating or complex dtype.
+
+    Returns
+    -------
+    sign : Tensor
+        Of the batch's shape and the dtype of ``x``: :math:`\det X / |\det X|`, or 0.
+    logabsdet : Tensor
+        Of the batch's shape, real: :math:`\ln |\det X|`, or -inf. Its cotangent :math:`\bar l`
+        gives :math:`\bar X = \bar l X^{-H}`, and that of the sign of a complex ``x``
+        :math:`-i \operatorname{Im}(\bar s^* s) X^{-H}`.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If the matrices are not square.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension. There is no derivative at singular
+    matrices: the inverse there is an error of the array library, or gives infinities.
+    """
+    matrices("slogdet", x, square=True)
+    return SlogdetResult(*_slogdet(x))

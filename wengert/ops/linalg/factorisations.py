@@ -1,0 +1,197 @@
+"""Cholesky's factorisation, and that into a unitary and a triangular matrix."""
+
+from typing import Any, Literal, NamedTuple
+
+from wengert.ops.elementwise import conj
+from wengert.ops.linalg.common import (
+    adjoint,
+    complex_dtype,
+    imaginary,
+    matrices,
+    off_diagonal,
+    skew,
+)
+from wengert.ops.linear_algebra import matmul, matrix_transpose
+from wengert.ops.manipulation import concat
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["QRResult", "cholesky", "qr"]
+
+
+def _hermitian(xp: Any, x: Any) -> Any:
+    return xp.multiply(xp.add(x, adjoint(xp, x)), 0.5)
+
+
+def _half_lower(xp: Any, x: Any) -> Any:
+    """The lower triangle with half the diagonal: the triangular L of x = L + L^H."""
+    return xp.multiply(xp.add(xp.tril(x), xp.tril(x, k=-1)), 0.5)
+
+
+# -- Cholesky ------------------------------------------------------------------------------------
+
+
+def _cholesky_rule(xp: Any, g: Any, out: Any) -> Any:
+    upper = adjoint(xp, out)
+    inner = _half_lower(xp, xp.matmul(upper, g))
+    left = xp.linalg.solve(upper, inner)
+    return _hermitian(xp, adjoint(xp, xp.linalg.solve(upper, adjoint(xp, left))))
+
+
+def _cholesky_forward(xp: Any, t: Any, out: Any) -> Any:
+    left = xp.linalg.solve(out, _hermitian(xp, t))
+    inner = adjoint(xp, xp.linalg.solve(out, adjoint(xp, left)))
+    return xp.matmul(out, _half_lower(xp, inner))
+
+
+_cholesky = Primitive(
+    "linalg.cholesky",
+    ["x"],
+    {"x": _cholesky_rule},
+    kind="irregular",
+    jvps={"x": _cholesky_forward},
+).bind
+
+
+def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
+    r"""Triangular factor of a positive definite matrix, :math:`X = L L^H = U^H U`.
+
+    Parameters
+    ----------
+    x : array
+        Symmetric or Hermitian positive definite matrices (..., M, M), of a floating or complex
+        dtype. It is not checked that they are Hermitian; the lower triangle is looked at.
+    upper : bool
+        Whether to return :math:`U = L^H` instead of :math:`L`.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``, with a positive diagonal. The cotangent is the Hermitian
+        part of :math:`L^{-H} \Phi(L^H \bar L) L^{-1}`, where :math:`\Phi` takes the lower triangle
+        with half the diagonal.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If the matrices are not square. One that is not positive definite is an error of the array
+        library.
+
+    References
+    ----------
+    Array API standard 2025.12, linear algebra extension. I. Murray, Differentiation of the
+    Cholesky decomposition, arXiv:1602.07527.
+    """
+    matrices("cholesky", x, square=True)
+    lower: Tensor = _cholesky(x)
+    return conj(matrix_transpose(lower)) if upper else lower
+
+
+# -- QR ------------------------------------------------------------------------------------------
+
+
+class QRResult(NamedTuple):
+    """What `qr` returns."""
+
+    Q: Tensor
+    R: Tensor
+
+
+COMPLETE = (
+    "the derivative of qr with mode='complete' of a matrix with more rows ({}) than columns ({}) "
+    "is not defined, as the last columns of Q are any basis; use mode='reduced'"
+)
+
+
+def _qr_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any, mode: str) -> Any:
+    m, n = x_shape[-2:]
+    if m > n and mode == "complete":
+        raise NotImplementedError(COMPLETE.format(m, n))
+    (g_q, g_r), (q, r) = g, out
+    inner = None if g_r is None else xp.matmul(g_r, adjoint(xp, r))
+    if g_q is not None:
+        turned = xp.matmul(adjoint(xp, q), g_q)
+        inner = xp.negative(turned) if inner is None else xp.subtract(inner, turned)
+    # The Hermitian matrix that has this upper triangle, with a real diagonal.
+    half = adjoint(xp, _half_lower(xp, adjoint(xp, xp.triu(inner))))
+    both = xp.matmul(q, xp.add(half, adjoint(xp, half)))
+    if g_q is not None:
+        both = xp.add(g_q, both)
+    return adjoint(xp, xp.linalg.solve(r, adjoint(xp, both)))
+
+
+def _qr_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any, mode: str) -> Any:
+    m, n = x_shape[-2:]
+    if m > n and mode == "complete":
+        raise NotImplementedError(COMPLETE.format(m, n))
+    q, r = out
+    q_h = adjoint(xp, q)
+    scaled = adjoint(xp, xp.linalg.solve(adjoint(xp, r), adjoint(xp, t)))
+    inner = xp.matmul(q_h, scaled)
+    # Q turns by the skew matrix that leaves R triangular and its diagonal real.
+    turn = skew(xp, xp.tril(inner, k=-1))
+    if complex_dtype(xp, q):
+        turn = xp.add(turn, imaginary(xp, xp.subtract(inner, off_diagonal(xp, inner))))
+    t_q = xp.add(scaled, xp.matmul(q, xp.subtract(turn, inner)))
+    return t_q, xp.matmul(xp.subtract(inner, turn), r)
+
+
+_qr = Primitive(
+    "linalg.qr",
+    ["x"],
+    {"x": _qr_rule},
+    kind="irregular",
+    jvps={"x": _qr_forward},
+    several=True,
+    materialize=False,
+).bind
+
+
+def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
+    r"""Factors of a matrix, :math:`X = Q R`, the one unitary and the other upper triangular.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, N), a floating or complex dtype, and full rank: of its first
+        :math:`K = \min(M, N)` columns, if it is to be differentiated.
+    mode : {"reduced", "complete"}
+        Whether Q has K columns or M.
+
+    Returns
+    -------
+    Q : Tensor
+        Of shape (..., M, K) or (..., M, M), with orthonormal columns. Their signs (phases) are the
+        array library's.
+    R : Tensor
+        Of shape (..., K, N) or (..., M, N). The cotangent for :math:`M \ge N` is :math:`(\bar Q +
+        Q \operatorname{herm}(\bar R R^H - Q^H \bar Q)) R^{-H}`, where herm continues the upper
+        triangle to a Hermitian matrix. For :math:`M < N` it follows from :math:`Q R_1 = X_1` and
+        :math:`R_2 = Q^H X_2`, where :math:`X_1` has the first M columns.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If ``x`` has fewer than two axes, or there is no such mode.
+    NotImplementedError
+        In the backward pass, of ``mode="complete"`` with more rows than columns.
+
+    References
+    ----------
+    Array API standard 2025.12, linear algebra extension. S. F. Walter and L. Lehmann, Algorithmic
+    differentiation of linear algebra functions with application in optimum experimental design,
+    arXiv:1001.1654.
+    """
+    m, n = matrices("qr", x)[-2:]
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f"qr has the modes 'reduced' and 'complete', not {mode!r}")
+    if m >= n:
+        return QRResult(*_qr(x, mode=mode))
+    tensor = x if isinstance(x, Tensor) else Tensor(x)
+    q, first = _qr(tensor[..., :m], mode="reduced")
+    rest = matmul(conj(matrix_transpose(q)), tensor[..., m:])
+    return QRResult(q, concat([first, rest], axis=-1))

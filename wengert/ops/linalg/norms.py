@@ -1,0 +1,214 @@
+"""Norms of vectors and matrices, and the rank."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from wengert.ops import elementwise, statistical
+from wengert.ops.axes import as_axes, raw_array
+from wengert.ops.data_type import astype, finfo
+from wengert.ops.elementwise import equal, greater, isfinite, logical_and, multiply, sign
+from wengert.ops.linalg.common import inexact, matrices
+from wengert.ops.linalg.singular_values import svdvals
+from wengert.ops.manipulation import expand_dims
+from wengert.ops.searching import count_nonzero, where
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["matrix_norm", "matrix_rank", "vector_norm"]
+
+
+# -- of vectors ----------------------------------------------------------------------------------
+
+
+def _kept(xp: Any, x: Any, x_shape: tuple[int, ...], axis: tuple[int, ...]) -> Any:
+    """A reduced array with its axes of length 1."""
+    return xp.reshape(x, tuple(1 if i in axis else n for i, n in enumerate(x_shape)))
+
+
+def _over(xp: Any, g: Any, out: Any) -> Any:
+    """G / out, and 0 where the norm is: twice chosen, for the derivatives that follow."""
+    zero = xp.equal(out, 0)
+    return xp.where(zero, 0, xp.divide(g, xp.where(zero, 1, out)))
+
+
+def _norm_rule(xp: Any, g: Any, x: Any, out: Any, axis: tuple[int, ...]) -> Any:
+    return xp.multiply(x, _kept(xp, _over(xp, g, out), x.shape, axis))
+
+
+def _norm_forward(xp: Any, t: Any, x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    along = xp.sum(xp.real(xp.multiply(xp.conj(x), t)), axis=axis, keepdims=keepdims)
+    return _over(xp, along, out)
+
+
+#: The Euclidean norm: the others are composed.
+_norm = Primitive(
+    "linalg.vector_norm",
+    ["x"],
+    {"x": _norm_rule},
+    kind="irregular",
+    jvps={"x": _norm_forward},
+).bind
+
+
+def vector_norm(
+    x: Any,
+    /,
+    *,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    ord: float = 2,
+) -> Tensor:
+    r"""Norm of vectors, :math:`(\sum_i |x_i|^p)^{1/p}`.
+
+    Parameters
+    ----------
+    x : array
+        Of a floating or complex dtype.
+    axis : int or sequence of int, optional
+        Over which axes the vectors lie; all by default.
+    keepdims : bool
+        Whether these axes stay, with length 1.
+    ord : int or float
+        The order p: any number. ``inf`` is the largest absolute value, ``-inf`` the smallest, 0
+        the number of elements that are not 0.
+
+    Returns
+    -------
+    Tensor
+        Real. The cotangent of the 2-norm is :math:`\bar y\, x / \|x\|`. Gradients are 0 at 0; for
+        ``inf`` and ``-inf`` equal elements share them.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex, or ``ord`` is no number.
+    ValueError
+        If an axis is out of bounds (also an IndexError) or comes twice.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension.
+    """
+    shape = inexact("vector_norm", x)
+    axes = tuple(range(len(shape))) if axis is None else as_axes(axis, len(shape))
+    if not isinstance(ord, int | float):
+        raise TypeError(f"vector_norm takes a number as ord, not {ord!r}")
+    if ord == 2:
+        return _norm(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
+    size = elementwise.abs(x)
+    if ord == math.inf:
+        return statistical.max(size, axis=axes, keepdims=keepdims)
+    if ord == -math.inf:
+        return statistical.min(size, axis=axes, keepdims=keepdims)
+    if ord == 0:
+        return statistical.sum(sign(size), axis=axes, keepdims=keepdims)
+    if ord == 1:
+        return statistical.sum(size, axis=axes, keepdims=keepdims)
+    # Powers and roots have no finite derivative at 0 (or at an infinite sum), so there constants
+    # are chosen, before and after each.
+    zero = equal(size, 0)
+    terms = where(zero, 0.0 if ord > 0 else math.inf, elementwise.pow(where(zero, 1, size), ord))
+    total = statistical.sum(terms, axis=axes, keepdims=keepdims)
+    regular = logical_and(greater(total, 0), isfinite(total))
+    at_limit = elementwise.pow(untracked(total._array), 1 / ord)
+    return where(regular, elementwise.pow(where(regular, total, 1), 1 / ord), at_limit)
+
+
+# -- of matrices ---------------------------------------------------------------------------------
+
+
+def matrix_norm(
+    x: Any,
+    /,
+    *,
+    keepdims: bool = False,
+    ord: float | Literal["fro", "nuc"] | None = "fro",
+) -> Tensor:
+    r"""Norm of a matrix, or of each matrix of a stack.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, N) and a floating or complex dtype.
+    keepdims : bool
+        Whether the last two axes stay, with length 1.
+    ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}
+        ``"fro"`` (or None): Frobenius; ``"nuc"``: the sum of the singular values; 2 and -2: the
+        largest and the smallest of them; 1 and -1: the largest and the smallest sum of a column's
+        absolute values; inf and -inf: of a row's.
+
+    Returns
+    -------
+    Tensor
+        Real. Where several sums or singular values are the largest or smallest, they share the
+        cotangent.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If ``x`` has fewer than two axes, or there is no such norm.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension.
+    """
+    ndim = len(matrices("matrix_norm", x))
+    if ord is None or ord == "fro":
+        return vector_norm(x, axis=(ndim - 2, ndim - 1), keepdims=keepdims)
+    found: Tensor
+    if ord in ("nuc", 2, -2):
+        values = svdvals(x)
+        name = {"nuc": "sum", 2: "max", -2: "min"}[ord]
+        found = getattr(statistical, name)(values, axis=-1)
+    elif ord in (1, -1, math.inf, -math.inf):
+        column = ord in (1, -1)
+        sums = statistical.sum(elementwise.abs(x), axis=ndim - 2 if column else ndim - 1)
+        found = (statistical.max if ord > 0 else statistical.min)(sums, axis=-1)
+    else:
+        raise ValueError(
+            f"matrix_norm has the orders 'fro', 'nuc', 1, -1, 2, -2, inf and -inf, not {ord!r}"
+        )
+    return expand_dims(expand_dims(found, axis=-1), axis=-1) if keepdims else found
+
+
+def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
+    """Number of singular values of each matrix that are not negligible.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, N) and a floating or complex dtype.
+    rtol : float or array, optional
+        Singular values up to ``rtol`` times the largest count as 0; an array gives one for each
+        matrix. By default ``max(M, N)`` times the dtype's ``eps``.
+
+    Returns
+    -------
+    Tensor
+        Of the batch's shape and an integer dtype. It is not tracked.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If ``x`` has fewer than two axes.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension.
+    """
+    m, n = matrices("matrix_rank", x)[-2:]
+    values = svdvals(untracked(raw_array(x)))
+    if not m or not n:
+        return count_nonzero(values, axis=-1)
+    if rtol is None:
+        rtol = max(m, n) * finfo(x.dtype).eps
+    elif not isinstance(rtol, int | float):
+        rtol = expand_dims(astype(untracked(raw_array(rtol)), values.dtype), axis=-1)
+    return count_nonzero(
+        greater(values, multiply(statistical.max(values, axis=-1, keepdims=True), rtol)), axis=-1
+    )

@@ -1,0 +1,220 @@
+"""Products and parts of matrices: compositions, but for the cross product."""
+
+from operator import index
+from typing import Any
+
+from wengert.ops import statistical
+from wengert.ops.axes import as_axis, shape_of
+from wengert.ops.creation import clone, eye, ones
+from wengert.ops.elementwise import multiply
+from wengert.ops.indexing import getitem
+from wengert.ops.linalg.common import matrices, promoted
+from wengert.ops.linalg.solving import inv
+from wengert.ops.linear_algebra import matmul
+from wengert.ops.manipulation import broadcast_to, reshape
+from wengert.ops.searching import where
+from wengert.tape.interpreter import differentiable
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["cross", "diagonal", "matrix_power", "outer", "trace"]
+
+
+# g . (t x b) = t . (b x g)
+_cross = Primitive(
+    "linalg.cross",
+    ["x1", "x2"],
+    {
+        "x1": lambda xp, g, x2, axis: xp.linalg.cross(xp.conj(x2), g, axis=axis),
+        "x2": lambda xp, g, x1, axis: xp.linalg.cross(g, xp.conj(x1), axis=axis),
+    },
+    kind="multilinear",
+).bind
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    r"""Cross product of vectors in three dimensions, :math:`x_1 \times x_2`.
+
+    Parameters
+    ----------
+    x1, x2 : array
+        Of numeric dtypes, and shapes that broadcast but for ``axis``, which has length 3 in both.
+    axis : int
+        Along which axis the vectors lie, counted from the end. A non-negative one is understood
+        where both arrays have equally many axes.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape. The cotangents are :math:`\bar x_2 \times g` and
+        :math:`g \times \bar x_1`.
+
+    Raises
+    ------
+    ValueError
+        If the axis is out of bounds (also an IndexError) or has another length.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension.
+    """
+    shape1, shape2 = shape_of(x1), shape_of(x2)
+    at = index(axis)
+    if at >= 0 and len(shape1) != len(shape2):
+        raise ValueError(
+            f"axis={at} is not the same axis of shapes {tuple(shape1)} and {tuple(shape2)}: count "
+            "it from the end"
+        )
+    from_end = as_axis(at, len(shape1)) - len(shape1)
+    as_axis(from_end, len(shape2))
+    if shape1[from_end] != 3 or shape2[from_end] != 3:
+        raise ValueError(
+            f"cross along axis {at} of shapes {tuple(shape1)} and {tuple(shape2)}: its length has "
+            "to be 3 in both"
+        )
+    x1, x2 = promoted(x1, x2)
+    return _cross(x1, x2, axis=from_end)  # type: ignore[no-any-return]
+
+
+def outer(x1: Any, x2: Any, /) -> Tensor:
+    """Products of each element of one vector with each of another.
+
+    Parameters
+    ----------
+    x1, x2 : array
+        Vectors of lengths M and N, of numeric dtypes.
+
+    Returns
+    -------
+    Tensor
+        Of shape (M, N).
+
+    Raises
+    ------
+    ValueError
+        If an operand has not one axis.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension.
+    """
+    shape1, shape2 = shape_of(x1), shape_of(x2)
+    if len(shape1) != 1 or len(shape2) != 1:
+        raise ValueError(f"outer takes two vectors, not shapes {tuple(shape1)} and {tuple(shape2)}")
+    return multiply(reshape(x1, (shape1[0], 1)), reshape(x2, (1, shape2[0])))
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
+    """Diagonal of a matrix, or of each matrix of a stack.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, N) and any dtype.
+    offset : int
+        Which diagonal: positive above the main one, negative below.
+
+    Returns
+    -------
+    Tensor
+        The batch's axes, then the diagonal's.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` has fewer than two axes.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension.
+    """
+    shape = _two_axes("diagonal", x)
+    m, n = shape[-2:]
+    first = index(offset)
+    length = max(0, min(m, n - first) if first >= 0 else min(m + first, n))
+    # Of the elements in their order, every (n + 1)-st is on the diagonal.
+    start = first if first >= 0 else -first * n
+    stop = start + (length - 1) * (n + 1) + 1 if length else start
+    flat = reshape(x, (*shape[:-2], m * n))
+    return getitem(flat, (..., slice(start, stop, n + 1)))
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+    """Sum of a diagonal of a matrix, or of each matrix of a stack.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, N) and a numeric dtype.
+    offset : int
+        Which diagonal: positive above the main one, negative below.
+    dtype : dtype, optional
+        In which the sum is taken, as for `wengert.sum`.
+
+    Returns
+    -------
+    Tensor
+        Of the batch's shape.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` has fewer than two axes.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension.
+    """
+    _two_axes("trace", x)
+    return statistical.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+def _two_axes(name: str, x: Any) -> tuple[int, ...]:
+    shape = shape_of(x)
+    if len(shape) < 2:
+        raise ValueError(f"{name} takes a matrix or a stack of them, not shape {tuple(shape)}")
+    return shape
+
+
+def matrix_power(x: Any, n: int, /) -> Tensor:
+    """Product of ``n`` copies of a square matrix, by repeated squaring.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, M) and a floating or complex dtype.
+    n : int
+        The exponent. The power 0 is the identity; a negative one is that of the inverse.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension.
+    """
+    shape = matrices("matrix_power", x, square=True)
+    n = index(n)
+    if n < 0:
+        x, n = inv(x), -n
+    tensor: Tensor = x if isinstance(x, Tensor) else Tensor(x)
+    if not n:
+        place = differentiable.device(tensor)
+        one = broadcast_to(eye(shape[-1], dtype=tensor.dtype, device=place), shape)
+        # Chosen rather than returned, so that it is on the tape where x is.
+        return where(ones((), dtype="bool", device=place), one, tensor)
+    power: Tensor | None = None
+    while True:
+        if n % 2:
+            power = clone(tensor) if power is None else matmul(power, tensor)
+        n //= 2
+        if power is not None and not n:
+            return power
+        tensor = matmul(tensor, tensor)

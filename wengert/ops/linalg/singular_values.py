@@ -1,0 +1,222 @@
+"""The singular value decomposition."""
+
+from typing import Any, NamedTuple
+
+from wengert.ops.linalg.common import (
+    adjoint,
+    columns,
+    complex_dtype,
+    diagonal_matrix,
+    eye_like,
+    imaginary,
+    matrices,
+    off_diagonal,
+    product,
+    rows,
+    skew,
+)
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["SVDResult", "svd", "svdvals"]
+
+
+class SVDResult(NamedTuple):
+    """What `svd` returns."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+def _gaps(xp: Any, s: Any) -> Any:
+    """Differences of squared singular values, column less row, with ones on the diagonal."""
+    column, row = (xp.expand_dims(s, axis=len(s.shape) - k) for k in (0, 1))
+    gaps = xp.multiply(xp.subtract(row, column), xp.add(row, column))
+    return xp.where(eye_like(xp, gaps), 1, gaps)
+
+
+def _outside(xp: Any, u: Any, x: Any) -> Any:
+    """What of the columns of ``x`` is orthogonal to those of ``u``."""
+    return xp.subtract(x, product(xp, u, adjoint(xp, u), x))
+
+
+def _add(xp: Any, x: Any, y: Any) -> Any:
+    return y if x is None else xp.add(x, y)
+
+
+def _absorbed(xp: Any, g: Any, u: Any, size: int) -> Any:
+    """Move the cotangent of vectors beyond the first ``size`` to those, which span the rest."""
+    first, more = u[..., :size], u[..., size:]
+    back = product(xp, more, adjoint(xp, g[..., size:]), first)
+    return xp.subtract(g[..., :size], back)
+
+
+def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
+    (g_u, g_s, g_vh), (u, s, vh) = g, out
+    m, n = x_shape[-2:]
+    size = min(m, n)
+    v = adjoint(xp, vh)
+    g_v = None if g_vh is None else adjoint(xp, g_vh)
+    if g_u is not None:
+        g_u = _absorbed(xp, g_u, u, size) if u.shape[-1] > size else g_u
+    if g_v is not None:
+        g_v = _absorbed(xp, g_v, v, size) if v.shape[-1] > size else g_v
+    u, v = u[..., :size], v[..., :size]
+    inner = None if g_s is None else diagonal_matrix(xp, g_s)
+    phase = None
+    if g_u is not None:
+        turned = skew(xp, xp.matmul(adjoint(xp, u), g_u))
+        inner = _add(xp, inner, columns(xp, xp.divide(off_diagonal(xp, turned), _gaps(xp, s)), s))
+        phase = xp.linalg.diagonal(turned)
+    if g_v is not None:
+        turned = skew(xp, xp.matmul(adjoint(xp, v), g_v))
+        inner = _add(xp, inner, rows(xp, s, xp.divide(off_diagonal(xp, turned), _gaps(xp, s))))
+        other = xp.negative(xp.linalg.diagonal(turned))
+        phase = _add(xp, phase, other)
+    if phase is not None and complex_dtype(xp, u):
+        # Half of each phase is the left vector's, half the right one's.
+        phase = xp.divide(phase, xp.multiply(s, 4))
+        inner = _add(xp, inner, diagonal_matrix(xp, phase))
+    found = product(xp, u, inner, adjoint(xp, v))
+    if g_u is not None and m > size:
+        across = columns(xp, _outside(xp, u, g_u), xp.divide(1, s))
+        found = xp.add(found, xp.matmul(across, adjoint(xp, v)))
+    if g_v is not None and n > size:
+        across = columns(xp, _outside(xp, v, g_v), xp.divide(1, s))
+        found = xp.add(found, xp.matmul(u, adjoint(xp, across)))
+    return found
+
+
+def _svd_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any) -> Any:
+    u, s, vh = out
+    m, n = x_shape[-2:]
+    size = min(m, n)
+    v = adjoint(xp, vh)
+    more_u, more_v = u[..., size:], v[..., size:]
+    u, v = u[..., :size], v[..., :size]
+    inner = product(xp, adjoint(xp, u), t, v)
+    other = adjoint(xp, inner)
+    gaps = _gaps(xp, s)
+    turn_u = off_diagonal(xp, xp.add(columns(xp, inner, s), rows(xp, s, other)))
+    turn_v = off_diagonal(xp, xp.add(rows(xp, s, inner), columns(xp, other, s)))
+    turn_u, turn_v = xp.divide(turn_u, gaps), xp.divide(turn_v, gaps)
+    along = xp.linalg.diagonal(inner)
+    if complex_dtype(xp, u):
+        phase = diagonal_matrix(xp, xp.divide(imaginary(xp, along), xp.multiply(s, 2)))
+        turn_u, turn_v = xp.add(turn_u, phase), xp.subtract(turn_v, phase)
+    t_u, t_v = xp.matmul(u, turn_u), xp.matmul(v, turn_v)
+    if m > size:
+        moved = columns(xp, xp.matmul(t, v), xp.divide(1, s))
+        t_u = xp.add(t_u, _outside(xp, u, moved))
+    if n > size:
+        moved = columns(xp, xp.matmul(adjoint(xp, t), u), xp.divide(1, s))
+        t_v = xp.add(t_v, _outside(xp, v, moved))
+    if more_u.shape[-1]:
+        t_u = xp.concat([t_u, xp.negative(product(xp, u, adjoint(xp, t_u), more_u))], axis=-1)
+    if more_v.shape[-1]:
+        t_v = xp.concat([t_v, xp.negative(product(xp, v, adjoint(xp, t_v), more_v))], axis=-1)
+    return t_u, xp.real(along), adjoint(xp, t_v)
+
+
+_svd = Primitive(
+    "linalg.svd",
+    ["x"],
+    {"x": _svd_rule},
+    kind="irregular",
+    jvps={"x": _svd_forward},
+    several=True,
+    materialize=False,
+).bind
+
+
+def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
+    r"""Singular value decomposition, :math:`X = U \operatorname{diag}(S) V^H`.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, N) and a floating or complex dtype.
+    full_matrices : bool
+        Whether U and V are square, rather than with :math:`K = \min(M, N)` columns.
+
+    Returns
+    -------
+    U : Tensor
+        Of shape (..., M, M) or (..., M, K): the left singular vectors, in columns.
+    S : Tensor
+        Of shape (..., K), real: the singular values, descending.
+    Vh : Tensor
+        Of shape (..., N, N) or (..., K, N): the right singular vectors, conjugate, in rows. The
+        cotangent is :math:`U (\operatorname{skew}(U^H \bar U)/E\, S + S \operatorname{skew}(V^H
+        \bar V)/E + \operatorname{diag}(\bar S)) V^H + (I - U U^H) \bar U S^{-1} V^H + U S^{-1}
+        \bar V^H (I - V V^H)` with :math:`E_{ij} = S_j^2 - S_i^2`.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If ``x`` has fewer than two axes.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension. Singular vectors are unique only up to a
+    common sign (phase) of each pair, and up to a rotation where singular values are equal.
+    Derivatives make sense for functions of them that do not depend on that choice. Where only
+    ``S`` is used, they are finite whatever the singular values are.
+    """
+    matrices("svd", x)
+    return SVDResult(*_svd(x, full_matrices=bool(full_matrices)))
+
+
+# -- values alone --------------------------------------------------------------------------------
+
+
+def _svdvals_rule(xp: Any, g: Any, x: Any) -> Any:
+    u, _, vh = xp.linalg.svd(x, full_matrices=False)
+    return xp.matmul(columns(xp, u, g), vh)
+
+
+def _svdvals_forward(xp: Any, t: Any, x: Any) -> Any:
+    u, _, vh = xp.linalg.svd(x, full_matrices=False)
+    inner = product(xp, adjoint(xp, u), t, adjoint(xp, vh))
+    return xp.real(xp.linalg.diagonal(inner))
+
+
+_svdvals = Primitive(
+    "linalg.svdvals",
+    ["x"],
+    {"x": _svdvals_rule},
+    kind="irregular",
+    jvps={"x": _svdvals_forward},
+).bind
+
+
+def svdvals(x: Any, /) -> Tensor:
+    r"""Singular values of a matrix, or of each matrix of a stack.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, N) and a floating or complex dtype.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., min(M, N)), real, descending. The cotangent is :math:`U
+        \operatorname{diag}(\bar s) V^H`.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If ``x`` has fewer than two axes.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension.
+    """
+    matrices("svdvals", x)
+    return _svdvals(x)  # type: ignore[no-any-return]

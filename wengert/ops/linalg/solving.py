@@ -1,0 +1,184 @@
+"""Linear systems, inverses and pseudo-inverses."""
+
+from typing import Any
+
+from wengert.ops.axes import raw_array
+from wengert.ops.data_type import finfo
+from wengert.ops.linalg.common import adjoint, inexact, matrices, product, promoted
+from wengert.ops.manipulation import expand_dims, squeeze
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["inv", "pinv", "solve"]
+
+
+_solve = Primitive(
+    "linalg.solve",
+    ["x1", "x2"],
+    {
+        "x1": lambda xp, g, x1, out: xp.negative(
+            xp.matmul(xp.linalg.solve(adjoint(xp, x1), g), adjoint(xp, out))
+        ),
+        "x2": lambda xp, g, x1: xp.linalg.solve(adjoint(xp, x1), g),
+    },
+    kind="irregular",
+    jvps={
+        "x1": lambda xp, t, x1, out: xp.negative(xp.linalg.solve(x1, xp.matmul(t, out))),
+        "x2": lambda xp, t, x1: xp.linalg.solve(x1, t),
+    },
+).bind
+
+
+def solve(x1: Any, x2: Any, /) -> Tensor:
+    r"""Solution of linear systems, :math:`X_1^{-1} X_2`.
+
+    Parameters
+    ----------
+    x1 : array
+        Invertible matrices (..., M, M), of a floating or complex dtype.
+    x2 : array
+        One right-hand side (M,), if it has one axis, else stacks of them (..., M, K). Stacks
+        broadcast.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., M) or (..., M, K). The cotangents are :math:`-\bar X_2 X^H` and
+        :math:`\bar X_2 = X_1^{-H} \bar X`.
+
+    Raises
+    ------
+    TypeError
+        If an operand is neither floating nor complex.
+    ValueError
+        If the shapes do not fit.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension. A singular matrix is an error of the
+    array library, or gives infinities, as the library has it.
+    """
+    shape1, shape2 = matrices("solve", x1, square=True), inexact("solve", x2)
+    vector = len(shape2) == 1
+    if not shape2 or shape1[-1] != shape2[-1 if vector else -2]:
+        raise ValueError(
+            f"solve with matrices of shape {tuple(shape1)} and right-hand sides of shape "
+            f"{tuple(shape2)}: these need as many rows, as a vector (M,) or matrices (..., M, K)"
+        )
+    x1, x2 = promoted(x1, x2)
+    if vector:
+        x2 = expand_dims(x2, axis=1)
+    out: Tensor = _solve(x1, x2)
+    return squeeze(out, axis=-1) if vector else out
+
+
+_inv = Primitive(
+    "linalg.inv",
+    ["x"],
+    {
+        "x": lambda xp, g, out: xp.negative(product(xp, adjoint(xp, out), g, adjoint(xp, out))),
+    },
+    kind="irregular",
+    jvps={"x": lambda xp, t, out: xp.negative(product(xp, out, t, out))},
+).bind
+
+
+def inv(x: Any, /) -> Tensor:
+    r"""Inverse of a matrix, or of each matrix of a stack, :math:`X^{-1}`.
+
+    Parameters
+    ----------
+    x : array
+        Invertible matrices (..., M, M), of a floating or complex dtype.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``. The cotangent is :math:`-Y^H \bar Y Y^H`.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If the matrices are not square.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension. To multiply with an inverse, `solve` is
+    faster and more accurate. A singular matrix is an error of the array library, or gives
+    infinities, as the library has it.
+    """
+    matrices("inv", x, square=True)
+    return _inv(x)  # type: ignore[no-any-return]
+
+
+# -- pseudo-inverse ------------------------------------------------------------------------------
+
+# At constant rank dP = -P dX P + P P^H dX^H (I - X P) + (I - P X) dX^H P^H P. Each product with a
+# projector I - A B is taken as that of a difference, so that no identity is made.
+
+
+def _pinv_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
+    p_h, g_h = adjoint(xp, out), adjoint(xp, g)
+    left = product(xp, g_h, out, p_h)
+    left = xp.subtract(left, product(xp, x, out, left))
+    right = product(xp, p_h, out, g_h)
+    right = xp.subtract(right, product(xp, right, out, x))
+    return xp.subtract(xp.add(left, right), product(xp, p_h, g, p_h))
+
+
+def _pinv_forward(xp: Any, t: Any, x: Any, out: Any) -> Any:
+    p_h, t_h = adjoint(xp, out), adjoint(xp, t)
+    left = product(xp, out, p_h, t_h)
+    left = xp.subtract(left, product(xp, left, x, out))
+    right = product(xp, t_h, p_h, out)
+    right = xp.subtract(right, product(xp, out, x, right))
+    return xp.subtract(xp.add(left, right), product(xp, out, t, out))
+
+
+_pinv = Primitive(
+    "linalg.pinv",
+    ["x"],
+    {"x": _pinv_rule},
+    kind="irregular",
+    jvps={"x": _pinv_forward},
+).bind
+
+
+def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
+    r"""Moore-Penrose pseudo-inverse of a matrix, or of each matrix of a stack.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, N) and a floating or complex dtype.
+    rtol : float or array, optional
+        Singular values below ``rtol`` times the largest count as 0; an array gives one for each
+        matrix. By default ``max(M, N)`` times the dtype's ``eps``.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., N, M). With :math:`P = X^+` the cotangent is :math:`-P^H \bar P P^H +
+        (I - X P) \bar P^H P P^H + P^H P \bar P^H (I - P X)`, which holds where the rank does not
+        change.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If ``x`` has fewer than two axes.
+
+    References
+    ----------
+    Array API standard 2025.12, linear algebra extension. G. H. Golub and V. Pereyra, The
+    differentiation of pseudo-inverses and nonlinear least squares problems whose variables
+    separate, SIAM Journal on Numerical Analysis 10 (1973) 413-432.
+    """
+    shape = matrices("pinv", x)
+    if rtol is None:
+        # The libraries have defaults of their own.
+        rtol = max(shape[-2:]) * finfo(x.dtype).eps
+    return _pinv(x, rtol=raw_array(rtol))  # type: ignore[no-any-return]

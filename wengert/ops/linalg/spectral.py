@@ -1,0 +1,272 @@
+"""Eigenvalues and eigenvectors, of Hermitian matrices and of any."""
+
+from typing import Any, NamedTuple
+
+from wengert.ops.linalg.common import (
+    adjoint,
+    columns,
+    diagonal_matrix,
+    eye_like,
+    matrices,
+    off_diagonal,
+    product,
+    skew,
+)
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["EigResult", "EighResult", "eig", "eigh", "eigvals", "eigvalsh"]
+
+
+class EighResult(NamedTuple):
+    """What `eigh` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class EigResult(NamedTuple):
+    """What `eig` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+def _gaps(xp: Any, values: Any) -> Any:
+    """Differences of eigenvalues, column less row, with ones on the diagonal."""
+    column, row = (xp.expand_dims(values, axis=len(values.shape) - k) for k in (0, 1))
+    gaps = xp.subtract(row, column)
+    return xp.where(eye_like(xp, gaps), 1, gaps)
+
+
+def _joined(xp: Any, g_values: Any, inner: Any) -> Any:
+    """The cotangents of the eigenvalues on the diagonal, those of the vectors beside it."""
+    if inner is None:
+        return diagonal_matrix(xp, g_values)
+    inner = off_diagonal(xp, inner)
+    return inner if g_values is None else xp.add(inner, diagonal_matrix(xp, g_values))
+
+
+# -- Hermitian matrices --------------------------------------------------------------------------
+
+
+def _eigh_rule(xp: Any, g: Any, out: Any) -> Any:
+    (g_values, g_vectors), (values, vectors) = g, out
+    inner = None
+    if g_vectors is not None:
+        turned = skew(xp, xp.matmul(adjoint(xp, vectors), g_vectors))
+        inner = xp.divide(turned, xp.multiply(_gaps(xp, values), 2))
+    return product(xp, vectors, _joined(xp, g_values, inner), adjoint(xp, vectors))
+
+
+def _eigh_forward(xp: Any, t: Any, out: Any) -> Any:
+    values, vectors = out
+    t = xp.multiply(xp.add(t, adjoint(xp, t)), 0.5)
+    inner = product(xp, adjoint(xp, vectors), t, vectors)
+    turn = xp.divide(off_diagonal(xp, inner), _gaps(xp, values))
+    return xp.real(xp.linalg.diagonal(inner)), xp.matmul(vectors, turn)
+
+
+_eigh = Primitive(
+    "linalg.eigh",
+    ["x"],
+    {"x": _eigh_rule},
+    kind="irregular",
+    jvps={"x": _eigh_forward},
+    several=True,
+    materialize=False,
+).bind
+
+
+def eigh(x: Any, /) -> EighResult:
+    r"""Eigenvalues and eigenvectors of Hermitian matrices, :math:`X = V \Lambda V^H`.
+
+    Parameters
+    ----------
+    x : array
+        Symmetric or Hermitian matrices (..., M, M), of a floating or complex dtype. It is not
+        checked that they are; the lower triangle is looked at.
+
+    Returns
+    -------
+    eigenvalues : Tensor
+        Of shape (..., M), real, ascending.
+    eigenvectors : Tensor
+        Of shape (..., M, M), in columns of norm 1. The cotangent is :math:`V
+        (\operatorname{diag}(\bar\lambda) + \operatorname{skew}(V^H \bar V) / 2 E) V^H` with
+        :math:`E_{ij} = \lambda_j - \lambda_i`.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If the matrices are not square.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension. Eigenvectors are unique only up to a sign
+    (phase), and up to a rotation where eigenvalues are equal. Derivatives make sense for functions
+    of them that do not depend on that choice. Where only the eigenvalues are used, they are
+    finite whatever the eigenvalues are.
+    """
+    matrices("eigh", x, square=True)
+    return EighResult(*_eigh(x))
+
+
+def _eigvalsh_rule(xp: Any, g: Any, x: Any) -> Any:
+    vectors = xp.linalg.eigh(x)[1]
+    return xp.matmul(columns(xp, vectors, g), adjoint(xp, vectors))
+
+
+def _eigvalsh_forward(xp: Any, t: Any, x: Any) -> Any:
+    vectors = xp.linalg.eigh(x)[1]
+    t = xp.multiply(xp.add(t, adjoint(xp, t)), 0.5)
+    return xp.real(xp.linalg.diagonal(product(xp, adjoint(xp, vectors), t, vectors)))
+
+
+_eigvalsh = Primitive(
+    "linalg.eigvalsh",
+    ["x"],
+    {"x": _eigvalsh_rule},
+    kind="irregular",
+    jvps={"x": _eigvalsh_forward},
+).bind
+
+
+def eigvalsh(x: Any, /) -> Tensor:
+    r"""Eigenvalues of Hermitian matrices.
+
+    Parameters
+    ----------
+    x : array
+        Symmetric or Hermitian matrices (..., M, M), of a floating or complex dtype. It is not
+        checked that they are; the lower triangle is looked at.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., M), real, ascending. The cotangent is :math:`V
+        \operatorname{diag}(\bar\lambda) V^H`.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If the matrices are not square.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension.
+    """
+    matrices("eigvalsh", x, square=True)
+    return _eigvalsh(x)  # type: ignore[no-any-return]
+
+
+# -- any matrices --------------------------------------------------------------------------------
+
+
+def _eig_rule(xp: Any, g: Any, out: Any) -> Any:
+    (g_values, g_vectors), (values, vectors) = g, out
+    v_h = adjoint(xp, vectors)
+    inner = None
+    if g_vectors is not None:
+        turned = xp.matmul(v_h, g_vectors)
+        # The vectors' norms stay 1.
+        along = xp.real(xp.linalg.diagonal(turned))
+        turned = xp.subtract(turned, columns(xp, xp.matmul(v_h, vectors), along))
+        inner = xp.divide(turned, xp.conj(_gaps(xp, values)))
+    return xp.linalg.solve(v_h, xp.matmul(_joined(xp, g_values, inner), v_h))
+
+
+def _eig_forward(xp: Any, t: Any, out: Any) -> Any:
+    values, vectors = out
+    inner = xp.linalg.solve(vectors, xp.matmul(xp.astype(t, vectors.dtype), vectors))
+    turn = xp.divide(off_diagonal(xp, inner), _gaps(xp, values))
+    t_vectors = xp.matmul(vectors, turn)
+    along = xp.linalg.diagonal(xp.matmul(adjoint(xp, vectors), t_vectors))
+    t_vectors = xp.subtract(t_vectors, columns(xp, vectors, xp.real(along)))
+    return xp.linalg.diagonal(inner), t_vectors
+
+
+_eig = Primitive(
+    "linalg.eig",
+    ["x"],
+    {"x": _eig_rule},
+    kind="irregular",
+    jvps={"x": _eig_forward},
+    several=True,
+    materialize=False,
+).bind
+
+
+def eig(x: Any, /) -> EigResult:
+    r"""Eigenvalues and eigenvectors of square matrices, :math:`X V = V \Lambda`.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, M) and a floating or complex dtype.
+
+    Returns
+    -------
+    eigenvalues : Tensor
+        Of shape (..., M), complex, in no particular order.
+    eigenvectors : Tensor
+        Of shape (..., M, M), complex, in columns of norm 1. The cotangent is :math:`V^{-H}
+        (\operatorname{diag}(\bar\lambda) + (V^H \bar V - V^H V D) / \bar E) V^H`, without the
+        diagonal of the fraction, with :math:`E_{ij} = \lambda_j - \lambda_i` and D the real
+        diagonal of :math:`V^H \bar V`; for a real ``x`` its real part.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If the matrices are not square.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension. Eigenvectors are unique only up to a
+    phase. Derivatives make sense for functions of them that do not depend on that choice, and
+    where the matrix has as many eigenvectors as rows.
+
+    References
+    ----------
+    C. Boeddeker, P. Hanebrink, L. Drude, J. Heymann and R. Haeb-Umbach, On the computation of
+    complex-valued gradients with application to statistically optimum beamforming,
+    arXiv:1701.00392.
+    """
+    matrices("eig", x, square=True)
+    return EigResult(*_eig(x))
+
+
+def eigvals(x: Any, /) -> Tensor:
+    r"""Eigenvalues of square matrices.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (..., M, M) and a floating or complex dtype.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., M), complex, in the order of `eig`. The cotangent is :math:`V^{-H}
+        \operatorname{diag}(\bar\lambda) V^H`.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither floating nor complex.
+    ValueError
+        If the matrices are not square.
+
+    Notes
+    -----
+    Array API standard 2025.12, linear algebra extension. The eigenvectors are computed too: without
+    them, libraries may find the values in another order, and no cotangent could be told its vector.
+    """
+    matrices("eigvals", x, square=True)
+    return eig(x).eigenvalues
