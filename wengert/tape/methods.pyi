@@ -4,9 +4,11 @@ A test holds these signatures to those of the functions.
 """
 
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, Literal, Self
+
+import numpy as np
 
 from wengert.ops.set import UniqueAllResult, UniqueCountsResult, UniqueInverseResult
 from wengert.tape.tensor import Tensor
@@ -64,6 +66,16 @@ class Methods:
     def __getitem__(self, key: Any, /) -> Tensor: ...
     def __setitem__(self, key: Any, value: Any, /) -> None: ...
     def __iter__(self) -> Iterator[Tensor]: ...
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, /, *inputs: Any, out: Any = None, **keywords: Any
+    ) -> Any: ...
+    def __array_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any: ...
     def __array_namespace__(  # type: ignore[misc]
         self: Tensor, /, *, api_version: str | None = None
     ) -> ModuleType: ...

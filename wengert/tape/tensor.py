@@ -44,9 +44,6 @@ class Tensor(Methods):
 
     __slots__ = ("__weakref__", "_array", "_grad", "_node")
 
-    #: Makes NumPy leave ``numpy_array * tensor`` to the Tensor's own operator.
-    __array_ufunc__ = None
-
     _array: Any
     _grad: "Tensor | None"
     _node: Node | None

@@ -1,0 +1,130 @@
+"""NumPy's protocols: ``np.exp(x)``, ``np.sum(x)`` and ``array * x`` give tracked Tensors.
+
+NumPy hands a call with a Tensor among its arguments over, ufuncs by `array_ufunc` (NEP 13) and
+other functions by `array_function` (NEP 18). Both look NumPy's name up in a table of functions of
+this package; what is in no table is an error. The tables are imported at the first such call, so
+that importing Wengert costs nothing more.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from wengert.ops.numpy_protocols.translation import UnsupportedError
+from wengert.tape.tensor import Tensor
+
+__all__ = ["array_function", "array_ufunc"]
+
+#: Where a function's counterpart is found, by the module that NumPy says it comes from.
+TABLES = {"numpy": "functions", "numpy.linalg": "linalg", "numpy.fft": "fft"}
+
+
+@cache
+def _table(module: str) -> dict[str, Callable[..., Any]]:
+    return import_module(f"{__name__}.{module}").TABLE  # type: ignore[no-any-return]
+
+
+def array_ufunc(
+    self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, out: Any = None, **keywords: Any
+) -> Any:
+    """Answer a call of a ufunc of NumPy's, or of its methods, with a Tensor among the arguments.
+
+    Parameters
+    ----------
+    ufunc : numpy.ufunc
+        Which one.
+    method : str
+        ``"__call__"``, ``"reduce"``, ``"accumulate"`` or ``"outer"``.
+    *inputs
+        The operands.
+    out : tuple, optional
+        Tensors that take the results in place, as ``x += y`` does.
+    **keywords
+        ``where`` and ``dtype``, and those of the method.
+
+    Raises
+    ------
+    TypeError
+        If Wengert has no counterpart of the ufunc or of the method, or ``out`` is no Tensor.
+    """
+    table = _table("ufuncs")
+    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    function = table.get(name)
+    if function is None and method == "outer" and ufunc.__name__ in table and ufunc.nin == 2:
+        function = partial(table["outer"], table[ufunc.__name__])
+    if function is None:
+        raise _no_counterpart(f"np.{name}")
+    if method == "__call__" and keywords.get("where", True) is not True and out is not None:
+        keywords["kept"] = out[0]  # whose elements stay where nothing is computed
+    return _answer(f"np.{name}", function, inputs, keywords, out)
+
+
+def array_function(
+    self: Tensor,
+    func: Callable[..., Any],
+    types: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Answer a call of one of NumPy's other functions with a Tensor among its arguments.
+
+    Parameters
+    ----------
+    func : callable
+        Which one.
+    types : iterable of type
+        Those of the arguments that take part in the protocol.
+    args, kwargs
+        What it was called with.
+
+    Raises
+    ------
+    TypeError
+        If Wengert has no counterpart of it, or not with these arguments.
+    """
+    module = func.__module__
+    name = f"{module.replace('numpy', 'np', 1)}.{func.__name__}"
+    function = _table(TABLES[module]).get(func.__name__) if module in TABLES else None
+    if function is None:
+        raise _no_counterpart(name)
+    keywords = dict(kwargs)
+    return _answer(name, function, args, keywords, keywords.pop("out", None))
+
+
+def _no_counterpart(name: str) -> TypeError:
+    return TypeError(
+        f"{name} has no counterpart that takes Tensors and is differentiated; pass "
+        "tensor.detach().numpy() to call NumPy's own"
+    )
+
+
+def _answer(
+    name: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+    out: Any,
+) -> Any:
+    targets = out if isinstance(out, tuple) else (out,)
+    for target in targets:
+        if target is not None and not isinstance(target, Tensor):
+            raise TypeError(
+                f"{name} can't write a Tensor's result into a {type(target).__name__}, which is "
+                "not tracked: write a = a * x for a *= x, and leave out=, or pass "
+                "tensor.detach().numpy()"
+            )
+    try:
+        result = function(*args, **keywords)
+    except UnsupportedError as error:
+        raise TypeError(f"{name}: {error}") from None
+    if out is None:
+        return result
+    results = result if isinstance(result, tuple) else (result,)
+    written = tuple(
+        one if target is None else target.copy_(one)
+        for one, target in zip(results, targets, strict=True)
+    )
+    return written if isinstance(result, tuple) else written[0]

@@ -1,0 +1,215 @@
+"""NumPy's functions by their names, each with its counterpart."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from wengert.ops import (
+    creation,
+    data_type,
+    indexing,
+    linear_algebra,
+    manipulation,
+    searching,
+    sorting,
+    statistical,
+    utility,
+)
+from wengert.ops import elementwise as ew
+from wengert.ops import set as sets
+from wengert.ops.numpy_protocols import numeric, reductions, shapes
+from wengert.ops.numpy_protocols.translation import operands, translated
+from wengert.tape.tensor import Tensor
+
+__all__ = ["TABLE"]
+
+
+def _reversed_isin(element: Any, test_elements: Any, *, invert: bool = False) -> Tensor:
+    x, y = operands(element, test_elements)
+    return sets.isin(x, y, invert=invert)
+
+
+def _searchsorted(a: Any, v: Any, *, side: Any = "left", sorter: Any = None) -> Tensor:
+    x, y = operands(a, v)
+    return searching.searchsorted(x, y, side=side, sorter=sorter)
+
+
+def _sorted(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """``np.sort`` and ``np.argsort``: of the flattened array, where the axis is None."""
+
+    def call(a: Any, *, axis: int | None = -1) -> Tensor:
+        return (
+            function(manipulation.reshape(a, (-1,)), axis=0)
+            if axis is None
+            else function(a, axis=axis)
+        )
+
+    return call
+
+
+def _nan_extreme(function: Callable[..., Tensor], neutral: float) -> Callable[..., Tensor]:
+    """``np.nanmax`` and ``np.nanmin``, NaN where there is nothing else."""
+    present = reductions.nan_version(function, neutral)
+
+    def call(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        absent = utility.all(ew.isnan(a), axis=axis, keepdims=keepdims)
+        return searching.where(absent, math.nan, present(a, axis, keepdims=keepdims))
+
+    return call
+
+
+def _take(x: Any, indices: Any, *, axis: int | None = None, mode: str = "raise") -> Tensor:
+    if mode != "raise":
+        raise ValueError(f"mode={mode!r} is not supported for Tensors")
+    (t,) = operands(x)
+    at = indices if hasattr(indices, "dtype") else operands(t, [indices])[1][0]
+    if axis is None:
+        t, axis = manipulation.reshape(t, (-1,)), 0
+    before = (slice(None),) * (axis % t.ndim)
+    return indexing.getitem(t, (*before, at))
+
+
+#: NumPy's name to a function that takes NumPy's arguments.
+TABLE: dict[str, Callable[..., Any]] = {
+    # creation and data types
+    "astype": lambda x, dtype, /, **keywords: data_type.astype(x, dtype, **keywords),
+    "copy": translated(creation.clone, "a / -order -subok"),
+    "empty_like": shapes.like(creation.empty_like),
+    "full_like": shapes.like(shapes.filled_like, values=1),
+    "iscomplexobj": lambda x: x.dtype.complex,
+    "isrealobj": lambda x: not x.dtype.complex,
+    "meshgrid": shapes.coordinates,
+    "ndim": lambda a: a.ndim,
+    "ones_like": shapes.like(creation.ones_like),
+    "shape": lambda a: tuple(a.shape),
+    "size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    "tril": translated(creation.tril, "m / k"),
+    "triu": translated(creation.triu, "m / k"),
+    "zeros_like": shapes.like(creation.zeros_like),
+    # reductions
+    "all": reductions.all_of,
+    "amax": reductions.maximum_of,
+    "amin": reductions.minimum_of,
+    "any": reductions.any_of,
+    "argmax": translated(searching.argmax, "a / axis -out keepdims"),
+    "argmin": translated(searching.argmin, "a / axis -out keepdims"),
+    "average": reductions.average,
+    "count_nonzero": translated(searching.count_nonzero, "a / axis keepdims"),
+    "cumprod": reductions.accumulated(statistical.cumulative_prod),
+    "cumsum": reductions.accumulated(statistical.cumulative_sum),
+    "cumulative_prod": reductions.accumulated(statistical.cumulative_prod),
+    "cumulative_sum": reductions.accumulated(statistical.cumulative_sum),
+    "max": reductions.maximum_of,
+    "mean": reductions.mean_of,
+    "min": reductions.minimum_of,
+    "nancumprod": reductions.nan_version(reductions.accumulated(statistical.cumulative_prod), 1),
+    "nancumsum": reductions.nan_version(reductions.accumulated(statistical.cumulative_sum), 0),
+    "nanmax": _nan_extreme(reductions.maximum_of, -math.inf),
+    "nanmean": reductions.nan_version(reductions.mean_of, None),
+    "nanmin": _nan_extreme(reductions.minimum_of, math.inf),
+    "nanprod": reductions.nan_version(reductions.product_of, 1),
+    "nanstd": reductions.nan_version(reductions.spread(statistical.std), None),
+    "nansum": reductions.nan_version(reductions.sum_of, 0),
+    "nanvar": reductions.nan_version(reductions.spread(statistical.var), None),
+    "prod": reductions.product_of,
+    "ptp": reductions.peak_to_peak,
+    "std": reductions.spread(statistical.std),
+    "sum": reductions.sum_of,
+    "trapezoid": reductions.trapezoid,
+    "var": reductions.spread(statistical.var),
+    # shapes
+    "append": shapes.append,
+    "array_split": shapes.split(exact=False),
+    "atleast_1d": shapes.at_least(1),
+    "atleast_2d": shapes.at_least(2),
+    "atleast_3d": shapes.at_least(3),
+    "broadcast_arrays": lambda *args, subok=False: manipulation.broadcast_arrays(*operands(*args)),
+    "broadcast_to": translated(manipulation.broadcast_to, "array shape / -subok"),
+    "column_stack": shapes.stacked(1, shapes.as_column),
+    "concatenate": shapes.concatenate,
+    "diag": shapes.of_diagonal,
+    "diagflat": lambda v, k=0: shapes.of_diagonal(shapes.ravel(v), k),
+    "diagonal": shapes.diagonal,
+    "dsplit": shapes.split_along(2),
+    "dstack": shapes.stacked(2, shapes.at_least(3)),
+    "expand_dims": translated(manipulation.expand_dims, "a axis /"),
+    "flip": translated(manipulation.flip, "m / axis"),
+    "fliplr": lambda m: manipulation.flip(m, axis=1),
+    "flipud": lambda m: manipulation.flip(m, axis=0),
+    "hsplit": shapes.split_along(1),
+    "hstack": shapes.stacked(1, shapes.at_least(1)),
+    "matrix_transpose": linear_algebra.matrix_transpose,
+    "moveaxis": translated(manipulation.moveaxis, "a source destination /"),
+    "ravel": shapes.ravel,
+    "repeat": translated(manipulation.repeat, "a repeats / axis"),
+    "reshape": shapes.reshape,
+    "roll": translated(manipulation.roll, "a shift / axis"),
+    "rollaxis": shapes.rollaxis,
+    "rot90": shapes.rot90,
+    "split": shapes.split(exact=True),
+    "squeeze": shapes.squeeze,
+    "stack": shapes.joined,
+    "swapaxes": shapes.swapaxes,
+    "tile": shapes.tile,
+    "transpose": shapes.transpose,
+    "unstack": shapes.unstacked,
+    "vsplit": shapes.split_along(0),
+    "vstack": shapes.stacked(0, shapes.at_least(2)),
+    # products
+    "convolve": numeric.convolve,
+    "correlate": numeric.correlate,
+    "dot": numeric.dot,
+    "inner": numeric.inner,
+    "kron": numeric.kron,
+    "outer": numeric.outer,
+    "tensordot": lambda a, b, axes=2: linear_algebra.tensordot(*operands(a, b), axes=axes),
+    "trace": numeric.trace,
+    "vdot": numeric.vdot,
+    # searching, sorting, sets
+    "argsort": translated(_sorted(sorting.argsort), "a / axis -kind -order -stable"),
+    "argwhere": lambda a: manipulation.stack(searching.nonzero(a), axis=1),
+    "extract": lambda condition, arr: indexing.getitem(
+        shapes.ravel(arr), data_type.astype(shapes.ravel(operands(arr, condition)[1]), bool)
+    ),
+    "flatnonzero": lambda a: searching.nonzero(shapes.ravel(a))[0],
+    "isin": translated(_reversed_isin, "element test_elements / -assume_unique invert -kind"),
+    "nonzero": translated(searching.nonzero, "a /"),
+    "searchsorted": translated(_searchsorted, "a v / side sorter"),
+    "select": numeric.select,
+    "sort": translated(_sorted(sorting.sort), "a / axis -kind -order -stable"),
+    "take": translated(_take, "a indices / axis -out mode"),
+    "take_along_axis": translated(indexing.take_along_axis, "arr indices / axis"),
+    "unique": numeric.unique,
+    "unique_all": sets.unique_all,
+    "unique_counts": sets.unique_counts,
+    "unique_inverse": sets.unique_inverse,
+    "unique_values": sets.unique_values,
+    "where": numeric.where,
+    # elementwise
+    "allclose": numeric.all_close,
+    "angle": numeric.angle,
+    "around": numeric.rounded,
+    "array_equal": numeric.array_equal,
+    "clip": numeric.clip,
+    "fix": ew.trunc,
+    "imag": ew.imag,
+    "isclose": numeric.is_close,
+    "iscomplex": lambda x: ew.not_equal(ew.imag(x), 0),
+    "isneginf": lambda x: ew.equal(x, -math.inf),
+    "isposinf": lambda x: ew.equal(x, math.inf),
+    "isreal": lambda x: ew.equal(ew.imag(x), 0),
+    "nan_to_num": numeric.nan_to_num,
+    "real": ew.real,
+    "round": numeric.rounded,
+    "sinc": numeric.sinc,
+    # statistics and numerical analysis
+    "corrcoef": numeric.corrcoef,
+    "cov": numeric.cov,
+    "diff": numeric.diff,
+    "gradient": numeric.gradient,
+    "interp": numeric.interp,
+    "polyval": numeric.polyval,
+    # for people to read
+    "array_repr": lambda arr, **keywords: repr(arr),
+    "array_str": lambda a, **keywords: str(a),
+}

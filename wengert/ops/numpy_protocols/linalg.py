@@ -1,0 +1,140 @@
+"""NumPy's linear algebra on Tensors."""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from wengert.ops import linalg
+from wengert.ops.axes import as_axes
+from wengert.ops.linear_algebra import matmul
+from wengert.ops.manipulation import moveaxis
+from wengert.ops.numpy_protocols.translation import UnsupportedError, operands
+from wengert.tape.tensor import Tensor
+
+__all__ = ["TABLE"]
+
+
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """``np.linalg.norm``: of a vector along one axis, of a matrix along two."""
+    (t,) = operands(x)
+    if axis is None:
+        if ord is None:
+            return linalg.vector_norm(t, keepdims=keepdims)
+        if t.ndim not in (1, 2):
+            raise ValueError(f"an array of {t.ndim} axes has no norm of order {ord!r}: give axis=")
+        axis = tuple(range(t.ndim))
+    axes = as_axes(axis, t.ndim)
+    if len(axes) == 1:
+        return linalg.vector_norm(t, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) != 2:
+        raise ValueError(f"axis={axis!r}: a norm is along one axis or two")
+    if ord is None:
+        return linalg.vector_norm(t, axis=axes, keepdims=keepdims)
+    result = linalg.matrix_norm(moveaxis(t, axes, (-2, -1)), keepdims=keepdims, ord=ord)
+    return moveaxis(result, (-2, -1), axes) if keepdims else result
+
+
+def _multi_dot(arrays: Sequence[Any]) -> Tensor:
+    return reduce(matmul, operands(*arrays))
+
+
+def _cond(x: Any, p: Any = None) -> Tensor:
+    """``np.linalg.cond``."""
+    (t,) = operands(x)
+    if p in (None, 2, -2):
+        values = linalg.svdvals(t)
+        largest, smallest = values[..., 0], values[..., -1]
+        return smallest / largest if p == -2 else largest / smallest
+    return linalg.matrix_norm(t, ord=p) * linalg.matrix_norm(linalg.inv(t), ord=p)
+
+
+def _svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    _only_general(hermitian)
+    (t,) = operands(a)
+    return linalg.svd(t, full_matrices=full_matrices) if compute_uv else linalg.svdvals(t)
+
+
+def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Tensor:
+    _only_general(hermitian)
+    (t,) = operands(a)
+    given = rcond if rtol is np._NoValue else rtol
+    # NumPy's own default is a fixed number, unless rtol=None asks for the standard's.
+    return linalg.pinv(t, rtol=1e-15 if given is None and rtol is np._NoValue else given)
+
+
+def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
+    _only_general(hermitian)
+    if tol is not None:
+        raise UnsupportedError(f"tol={tol!r} is not supported for Tensors; give rtol")
+    return linalg.matrix_rank(*operands(A), rtol=rtol)
+
+
+def _only_general(hermitian: bool) -> None:
+    if hermitian:
+        raise UnsupportedError("hermitian=True is not supported for Tensors; call eigh")
+
+
+def _lower(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``eigh`` and ``eigvalsh``, which read one triangle."""
+
+    def call(a: Any, UPLO: str = "L") -> Any:
+        (t,) = operands(a)
+        if UPLO.upper() == "U":
+            t = linalg.matrix_transpose(t).conj()
+        elif UPLO.upper() != "L":
+            raise ValueError(f"UPLO is 'L' or 'U', and not {UPLO!r}")
+        return function(t)
+
+    return call
+
+
+def _qr(a: Any, mode: Any = "reduced") -> Any:
+    if mode == "r":
+        return linalg.qr(*operands(a), mode="reduced").R
+    if mode not in ("reduced", "complete"):
+        raise UnsupportedError(f"mode={mode!r} is not supported for Tensors")
+    return linalg.qr(*operands(a), mode=mode)
+
+
+def _two(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    return lambda a, b, **keywords: function(*operands(a, b), **keywords)
+
+
+def _one(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda a, *args, **keywords: function(*operands(a), *args, **keywords)
+
+
+TABLE: dict[str, Callable[..., Any]] = {
+    "cholesky": _one(linalg.cholesky),
+    "cond": _cond,
+    "cross": _two(linalg.cross),
+    "det": _one(linalg.det),
+    "diagonal": _one(linalg.diagonal),
+    "eig": _one(linalg.eig),
+    "eigh": _lower(linalg.eigh),
+    "eigvals": _one(linalg.eigvals),
+    "eigvalsh": _lower(linalg.eigvalsh),
+    "inv": _one(linalg.inv),
+    "matmul": _two(linalg.matmul),
+    "matrix_norm": _one(linalg.matrix_norm),
+    "matrix_power": _one(linalg.matrix_power),
+    "matrix_rank": _matrix_rank,
+    "matrix_transpose": _one(linalg.matrix_transpose),
+    "multi_dot": _multi_dot,
+    "norm": _norm,
+    "outer": _two(linalg.outer),
+    "pinv": _pinv,
+    "qr": _qr,
+    "slogdet": _one(linalg.slogdet),
+    "solve": _two(linalg.solve),
+    "svd": _svd,
+    "svdvals": _one(linalg.svdvals),
+    "tensordot": _two(linalg.tensordot),
+    "trace": _one(linalg.trace),
+    "vecdot": _two(linalg.vecdot),
+    "vector_norm": _one(linalg.vector_norm),
+}

@@ -1,0 +1,246 @@
+"""NumPy's reductions on Tensors, with ``where``, ``initial`` and NumPy's dtypes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert.ops import elementwise as ew
+from wengert.ops import statistical, utility
+from wengert.ops.axes import all_axes, as_axes, as_axis
+from wengert.ops.data_type import astype
+from wengert.ops.indexing import getitem
+from wengert.ops.manipulation import broadcast_to, reshape
+from wengert.ops.numpy_protocols.translation import UnsupportedError, cast, inexact, operands
+from wengert.ops.searching import where as where_
+from wengert.tape.tensor import Tensor
+
+__all__ = [
+    "all_of",
+    "any_of",
+    "average",
+    "maximum_of",
+    "mean_of",
+    "minimum_of",
+    "nan_version",
+    "peak_to_peak",
+    "product_of",
+    "spread",
+    "sum_of",
+    "trapezoid",
+]
+
+Function = Callable[..., Any]
+
+
+def _given(value: Any) -> bool:
+    return value is not None and value is not np._NoValue
+
+
+def _chosen(x: Tensor, where: Any, otherwise: Any) -> Tensor:
+    """``x`` where it counts, and a neutral value elsewhere."""
+    return x if where is True else where_(operands(x, where)[1], x, otherwise)
+
+
+def _number(where: Any, x: Tensor, axis: Any, keepdims: bool) -> Tensor:
+    """How many elements count."""
+    counted = broadcast_to(operands(x, where)[1], x.shape)
+    return statistical.sum(astype(counted, x.dtype), axis=axis, keepdims=keepdims)
+
+
+def sum_of(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    initial: Any = 0,
+    where: Any = True,
+) -> Tensor:
+    """``np.sum``."""
+    (x,) = operands(a)
+    x = cast(x, dtype)
+    total = statistical.sum(_chosen(x, where, 0), axis=axis, keepdims=keepdims)
+    return total if initial is None or (_plain(initial) and initial == 0) else total + initial
+
+
+def product_of(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    initial: Any = 1,
+    where: Any = True,
+) -> Tensor:
+    """``np.prod``."""
+    (x,) = operands(a)
+    x = cast(x, dtype)
+    total = statistical.prod(_chosen(x, where, 1), axis=axis, keepdims=keepdims)
+    return total if initial is None or (_plain(initial) and initial == 1) else total * initial
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, bool | int | float | complex)
+
+
+def _extreme(reduce: Function, choose: Function) -> Function:
+    def call(
+        a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+    ) -> Tensor:
+        (x,) = operands(a)
+        if where is not True:
+            if not _given(initial):
+                raise ValueError("where= needs initial=, the value where nothing counts")
+            x = where_(operands(x, where)[1], x, initial)
+        if _given(initial) and not all(x.shape[i] for i in _axes(axis, x)):
+            shape = statistical.sum(x, axis=axis, keepdims=keepdims).shape
+            return broadcast_to(operands(x, initial)[1], shape)
+        result = reduce(x, axis=axis, keepdims=keepdims)
+        return choose(result, initial) if _given(initial) else result  # type: ignore[no-any-return]
+
+    return call
+
+
+def _axes(axis: Any, x: Tensor) -> tuple[int, ...]:
+    return all_axes(None if axis is None else as_axes(axis, x.ndim), x.ndim)
+
+
+maximum_of = _extreme(statistical.max, ew.maximum)
+minimum_of = _extreme(statistical.min, ew.minimum)
+
+
+def all_of(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Tensor:
+    """``np.all``."""
+    (x,) = operands(a)
+    return utility.all(_chosen(cast(x, "bool"), where, True), axis=axis, keepdims=keepdims)
+
+
+def any_of(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Tensor:
+    """``np.any``."""
+    (x,) = operands(a)
+    return utility.any(_chosen(cast(x, "bool"), where, False), axis=axis, keepdims=keepdims)
+
+
+def mean_of(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
+) -> Tensor:
+    """``np.mean``."""
+    (x,) = operands(a)
+    x = cast(inexact(x), dtype)
+    if where is True:
+        return statistical.mean(x, axis=axis, keepdims=keepdims)
+    number = _number(where, x, axis, keepdims)
+    return statistical.sum(_chosen(x, where, 0), axis=axis, keepdims=keepdims) / number
+
+
+def spread(reduce: Function) -> Function:
+    """``np.var`` and ``np.std``."""
+
+    def call(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        ddof: float = 0,
+        *,
+        keepdims: bool = False,
+        correction: Any = None,
+        where: Any = True,
+        mean: Any = None,
+    ) -> Tensor:
+        (x,) = operands(a)
+        x = cast(inexact(x), dtype)
+        freedom = correction if _given(correction) else ddof
+        if where is True and not _given(mean):
+            return reduce(x, axis=axis, correction=freedom, keepdims=keepdims)  # type: ignore[no-any-return]
+        centre = mean if _given(mean) else mean_of(x, axis, keepdims=True, where=where)
+        # What is left out is left out before it is squared: the slope of a NaN's square is NaN.
+        squares = ew.square(ew.abs(_chosen(x - centre, where, 0)))
+        number = _number(where, squares, axis, keepdims) - freedom
+        variance = statistical.sum(squares, axis=axis, keepdims=keepdims) / number
+        return variance if reduce is statistical.var else ew.sqrt(variance)
+
+    return call
+
+
+def nan_version(function: Function, neutral: Any) -> Function:
+    """A reduction that leaves NaNs out, by a value that changes nothing or by ``where``."""
+
+    def call(a: Any, *args: Any, **keywords: Any) -> Any:
+        (x,) = operands(a)
+        absent = ew.isnan(x)
+        if neutral is None:
+            return function(x, *args, where=ew.logical_not(absent), **keywords)
+        return function(where_(absent, neutral, x), *args, **keywords)
+
+    return call
+
+
+def peak_to_peak(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    """``np.ptp``."""
+    top = statistical.max(a, axis=axis, keepdims=keepdims)
+    return top - statistical.min(a, axis=axis, keepdims=keepdims)
+
+
+def average(
+    a: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+) -> Any:
+    """``np.average``."""
+    if weights is None:
+        (x,) = operands(a)
+        x = inexact(x)
+        result = statistical.mean(x, axis=axis, keepdims=keepdims)
+        count = x.size // result.size if result.size else 0
+        total = ew.multiply(result, 0) + count if returned else None
+    else:
+        x, w = map(inexact, operands(a, weights))
+        if w.shape != x.shape:
+            axes = _axes(axis, x)
+            if axis is None or w.shape != tuple(x.shape[i] for i in axes):
+                raise ValueError(
+                    f"weights of shape {tuple(w.shape)} for an array of shape {tuple(x.shape)} "
+                    f"and axis {axis!r}: they need the array's shape, or its shape along the axis"
+                )
+            if list(axes) != sorted(axes):
+                raise UnsupportedError(
+                    f"axis={axis!r} is not supported with weights along it alone"
+                )
+            w = reshape(w, tuple(n if i in axes else 1 for i, n in enumerate(x.shape)))
+            w = broadcast_to(w, x.shape)
+        total = statistical.sum(w, axis=axis, keepdims=keepdims)
+        result = statistical.sum(x * w, axis=axis, keepdims=keepdims) / total
+    return (result, total) if returned else result
+
+
+def accumulated(function: Function) -> Function:
+    """``np.cumsum`` and ``np.cumprod``: along the flattened array, where no axis is given."""
+
+    def call(a: Any, axis: Any = None, dtype: Any = None, **keywords: Any) -> Tensor:
+        (x,) = operands(a)
+        if axis is None:
+            x, axis = reshape(x, (-1,)), 0
+        return function(x, axis=axis, dtype=dtype, **keywords)  # type: ignore[no-any-return]
+
+    return call
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
+    """``np.trapezoid``."""
+    if x is None:
+        (values,) = operands(y)
+        step: Any = dx
+    else:
+        values, points = operands(y, x)
+        step = utility.diff(points, axis=-1 if points.ndim == 1 else axis)
+        if points.ndim == 1:
+            along = as_axis(axis, values.ndim)
+            step = reshape(step, (-1, *[1] * (values.ndim - along - 1)))
+    along = as_axis(axis, values.ndim)
+    before = (slice(None),) * along
+    pairs = getitem(values, (*before, slice(1, None))) + getitem(values, (*before, slice(None, -1)))
+    return statistical.sum(pairs * step / 2, axis=along)

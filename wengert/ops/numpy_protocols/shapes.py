@@ -1,0 +1,261 @@
+"""NumPy's functions that make, move, join and split arrays, on Tensors."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from wengert.ops import manipulation as ma
+from wengert.ops.axes import as_axis
+from wengert.ops.creation import full_like, meshgrid, zeros_like
+from wengert.ops.data_type import astype
+from wengert.ops.indexing import getitem, setitem
+from wengert.ops.numpy_protocols.translation import UnsupportedError, cast, operands, refuse
+from wengert.tape.tensor import Tensor
+
+__all__ = [
+    "append",
+    "at_least",
+    "concatenate",
+    "coordinates",
+    "diagonal",
+    "like",
+    "of_diagonal",
+    "ravel",
+    "reshape",
+    "rot90",
+    "split",
+    "stacked",
+    "swapaxes",
+    "transpose",
+]
+
+
+def like(function: Callable[..., Tensor], values: int = 0) -> Callable[..., Tensor]:
+    """``np.zeros_like`` and its kin, the last of which takes a value."""
+
+    def call(a: Any, *args: Any, dtype: Any = None, shape: Any = None, **keywords: Any) -> Tensor:
+        given, rest = args[:values], args[values:]
+        if values and not given:
+            given = (keywords.pop("fill_value"),)
+        if rest:
+            dtype, rest = rest[0], rest[1:]
+        keywords.pop("device", None)
+        refuse({**keywords, **dict(zip(("order", "subok"), rest, strict=False))})
+        (x,) = operands(a)
+        if shape is not None:
+            x = ma.broadcast_to(getitem(ma.reshape(x.detach(), (-1,)), 0), shape) if x.size else x
+        return function(x, *given, dtype=dtype)
+
+    return call
+
+
+def filled_like(x: Tensor, value: Any, *, dtype: Any = None) -> Tensor:
+    """``np.full_like``, whose value may be an array that broadcasts."""
+    if isinstance(value, bool | int | float | complex):
+        return full_like(x, value, dtype=dtype)
+    (_, wanted) = operands(x, value)
+    wanted = astype(wanted, x.dtype if dtype is None else dtype, copy=False)
+    return ma.broadcast_to(wanted, x.shape)
+
+
+def at_least(n: int) -> Callable[..., Any]:
+    """``np.atleast_1d``, ``np.atleast_2d`` and ``np.atleast_3d``."""
+
+    def one(x: Tensor) -> Tensor:
+        if x.ndim >= n:
+            return x
+        if n == 3 and x.ndim:  # NumPy puts the third axis last
+            return ma.expand_dims(x, axis=2) if x.ndim == 2 else ma.reshape(x, (1, x.shape[0], 1))
+        return ma.reshape(x, (1,) * (n - x.ndim) + tuple(x.shape))
+
+    def call(*arys: Any) -> Any:
+        made = tuple([one(x) for x in operands(*arys)])
+        return made[0] if len(made) == 1 else made
+
+    return call
+
+
+def concatenate(
+    arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None, **keywords: Any
+) -> Tensor:
+    """``np.concatenate``."""
+    refuse(keywords)
+    return ma.concat([cast(x, dtype) for x in operands(*arrays)], axis=axis)
+
+
+def joined(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, **keywords: Any) -> Tensor:
+    """``np.stack``."""
+    refuse(keywords)
+    return ma.stack([cast(x, dtype) for x in operands(*arrays)], axis=axis)
+
+
+def stacked(axis: int, make: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
+    """``np.vstack`` and its kin: arrays get the axes that they lack and are joined along one."""
+
+    def call(tup: Sequence[Any], *, dtype: Any = None, **keywords: Any) -> Tensor:
+        refuse(keywords)
+        parts = [cast(make(x), dtype) for x in operands(*tup)]
+        # np.hstack joins vectors along the only axis that they have.
+        return ma.concat(parts, axis=min(axis, parts[0].ndim - 1))
+
+    return call
+
+
+def as_column(x: Tensor) -> Tensor:
+    """A vector as a column; more axes as they are."""
+    return x if x.ndim > 1 else ma.reshape(x, (-1, 1))
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
+    """``np.append``."""
+    return ma.concat(operands(arr, values), axis=axis)
+
+
+def split(*, exact: bool) -> Callable[..., list[Tensor]]:
+    """``np.split``, and ``np.array_split``, whose parts may differ in length by one."""
+
+    def call(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+        (x,) = operands(ary)
+        along = as_axis(axis, x.ndim)
+        n = x.shape[along]
+        if isinstance(indices_or_sections, int | np.integer):
+            parts = int(indices_or_sections)
+            if parts < 1 or (exact and n % parts):
+                raise ValueError(f"an axis of length {n} can't be split into {parts} equal parts")
+            size, more = divmod(n, parts)
+            cuts = [i * size + min(i, more) for i in range(1, parts)]
+        else:
+            cuts = [index(cut) for cut in indices_or_sections]
+        before = (slice(None),) * along
+        edges = [None, *cuts, None]
+        return [getitem(x, (*before, slice(start, stop))) for start, stop in pairwise(edges)]
+
+    return call
+
+
+def split_along(axis: int) -> Callable[..., list[Tensor]]:
+    """``np.vsplit`` and its kin."""
+
+    def call(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+        along = 0 if axis == 1 and ary.ndim == 1 else axis
+        if ary.ndim <= along or ary.ndim <= axis - (axis == 1):
+            raise ValueError(f"an array of {ary.ndim} axes has no axis {axis} to be split along")
+        return split(exact=True)(ary, indices_or_sections, along)
+
+    return call
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
+    """``np.swapaxes``."""
+    order = list(range(a.ndim))
+    first, second = as_axis(axis1, a.ndim), as_axis(axis2, a.ndim)
+    order[first], order[second] = second, first
+    return ma.permute_dims(a, tuple(order))
+
+
+def transpose(a: Any, axes: Any = None) -> Tensor:
+    """``np.transpose``: all axes in reverse, unless told otherwise."""
+    (x,) = operands(a)
+    return ma.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else tuple(axes))
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
+    """``np.rollaxis``."""
+    along = as_axis(axis, a.ndim)
+    to = start + a.ndim if start < 0 else start
+    if not 0 <= to <= a.ndim:
+        raise np.exceptions.AxisError(start, a.ndim + 1)
+    return ma.moveaxis(a, along, to - (along < to))
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
+    """``np.rot90``."""
+    first, second = (as_axis(axis, m.ndim) for axis in axes)
+    if first == second:
+        raise ValueError(f"axes={tuple(axes)} are one axis; a plane has two")
+    turns = k % 4
+    if turns == 2:
+        return ma.flip(m, axis=(first, second))
+    if turns == 1:
+        return swapaxes(ma.flip(m, axis=second), first, second)
+    return ma.flip(swapaxes(m, first, second), axis=second) if turns == 3 else m * 1
+
+
+def ravel(a: Any, order: str = "C") -> Tensor:
+    """``np.ravel``."""
+    refuse({"order": order})
+    return ma.reshape(a, (-1,))
+
+
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
+    """``np.reshape``."""
+    refuse({"order": order})
+    return ma.reshape(a, tuple(shape) if isinstance(shape, tuple | list) else (shape,), copy=copy)
+
+
+def squeeze(a: Any, axis: Any = None) -> Tensor:
+    """``np.squeeze``: all axes of length 1, unless told otherwise."""
+    ones = tuple([i for i, n in enumerate(a.shape) if n == 1])
+    return ma.squeeze(a, axis=ones if axis is None else axis)
+
+
+def tile(A: Any, reps: Any) -> Tensor:
+    """``np.tile``."""
+    return ma.tile(A, tuple(reps) if isinstance(reps, tuple | list) else (reps,))
+
+
+# -- diagonals -------------------------------------------------------------------------------------
+
+
+def _ends(rows: int, columns: int, k: int) -> tuple[int, int, int]:
+    """Where a diagonal starts, and how long it is."""
+    row, column = max(0, -k), max(0, k)
+    return row, column, max(0, min(rows - row, columns - column))
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """``np.diagonal``: the diagonal becomes the last axis."""
+    (x,) = operands(a)
+    first, second = as_axis(axis1, x.ndim), as_axis(axis2, x.ndim)
+    if first == second:
+        raise ValueError(f"axis1={axis1} and axis2={axis2} are one axis; a diagonal has two")
+    rest = [i for i in range(x.ndim) if i not in (first, second)]
+    x = ma.permute_dims(x, (*rest, first, second))
+    rows, columns = x.shape[-2:]
+    row, column, n = _ends(rows, columns, offset)
+    # In a flattened matrix the diagonal is every (columns + 1)-th element.
+    flat = ma.reshape(x, (*x.shape[:-2], rows * columns))
+    start = row * columns + column
+    key = slice(start, start + n * (columns + 1) - columns if n else start, columns + 1)
+    return getitem(flat, (..., key))
+
+
+def of_diagonal(v: Any, k: int = 0) -> Tensor:
+    """``np.diag``: the diagonal of a matrix, or the matrix of a diagonal."""
+    (x,) = operands(v)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    if x.ndim != 1:
+        raise ValueError(f"np.diag takes a vector or a matrix, and was given {x.ndim} axes")
+    n = x.shape[0] + abs(k)
+    flat = zeros_like(ma.broadcast_to(ma.reshape(x.detach(), (-1,))[:1], (n * n,))) if n else x
+    if x.shape[0]:
+        row, column, length = _ends(n, n, k)
+        start = row * n + column
+        setitem(flat, slice(start, start + length * (n + 1) - n, n + 1), x)
+    return ma.reshape(flat, (n, n))
+
+
+def coordinates(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    """``np.meshgrid``."""
+    if sparse:
+        raise UnsupportedError("sparse=True is not supported for Tensors")
+    return meshgrid(*operands(*xi), indexing=indexing)
+
+
+def unstacked(x: Any, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """``np.unstack``."""
+    return ma.unstack(x, axis=axis)

@@ -1,0 +1,129 @@
+"""From NumPy's arguments to Wengert's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert.ops.data_type import astype
+from wengert.tape.tensor import Tensor
+
+__all__ = ["UnsupportedError", "cast", "inexact", "operands", "refuse", "translated"]
+
+
+class UnsupportedError(TypeError):
+    """An argument of NumPy's that Wengert's function does not have."""
+
+
+#: Arguments that ask for nothing that a Tensor has, and the values that they may take (None: any).
+_HARMLESS: dict[str, tuple[Any, ...] | None] = {
+    "assume_unique": None,
+    "casting": ("same_kind", "unsafe", "safe", "equiv", "no"),
+    "copy": None,
+    "initial": (None,),
+    "kind": None,
+    "optimize": None,
+    "order": (None, "C", "K", "A"),
+    "out": (None,),
+    "overwrite_input": None,
+    "sparse": (False,),
+    "stable": None,
+    "subok": None,
+    "where": (True,),
+}
+
+
+def refuse(keywords: dict[str, Any]) -> None:
+    """Raise an error for arguments that have no meaning here and are not NumPy's defaults.
+
+    Raises
+    ------
+    UnsupportedError
+        A TypeError, to which the caller adds the function's name.
+    """
+    for name, value in keywords.items():
+        if name in _HARMLESS:
+            allowed = _HARMLESS[name]
+            if allowed is None or any(value is one or value == one for one in allowed):
+                continue
+        raise UnsupportedError(f"{name}={value!r} is not supported for Tensors")
+
+
+def translated(function: Callable[..., Any], parameters: str) -> Callable[..., Any]:
+    """A function of Wengert's under NumPy's signature.
+
+    Parameters
+    ----------
+    function : callable
+        It takes arrays by position and the rest by keyword.
+    parameters : str
+        NumPy's parameters in order. Those before ``/`` are passed on by position; of the others,
+        ``ddof:correction`` is passed on as ``correction``, ``axis`` as itself, and ``-order`` not
+        at all: it may have its default value alone.
+    """
+    before, _, after = parameters.partition("/")
+    arrays = before.split()
+    renamed = {}
+    for word in after.split():
+        name, _, ours = word.partition(":")
+        renamed[name.removeprefix("-")] = None if word.startswith("-") else ours or name
+    names = arrays + list(renamed)
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        if len(args) > len(names):
+            raise TypeError(f"{len(names)} arguments at most are taken, and {len(args)} were given")
+        given = dict(zip(names, args, strict=False))
+        for name, value in keywords.items():
+            if name in given:
+                raise TypeError(f"the argument {name} is given twice")
+            given[name] = value
+        missing = [name for name in arrays if name not in given]
+        if missing:
+            raise TypeError(f"missing argument: {missing[0]}")
+        ours, others = {}, {}
+        for name, value in given.items():
+            if name in arrays or value is np._NoValue:
+                continue
+            target = renamed.get(name)
+            if target is None:
+                others[name] = value
+            else:
+                ours[target] = value
+        refuse(others)
+        return function(*[given[name] for name in arrays], **ours)
+
+    return call
+
+
+def operands(*values: Any) -> tuple[Tensor, ...]:
+    """Everything as Tensors, on the backend and device of the first Tensor.
+
+    Numbers get the dtype that they take beside it, lists that which NumPy gives them.
+    """
+    tensors = [x for x in values if isinstance(x, Tensor)]
+    # Among a mask, indices and floating values, a number is one of the last.
+    like = max(tensors, key=lambda x: _RANK.get(x.dtype.kind, 1), default=None)
+    return tuple([x if isinstance(x, Tensor) else _beside(x, like) for x in values])
+
+
+_RANK = {"bool": 0, "real floating": 2, "complex floating": 2}
+
+
+def _beside(value: Any, like: Tensor | None) -> Tensor:
+    if like is None or (hasattr(value, "dtype") and not isinstance(value, np.generic)):
+        return Tensor(value if hasattr(value, "dtype") else np.asarray(value))
+    backend, device = like.backend, like.device
+    if isinstance(value, bool | int | float | complex | np.generic) and like.dtype.kind != "bool":
+        one = backend.namespace.ones((), dtype=like._array.dtype, device=device)
+        return Tensor(one) * (value.item() if isinstance(value, np.generic) else value)
+    return Tensor(backend.from_numpy(np.asarray(value), device))
+
+
+def inexact(x: Tensor) -> Tensor:
+    """A Tensor in a floating dtype, float64 for integers and booleans, as NumPy computes means."""
+    return x if x.dtype.inexact else astype(x, "float64")
+
+
+def cast(x: Tensor, dtype: Any) -> Tensor:
+    """A Tensor in another dtype, or itself where None is asked for."""
+    return x if dtype is None else astype(x, dtype, copy=False)

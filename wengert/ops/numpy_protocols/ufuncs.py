@@ -1,0 +1,260 @@
+"""NumPy's ufuncs, and their methods, on Tensors."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from wengert.ops import elementwise as ew
+from wengert.ops.data_type import astype
+from wengert.ops.indexing import getitem, setitem
+from wengert.ops.linear_algebra import matmul, vecdot
+from wengert.ops.manipulation import (
+    broadcast_arrays,
+    expand_dims,
+    reshape,
+    squeeze,
+)
+from wengert.ops.numpy_protocols.reductions import (
+    accumulated,
+    all_of,
+    any_of,
+    maximum_of,
+    minimum_of,
+    product_of,
+    sum_of,
+)
+from wengert.ops.numpy_protocols.translation import cast, operands, refuse
+from wengert.ops.searching import where as where_
+from wengert.ops.special import logsumexp
+from wengert.ops.statistical import cumulative_prod, cumulative_sum
+from wengert.tape.tensor import Tensor
+
+__all__ = ["TABLE"]
+
+Function = Callable[..., Any]
+
+
+# -- what the standard does not have ---------------------------------------------------------------
+
+
+def _cbrt(x: Any) -> Tensor:
+    return ew.copysign(ew.pow(ew.abs(x), 1 / 3), x)
+
+
+def _float_power(x1: Any, x2: Any) -> Tensor:
+    wide = [
+        astype(x, "complex128" if x.dtype.complex else "float64", copy=False)
+        for x in operands(x1, x2)
+    ]
+    return ew.pow(*wide)
+
+
+def _fmod(x1: Tensor, x2: Tensor) -> Tensor:
+    # The remainder of absolute values has no rounding, and takes the dividend's sign.
+    return ew.copysign(ew.remainder(ew.abs(x1), ew.abs(x2)), x1)
+
+
+def _present(choose: Function) -> Function:
+    """``fmax`` and ``fmin``: of a NaN and a number, the number."""
+
+    def call(x1: Tensor, x2: Tensor) -> Tensor:
+        both = choose(x1, x2)
+        return where_(ew.isnan(x1), x2, where_(ew.isnan(x2), x1, both))
+
+    return call
+
+
+def _heaviside(x1: Tensor, x2: Tensor) -> Tensor:
+    step = astype(ew.greater(x1, 0), x1.dtype)
+    return where_(ew.isnan(x1), x1, where_(ew.equal(x1, 0), x2, step))
+
+
+def _logaddexp2(x1: Tensor, x2: Tensor) -> Tensor:
+    ln2 = math.log(2)
+    return ew.divide(ew.logaddexp(ew.multiply(x1, ln2), ew.multiply(x2, ln2)), ln2)
+
+
+def _ldexp(x1: Tensor, x2: Tensor) -> Tensor:
+    return ew.multiply(x1, ew.pow(2.0, astype(x2, x1.dtype)))
+
+
+def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
+    whole = ew.trunc(x)
+    return ew.copysign(ew.subtract(x, whole), x), whole
+
+
+def _divmod(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    return ew.floor_divide(x1, x2), ew.remainder(x1, x2)
+
+
+def _vecmat(x1: Tensor, x2: Tensor) -> Tensor:
+    row = ew.conj(expand_dims(x1, axis=-2))
+    return squeeze(matmul(row, x2), axis=-2)
+
+
+def _matvec(x1: Tensor, x2: Tensor) -> Tensor:
+    return squeeze(matmul(x1, expand_dims(x2, axis=-1)), axis=-1)
+
+
+# -- calls and methods -----------------------------------------------------------------------------
+
+
+def _call(function: Function) -> Function:
+    """A function with a ufunc's keywords."""
+
+    def call(
+        *inputs: Any, where: Any = True, dtype: Any = None, kept: Any = None, **keywords: Any
+    ) -> Any:
+        refuse(keywords)
+        if dtype is not None or any(isinstance(x, list | tuple) for x in inputs):
+            inputs = tuple([cast(x, dtype) for x in operands(*inputs)])
+        if where is True:
+            return function(*inputs)
+        return _only_where(function, inputs, where, kept)
+
+    return call
+
+
+def _only_where(function: Function, inputs: tuple[Any, ...], where: Any, kept: Any) -> Tensor:
+    """Compute at chosen places alone, so that no derivative of the others is ever taken."""
+    if kept is None:
+        raise ValueError("where= leaves elements uncomputed: give out=, which has them")
+    *tensors, chosen = broadcast_arrays(*operands(*inputs, where, kept))[:-1]
+    values = function(*[getitem(x, chosen) for x in tensors])
+    result = kept * 1  # another Tensor of the same values, on the tape where it is
+    setitem(result, chosen, astype(values, result.dtype, copy=False))
+    return result  # type: ignore[no-any-return]
+
+
+def _matrices(function: Function) -> Function:
+    """A product of matrices or vectors with NumPy's keyword ``axis``, where it has that."""
+
+    def call(*inputs: Any, dtype: Any = None, axis: int = -1, **keywords: Any) -> Tensor:
+        refuse(keywords)
+        tensors = [cast(x, dtype) for x in operands(*inputs)]
+        return function(*tensors) if axis == -1 else function(*tensors, axis=axis)  # type: ignore[no-any-return]
+
+    return call
+
+
+def _outer(function: Function, x1: Any, x2: Any, **keywords: Any) -> Any:
+    a, b = operands(x1, x2) if isinstance(x1, Tensor) else operands(x2, x1)[::-1]
+    return function(reshape(a, (*a.shape, *[1] * b.ndim)), b, **keywords)
+
+
+def _reduced(function: Function) -> Function:
+    """A method of a ufunc: NumPy's function, but over the first axis unless told otherwise."""
+
+    def call(x: Any, axis: Any = 0, dtype: Any = None, **keywords: Any) -> Tensor:
+        if dtype is not None:
+            x = astype(x, dtype)
+        return function(x, axis=axis, **keywords)  # type: ignore[no-any-return]
+
+    return call
+
+
+def _logsumexp(x: Tensor, axis: Any = 0, *, keepdims: bool = False) -> Tensor:
+    return logsumexp(x, axis=axis, keepdims=keepdims)  # type: ignore[no-any-return]
+
+
+_ELEMENTWISE: dict[str, Function] = {
+    "absolute": ew.abs,
+    "add": ew.add,
+    "arccos": ew.acos,
+    "arccosh": ew.acosh,
+    "arcsin": ew.asin,
+    "arcsinh": ew.asinh,
+    "arctan": ew.atan,
+    "arctan2": ew.atan2,
+    "arctanh": ew.atanh,
+    "bitwise_and": ew.bitwise_and,
+    "bitwise_or": ew.bitwise_or,
+    "bitwise_xor": ew.bitwise_xor,
+    "cbrt": _cbrt,
+    "ceil": ew.ceil,
+    "clip": ew.clip,
+    "conjugate": ew.conj,
+    "copysign": ew.copysign,
+    "cos": ew.cos,
+    "cosh": ew.cosh,
+    "deg2rad": lambda x: ew.multiply(x, math.pi / 180),
+    "degrees": lambda x: ew.multiply(x, 180 / math.pi),
+    "divide": ew.divide,
+    "divmod": _divmod,
+    "equal": ew.equal,
+    "exp": ew.exp,
+    "exp2": lambda x: ew.pow(2.0, x),
+    "expm1": ew.expm1,
+    "fabs": ew.abs,
+    "float_power": _float_power,
+    "floor": ew.floor,
+    "floor_divide": ew.floor_divide,
+    "fmax": lambda x1, x2: _present(ew.maximum)(*operands(x1, x2)),
+    "fmin": lambda x1, x2: _present(ew.minimum)(*operands(x1, x2)),
+    "fmod": lambda x1, x2: _fmod(*operands(x1, x2)),
+    "greater": ew.greater,
+    "greater_equal": ew.greater_equal,
+    "heaviside": lambda x1, x2: _heaviside(*operands(x1, x2)),
+    "hypot": ew.hypot,
+    "invert": ew.bitwise_invert,
+    "isfinite": ew.isfinite,
+    "isinf": ew.isinf,
+    "isnan": ew.isnan,
+    "ldexp": lambda x1, x2: _ldexp(*operands(x1, x2)),
+    "left_shift": ew.bitwise_left_shift,
+    "less": ew.less,
+    "less_equal": ew.less_equal,
+    "log": ew.log,
+    "log10": ew.log10,
+    "log1p": ew.log1p,
+    "log2": ew.log2,
+    "logaddexp": ew.logaddexp,
+    "logaddexp2": _logaddexp2,
+    "logical_and": ew.logical_and,
+    "logical_not": ew.logical_not,
+    "logical_or": ew.logical_or,
+    "logical_xor": ew.logical_xor,
+    "maximum": ew.maximum,
+    "minimum": ew.minimum,
+    "modf": _modf,
+    "multiply": ew.multiply,
+    "negative": ew.negative,
+    "nextafter": ew.nextafter,
+    "not_equal": ew.not_equal,
+    "positive": ew.positive,
+    "power": ew.pow,
+    "rad2deg": lambda x: ew.multiply(x, 180 / math.pi),
+    "radians": lambda x: ew.multiply(x, math.pi / 180),
+    "reciprocal": ew.reciprocal,
+    "remainder": ew.remainder,
+    "right_shift": ew.bitwise_right_shift,
+    "rint": ew.round,
+    "sign": ew.sign,
+    "signbit": ew.signbit,
+    "sin": ew.sin,
+    "sinh": ew.sinh,
+    "sqrt": ew.sqrt,
+    "square": ew.square,
+    "subtract": ew.subtract,
+    "tan": ew.tan,
+    "tanh": ew.tanh,
+    "trunc": ew.trunc,
+}
+
+TABLE: dict[str, Function] = {name: _call(function) for name, function in _ELEMENTWISE.items()}
+TABLE |= {
+    "matmul": _matrices(matmul),
+    "matvec": _matrices(_matvec),
+    "vecdot": _matrices(vecdot),
+    "vecmat": _matrices(_vecmat),
+    "outer": _outer,
+    "add.reduce": _reduced(sum_of),
+    "multiply.reduce": _reduced(product_of),
+    "maximum.reduce": _reduced(maximum_of),
+    "minimum.reduce": _reduced(minimum_of),
+    "logical_and.reduce": _reduced(all_of),
+    "logical_or.reduce": _reduced(any_of),
+    "logaddexp.reduce": _reduced(_logsumexp),
+    "add.accumulate": _reduced(accumulated(cumulative_sum)),
+    "multiply.accumulate": _reduced(accumulated(cumulative_prod)),
+}
