@@ -9,6 +9,7 @@ so is the namespace that rules see when derivatives are themselves differentiate
 from typing import Any
 
 from wengert.ops import (
+    beyond,
     constants,
     creation,
     data_type,
@@ -25,6 +26,7 @@ from wengert.ops import (
     statistical,
     utility,
 )
+from wengert.ops.beyond import *
 from wengert.ops.constants import *
 from wengert.ops.creation import *
 from wengert.ops.data_type import *
@@ -45,6 +47,7 @@ from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor
 
 __all__: list[str] = []
+__all__ += beyond.__all__
 __all__ += constants.__all__
 __all__ += creation.__all__
 __all__ += data_type.__all__

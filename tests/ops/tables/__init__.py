@@ -1,5 +1,6 @@
 """The table: a row for every primitive, one file for each chapter of the functions."""
 
+from tests.ops.tables.beyond import BEYOND
 from tests.ops.tables.conversion import CONVERSION
 from tests.ops.tables.elementwise import ELEMENTWISE
 from tests.ops.tables.fft import FFT
@@ -18,6 +19,7 @@ CHAPTERS = (
     LINEAR_ALGEBRA,
     INDEXING,
     FFT,
+    BEYOND,
     SPECIAL,
     NETWORKS,
 )

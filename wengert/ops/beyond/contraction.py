@@ -1,0 +1,275 @@
+"""Einstein's notation: products of arrays, summed over the labels that the result has not."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+from wengert.backends import dtype_of
+from wengert.ops.axes import raw_array
+from wengert.ops.beyond.subscripts import Labels, parsed
+from wengert.ops.indexing import getitem
+from wengert.ops.manipulation import permute_dims, reshape
+from wengert.ops.statistical import sum as sum_over
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["einsum"]
+
+Subscripts = tuple[str, str, str]
+Path = list[tuple[int, ...]]
+
+# -- two operands: the primitive -----------------------------------------------------------------
+
+# Each label is in two of the three terms at least, and once in each. So is it for the cotangents,
+# where the terms have changed places: the primitive is closed at any order.
+
+
+def _product(xp: Any, x1: Any, x2: Any, *, subscripts: Subscripts) -> Any:
+    """One matrix product of stacks: of the labels of all, of one operand, of both alone."""
+    first, second, result = subscripts
+    shared = [c for c in result if c in first and c in second]
+    left = [c for c in result if c not in second]
+    right = [c for c in result if c not in first]
+    summed = [c for c in first if c not in result]
+    length = {**dict(zip(first, x1.shape, strict=True)), **dict(zip(second, x2.shape, strict=True))}
+    if summed:
+        x1 = _arranged(xp, x1, first, [shared, left, summed], length)
+        x2 = _arranged(xp, x2, second, [shared, summed, right], length)
+        out = xp.matmul(x1, x2)
+        order = [*shared, *left, *right]
+    else:
+        # Without a sum it is a product of numbers, which broadcasts.
+        order = list(result)
+        out = xp.multiply(_spaced(xp, x1, first, order), _spaced(xp, x2, second, order))
+    out = xp.reshape(out, tuple([length[c] for c in order]))
+    return xp.permute_dims(out, tuple([order.index(c) for c in result]))
+
+
+def _arranged(xp: Any, x: Any, labels: str, groups: list[list[str]], length: dict[str, int]) -> Any:
+    """``x`` with one axis for each group of labels; none for a first group without labels."""
+    order = [labels.index(c) for group in groups for c in group]
+    shape = [math.prod([length[c] for c in group]) for group in groups]
+    return xp.reshape(xp.permute_dims(x, tuple(order)), tuple(shape if groups[0] else shape[1:]))
+
+
+def _spaced(xp: Any, x: Any, labels: str, order: list[str]) -> Any:
+    """``x`` with its axes in an order of labels, and of length 1 where it lacks one."""
+    held = [c for c in order if c in labels]
+    lengths = iter([x.shape[labels.index(c)] for c in held])
+    x = xp.permute_dims(x, tuple([labels.index(c) for c in held]))
+    return xp.reshape(x, tuple([next(lengths) if c in labels else 1 for c in order]))
+
+
+def _first_rule(xp: Any, g: Any, x2: Any, subscripts: Subscripts) -> Any:
+    first, second, result = subscripts
+    return xp.einsum(g, xp.conj(x2), subscripts=(result, second, first))
+
+
+def _second_rule(xp: Any, g: Any, x1: Any, subscripts: Subscripts) -> Any:
+    first, second, result = subscripts
+    return xp.einsum(xp.conj(x1), g, subscripts=(first, result, second))
+
+
+_pair = Primitive(
+    "einsum",
+    ["x1", "x2"],
+    {"x1": _first_rule, "x2": _second_rule},
+    kind="multilinear",
+    forward=_product,
+).bind
+
+# -- one operand ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Term:
+    """An operand and the labels of its axes."""
+
+    x: Any
+    labels: Labels
+
+    def without_repeats(self) -> "Term":
+        """The diagonal where a label comes twice."""
+        x, labels = self.x, self.labels
+        for label in dict.fromkeys(labels):
+            axes = [i for i, c in enumerate(labels) if c == label]
+            if len(axes) > 1:
+                n = x.shape[axes[0]]
+                rest = [i for i in range(len(labels)) if i not in axes]
+                x = permute_dims(x, (*axes, *rest))
+                # The diagonal's places in what the axes are when they are one.
+                x = reshape(x, (n ** len(axes), *[x.shape[i] for i in range(len(axes), x.ndim)]))
+                x = getitem(x, slice(0, None, sum(n**i for i in range(len(axes)))))
+                labels = (label, *[labels[i] for i in rest])
+        return Term(x, labels)
+
+    def without(self, dropped: Iterable[Any]) -> "Term":
+        """The sum over some labels."""
+        gone = {*dropped}
+        axes = tuple([i for i, c in enumerate(self.labels) if c in gone])
+        if not axes:
+            return self
+        x = sum_over(self.x, axis=axes, dtype=self.x.dtype)
+        return Term(x, tuple([c for c in self.labels if c not in gone]))
+
+    def stretched(self, lengths: dict[Any, int]) -> "Term":
+        """The term without the axes of length 1 that are longer in another operand."""
+        keep = [
+            i for i, c in enumerate(self.labels) if not (self.x.shape[i] == 1 and lengths[c] != 1)
+        ]
+        if len(keep) == len(self.labels):
+            return self
+        x = reshape(self.x, tuple([self.x.shape[i] for i in keep]))
+        return Term(x, tuple([self.labels[i] for i in keep]))
+
+
+def _contract(terms: Sequence[Term], kept: set[Any], result: Labels | None) -> Term:
+    """The product of one or two terms, summed over the labels that are not kept."""
+    if len(terms) == 1:
+        term = terms[0].without(c for c in terms[0].labels if c not in kept)
+    else:
+        first, second = terms
+        first = first.without(c for c in first.labels if c not in kept and c not in second.labels)
+        second = second.without(c for c in second.labels if c not in kept and c not in first.labels)
+        every = list(dict.fromkeys((*first.labels, *second.labels)))
+        order = [c for c in every if c in kept]
+        if result is not None and {*order} == {*result}:
+            order = list(result)
+        letter = {c: chr(ord("a") + i) for i, c in enumerate(every)}
+        subscripts = tuple(
+            [
+                "".join([letter[c] for c in labels])
+                for labels in (first.labels, second.labels, order)
+            ]
+        )
+        term = Term(_pair(first.x, second.x, subscripts=subscripts), tuple(order))
+    if result is not None and term.labels != result:
+        order = [term.labels.index(c) for c in result]
+        return Term(permute_dims(term.x, tuple(order)), result)
+    return term
+
+
+# -- several operands ----------------------------------------------------------------------------
+
+
+def _lengths(terms: Sequence[Term]) -> dict[Any, int]:
+    """The length of each label; axes of length 1 broadcast between operands."""
+    lengths: dict[Any, int] = {}
+    for at, term in enumerate(terms):
+        own: dict[Any, int] = {}
+        for label, n in zip(term.labels, term.x.shape, strict=True):
+            if own.setdefault(label, n) != n:
+                raise ValueError(
+                    f"einsum: the axes of operand {at} that share the label {label!r} have lengths "
+                    f"{own[label]} and {n}"
+                )
+        for label, n in own.items():
+            known = lengths.get(label, 1)
+            if n not in (1, known) and known != 1:
+                raise ValueError(
+                    f"einsum: label {label!r} has length {known} and, in operand {at}, {n}"
+                )
+            lengths[label] = known if n == 1 else n
+    return lengths
+
+
+def _path(terms: Sequence[Term], result: Labels, optimize: Any) -> Path:
+    """Which operands to contract, one step after the other; each result joins at the end."""
+    if isinstance(optimize, list | tuple):
+        steps = optimize[1:] if optimize[:1] in (["einsum_path"], ("einsum_path",)) else optimize
+        return [tuple([index(i) for i in step]) for step in steps]
+    straight: Path = [(0, 1), *[(0, n) for n in range(len(terms) - 2, 0, -1)]]
+    if optimize is False or (len(terms) < 3 and (optimize is None or optimize is True)):
+        return straight if len(terms) > 1 else [(0,)]
+    try:
+        import opt_einsum
+    except ImportError:
+        if optimize is None:
+            return straight
+        raise ImportError(
+            f"einsum with optimize={optimize!r} needs opt_einsum: install wengert[einsum], or give "
+            "the path, or optimize=False for the operands' own order"
+        ) from None
+    labels = dict.fromkeys(c for term in terms for c in term.labels)
+    symbol = {c: opt_einsum.get_symbol(i) for i, c in enumerate(labels)}
+    inputs = ",".join(["".join([symbol[c] for c in term.labels]) for term in terms])
+    found, _ = opt_einsum.contract_path(
+        f"{inputs}->{''.join([symbol[c] for c in result])}",
+        *[tuple(term.x.shape) for term in terms],
+        shapes=True,
+        optimize="auto" if optimize is None or optimize is True else optimize,
+    )
+    return [tuple(step) for step in found]
+
+
+def einsum(*operands: Any, optimize: Any = None) -> Tensor:
+    r"""Product of arrays, summed over labels of their axes: Einstein's notation.
+
+    Parameters
+    ----------
+    *operands
+        Subscripts and the arrays, as in ``einsum("ij,jk->ik", a, b)``, or the arrays, each with a
+        list of labels (integers, and an Ellipsis), and the result's list last, as in
+        ``einsum(a, [0, 1], b, [1, 2], [0, 2])``. The arrays are of numeric dtypes.
+
+        A label that comes twice in one operand takes the diagonal. ``...`` stands for the axes
+        that have no label; they broadcast, as axes of length 1 do. Without ``->``, the result has
+        the axes of ``...``, and then those labels that come once, in alphabetical order.
+    optimize : bool, str, sequence of tuples, or callable, optional
+        In which order more than two operands are multiplied. By default opt_einsum finds it where
+        it is installed, and otherwise it is the operands' own, as with False. True and names of
+        opt_einsum's algorithms (``"optimal"``, ``"greedy"``, ...) ask for it. A path, such as
+        ``[(1, 2), (0, 1)]``, says which operands each step takes; what they give joins as the last
+        one.
+
+    Returns
+    -------
+    Tensor
+        Of the promoted dtype. The cotangent of an operand is the einsum of the result's with the
+        conjugates of the others.
+
+    Raises
+    ------
+    ImportError
+        If ``optimize`` asks for opt_einsum and it is not installed.
+    ValueError
+        If the subscripts do not fit the operands, a label's lengths differ, the result has a label
+        twice or one that no operand has, or the path leaves more than one operand.
+
+    Notes
+    -----
+    Each step is one matrix product of stacks, on any library. NumPy: ``einsum``.
+    """
+    arrays, inputs, result = parsed(operands)
+    terms = [
+        Term(x if isinstance(x, Tensor) else Tensor(x), labels)
+        for x, labels in zip(arrays, inputs, strict=True)
+    ]
+    for term in terms:
+        if dtype_of(raw_array(term.x).dtype).kind == "bool":
+            raise TypeError("einsum needs numeric dtypes, not bool")
+    lengths = _lengths(terms)
+    terms = [term.stretched(lengths).without_repeats() for term in terms]
+    path = _path(terms, result, optimize)
+    for number, step in enumerate(path):
+        try:
+            chosen = [terms[i] for i in step]
+        except IndexError:
+            raise ValueError(
+                f"einsum: step {step} of the path is for more than {len(terms)} operands"
+            ) from None
+        terms = [term for i, term in enumerate(terms) if i not in step]
+        last = number == len(path) - 1 and not terms
+        # More than two operands of one step are taken in, one after the other.
+        made, waiting = chosen[:2], chosen[2:]
+        for _ in range(len(waiting) + 1):
+            rest = {c for term in (*terms, *waiting) for c in term.labels}
+            asked = result if last and not waiting else None
+            made = [_contract(made, rest.union(result), asked), *waiting[:1]]
+            waiting = waiting[1:]
+        terms += made
+    if len(terms) != 1:
+        raise ValueError(f"einsum: the path leaves {len(terms)} operands, and it has to leave one")
+    return terms[0].x  # type: ignore[no-any-return]

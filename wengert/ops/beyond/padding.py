@@ -1,0 +1,135 @@
+"""Arrays with margins."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from wengert.backends import backend_of
+from wengert.ops.axes import as_axis, shape_of
+from wengert.ops.creation import full, zeros
+from wengert.ops.indexing import replaced, take
+from wengert.tape.interpreter import differentiable
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["pad"]
+
+MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+
+
+def _pairs(width: Any, ndim: int) -> list[tuple[int, int]]:
+    """How wide the margins are, before and after each axis."""
+    if isinstance(width, dict):
+        pairs = [(0, 0)] * ndim
+        for axis, one in width.items():
+            pairs[as_axis(axis, ndim)] = _pairs(one, 1)[0]
+        return pairs
+    try:
+        given = np.broadcast_to(np.asarray(width), (ndim, 2))
+    except ValueError:
+        raise ValueError(
+            f"pad: pad_width is a number, a pair, or a pair for each of {ndim} axes, not {width!r}"
+        ) from None
+    if given.dtype.kind not in "iu" and given.size:
+        raise TypeError(f"pad: pad_width is of integers, not {width!r}")
+    pairs = [(int(before), int(after)) for before, after in given]
+    if any(n < 0 for pair in pairs for n in pair):
+        raise ValueError(f"pad: pad_width can't be negative: {width!r}")
+    return pairs
+
+
+def _constants(values: Any, ndim: int) -> list[tuple[Any, Any]]:
+    """What fills the margins before and after each axis."""
+    if not isinstance(values, list | tuple):
+        return [(values, values)] * ndim
+    if len(values) == 1:
+        return _constants(values[0], ndim)
+    if len(values) == 2 and not any(isinstance(v, list | tuple) for v in values):
+        return [(values[0], values[1])] * ndim
+    if len(values) == ndim and all(isinstance(v, list | tuple) and 0 < len(v) < 3 for v in values):
+        return [(v[0], v[-1]) for v in values]
+    raise ValueError(
+        f"pad: constant_values is a number, a pair, or a pair for each of {ndim} axes, not "
+        f"{values!r}"
+    )
+
+
+def _with_constants(x: Tensor, pairs: list[tuple[int, int]], values: Any) -> Tensor:
+    shape = tuple([n + before + after for n, (before, after) in zip(x.shape, pairs, strict=True)])
+    device = differentiable.device(x)
+    inside = tuple(
+        [slice(before, before + n) for n, (before, _) in zip(x.shape, pairs, strict=True)]
+    )
+    if isinstance(values, bool | int | float | complex):
+        if isinstance(values, complex) and not x.dtype.complex:
+            raise TypeError(f"pad: {values} does not fit an array of dtype {x.dtype.name}")
+        return replaced(full(shape, values, dtype=x.dtype, device=device), inside, x)
+    out = replaced(zeros(shape, dtype=x.dtype, device=device), inside, x)
+    # The corners belong to the later axes.
+    for axis, (widths, filling) in enumerate(zip(pairs, _constants(values, x.ndim), strict=True)):
+        whole = (slice(None),) * axis
+        if widths[0]:
+            out = replaced(out, (*whole, slice(0, widths[0]), ...), filling[0])
+        if widths[1]:
+            out = replaced(out, (*whole, slice(shape[axis] - widths[1], None), ...), filling[1])
+    return out
+
+
+def pad(
+    array: Any,
+    pad_width: int | Sequence[Any] | dict[int, Any],
+    mode: Literal["constant", "edge", "reflect", "symmetric", "wrap"] = "constant",
+    *,
+    constant_values: Any = 0,
+) -> Tensor:
+    """Return an array with margins on its sides.
+
+    Parameters
+    ----------
+    array : array
+        Of any shape and dtype.
+    pad_width : int, sequence or dict
+        How wide: one number for all sides, a pair (before, after) for all axes, a pair for each
+        axis, or a dict of axes and these.
+    mode : {"constant", "edge", "reflect", "symmetric", "wrap"}
+        With what: ``constant_values``; the last element; the array mirrored at its last element,
+        or beyond it; or the array from its other end.
+    constant_values : number, 0-d Tensor, or sequence
+        One for all sides, a pair for all axes, or a pair for each axis. Corners belong to the
+        later axis.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of ``array``. Cotangents go back to the elements that were copied, and are
+        added up.
+
+    Raises
+    ------
+    TypeError
+        If ``pad_width`` is not of integers, or a complex constant is for a real array.
+    ValueError
+        If the mode is unknown, a width is negative, the numbers of axes differ, or an axis without
+        elements has nothing to copy.
+
+    Notes
+    -----
+    NumPy: ``pad``.
+    """
+    shape = shape_of(array)
+    x = array if isinstance(array, Tensor) else Tensor(array)
+    pairs = _pairs(pad_width, len(shape))
+    if mode not in MODES:
+        raise ValueError(f"pad: mode is one of {', '.join(MODES)}, and not {mode!r}")
+    if mode == "constant":
+        return _with_constants(x, pairs, constant_values)
+    owner = backend_of(x._array)
+    device = owner.device(x._array)
+    for axis, widths in enumerate(pairs):
+        if widths != (0, 0):
+            n = shape[axis]
+            if not n:
+                raise ValueError(f"pad: axis {axis} has no elements to extend by mode {mode!r}")
+            places = np.pad(np.arange(n), widths, mode=mode)
+            x = take(x, untracked(owner.from_numpy(places, device)), axis=axis)
+    return x

@@ -1,0 +1,247 @@
+"""Order statistics, and indices as unit vectors."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from wengert.backends import as_dtype, backend_of, dtype_of
+from wengert.ops.axes import all_axes, as_axes, as_axis, raw_array, shape_of
+from wengert.ops.creation import arange
+from wengert.ops.data_type import astype, get_default_dtype
+from wengert.ops.elementwise import equal
+from wengert.ops.manipulation import expand_dims, moveaxis, permute_dims, reshape
+from wengert.ops.sorting import sort
+from wengert.tape.interpreter import differentiable
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["median", "one_hot", "quantile"]
+
+#: The parameters (alpha, beta) of the methods between whose points is interpolated: R. J. Hyndman
+#: and Y. Fan, Sample quantiles in statistical packages, 1996.
+CONTINUOUS: Final = {
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+METHODS: Final = ("linear", "lower", "higher", "midpoint", "nearest", *CONTINUOUS)
+
+
+def _positions(xp: Any, q: Any, n: int, method: str) -> Any:
+    """Where the quantiles are among ``n`` sorted elements, also between two of them."""
+    if method in CONTINUOUS:
+        alpha, beta = CONTINUOUS[method]
+        at = q * (n + 1 - alpha - beta) + (alpha - 1)
+    else:
+        at = q * (n - 1)
+    # What is out of bounds gives no index out of bounds; it is dealt with where it can be seen.
+    at = xp.clip(at, 0, n - 1)
+    if method == "lower":
+        return xp.floor(at)
+    if method == "higher":
+        return xp.ceil(at)
+    if method == "nearest":
+        return xp.round(at)
+    return (xp.floor(at) + xp.ceil(at)) * 0.5 if method == "midpoint" else at
+
+
+def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Indices of the elements before and after each quantile, and how far it is between them."""
+    if isinstance(q, Tensor):
+        xp = differentiable
+        at = _positions(xp, q, n, method)
+        below, above = xp.floor(at), xp.ceil(at)
+        way = xp.astype(xp.subtract(at, below), x.dtype, copy=False)
+        return xp.astype(below, "int64"), xp.astype(above, "int64"), way
+    owner = backend_of(x._array)
+    device = owner.device(x._array)
+    at = _positions(np, q, n, method)
+    below, above = np.floor(at), np.ceil(at)
+    made = [
+        untracked(owner.from_numpy(array, device))
+        for array in (
+            below.astype(np.int64),
+            above.astype(np.int64),
+            # Rounded on the host: a device may have no double precision.
+            (at - below).astype("float32" if x.dtype.itemsize <= 4 else "float64"),
+        )
+    ]
+    return made[0], made[1], astype(made[2], x.dtype, copy=False)
+
+
+def _probabilities(q: Any) -> Any:
+    """The quantiles asked for: a Tensor as it is, others as a NumPy array, checked."""
+    if isinstance(q, Tensor) or not isinstance(q, int | float | list | tuple | np.ndarray):
+        q = q if isinstance(q, Tensor) else Tensor(q)
+        if q.dtype.kind != "real floating":
+            raise TypeError(f"quantile: q is of a real floating dtype, not {q.dtype.name}")
+        return q
+    host = np.asarray(q, dtype=np.float64)
+    if not ((host >= 0) & (host <= 1)).all():
+        raise ValueError(f"quantile: q is between 0 and 1, and not {q!r}")
+    return host
+
+
+def quantile(
+    x: Any,
+    q: float | Sequence[float] | Any,
+    /,
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+    method: str = "linear",
+) -> Tensor:
+    r"""Quantiles: what a share ``q`` of the elements is not above.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and a real floating dtype.
+    q : float, sequence, or array
+        From 0 to 1, of any shape. It may be a Tensor, in which the result is differentiable too.
+    axis : int or tuple of int, optional
+        Over which axes; all by default.
+    keepdims : bool
+        Whether the reduced axes stay, with length 1.
+    method : str
+        What is taken where the quantile, at :math:`q (n - 1)` of the sorted elements, is between
+        two of them: ``"linear"`` interpolation, the ``"lower"`` or ``"higher"`` one, their
+        ``"midpoint"``, or the ``"nearest"`` (of the even index, half-way). Or another estimator
+        that interpolates: ``"hazen"``, ``"weibull"``, ``"median_unbiased"``,
+        ``"normal_unbiased"``, ``"interpolated_inverted_cdf"``.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of ``x`` and the shape of ``q``, followed by that of the reduction; NaN if
+        one of the elements is NaN, or an element of a Tensor ``q`` is not from 0 to 1. The
+        cotangent goes to the one or two elements that the quantile is made of; among equal ones
+        in their order, as in `sort`.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` or ``q`` is not real and floating.
+    ValueError
+        If there is no element, the method is unknown, numbers ``q`` are out of range, or an axis
+        comes twice or is out of bounds (also an IndexError).
+
+    Notes
+    -----
+    NumPy: ``quantile``; PyTorch: ``quantile``, which calls the method ``interpolation``.
+    """
+    return _quantile("quantile", x, q, axis, keepdims, method)
+
+
+def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: str) -> Tensor:
+    shape = shape_of(x)
+    dtype = dtype_of(raw_array(x).dtype)
+    if dtype.kind != "real floating":
+        raise TypeError(f"{function} needs a real floating dtype, not {dtype.name}")
+    if method not in METHODS:
+        raise ValueError(f"quantile: method is one of {', '.join(METHODS)}, and not {method!r}")
+    ndim = len(shape)
+    axes = all_axes(None if axis is None else as_axes(axis, ndim), ndim)
+    rest = tuple([i for i in range(ndim) if i not in axes])
+    n = math.prod([shape[i] for i in axes])
+    if not n:
+        raise ValueError(f"{function} of no elements: the array has shape {tuple(shape)}")
+    xp = differentiable
+    q = _probabilities(q)
+    outer = [shape[i] for i in rest]
+    x = reshape(permute_dims(x, (*rest, *axes)), (*outer, n))
+    last = len(rest)
+    flat = q.reshape(-1) if isinstance(q, np.ndarray) else reshape(q, (-1,))
+    below, above, way = _neighbours(x, flat, n, method)
+    ordered = sort(x, axis=last)
+    low, high = xp.take(ordered, below, axis=last), xp.take(ordered, above, axis=last)
+    # Between two equal infinities is the infinity.
+    infinite = xp.logical_and(xp.equal(low, high), xp.isinf(low))
+    distance = xp.where(infinite, 0, xp.subtract(high, xp.where(infinite, 0, low)))
+    out = xp.add(low, xp.multiply(way, distance))
+    out = xp.where(xp.any(xp.isnan(x), axis=last, keepdims=True), math.nan, out)
+    if isinstance(flat, Tensor):
+        valid = xp.logical_and(xp.greater_equal(flat, 0), xp.less_equal(flat, 1))
+        out = xp.where(valid, out, math.nan)
+    kept = [1 if i in axes else m for i, m in enumerate(shape)] if keepdims else outer
+    return reshape(moveaxis(out, last, 0), (*q.shape, *kept))
+
+
+def median(
+    x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+) -> Tensor:
+    """Middle element, or the mean of the two in the middle.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape and a real floating dtype.
+    axis : int or tuple of int, optional
+        Over which axes; all by default.
+    keepdims : bool
+        Whether the reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of ``x``; NaN if one of the elements is NaN. The cotangent goes to the middle
+        element, or in halves to the two.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `quantile`.
+
+    Notes
+    -----
+    NumPy: ``median``. (PyTorch's gives the lower one of two.)
+    """
+    return _quantile("median", x, 0.5, axis, keepdims, "linear")
+
+
+def one_hot(x: Any, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Tensor:
+    """Unit vectors: ones at the given indices and zeros elsewhere.
+
+    Parameters
+    ----------
+    x : array
+        Indices, of any shape and an integer dtype.
+    num_classes : int
+        Length of the vectors.
+    dtype : dtype, optional
+        Of the result; the default floating dtype by default.
+    axis : int
+        Which axis of the result the vectors are along.
+
+    Returns
+    -------
+    Tensor
+        Of one axis more than ``x``. An index that is negative or too large gives zeros.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not of integers.
+    ValueError
+        If ``num_classes`` is negative, or the axis is out of bounds (also an IndexError).
+
+    Notes
+    -----
+    After array-api-extra's ``one_hot`` and JAX's.
+    """
+    ndim = len(shape_of(x)) + 1
+    given = dtype_of(raw_array(x).dtype)
+    if not given.kind.endswith("integer"):
+        raise TypeError(f"one_hot needs indices of an integer dtype, not {given.name}")
+    if num_classes < 0:
+        raise ValueError(f"one_hot: num_classes is {num_classes}")
+    at = as_axis(axis, ndim)
+    x = x if isinstance(x, Tensor) else Tensor(x)
+    x = astype(x, "int64", copy=False)
+    classes = arange(num_classes, dtype="int64", device=differentiable.device(x))
+    classes = reshape(classes, (num_classes,) + (1,) * (ndim - at - 1))
+    wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
+    return astype(equal(expand_dims(x, axis=at), classes), wanted)

@@ -1,0 +1,327 @@
+"""Functional updates: an array with a part of it changed, right also where a place comes twice."""
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from wengert.backends.keys import SLOT
+from wengert.ops.creation import arange, asarray, zeros
+from wengert.ops.data_type import astype
+from wengert.ops.elementwise import (
+    add,
+    divide,
+    equal,
+    maximum,
+    minimum,
+    multiply,
+    not_equal,
+    subtract,
+)
+from wengert.ops.elementwise import pow as power
+from wengert.ops.indexing import getitem, parse_key, replaced, take
+from wengert.ops.manipulation import broadcast_to, concat, reshape
+from wengert.ops.searching import where
+from wengert.ops.sorting import argsort
+from wengert.tape.interpreter import differentiable
+from wengert.tape.primitive import PRIMITIVES, SCALARS, Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["At", "at"]
+
+#: A value may have the kind of the array that it changes, or one before it.
+RANK: Final = {
+    "bool": 0,
+    "unsigned integer": 1,
+    "signed integer": 1,
+    "real floating": 2,
+    "complex floating": 3,
+}
+PYTHON: Final = {
+    bool: "bool",
+    int: "signed integer",
+    float: "real floating",
+    complex: "complex floating",
+}
+
+# -- the largest and the smallest of what comes to a place -----------------------------------------
+
+# Places are rows of an array of one axis, given by non-negative integers.
+
+
+def _extreme_forward(better: str) -> Any:
+    def forward(xp: Any, x: Any, value: Any, rows: Any) -> Any:
+        count = rows.shape[0]
+        if not count:
+            return xp.asarray(x, copy=True)
+        order = xp.argsort(rows, stable=True)
+        rows, value = xp.take(rows, order, axis=0), xp.take(value, order, axis=0)
+        pick = getattr(xp, better)
+        span = 1
+        while span < count:
+            # Each value becomes the best of the last 2, 4, 8, ... that have the same place.
+            same = xp.equal(rows[span:], rows[:-span])
+            best = xp.where(same, pick(value[span:], value[:-span]), value[span:])
+            value = xp.concat([value[:span], best], axis=0)
+            span *= 2
+        places = xp.arange(x.shape[0], dtype=rows.dtype, device=xp.device(x))
+        last = xp.astype(xp.searchsorted(rows, places, side="right"), rows.dtype) - 1
+        last = xp.where(last < 0, xp.zeros_like(last), last)
+        held = xp.equal(xp.take(rows, last, axis=0), places)
+        return xp.where(held, pick(x, xp.take(value, last, axis=0)), x)
+
+    return forward
+
+
+def _scattered(xp: Any, value: Any, rows: Any, n: int) -> Any:
+    return xp.scatter_add(value, rows, key=(SLOT,), shape=(n,))
+
+
+def _shares(xp: Any, x: Any, value: Any, rows: Any, out: Any, beaten: str) -> tuple[Any, Any, Any]:
+    """Which of the array and of the values were beaten, and what part of a place each tie has."""
+    lose = getattr(xp, beaten)
+    lost_x, lost_value = lose(x, out), lose(value, xp.take(out, rows, axis=0))
+    tied = xp.astype(xp.logical_not(lost_value), out.dtype)
+    number = xp.add(
+        xp.astype(xp.logical_not(lost_x), out.dtype), _scattered(xp, tied, rows, x.shape[0])
+    )
+    # NaN beats all without being equal to them, as in `max`: the derivatives there are NaN.
+    unknown = xp.logical_and(xp.isnan(out), xp.greater(number, 1))
+    return lost_x, lost_value, xp.where(unknown, math.nan, xp.divide(xp.ones_like(number), number))
+
+
+def _extreme(name: str, better: str, beaten: str) -> Any:
+    def x_rule(xp: Any, g: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
+        lost, _, share = _shares(xp, x, value, rows, out, beaten)
+        return xp.where(lost, 0, xp.multiply(g, share))
+
+    def value_rule(xp: Any, g: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
+        _, lost, share = _shares(xp, x, value, rows, out, beaten)
+        return xp.where(lost, 0, xp.take(xp.multiply(g, share), rows, axis=0))
+
+    def x_tangent(xp: Any, t: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
+        lost, _, share = _shares(xp, x, value, rows, out, beaten)
+        return xp.where(lost, 0, xp.multiply(t, share))
+
+    def value_tangent(xp: Any, t: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
+        _, lost, share = _shares(xp, x, value, rows, out, beaten)
+        moved = _scattered(xp, xp.where(lost, 0, t), rows, x.shape[0])
+        return xp.multiply(moved, share)
+
+    return Primitive(
+        name,
+        ["x", "value", "rows"],
+        {"x": x_rule, "value": value_rule},
+        kind="irregular",
+        forward=_extreme_forward(better),
+        jvps={"x": x_tangent, "value": value_tangent},
+    ).bind
+
+
+_scatter_max = _extreme("scatter_max", "maximum", "less")
+_scatter_min = _extreme("scatter_min", "minimum", "greater")
+
+# -- the product of what comes to a place ----------------------------------------------------------
+
+
+def _products(value: Tensor, rows: Tensor, n: int) -> Tensor:
+    """For each of ``n`` places the product of the values that have it; 1 for none.
+
+    The values are sorted by their places and multiplied up within each, by a recurrence that
+    starts anew where the place does. So no derivative divides by a value.
+    """
+    order = argsort(rows)
+    rows, value = take(rows, order, axis=0), take(value, order, axis=0)
+    edge = equal(rows[:1], rows[:1])
+    starts = concat([edge, not_equal(rows[1:], rows[:-1])])
+    ends = concat([not_equal(rows[1:], rows[:-1]), edge])
+    factors, first = where(starts, 0, value), where(starts, value, 0)
+    running = PRIMITIVES["linear_recurrence"].bind(factors, first, axis=0)
+    total = _scattered(differentiable, where(ends, running, 0), rows, n)
+    blank = zeros((n,), dtype="bool", device=differentiable.device(rows))
+    return where(replaced(blank, rows, True), total, 1)
+
+
+# -- what users see --------------------------------------------------------------------------------
+
+
+class At:
+    """A place in an array, to be read or replaced: what `at` gives.
+
+    Every method takes what broadcasts to the shape of ``x[key]``, a Tensor, an array or a number,
+    and returns a new Tensor of the shape and dtype of ``x``. None changes ``x``.
+    """
+
+    __slots__ = ("_keys", "_x")
+
+    def __init__(self, x: Tensor, keys: tuple[Any, ...] = ()) -> None:
+        self._x, self._keys = x, keys
+
+    def __getitem__(self, key: Any) -> "At":
+        if self._keys:
+            raise ValueError("at: the place is given already, and it can be given once")
+        return At(self._x, (key,))
+
+    def __repr__(self) -> str:
+        return f"<at of a Tensor of shape {tuple(self._x.shape)}>"
+
+    @property
+    def _key(self) -> Any:
+        if not self._keys:
+            raise ValueError("at: say which place, as in wg.at(x)[key].set(value)")
+        return self._keys[0]
+
+    def get(self) -> Tensor:
+        """Return ``x[key]``."""
+        return getitem(self._x, self._key)
+
+    def set(self, value: Any, /) -> Tensor:
+        """Replace by ``value``; of several for one place one stands, on most libraries the last.
+
+        The derivative goes to the value that stands.
+        """
+        return replaced(self._x, self._key, value)
+
+    def add(self, value: Any, /) -> Tensor:
+        """Add ``value``, as often as a place comes."""
+        value = self._fitting(value, "add")
+        found = self._rows(value)
+        if found is None:
+            return self.set(add(self.get(), value))
+        x, value, rows = found
+        return self._whole(add(x, _scattered(differentiable, value, rows, x.shape[0])))
+
+    def subtract(self, value: Any, /) -> Tensor:
+        """Subtract ``value``, as often as a place comes."""
+        value = self._fitting(value, "subtract")
+        found = self._rows(value)
+        if found is None:
+            return self.set(subtract(self.get(), value))
+        x, value, rows = found
+        return self._whole(subtract(x, _scattered(differentiable, value, rows, x.shape[0])))
+
+    def multiply(self, value: Any, /) -> Tensor:
+        """Multiply by ``value``, as often as a place comes."""
+        value = self._fitting(value, "multiply")
+        found = self._rows(value)
+        if found is None:
+            return self.set(multiply(self.get(), value))
+        x, value, rows = found
+        return self._whole(multiply(x, _products(value, rows, x.shape[0])))
+
+    def divide(self, value: Any, /) -> Tensor:
+        """Divide by ``value``, as often as a place comes; for floating and complex dtypes."""
+        self._demand_inexact("divide")
+        value = self._fitting(value, "divide")
+        found = self._rows(value)
+        if found is None:
+            return self.set(divide(self.get(), value))
+        x, value, rows = found
+        return self._whole(divide(x, _products(value, rows, x.shape[0])))
+
+    def power(self, value: Any, /) -> Tensor:
+        """Raise to the power of ``value``; of several for one place one is taken, as in `set`.
+
+        Powers of powers depend on their order, so they are not accumulated.
+        """
+        return self.set(power(self.get(), self._fitting(value, "power")))
+
+    def max(self, value: Any, /) -> Tensor:
+        """Take the larger of it and ``value``; those that tie share the derivative evenly."""
+        return self._best(value, "max", maximum, _scatter_max)
+
+    def min(self, value: Any, /) -> Tensor:
+        """Take the smaller of it and ``value``; those that tie share the derivative evenly."""
+        return self._best(value, "min", minimum, _scatter_min)
+
+    def _best(self, value: Any, function: str, pick: Any, scatter: Any) -> Tensor:
+        if self._x.dtype.complex:
+            raise TypeError(f"at.{function} needs a real dtype: complex numbers have no order")
+        value = self._fitting(value, function)
+        found = self._rows(value)
+        if found is None:
+            return self.set(pick(self.get(), value))
+        return self._whole(scatter(*found))
+
+    def _demand_inexact(self, function: str) -> None:
+        if not self._x.dtype.inexact:
+            raise TypeError(
+                f"at.{function} needs a floating or complex array, not {self._x.dtype.name}"
+            )
+
+    def _fitting(self, value: Any, function: str) -> Any:
+        """``value`` as a number, or as a Tensor of the dtype of ``x``."""
+        dtype = self._x.dtype
+        if dtype.kind == "bool":
+            raise TypeError(f"at.{function} needs a numeric array, not bool")
+        if type(value) not in SCALARS:
+            value = self._beside(value)
+        kind = PYTHON.get(type(value)) or value.dtype.kind
+        if RANK[kind] > RANK[dtype.kind]:
+            raise TypeError(
+                f"at.{function}: a {kind} value does not fit an array of dtype {dtype.name}; "
+                "convert one with wg.astype"
+            )
+        return value if type(value) in SCALARS else astype(value, dtype, copy=False)
+
+    def _beside(self, value: Any) -> Tensor:
+        """A Tensor as it is; data of Python's or NumPy's beside ``x``; other arrays as Tensors."""
+        if isinstance(value, Tensor):
+            return value
+        if isinstance(value, list | tuple | np.ndarray | np.generic):
+            return asarray(value, device=differentiable.device(self._x))
+        return Tensor(value)
+
+    def _rows(self, value: Any) -> tuple[Tensor, Tensor, Tensor] | None:
+        """``x``, the value and its places, all of one axis; None where no place can come twice."""
+        x = self._x
+        _, indices = parse_key(x, self._key)
+        if all(i.dtype.kind == "bool" for i in indices):
+            return None
+        device = differentiable.device(x)
+        size = math.prod(x.shape)
+        places = getitem(reshape(arange(size, dtype="int64", device=device), x.shape), self._key)
+        if type(value) in SCALARS:
+            value = asarray(value, dtype=x.dtype, device=device)
+        value = broadcast_to(value, places.shape)
+        return reshape(x, (-1,)), reshape(value, (-1,)), reshape(places, (-1,))
+
+    def _whole(self, flat: Tensor) -> Tensor:
+        return reshape(flat, self._x.shape)
+
+
+_NOWHERE: Final = object()
+
+
+def at(x: Any, key: Any = _NOWHERE, /) -> At:
+    """Update a part of an array functionally: ``at(x)[key].add(value)``.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Of any shape and dtype.
+    key : index or tuple of indices, optional
+        Which part, as in ``x[key]``; or in brackets after.
+
+    Returns
+    -------
+    At
+        With the methods ``set``, ``add``, ``subtract``, ``multiply``, ``divide``, ``power``,
+        ``min``, ``max`` and ``get``. What they return is differentiable in ``x`` and the value.
+
+    Raises
+    ------
+    IndexError
+        From the methods, if an index is out of bounds or of a wrong kind.
+    TypeError
+        From the methods, if the value is of a higher kind than ``x`` (floating for integers).
+    ValueError
+        From the methods, if the value does not broadcast, or no key was given, or two.
+
+    Notes
+    -----
+    Where integer arrays name a place several times, sums, products and extremes take in all the
+    values, on every library. After JAX's ``x.at`` and array-api-extra's ``at``.
+    """
+    made = At(x if isinstance(x, Tensor) else Tensor(x))
+    return made if key is _NOWHERE else made[key]
