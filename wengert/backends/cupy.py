@@ -12,6 +12,7 @@ from wengert.backends.dtypes import DType
 from wengert.backends.fused import cupy_kernels
 from wengert.backends.generators import stream
 from wengert.backends.keys import fill
+from wengert.backends.special import cupy_special
 
 __all__ = ["BACKEND"]
 
@@ -97,6 +98,7 @@ class CupyBackend(Backend):
             "scatter_add": scatter_add,
             "setitem": setitem,
             **cupy_kernels(importlib.import_module("cupyx.scipy.special")),
+            **cupy_special(self.cupy, importlib.import_module("cupyx.scipy.special")),
         }
 
     def raw_dtype(self, dtype: DType) -> Any:

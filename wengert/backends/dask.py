@@ -1,7 +1,7 @@
 """Dask: arrays in chunks, computed when their values are asked for."""
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from wengert.backends.dask_linalg import KERNELS as LINALG
 from wengert.backends.dtypes import DType
 from wengert.backends.generators import HostStream, stream
 from wengert.backends.numpy import BACKEND as NUMPY
+from wengert.backends.special import SCIPY
 
 __all__ = ["BACKEND"]
 
@@ -59,13 +60,18 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left") -> Any:
 def on_chunks(name: str) -> Kernel:
     """NumPy's kernel on each chunk: one task instead of one for each of its steps."""
 
-    def kernel(x: Any) -> Any:
-        return x.map_blocks(getattr(NUMPY.namespace, name))
+    def kernel(*arrays: Any, **parameters: Any) -> Any:
+        function = partial(getattr(NUMPY.namespace, name), **parameters)
+        dtype = np.result_type(*arrays)
+        return BACKEND.dask.core.elemwise(function, *arrays, dtype=dtype)
 
     return kernel
 
 
-ON_CHUNKS = ("erf", "erfc", "expit", "log_expit", "logit", "silu", "softplus")
+ON_CHUNKS = (
+    *SCIPY, "expit", "log_expit", "logit", "reduced_bessel", "silu", "sinc", "sinc_derivative",
+    "softplus", "xlog1py",
+)  # fmt: skip
 
 
 def linspace(

@@ -85,5 +85,5 @@ def cupy_kernels(special: Any) -> dict[str, Kernel]:
 
         return kernel
 
-    names = ("erf", "erfc", "expit", "log_expit")
+    names = ("expit", "log_expit")
     return {name: kept(getattr(special, name)) for name in names}

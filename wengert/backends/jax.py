@@ -12,6 +12,7 @@ from wengert.backends.dtypes import DType
 from wengert.backends.fused import jax_kernels
 from wengert.backends.generators import stream
 from wengert.backends.keys import check_integers, fill
+from wengert.backends.special import jax_special
 
 __all__ = ["BACKEND"]
 
@@ -93,6 +94,7 @@ class JaxBackend(Backend):
             "scatter_add": scatter_add,
             "setitem": setitem,
             **jax_kernels(self.jax),
+            **jax_special(self.jax),
         }
 
     @cached_property

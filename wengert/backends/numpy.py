@@ -1,6 +1,5 @@
 """NumPy: the default backend."""
 
-import importlib
 import importlib.util
 import math
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from wengert.backends.dtypes import DType
 from wengert.backends.keys import fill, indexed_axes
 from wengert.backends.numpy_networks import BITS, ones
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
+from wengert.backends.special import scipy_special
 
 __all__ = ["BACKEND"]
 
@@ -208,20 +208,6 @@ def eig(x: Any, /) -> Any:
     return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
 
 
-def from_scipy(name: str) -> Kernel:
-    """A function of ``scipy.special``, which is imported when it is first called."""
-
-    def kernel(*arrays: Any) -> Any:
-        out = getattr(importlib.import_module("scipy.special"), name)(*arrays)
-        dtype = arrays[0].dtype
-        return out.astype(dtype) if dtype == np.float16 else out  # SciPy answers in float32
-
-    return kernel
-
-
-SCIPY = ("erf", "erfc") if importlib.util.find_spec("scipy") else ()
-
-
 class NumpyBackend(Backend):
     """NumPy 2 through array-api-compat."""
 
@@ -254,7 +240,7 @@ class NumpyBackend(Backend):
         "var": var,
         "where": where,
         **NETWORKS,
-        **{name: from_scipy(name) for name in SCIPY},
+        **(scipy_special() if importlib.util.find_spec("scipy") else {}),
     }
 
     def raw_dtype(self, dtype: DType) -> Any:

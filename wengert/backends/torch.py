@@ -11,6 +11,7 @@ from wengert.backends.backend import Backend, Kernel
 from wengert.backends.fused import torch_kernels
 from wengert.backends.generators import stream
 from wengert.backends.keys import fill, forward_slices, indexed_axes
+from wengert.backends.special import torch_special
 
 __all__ = ["BACKEND"]
 
@@ -183,6 +184,7 @@ class TorchBackend(Backend):
             "take": take,
             "unique_all": unique_all,
             **torch_kernels(self.torch),
+            **torch_special(self.torch),
             **{f"fft.{name}": transform(name) for name in TRANSFORMS},
         }
 

@@ -39,7 +39,7 @@ from wengert.ops.random import *
 from wengert.ops.searching import *
 from wengert.ops.set import *
 from wengert.ops.sorting import *
-from wengert.ops.special import *
+from wengert.ops.special.everyday import *
 from wengert.ops.statistical import *
 from wengert.ops.utility import *
 from wengert.tape.interpreter import differentiable
@@ -60,7 +60,7 @@ __all__ += random.__all__
 __all__ += searching.__all__
 __all__ += set.__all__
 __all__ += sorting.__all__
-__all__ += special.__all__
+__all__ += special.everyday.__all__
 __all__ += statistical.__all__
 __all__ += utility.__all__
 

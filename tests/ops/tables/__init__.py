@@ -5,10 +5,12 @@ from tests.ops.tables.conversion import CONVERSION
 from tests.ops.tables.elementwise import ELEMENTWISE
 from tests.ops.tables.fft import FFT
 from tests.ops.tables.indexing import INDEXING
+from tests.ops.tables.linalg import LINALG
 from tests.ops.tables.linear_algebra import LINEAR_ALGEBRA
 from tests.ops.tables.manipulation import MANIPULATION
 from tests.ops.tables.networks import NETWORKS
 from tests.ops.tables.special import SPECIAL
+from tests.ops.tables.special_functions import SPECIAL_FUNCTIONS
 from tests.ops.tables.statistical import STATISTICAL
 
 CHAPTERS = (
@@ -17,10 +19,12 @@ CHAPTERS = (
     MANIPULATION,
     STATISTICAL,
     LINEAR_ALGEBRA,
+    LINALG,
     INDEXING,
     FFT,
     BEYOND,
     SPECIAL,
+    SPECIAL_FUNCTIONS,
     NETWORKS,
 )
 TABLE = {name: entry for chapter in CHAPTERS for name, entry in chapter.items()}

@@ -1,23 +1,79 @@
-"""Special functions, beside the standard: SciPy's names and signatures where SciPy has them."""
+"""Special functions, beside the standard: SciPy's names and signatures where SciPy has them.
 
-from wengert.ops.special.activation import gelu, leaky_relu, relu, silu
-from wengert.ops.special.error import erf, erfc
-from wengert.ops.special.logistic import expit, log_expit, logit, softplus, xlogy
-from wengert.ops.special.softmax import log_softmax, logsumexp, softmax
+Those of networks are also in `wengert` itself. The others are imported when they are first asked
+for, which keeps ``import wengert`` short.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from wengert.ops.special import everyday
+from wengert.ops.special.everyday import *  # noqa: F403 -- its __all__ is the list
+
+if TYPE_CHECKING:
+    from wengert.ops.special.bessel import i0, i0e, i1, i1e
+    from wengert.ops.special.cardinal import sinc
+    from wengert.ops.special.entropy import entr, kl_div, rel_entr, xlog1py
+    from wengert.ops.special.gammas import (
+        beta,
+        betaln,
+        digamma,
+        gamma,
+        gammaln,
+        gammasgn,
+        multigammaln,
+        psi,
+    )
+    from wengert.ops.special.normal import erfcinv, erfcx, erfinv, log_ndtr, ndtr, ndtri
+    from wengert.ops.special.polygammas import polygamma, zeta
+
+_LATER = {
+    "bessel": ("i0", "i0e", "i1", "i1e"),
+    "cardinal": ("sinc",),
+    "entropy": ("entr", "kl_div", "rel_entr", "xlog1py"),
+    "gammas": (
+        "beta", "betaln", "digamma", "gamma", "gammaln", "gammasgn", "multigammaln", "psi",
+    ),
+    "normal": ("erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"),
+    "polygammas": ("polygamma", "zeta"),
+}  # fmt: skip
+_HOMES = {name: home for home, names in _LATER.items() for name in names}
 
 __all__ = [
-    "erf",
-    "erfc",
-    "expit",
-    "gelu",
-    "leaky_relu",
-    "log_expit",
-    "log_softmax",
-    "logit",
-    "logsumexp",
-    "relu",
-    "silu",
-    "softmax",
-    "softplus",
-    "xlogy",
+    "beta",
+    "betaln",
+    "digamma",
+    "entr",
+    "erfcinv",
+    "erfcx",
+    "erfinv",
+    "gamma",
+    "gammaln",
+    "gammasgn",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "kl_div",
+    "log_ndtr",
+    "multigammaln",
+    "ndtr",
+    "ndtri",
+    "polygamma",
+    "psi",
+    "rel_entr",
+    "sinc",
+    "xlog1py",
+    "zeta",
 ]
+__all__ += everyday.__all__
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # A rule may call functions of another file (digamma's derivative is polygamma), so all come.
+    for home, names in _LATER.items():
+        module = importlib.import_module(f"{__name__}.{home}")
+        globals().update({found: getattr(module, found) for found in names})
+    return globals()[name]

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from wengert.backends import dtype_of
 from wengert.ops.define import elementwise
+from wengert.ops.special.series import of_reals, rational
 from wengert.tape.tensor import Tensor
 
 __all__ = ["erf", "erfc"]
@@ -46,68 +46,52 @@ _FAR = (
         6.05183413124413191e-2, 2.33520497626869185e-3,
     ),
 )  # fmt: skip
-_BORDER = 0.46875
+BORDER = 0.46875
 _VANISHED = 30.0  # erfc is 0 in float64 from 27.3 on
 _SLOPE = 2 / math.sqrt(math.pi)
 
 
-def _polynomial(xp: Any, x: Any, coefficients: tuple[float, ...]) -> Any:
-    first, second, *others = coefficients
-    value = xp.add(xp.multiply(x, first), second)
-    for coefficient in others:
-        value = xp.add(xp.multiply(value, x), coefficient)
-    return value
-
-
-def _rational(xp: Any, x: Any, fraction: tuple[tuple[float, ...], tuple[float, ...]]) -> Any:
-    numerator, denominator = fraction
-    return xp.divide(_polynomial(xp, x, numerator), _polynomial(xp, x, denominator))
-
-
-def _near(xp: Any, x: Any) -> Any:
+def near(xp: Any, x: Any) -> Any:
     """``erf(x)`` for small ``x``; what is larger counts as the border."""
-    inside = xp.minimum(xp.maximum(x, -_BORDER), _BORDER)
-    return xp.multiply(inside, _rational(xp, xp.square(inside), _NEAR))
+    inside = xp.minimum(xp.maximum(x, -BORDER), BORDER)
+    return xp.multiply(inside, rational(xp, xp.square(inside), _NEAR))
+
+
+def scaled_tail(xp: Any, y: Any) -> Any:
+    """``exp(y**2) erfc(y)`` for ``y`` from the border on."""
+    middle = rational(xp, xp.minimum(y, 4.0), _MIDDLE)
+    beyond = xp.reciprocal(xp.maximum(y, 4.0))
+    square = xp.square(beyond)
+    far = xp.subtract(1 / math.sqrt(math.pi), xp.multiply(square, rational(xp, square, _FAR)))
+    return xp.where(xp.greater(y, 4.0), xp.multiply(far, beyond), middle)
+
+
+def exponential_of_square(xp: Any, y: Any, sign: int) -> Any:
+    """``exp(sign * y**2)``, which would have the rounding error of ``y**2`` as its relative one."""
+    # The square of a multiple of 1/16 is exact, and what remains is small.
+    coarse = xp.divide(xp.trunc(xp.multiply(y, 16.0)), 16.0)
+    rest = xp.multiply(xp.subtract(y, coarse), xp.add(y, coarse))
+    large = xp.exp(xp.multiply(xp.square(coarse), sign))
+    return xp.multiply(large, xp.exp(xp.multiply(rest, sign)))
 
 
 def _tail(xp: Any, y: Any) -> Any:
     """``erfc(y)`` for ``y`` from the border on; what is smaller counts as the border."""
-    y = xp.minimum(xp.maximum(y, _BORDER), _VANISHED)
-    middle = _rational(xp, xp.minimum(y, 4.0), _MIDDLE)
-    beyond = xp.maximum(y, 4.0)
-    inverse = xp.reciprocal(xp.square(beyond))
-    far = xp.subtract(1 / math.sqrt(math.pi), xp.multiply(inverse, _rational(xp, inverse, _FAR)))
-    scaled = xp.where(xp.greater(y, 4.0), xp.divide(far, beyond), middle)
-    # exp(-y**2) would have the rounding error of y**2 as its relative one. The square of a
-    # multiple of 1/16 is exact, and what remains is small.
-    coarse = xp.divide(xp.trunc(xp.multiply(y, 16.0)), 16.0)
-    rest = xp.multiply(xp.subtract(y, coarse), xp.add(y, coarse))
-    decay = xp.multiply(xp.exp(xp.negative(xp.square(coarse))), xp.exp(xp.negative(rest)))
-    return xp.multiply(decay, scaled)
+    y = xp.minimum(xp.maximum(y, BORDER), _VANISHED)
+    return xp.multiply(exponential_of_square(xp, y, -1), scaled_tail(xp, y))
 
 
+@of_reals("erf")
 def _erf_forward(xp: Any, x: Any) -> Any:
-    x, dtype = _wide(xp, x, "erf")
     far = xp.multiply(xp.sign(x), xp.subtract(1.0, _tail(xp, xp.abs(x))))
-    return xp.astype(xp.where(xp.less(xp.abs(x), _BORDER), _near(xp, x), far), dtype, copy=False)
+    return xp.where(xp.less(xp.abs(x), BORDER), near(xp, x), far)
 
 
+@of_reals("erfc")
 def _erfc_forward(xp: Any, x: Any) -> Any:
-    x, dtype = _wide(xp, x, "erfc")
     tail = _tail(xp, xp.abs(x))
     far = xp.where(xp.less(x, 0), xp.subtract(2.0, tail), tail)
-    near = xp.subtract(1.0, _near(xp, x))
-    return xp.astype(xp.where(xp.less(xp.abs(x), _BORDER), near, far), dtype, copy=False)
-
-
-def _wide(xp: Any, x: Any, name: str) -> tuple[Any, Any]:
-    """``x`` in a dtype whose range and digits the approximations can do with, and its own."""
-    dtype = dtype_of(x.dtype)
-    if dtype.complex:
-        raise TypeError(f"{name} of complex numbers is not known to {xp.backend.name}")
-    if not dtype.inexact:
-        raise TypeError(f"{name} takes floating Tensors, not {dtype.name}")
-    return (xp.astype(x, xp.float32) if dtype.itemsize < 4 else x), x.dtype
+    return xp.where(xp.less(xp.abs(x), BORDER), xp.subtract(1.0, near(xp, x)), far)
 
 
 def _bell(xp: Any, g: Any, x: Any, height: float) -> Any:

@@ -1,0 +1,254 @@
+"""Rows for the special functions of `wengert.special` alone; SciPy gives their values."""
+
+import math
+
+import numpy as np
+import scipy.special as sc
+from hypothesis import strategies as st
+
+import wengert as wg
+from tests.ops.cases import BOX, Case, Constant, Entry, binary, unary
+from tests.ops.tables.elementwise import PLANE, POSITIVE
+from wengert.tape.primitive import PRIMITIVES
+from wengert.testing import strategies as ws
+
+special = wg.special
+
+#: On both sides of the reflection, of the series and of Stirling's formula, and off the poles.
+POLES = tuple(range(0, -5, -1))
+GAMMA = ws.reals(-3.5, 12, away_from=POLES, distance=0.25)
+UNIT = ws.reals(1 / 16, 15 / 16)
+BEYOND_20 = ws.reals(-24, 24)
+OFF_ZERO = ws.reals(-24, 24, away_from=(0.0,))
+
+
+def torch_gamma(x):
+    odd = (x.floor() % 2 != 0) & (x < 0)
+    return x.lgamma().exp() * (1 - 2 * odd.to(x.dtype))
+
+
+def torch_betaln(a, b):
+    return a.lgamma() + b.lgamma() - (a + b).lgamma()
+
+
+@st.composite
+def polygammas(draw):
+    n = draw(st.integers(0, 3))
+    return Case(n, draw(ws.arrays(elements=GAMMA)))
+
+
+@st.composite
+def zetas(draw):
+    exponents, starts = draw(ws.broadcastable(2))
+    s = draw(ws.arrays(shape=exponents, elements=ws.reals(1.25, 6)))
+    return Case(s.view(Constant), draw(ws.arrays(shape=starts, elements=ws.reals(0.25, 14))))
+
+
+@st.composite
+def bessels(draw):
+    scaled = draw(st.booleans())
+    x = draw(ws.arrays(elements=OFF_ZERO if scaled else BEYOND_20))
+    return Case(x, n=draw(st.integers(0, 3)), scaled=scaled)
+
+
+def reduced_bessel(x, n, scaled):
+    centre = x == 0
+    safe = np.where(centre, 1.0, x)
+    value = (sc.ive if scaled else sc.iv)(n, safe) / safe**n
+    return np.where(centre, 0.5**n / math.factorial(n), value)
+
+
+@st.composite
+def cardinals(draw, kind="real"):
+    if kind == "real":
+        x = draw(ws.arrays(elements=ws.reals(-4, 4)))
+    else:
+        x = draw(ws.arrays("complex128", elements=ws.complexes(BOX)))
+    return Case(x, order=draw(st.integers(0, 4)))
+
+
+def sinc_derivative(x, order):
+    """The sine's quotient as the integral of the cosine from 0 to 1, by Gauss and Legendre."""
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    t = (nodes + 1) / 2
+    u = np.pi * x[..., None]
+    return np.sum(weights / 2 * t**order * np.cos(u * t + order * np.pi / 2), axis=-1)
+
+
+def primitive(name):
+    return PRIMITIVES[name].bind
+
+
+SPECIAL_FUNCTIONS = {
+    "gammaln": Entry(
+        real=unary(GAMMA),
+        call=special.gammaln,
+        reference=sc.gammaln,
+        torch="special.gammaln",
+        differs={"jax-real": "JAX has polygamma for positive numbers alone"},
+    ),
+    "gamma": Entry(
+        real=unary(ws.reals(-2.75, 6, away_from=POLES, distance=0.25)),
+        call=special.gamma,
+        reference=sc.gamma,
+        torch=torch_gamma,
+        differs={"jax-real": "JAX has polygamma for positive numbers alone"},
+    ),
+    "gammasgn": Entry(
+        real=unary(GAMMA),
+        call=special.gammasgn,
+        reference=sc.gammasgn,
+        torch=False,
+        jax="special.gammasgn",
+    ),
+    "digamma": Entry(
+        real=unary(GAMMA),
+        call=special.digamma,
+        reference=sc.digamma,
+        torch="special.digamma",
+        differs={"jax-real": "JAX has polygamma for positive numbers alone"},
+    ),
+    "polygamma": Entry(
+        real=polygammas(),
+        call=special.polygamma,
+        reference=sc.polygamma,
+        torch="special.polygamma",
+        differs={"jax-real": "JAX has polygamma for positive numbers alone"},
+    ),
+    "zeta": Entry(
+        real=zetas(), call=special.zeta, reference=sc.zeta, torch="special.zeta", jax="special.zeta"
+    ),
+    "betaln": Entry(
+        real=binary(ws.reals(0.25, 14), scalars=False),
+        call=special.betaln,
+        reference=sc.betaln,
+        torch=torch_betaln,
+        jax="special.betaln",
+    ),
+    "beta": Entry(
+        real=binary(ws.reals(0.25, 14), scalars=False),
+        call=special.beta,
+        reference=sc.beta,
+        torch=lambda a, b: torch_betaln(a, b).exp(),
+        jax="special.beta",
+    ),
+    "xlog1py": Entry(
+        real=binary(BOX, ws.reals(-0.75, 3)),
+        complex=binary(BOX, ws.reals(-0.75, 3), "complex", scalars=False),
+        call=special.xlog1py,
+        reference=sc.xlog1py,
+        torch="special.xlog1py",
+        jax="special.xlog1py",
+        differs={"torch-complex": "PyTorch has xlog1py for real numbers alone"},
+    ),
+    "entr": Entry(
+        real=unary(POSITIVE),
+        call=special.entr,
+        reference=sc.entr,
+        torch="special.entr",
+        jax="special.entr",
+    ),
+    "rel_entr": Entry(
+        real=binary(POSITIVE),
+        call=special.rel_entr,
+        reference=sc.rel_entr,
+        torch=lambda x, y: x * (x / y).log(),
+        jax="special.rel_entr",
+    ),
+    "kl_div": Entry(
+        real=binary(POSITIVE),
+        call=special.kl_div,
+        reference=sc.kl_div,
+        torch=lambda x, y: x * (x / y).log() - x + y,
+        jax="special.kl_div",
+    ),
+    "i0": Entry(
+        real=unary(BEYOND_20),
+        call=special.i0,
+        reference=sc.i0,
+        torch="special.i0",
+        jax="special.i0",
+    ),
+    "i1": Entry(
+        real=unary(BEYOND_20),
+        call=special.i1,
+        reference=sc.i1,
+        torch="special.i1",
+        jax="special.i1",
+    ),
+    "i0e": Entry(
+        real=unary(OFF_ZERO),
+        call=special.i0e,
+        reference=sc.i0e,
+        torch="special.i0e",
+        jax="special.i0e",
+    ),
+    "i1e": Entry(
+        real=unary(OFF_ZERO),
+        call=special.i1e,
+        reference=sc.i1e,
+        torch="special.i1e",
+        jax="special.i1e",
+    ),
+    "reduced_bessel": Entry(
+        real=bessels(), call=primitive("reduced_bessel"), reference=reduced_bessel
+    ),
+    "erfinv": Entry(
+        real=unary(ws.reals(-15 / 16, 15 / 16)),
+        call=special.erfinv,
+        reference=sc.erfinv,
+        torch="special.erfinv",
+        jax="special.erfinv",
+    ),
+    "erfcinv": Entry(
+        real=unary(ws.reals(1 / 16, 31 / 16)),
+        call=special.erfcinv,
+        reference=sc.erfcinv,
+        torch=lambda x: (1 - x).erfinv(),
+    ),
+    "erfcx": Entry(
+        real=unary(ws.reals(-3, 8)),
+        call=special.erfcx,
+        reference=sc.erfcx,
+        torch="special.erfcx",
+        jax="special.erfcx",
+    ),
+    "ndtr": Entry(
+        real=unary(ws.reals(-5, 5)),
+        call=special.ndtr,
+        reference=sc.ndtr,
+        torch="special.ndtr",
+        jax="special.ndtr",
+    ),
+    "log_ndtr": Entry(
+        real=unary(ws.reals(-8, 5)),
+        call=special.log_ndtr,
+        reference=sc.log_ndtr,
+        torch="special.log_ndtr",
+        jax="special.log_ndtr",
+    ),
+    "ndtri": Entry(
+        real=unary(UNIT),
+        call=special.ndtri,
+        reference=sc.ndtri,
+        torch="special.ndtri",
+        jax="special.ndtri",
+    ),
+    "sinc": Entry(
+        real=unary(ws.reals(-4, 4)),
+        complex=unary(PLANE, "complex"),
+        call=special.sinc,
+        reference=np.sinc,
+        jax="sinc",
+        differs={
+            "torch-real": "PyTorch's second derivative at 0 is 0",
+            "torch-complex": "PyTorch's second derivative at 0 is 0",
+        },
+    ),
+    "sinc_derivative": Entry(
+        real=cardinals(),
+        complex=cardinals("complex"),
+        call=primitive("sinc_derivative"),
+        reference=sinc_derivative,
+    ),
+}

@@ -1,0 +1,134 @@
+"""The array libraries' own special functions, by the names of `wengert.special`.
+
+What a library lacks, or has less accurately, is composed of the standard's functions. Each function
+here takes its library and gives kernels.
+"""
+
+import importlib
+import math
+from collections.abc import Callable
+from typing import Any
+
+from wengert.backends.backend import Kernel
+from wengert.backends.dtypes import dtype_of
+
+__all__ = ["SCIPY", "cupy_special", "jax_special", "scipy_special", "torch_special"]
+
+#: What `scipy.special` has.
+SCIPY = (
+    "beta", "betaln", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "gamma",
+    "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "kl_div", "log_ndtr", "ndtr", "ndtri",
+    "polygamma", "rel_entr", "zeta",
+)  # fmt: skip
+#: Which of them are analytic and known to take complex numbers.
+COMPLEX = frozenset({"erf", "erfc", "sinc"})
+
+
+def _kept(name: str, function: Callable[[], Kernel], cast: Callable[[Any, Any], Any]) -> Kernel:
+    """A library's function that answers in its arguments' dtype, and refuses others by name."""
+    found: Kernel | None = None
+
+    def kernel(*arrays: Any, **parameters: Any) -> Any:
+        nonlocal found
+        if found is None:
+            found = function()
+        dtype = arrays[0].dtype
+        for array in arrays:
+            kind = dtype_of(array.dtype)
+            if kind.complex and name not in COMPLEX:
+                raise TypeError(f"{name} takes real Tensors, not {kind.name}")
+            if not kind.inexact:
+                raise TypeError(f"{name} takes floating Tensors, not {kind.name}")
+            if array.dtype != dtype:
+                return found(*arrays, **parameters)
+        out = found(*arrays, **parameters)
+        return out if out.dtype == dtype else cast(out, dtype)
+
+    return kernel
+
+
+def _astype(out: Any, dtype: Any) -> Any:
+    return out.astype(dtype)
+
+
+def scipy_special() -> dict[str, Kernel]:
+    """SciPy's, for NumPy's arrays; it is imported when one of them is first called."""
+
+    def named(name: str) -> Kernel:
+        def function() -> Kernel:
+            special = importlib.import_module("scipy.special")
+            found: Kernel = getattr(special, name)
+            return (lambda x, *, n: found(n, x)) if name == "polygamma" else found
+
+        return _kept(name, function, _astype)
+
+    return {name: named(name) for name in SCIPY}
+
+
+def _polygamma(special: Any, where: Kernel) -> Kernel:
+    """The polygamma function of a library's zeta function: with all digits, and at infinity."""
+
+    def polygamma(x: Any, *, n: int) -> Any:
+        if n == 0:
+            return special.digamma(x)
+        factor = (-1.0) ** (n + 1) * (math.gamma(n + 1) if n < 170 else math.inf)
+        return where(x == math.inf, 0.0, special.zeta(n + 1.0, x) * factor)
+
+    return polygamma
+
+
+def cupy_special(cupy: Any, special: Any) -> dict[str, Kernel]:
+    """CuPy's, of `cupyx.scipy.special`: one launch each instead of many."""
+    found = {name: getattr(special, name) for name in SCIPY if name != "polygamma"}
+    return _all_kept(
+        found | {"polygamma": _polygamma(special, cupy.where), "sinc": cupy.sinc}, _astype
+    )
+
+
+def torch_special(torch: Any) -> dict[str, Kernel]:
+    """PyTorch's, of `torch.special`.
+
+    Its ``ndtr`` has no left tail, and its ``polygamma`` of order 1 has ten digits.
+    """
+    special = torch.special
+    names = [
+        "digamma", "entr", "erfcx", "erfinv", "gammaln", "i0", "i0e", "i1", "i1e", "log_ndtr",
+        "ndtri", "zeta",
+    ]  # fmt: skip
+    found = {name: getattr(special, name) for name in names}
+    found |= {"polygamma": _polygamma(special, torch.where), "sinc": torch.sinc}
+    return _all_kept(found, lambda out, dtype: out.to(dtype))
+
+
+def jax_special(jax: Any) -> dict[str, Kernel]:
+    """JAX's, of `jax.scipy.special`, compiled in one piece each.
+
+    Its ``erfcx`` is wrong around 26.6, where erfc is subnormal; its ``betaln`` and ``polygamma``
+    are for positive numbers alone; its ``gamma`` and ``kl_div`` lose digits.
+    """
+    special, numpy = jax.scipy.special, jax.numpy
+
+    def log_ndtr(x: Any) -> Any:
+        # Its own takes the logarithm of what is almost 1.
+        right = numpy.log1p(special.erfc(x * math.sqrt(0.5)) * -0.5)
+        return numpy.where(x > 0, right, special.log_ndtr(numpy.minimum(x, 0)))
+
+    def digamma(x: Any) -> Any:
+        return numpy.where(x == 0, numpy.copysign(math.inf, -x), special.digamma(x))
+
+    names = [
+        "entr", "erfinv", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "ndtr", "ndtri",
+        "rel_entr", "zeta",
+    ]  # fmt: skip
+    found = {name: getattr(special, name) for name in names}
+    found |= {
+        "digamma": jax.jit(digamma), "log_ndtr": jax.jit(log_ndtr), "sinc": numpy.sinc
+    }  # fmt: skip
+    return _all_kept(found, _astype)
+
+
+def _all_kept(functions: dict[str, Kernel], cast: Callable[[Any, Any], Any]) -> dict[str, Kernel]:
+    def kept(name: str, function: Kernel) -> Kernel:
+        return _kept(name, lambda: function, cast)
+
+    return {name: kept(name, function) for name, function in functions.items()}

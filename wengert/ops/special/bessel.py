@@ -1,0 +1,176 @@
+r"""Modified Bessel functions of the first kind, of order 0 and 1.
+
+All are made of the entire functions :math:`R_n(x) = I_n(x) / x^n`, whose derivative is
+:math:`x R_{n+1}(x)`: so no derivative of any order has a singular point.
+"""
+
+import math
+from typing import Any
+
+from wengert.ops.define import elementwise
+from wengert.ops.special.series import of_reals
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["i0", "i0e", "i1", "i1e"]
+
+_BORDER = 20.0
+_TERMS = 48
+_FAR_TERMS = 24
+
+
+def _near(xp: Any, x: Any, n: int) -> Any:
+    """The power series (Abramowitz and Stegun 9.6.10), nested so that no factorial overflows."""
+    square = xp.multiply(xp.square(x), 0.25)
+    total = xp.ones_like(x)
+    for k in range(_TERMS, 0, -1):
+        total = xp.add(xp.multiply(xp.multiply(square, 1 / (k * (k + n))), total), 1)
+    return xp.multiply(total, 0.5**n / math.factorial(n))
+
+
+def _far(xp: Any, x: Any, n: int) -> Any:
+    """Hankel's expansion (Abramowitz and Stegun 9.7.1) of ``exp(-x) I_n(x)``."""
+    inverse = xp.reciprocal(x)
+    total = xp.ones_like(x)
+    for k in range(_FAR_TERMS, 0, -1):
+        share = ((2 * k - 1) ** 2 - 4 * n**2) / (8 * k)
+        total = xp.add(xp.multiply(xp.multiply(inverse, share), total), 1)
+    return xp.divide(total, xp.sqrt(xp.multiply(x, 2 * math.pi)))
+
+
+@of_reals("the Bessel function")
+def _reduced_forward(xp: Any, x: Any, *, n: int, scaled: bool) -> Any:
+    x = xp.abs(x)
+    near, far = xp.minimum(x, _BORDER), xp.maximum(x, _BORDER)
+    low = _near(xp, near, n)
+    high = _far(xp, far, n)
+    if scaled:
+        low = xp.multiply(low, xp.exp(xp.negative(near)))
+    else:
+        # In two factors, for the exponential overflows before the function does.
+        grown = xp.exp(xp.multiply(far, 0.5))
+        high = xp.multiply(xp.multiply(high, grown), grown)
+    for _ in range(n):
+        high = xp.divide(high, far)
+    return xp.where(xp.greater(x, _BORDER), high, low)
+
+
+def _reduced_rule(xp: Any, g: Any, x: Any, out: Any, n: int, scaled: bool) -> Any:
+    slope = xp.multiply(x, xp.reduced_bessel(x, n=n + 1, scaled=scaled))
+    if scaled:
+        slope = xp.subtract(slope, xp.multiply(xp.sign(x), out))
+    return xp.multiply(g, slope)
+
+
+Primitive(
+    "reduced_bessel",
+    ("x",),
+    {"x": _reduced_rule},
+    kind="elementwise",
+    forward=_reduced_forward,
+)
+
+
+def _forward(n: int, scaled: bool) -> Any:
+    def forward(xp: Any, x: Any) -> Any:
+        value = xp.reduced_bessel(x, n=n, scaled=scaled)
+        # At infinity the scaled functions are 0.
+        return xp.multiply(xp.where(xp.equal(value, 0), 0, x), value) if n else value
+
+    return forward
+
+
+def _i1_rule(xp: Any, g: Any, x: Any) -> Any:
+    return xp.multiply(g, xp.subtract(xp.i0(x), xp.reduced_bessel(x, n=1, scaled=False)))
+
+
+def _i0e_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
+    return xp.multiply(g, xp.subtract(xp.i1e(x), xp.multiply(xp.sign(x), out)))
+
+
+def _i1e_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
+    slope = xp.subtract(xp.i0e(x), xp.reduced_bessel(x, n=1, scaled=True))
+    return xp.multiply(g, xp.subtract(slope, xp.multiply(xp.sign(x), out)))
+
+
+@elementwise(forward=_forward(0, scaled=False), x=lambda xp, g, x: xp.multiply(g, xp.i1(x)))
+def i0(x: Any, /) -> Tensor:
+    r"""Modified Bessel function of order 0, :math:`I_0(x) = \sum_k (x^2/4)^k / (k!)^2`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative `i1`. Source: M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions",
+    sections 9.6 and 9.7.
+    """
+
+
+@elementwise(forward=_forward(1, scaled=False), x=_i1_rule)
+def i1(x: Any, /) -> Tensor:
+    r"""Modified Bessel function of order 1, :math:`I_1(x) = I_0'(x)`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`I_0(x) - I_1(x) / x`, which is 1/2 at 0. Source: as `i0`.
+    """
+
+
+@elementwise(forward=_forward(0, scaled=True), x=_i0e_rule)
+def i0e(x: Any, /) -> Tensor:
+    r"""Exponentially scaled `i0`, :math:`e^{-|x|} I_0(x)`, without overflow.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`e^{-|x|} (I_1(x) - \operatorname{sign}(x) I_0(x))`, which at the kink at 0 is
+    0, as in PyTorch. Source: as `i0`.
+    """
+
+
+@elementwise(forward=_forward(1, scaled=True), x=_i1e_rule)
+def i1e(x: Any, /) -> Tensor:
+    r"""Exponentially scaled `i1`, :math:`e^{-|x|} I_1(x)`, without overflow.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`e^{-|x|} (I_0(x) - I_1(x) (1/x + \operatorname{sign}(x)))`, which is 1/2 at 0.
+    Source: as `i0`.
+    """

@@ -1,0 +1,73 @@
+"""The cardinal sine."""
+
+import math
+from typing import Any
+
+from wengert.ops.define import elementwise
+from wengert.ops.special.series import polynomial
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["sinc"]
+
+
+def _sinc_forward(xp: Any, x: Any) -> Any:
+    u = xp.multiply(x, math.pi)
+    centre = xp.equal(u, 0)
+    safe = xp.where(centre, 1, u)
+    return xp.where(centre, 1, xp.divide(xp.sin(safe), safe))
+
+
+def _derivative_forward(xp: Any, x: Any, *, order: int) -> Any:
+    r"""The derivative of that order of :math:`\sin(u) / u` at :math:`u = \pi x`.
+
+    With :math:`f_0 = \sin(u) / u` that is :math:`f_k = (\sin^{(k)} u - k f_{k-1}) / u`, whose
+    errors grow where u is less than k: there the power series is better.
+    """
+    u = xp.multiply(x, math.pi)
+    border = float(max(2, order))
+    near = xp.less(xp.abs(u), border)
+    inside, outside = xp.where(near, u, 0), xp.where(near, border, u)
+    first = (order + 1) // 2
+    coefficients = [
+        (-1.0) ** m / ((2 * m + 1) * math.factorial(2 * m - order))
+        for m in range(first, first + 12 + 2 * order)
+    ]
+    low = polynomial(xp, xp.square(inside), coefficients[::-1])
+    if order % 2:
+        low = xp.multiply(low, inside)
+    sine, cosine = xp.sin(outside), xp.cos(outside)
+    turns = [sine, cosine, xp.negative(sine), xp.negative(cosine)]
+    high = xp.divide(sine, outside)
+    for k in range(1, order + 1):
+        high = xp.divide(xp.subtract(turns[k % 4], xp.multiply(high, k)), outside)
+    return xp.where(near, low, high)
+
+
+def _rule(xp: Any, g: Any, x: Any, order: int) -> Any:
+    slope = xp.multiply(xp.sinc_derivative(x, order=order + 1), math.pi)
+    return xp.multiply(g, xp.conj(slope))
+
+
+Primitive("sinc_derivative", ("x",), {"x": _rule}, kind="elementwise", forward=_derivative_forward)
+
+
+@elementwise(forward=_sinc_forward, x=lambda xp, g, x: _rule(xp, g, x, 0))
+def sinc(x: Any, /) -> Tensor:
+    r"""Cardinal sine, :math:`\sin(\pi x) / (\pi x)`, and 1 at 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`(\cos(\pi x) - \operatorname{sinc} x) / x`. At 0 the derivatives of all orders
+    are the function's own: 0, :math:`-\pi^2/3`, ...
+    """

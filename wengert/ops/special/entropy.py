@@ -1,0 +1,196 @@
+"""Entropies and divergences, and products with logarithms beside `xlogy`."""
+
+import math
+from typing import Any
+
+from wengert.ops.define import elementwise
+from wengert.ops.elementwise.rules import is_complex
+from wengert.ops.special.series import of_reals, polynomial
+from wengert.tape.tensor import Tensor
+
+__all__ = ["entr", "kl_div", "rel_entr", "xlog1py"]
+
+#: (artanh(t) - t) / t**3 in t**2, which is up to 1/9.
+_ARTANH = [1 / (2 * j + 3) for j in reversed(range(17))]
+
+
+def _xlog1py_forward(xp: Any, x: Any, y: Any) -> Any:
+    nothing = xp.logical_and(xp.equal(x, 0), xp.logical_not(xp.isnan(y)))
+    return xp.multiply(x, xp.log1p(xp.where(nothing, 0, y)))
+
+
+def _xlog1py_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
+    beyond = xp.equal(y, -1) if is_complex(y) else xp.less_equal(y, -1)
+    masked = xp.logical_and(xp.equal(x, 0), beyond)
+    return xp.multiply(g, xp.conj(xp.log1p(xp.where(masked, 0, y))))
+
+
+def _xlog1py_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
+    both = xp.logical_and(xp.equal(x, 0), xp.equal(y, -1))
+    return xp.multiply(g, xp.conj(xp.divide(x, xp.add(xp.where(both, 0, y), 1))))
+
+
+@elementwise(forward=_xlog1py_forward, x=_xlog1py_x, y=_xlog1py_y)
+def xlog1py(x: Any, y: Any, /) -> Tensor:
+    r"""Product with a logarithm, :math:`x \log(1 + y)`: 0 where ``x`` is 0 and ``y`` is not nan.
+
+    Parameters
+    ----------
+    x, y : Tensor, array or Python number
+        Floating or complex, of shapes that broadcast together.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivatives :math:`\log(1 + y)` and :math:`x / (1 + y)`. At :math:`x = 0` the first is 0 for
+    real :math:`y \le -1` (complex: :math:`y = -1`), and the second is 0 for :math:`y = -1`.
+    """
+
+
+@of_reals("entr")
+def _entr_forward(xp: Any, x: Any) -> Any:
+    value = xp.negative(xp.multiply(x, xp.log(xp.where(xp.greater(x, 0), x, 1))))
+    value = xp.where(xp.less(x, 0), -math.inf, value)
+    return xp.where(xp.isnan(x), math.nan, value)
+
+
+@elementwise(
+    forward=_entr_forward,
+    x=lambda xp, g, x: xp.multiply(g, xp.subtract(-1, xp.log(x))),
+)
+def entr(x: Any, /) -> Tensor:
+    r"""Entropy's summand, :math:`-x \log x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating. The value is 0 at 0, and -inf below.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`-1 - \log x`: inf at 0 and nan below, as in PyTorch.
+    """
+
+
+def _log_ratio(xp: Any, x: Any, y: Any) -> Any:
+    """``log(x / y)`` of positive numbers; nan elsewhere, except that the logarithm of 0 is -inf."""
+    inside = xp.logical_and(xp.greater_equal(x, 0), xp.greater(y, 0))
+    above = xp.where(inside, x, math.nan)
+    below = xp.where(inside, y, 1)
+    # Near 1 the quotient's rounding would be all of the logarithm; far from it, it may overflow.
+    twice, half = xp.multiply(below, 2), xp.multiply(below, 0.5)
+    near = xp.logical_and(xp.less(above, twice), xp.greater(above, half))
+    off = xp.where(near, xp.divide(xp.subtract(above, below), below), 0)
+    logs = xp.subtract(xp.log(xp.where(near, 1, above)), xp.log(xp.where(near, 1, below)))
+    between = xp.less(xp.abs(logs), 0.9 * math.log(xp.finfo(above.dtype).max))
+    between = xp.logical_and(between, xp.logical_not(near))
+    quotient = xp.divide(xp.where(between, above, 1), xp.where(between, below, 1))
+    far = xp.where(between, xp.log(quotient), logs)
+    return xp.where(near, xp.log1p(off), far)
+
+
+def _relative(xp: Any, x: Any, y: Any) -> Any:
+    """``x * log(x / y)``, and what SciPy says where that is nothing."""
+    positive = xp.logical_and(xp.greater(x, 0), xp.greater(y, 0))
+    some, other = xp.where(positive, x, 1), xp.where(positive, y, 1)
+    value = xp.multiply(some, _log_ratio(xp, some, other))
+    zero = xp.logical_and(xp.equal(x, 0), xp.greater_equal(y, 0))
+    value = xp.where(positive, value, xp.where(zero, xp.zeros_like(value), math.inf))
+    return xp.where(xp.logical_or(xp.isnan(x), xp.isnan(y)), math.nan, value)
+
+
+def _ratio(xp: Any, x: Any, y: Any) -> Any:
+    """``x / y`` where `rel_entr` is finite: 0 where both are, and nan outside its domain."""
+    inside = xp.logical_and(xp.greater_equal(x, 0), xp.greater_equal(y, 0))
+    both = xp.logical_and(xp.equal(x, 0), xp.equal(y, 0))
+    return xp.divide(xp.where(inside, x, math.nan), xp.where(both, 1, y))
+
+
+def _rel_entr_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
+    both = xp.logical_and(xp.equal(x, 0), xp.equal(y, 0))
+    ratio = _log_ratio(xp, xp.where(both, 1, x), xp.where(both, math.e, y))
+    return xp.multiply(g, xp.add(ratio, 1))
+
+
+def _kl_div_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
+    both = xp.logical_and(xp.equal(x, 0), xp.equal(y, 0))
+    return xp.multiply(g, _log_ratio(xp, xp.where(both, 1, x), xp.where(both, 1, y)))
+
+
+@elementwise(
+    forward=of_reals("rel_entr")(_relative),
+    x=_rel_entr_x,
+    y=lambda xp, g, x, y: xp.negative(xp.multiply(g, _ratio(xp, x, y))),
+)
+def rel_entr(x: Any, y: Any, /) -> Tensor:
+    r"""Relative entropy's summand, :math:`x \log(x / y)`.
+
+    Parameters
+    ----------
+    x, y : Tensor, array or Python number
+        Real floating, of shapes that broadcast together. The value is 0 for ``x = 0`` and
+        ``y >= 0``, and inf where ``x`` or ``y`` is negative, or ``y`` alone is 0.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivatives :math:`\log(x / y) + 1`, which is -inf for :math:`x = 0 < y`, and :math:`-x / y`;
+    both 0 where both arguments are, and nan outside the domain.
+    """
+
+
+@of_reals("kl_div")
+def _kl_div_forward(xp: Any, x: Any, y: Any) -> Any:
+    value = _relative(xp, x, y)
+    finite = xp.isfinite(value)
+    value = xp.where(finite, xp.add(xp.subtract(xp.where(finite, value, 0), x), y), xp.abs(value))
+    # Near x = y the three terms cancel. With t = (y - x) / (y + x), log(y / x) is 2 artanh(t), and
+    # what remains of x (y / x - 1 - log(y / x)) are powers from the second on.
+    safe = xp.where(xp.greater(x, 0), x, 1)
+    off = xp.divide(xp.subtract(xp.where(xp.greater(x, 0), y, 1), safe), safe)
+    near = xp.logical_and(xp.greater(x, 0), xp.less(xp.abs(off), 0.5))
+    off = xp.where(near, off, 0)
+    t = xp.divide(off, xp.add(off, 2))
+    square = xp.square(t)
+    series = xp.multiply(polynomial(xp, square, _ARTANH), t)
+    close = xp.subtract(xp.reciprocal(xp.subtract(1, t)), series)
+    return xp.where(near, xp.multiply(xp.multiply(close, xp.multiply(square, 2)), safe), value)
+
+
+@elementwise(
+    forward=_kl_div_forward,
+    x=_kl_div_x,
+    y=lambda xp, g, x, y: xp.multiply(g, xp.subtract(1, _ratio(xp, x, y))),
+)
+def kl_div(x: Any, y: Any, /) -> Tensor:
+    r"""Kullback and Leibler's divergence's summand, :math:`x \log(x / y) - x + y`.
+
+    Parameters
+    ----------
+    x, y : Tensor, array or Python number
+        Real floating, of shapes that broadcast together. The value is ``y`` for ``x = 0`` and
+        ``y >= 0``, and inf where ``x`` or ``y`` is negative, or ``y`` alone is 0.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivatives :math:`\log(x / y)`, which is -inf for :math:`x = 0 < y`, and :math:`1 - x / y`; 0
+    and 1 where both arguments are 0, and nan outside the domain.
+    """

@@ -1,0 +1,368 @@
+r"""The gamma function, its logarithm and its logarithmic derivative; the beta function.
+
+Where an array library lacks them, they are computed from three expansions, with the coefficients
+of Abramowitz and Stegun, "Handbook of Mathematical Functions", chapter 6: Taylor's series of
+:math:`\log \Gamma` at 2 (6.1.33) for what the recurrence brings into [1.5, 2.5), Stirling's
+(6.1.40) from 10 on, and the reflection (6.1.17) below -1/2.
+"""
+
+import math
+from typing import Any
+
+from wengert.backends import dtype_of
+from wengert.ops.define import elementwise
+from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
+from wengert.tape.interpreter import differentiable
+from wengert.tape.primitive import ZERO
+from wengert.tape.tensor import Tensor
+
+__all__ = ["beta", "betaln", "digamma", "gamma", "gammaln", "gammasgn", "multigammaln", "psi"]
+
+_EULER = 0.57721566490153286
+_FAR = 10.0
+_ORDERS = range(1, 9)
+
+
+def _zeta_less_one(s: int) -> float:
+    """Riemann's zeta function less 1, whose digits it would hide."""
+    tail = 10.0 ** (1 - s) / (s - 1) + 10.0**-s / 2
+    for j, coefficient in enumerate(euler_maclaurin(s)[::-1], 1):
+        tail += coefficient * 10.0 ** (1 - s - 2 * j)
+    return math.fsum([*(float(n) ** -s for n in range(2, 10)), tail])
+
+
+# log(gamma(2 + y)) / y and its derivative's sum digamma(2 + y), the highest power of y first; with
+# y up to 1/2 the terms fall by 1/4 each.
+_ZETA = [(-1) ** k * _zeta_less_one(k) for k in range(2, 28)]
+_NEAR_LOG = [*(z / k for k, z in reversed(list(enumerate(_ZETA, 2)))), 1 - _EULER]
+_NEAR_SLOPE = [*reversed(_ZETA), 1 - _EULER]
+# What Stirling's formula leaves, times x, in 1/x**2; and what the logarithm leaves of digamma.
+_FAR_LOG = [BERNOULLI[k - 1] / (2 * k * (2 * k - 1)) for k in reversed(_ORDERS)]
+_FAR_SLOPE = [BERNOULLI[k - 1] / (2 * k) for k in reversed(_ORDERS)]
+
+
+def _reflected(xp: Any, x: Any) -> tuple[Any, Any, Any]:
+    """Which ``x`` are reflected, ``1 - x`` for those, and how far they are from an integer."""
+    left = xp.less(x, -0.5)
+    finite = xp.where(xp.isinf(x), 0, x)
+    return left, xp.where(left, xp.subtract(1, x), x), xp.subtract(finite, xp.round(finite))
+
+
+def _brought_near(xp: Any, x: Any) -> tuple[Any, Any, Any]:
+    """``x`` up to 10, how far it is from an integer, and from 1.5 on ``(x - 1) (x - 2) ...``."""
+    near = xp.minimum(x, _FAR)
+    product = xp.ones_like(near)
+    for j in range(1, 9):
+        there = xp.greater_equal(near, 1.5 + j)
+        product = xp.multiply(product, xp.where(there, xp.subtract(near, j), 1))
+    return near, xp.subtract(near, xp.floor(xp.add(near, 0.5))), product
+
+
+def _correction(xp: Any, x: Any) -> Any:
+    """What is to be added to Stirling's formula, from 10 on."""
+    inverse = xp.reciprocal(x)
+    return xp.multiply(inverse, polynomial(xp, xp.square(inverse), _FAR_LOG))
+
+
+@of_reals("gammaln")
+def _gammaln_forward(xp: Any, x: Any) -> Any:
+    left, right, off = _reflected(xp, x)
+    near, y, product = _brought_near(xp, right)
+    pole = xp.logical_or(xp.equal(x, 0), xp.logical_and(left, xp.equal(off, 0)))
+    # gamma(x) is gamma(x + 1) / x, and gamma(x + 2) / (x (x + 1)).
+    low = xp.abs(xp.where(xp.equal(near, 0), 1, near))
+    factor = xp.log(xp.where(xp.less(near, 1.5), low, product))
+    factor = xp.where(xp.less(near, 1.5), xp.negative(factor), factor)
+    second = xp.log1p(xp.where(xp.less(near, 0.5), near, 0))
+    middle = xp.add(xp.multiply(y, polynomial(xp, y, _NEAR_LOG)), xp.subtract(factor, second))
+    far = xp.maximum(right, _FAR)
+    size = xp.multiply(xp.subtract(xp.log(far), 1), xp.subtract(far, 0.5))
+    rest = xp.add(_correction(xp, far), 0.5 * math.log(2 * math.pi) - 0.5)
+    value = xp.where(xp.greater_equal(right, _FAR), xp.add(size, rest), middle)
+    sine = xp.abs(xp.sin(xp.multiply(xp.where(pole, 0.5, off), math.pi)))
+    mirrored = xp.subtract(math.log(math.pi), xp.add(xp.log(xp.where(left, sine, 1)), value))
+    return xp.where(pole, math.inf, xp.where(left, mirrored, value))
+
+
+@elementwise(forward=_gammaln_forward, x=lambda xp, g, x: xp.multiply(g, xp.digamma(x)))
+def gammaln(x: Any, /) -> Tensor:
+    r"""Logarithm of the absolute value of the gamma function, :math:`\log |\Gamma(x)|`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating. At the poles 0, -1, -2, ... the value is inf.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative `digamma`. Source: M. Abramowitz and I. A. Stegun, "Handbook of Mathematical
+    Functions", section 6.1.
+    """
+
+
+@of_reals("digamma")
+def _digamma_forward(xp: Any, x: Any) -> Any:
+    left, right, off = _reflected(xp, x)
+    near, y, _ = _brought_near(xp, right)
+    sums = polynomial(xp, y, _NEAR_SLOPE)
+    for j in range(1, 9):
+        there = xp.greater_equal(near, 1.5 + j)
+        share = xp.reciprocal(xp.where(there, xp.subtract(near, j), 1))
+        sums = xp.add(sums, xp.where(there, share, 0))
+    first, second = xp.less(near, 1.5), xp.less(near, 0.5)
+    low = xp.logical_and(first, xp.not_equal(near, 0))
+    sums = xp.subtract(sums, xp.where(low, xp.reciprocal(xp.where(low, near, 1)), 0))
+    share = xp.reciprocal(xp.add(xp.where(second, near, 0), 1))
+    middle = xp.subtract(sums, xp.where(second, share, 0))
+    far = xp.maximum(right, _FAR)
+    inverse = xp.reciprocal(far)
+    rest = xp.multiply(inverse, polynomial(xp, xp.square(inverse), _FAR_SLOPE))
+    rest = xp.multiply(inverse, xp.add(rest, 0.5))
+    value = xp.where(xp.greater_equal(right, _FAR), xp.subtract(xp.log(far), rest), middle)
+    pole = xp.equal(off, 0)
+    tangent = xp.tan(xp.multiply(xp.where(pole, 0.5, off), math.pi))
+    value = xp.where(left, xp.subtract(value, xp.divide(math.pi, tangent)), value)
+    value = xp.where(xp.logical_and(left, pole), math.nan, value)
+    return xp.where(xp.equal(x, 0), xp.copysign(xp.full_like(x, math.inf), xp.negative(x)), value)
+
+
+@elementwise(forward=_digamma_forward, x=lambda xp, g, x: xp.multiply(g, xp.polygamma(x, n=1)))
+def digamma(x: Any, /) -> Tensor:
+    r"""Logarithmic derivative of the gamma function, :math:`\psi(x) = \Gamma'(x) / \Gamma(x)`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating. At 0.0 the value is -inf, at -0.0 inf, at the other poles nan.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`\psi^{(1)}`, `polygamma` of order 1. SciPy also calls it ``psi``. Source: as
+    `gammaln`, section 6.3.
+    """
+
+
+psi = digamma
+
+
+def _odd(xp: Any, x: Any) -> Any:
+    """Where an integral ``x`` is odd."""
+    return xp.not_equal(xp.multiply(xp.floor(xp.divide(x, 2)), 2), x)
+
+
+@of_reals("gamma")
+def _gamma_forward(xp: Any, x: Any) -> Any:
+    left, right, off = _reflected(xp, x)
+    near, y, product = _brought_near(xp, right)
+    first, second = xp.less(near, 1.5), xp.less(near, 0.5)
+    low = xp.multiply(near, xp.where(second, xp.add(near, 1), 1))
+    base = xp.exp(xp.multiply(y, polynomial(xp, y, _NEAR_LOG)))
+    safe = xp.where(xp.logical_and(first, xp.not_equal(near, 0)), low, 1)
+    middle = xp.where(first, xp.divide(base, safe), xp.multiply(base, product))
+    # The power is taken in two halves, for it is larger than the gamma function.
+    far = xp.minimum(xp.maximum(right, _FAR), 200.0 if dtype_of(x.dtype).itemsize > 4 else 40.0)
+    half = xp.pow(far, xp.subtract(xp.multiply(far, 0.5), 0.25))
+    scale = xp.multiply(half, xp.exp(xp.subtract(_correction(xp, far), far)))
+    large = xp.multiply(xp.multiply(scale, half), math.sqrt(2 * math.pi))
+    value = xp.where(xp.greater_equal(right, _FAR), large, middle)
+    pole = xp.equal(off, 0)
+    sine = xp.sin(xp.multiply(xp.where(pole, 0.5, off), math.pi))
+    sine = xp.where(_odd(xp, xp.round(xp.where(left, x, 0))), xp.negative(sine), sine)
+    mirrored = xp.divide(math.pi, xp.multiply(sine, xp.where(left, value, 1)))
+    value = xp.where(left, xp.where(pole, math.nan, mirrored), value)
+    return xp.where(xp.equal(x, 0), xp.copysign(xp.full_like(x, math.inf), x), value)
+
+
+@elementwise(
+    forward=_gamma_forward,
+    x=lambda xp, g, x, out: xp.multiply(g, xp.multiply(out, xp.digamma(x))),
+)
+def gamma(x: Any, /) -> Tensor:
+    r"""Gamma function, :math:`\Gamma(x) = \int_0^\infty t^{x-1} e^{-t} dt`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating. At 0.0 the value is inf, at -0.0 -inf, at the other poles nan.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``; inf beyond 171.6 in double precision.
+
+    Notes
+    -----
+    Derivative :math:`\Gamma(x) \psi(x)` with `digamma`. Source: as `gammaln`.
+    """
+
+
+@of_reals("gammasgn")
+def _gammasgn_forward(xp: Any, x: Any) -> Any:
+    below = xp.floor(xp.where(xp.isinf(x), 0, x))
+    odd = _odd(xp, below)
+    unit = xp.ones_like(x)
+    value = xp.where(xp.logical_and(xp.less(x, 0), odd), xp.negative(unit), unit)
+    value = xp.where(xp.equal(x, 0), xp.copysign(unit, x), value)
+    integral = xp.logical_or(xp.equal(below, x), xp.isinf(x))
+    nothing = xp.logical_or(xp.logical_and(xp.less(x, 0), integral), xp.isnan(x))
+    return xp.where(nothing, math.nan, value)
+
+
+@elementwise(forward=_gammasgn_forward, x=ZERO)
+def gammasgn(x: Any, /) -> Tensor:
+    r"""Sign of the gamma function.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real floating.
+
+    Returns
+    -------
+    Tensor
+        1 or -1 in the shape and dtype of ``x``; nan at the poles -1, -2, ....
+
+    Notes
+    -----
+    Derivative 0.
+    """
+
+
+# -- the beta function ---------------------------------------------------------------------------
+
+
+def _log_beta(xp: Any, a: Any, b: Any) -> Any:
+    """``betaln`` of real floating arrays, for which the sum of three logarithms is too coarse."""
+    small, large = xp.minimum(a, b), xp.maximum(a, b)
+    total = xp.add(a, b)
+    plain = xp.subtract(xp.add(xp.gammaln(small), xp.gammaln(large)), xp.gammaln(total))
+    # Stirling's formula for the larger one and the sum: what is large cancels on paper.
+    one = xp.logical_and(xp.greater_equal(large, _FAR), xp.greater_equal(total, _FAR))
+    one = xp.logical_and(one, xp.isfinite(total))
+    high, sums = xp.where(one, large, _FAR), xp.where(one, total, _FAR)
+    ratio = xp.log1p(xp.where(one, xp.divide(small, high), 0))
+    both = xp.logical_and(one, xp.greater_equal(small, _FAR))
+    low = xp.where(one, small, _FAR)
+    rest = xp.subtract(_correction(xp, high), _correction(xp, sums))
+    mixed = xp.subtract(xp.gammaln(low), xp.multiply(low, xp.subtract(xp.log(sums), 1)))
+    mixed = xp.subtract(mixed, xp.multiply(xp.subtract(high, 0.5), ratio))
+    low = xp.where(both, small, _FAR)
+    pair = xp.multiply(xp.subtract(low, 0.5), xp.log1p(xp.divide(high, low)))
+    pair = xp.add(pair, xp.add(xp.multiply(high, ratio), xp.multiply(xp.log(high), 0.5)))
+    pair = xp.subtract(xp.add(_correction(xp, low), 0.5 * math.log(2 * math.pi)), pair)
+    value = xp.where(one, xp.add(xp.where(both, pair, mixed), rest), plain)
+    vanished = xp.logical_and(xp.isinf(large), xp.greater(small, 0))
+    return xp.where(vanished, -math.inf, value)
+
+
+_betaln_forward = of_reals("betaln")(_log_beta)
+
+
+def _log_slope(xp: Any, a: Any, b: Any) -> Any:
+    """Derivative of ``betaln`` with respect to ``a``."""
+    return xp.subtract(xp.digamma(a), xp.digamma(xp.add(a, b)))
+
+
+@elementwise(
+    forward=_betaln_forward,
+    a=lambda xp, g, a, b: xp.multiply(g, _log_slope(xp, a, b)),
+    b=lambda xp, g, a, b: xp.multiply(g, _log_slope(xp, b, a)),
+)
+def betaln(a: Any, b: Any, /) -> Tensor:
+    r"""Logarithm of the absolute value of the beta function, :math:`\log |B(a, b)|`.
+
+    Parameters
+    ----------
+    a, b : Tensor, array or Python number
+        Real floating, of shapes that broadcast together.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivatives :math:`\psi(a) - \psi(a + b)` and :math:`\psi(b) - \psi(a + b)` with `digamma`.
+    """
+
+
+@of_reals("beta")
+def _beta_forward(xp: Any, a: Any, b: Any) -> Any:
+    total = xp.add(a, b)
+    close = xp.less(xp.maximum(xp.maximum(xp.abs(a), xp.abs(b)), xp.abs(total)), _FAR)
+    near = [xp.gamma(xp.where(close, x, 1)) for x in (a, b, total)]
+    product = xp.multiply(xp.divide(near[0], near[2]), near[1])
+    sign = xp.multiply(xp.multiply(xp.gammasgn(a), xp.gammasgn(b)), xp.gammasgn(total))
+    return xp.where(close, product, xp.multiply(sign, xp.exp(_log_beta(xp, a, b))))
+
+
+@elementwise(
+    forward=_beta_forward,
+    a=lambda xp, g, a, b, out: xp.multiply(g, xp.multiply(out, _log_slope(xp, a, b))),
+    b=lambda xp, g, a, b, out: xp.multiply(g, xp.multiply(out, _log_slope(xp, b, a))),
+)
+def beta(a: Any, b: Any, /) -> Tensor:
+    r"""Beta function, :math:`B(a, b) = \Gamma(a) \Gamma(b) / \Gamma(a + b)`.
+
+    Parameters
+    ----------
+    a, b : Tensor, array or Python number
+        Real floating, of shapes that broadcast together.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    The derivatives are the value times those of `betaln`.
+    """
+
+
+def multigammaln(a: Any, d: int) -> Tensor:
+    r"""Logarithm of the multivariate gamma function.
+
+    :math:`\log \Gamma_d(a) = \frac{d (d - 1)}{4} \log \pi + \sum_{j=1}^d
+    \log \Gamma\left(a - \frac{j - 1}{2}\right)`.
+
+    Parameters
+    ----------
+    a : Tensor or array
+        Real floating. The function is defined above ``(d - 1) / 2``; elsewhere the value is what
+        the sum of `gammaln` gives.
+    d : int
+        Dimension of the space, at least 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``a``.
+
+    Raises
+    ------
+    ValueError
+        If ``d`` is no positive integer.
+
+    Notes
+    -----
+    A composition, with its derivative. SciPy: ``scipy.special.multigammaln``.
+    """
+    if int(d) != d or d < 1:
+        raise ValueError(f"multigammaln takes a positive integer d, and not {d!r}")
+    xp = differentiable
+    value = xp.gammaln(a)
+    for j in range(1, int(d)):
+        value = xp.add(value, xp.gammaln(xp.subtract(a, j / 2)))
+    return xp.add(value, d * (d - 1) / 4 * math.log(math.pi))  # type: ignore[no-any-return]

@@ -1,0 +1,193 @@
+"""Higher derivatives of the gamma function's logarithm, and the zeta function that they are."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
+from wengert.tape.interpreter import differentiable
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["polygamma", "zeta"]
+
+#: Terms that are summed before the Euler-Maclaurin formula takes the rest.
+_TERMS = 12
+
+
+def _zeta_of_integer(xp: Any, s: int, q: Any) -> Any:
+    """``zeta(s, q)`` of positive ``q`` for a static ``s > 1``."""
+    power = -float(s)
+    total = xp.pow(q, power)
+    for k in range(1, _TERMS):
+        total = xp.add(total, xp.pow(xp.add(q, k), power))
+    beyond = xp.add(q, _TERMS)
+    inverse = xp.reciprocal(beyond)
+    rest = xp.multiply(inverse, polynomial(xp, xp.square(inverse), euler_maclaurin(s)))
+    rest = xp.add(xp.add(xp.multiply(beyond, 1 / (s - 1)), 0.5), rest)
+    # Where q is infinite, so is `rest`.
+    return xp.add(total, xp.multiply(xp.pow(beyond, power), xp.where(xp.isinf(q), 0, rest)))
+
+
+def _cotangent_derivative(n: int) -> list[float]:
+    r"""The n-th derivative of :math:`\cot x` as a polynomial in it, the highest power first."""
+    rising = [0.0, 1.0]
+    for _ in range(n):
+        slopes = [i * c for i, c in enumerate(rising)][1:]
+        rising = [0.0] * (len(slopes) + 2)
+        for i, c in enumerate(slopes):
+            rising[i] -= c
+            rising[i + 2] -= c
+    return rising[::-1]
+
+
+@of_reals("polygamma")
+def _polygamma_forward(xp: Any, x: Any, *, n: int) -> Any:
+    if n == 0:
+        return xp.digamma(x)
+    sign = (-1.0) ** (n + 1)
+    factorial = math.gamma(n + 1) if n < 170 else math.inf
+    left = xp.less(x, 0)
+    size = xp.abs(x)
+    finite = xp.where(xp.isinf(x), 0, x)
+    off = xp.subtract(finite, xp.round(finite))
+    pole = xp.logical_and(xp.less_equal(x, 0), xp.equal(off, 0))
+    right = xp.where(left, xp.add(size, 1), xp.where(pole, 1, size))
+    value = xp.multiply(_zeta_of_integer(xp, n + 1, right), sign * factorial)
+    mirror = xp.logical_and(left, xp.logical_not(pole))
+    cotangent = xp.reciprocal(xp.tan(xp.multiply(xp.where(mirror, off, 0.25), math.pi)))
+    slope = polynomial(xp, cotangent, _cotangent_derivative(n))
+    mirrored = xp.subtract(xp.multiply(value, (-1.0) ** n), xp.multiply(slope, math.pi ** (n + 1)))
+    return xp.where(pole, sign * math.inf, xp.where(left, mirrored, value))
+
+
+_polygamma = Primitive(
+    "polygamma",
+    ("x",),
+    {"x": lambda xp, g, x, n: xp.multiply(g, xp.polygamma(x, n=n + 1))},
+    kind="elementwise",
+    forward=_polygamma_forward,
+).bind
+
+
+def polygamma(n: Any, x: Any) -> Tensor:
+    r"""Polygamma function, the n-th derivative of `digamma`.
+
+    Parameters
+    ----------
+    n : int, or integer Tensor or array
+        Order, not negative. Orders in an array broadcast with ``x``.
+    x : Tensor or array
+        Real floating. At the poles 0, -1, -2, ... the value is inf for odd orders and -inf for
+        even ones from 2 on.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the dtype of ``x``.
+
+    Raises
+    ------
+    ValueError
+        If an order is negative or no integer.
+
+    Notes
+    -----
+    Derivative with respect to ``x``: `polygamma` of order ``n + 1``. For positive ``x`` it is
+    :math:`(-1)^{n+1} n! \zeta(n + 1, x)` with Hurwitz's `zeta`. Source: M. Abramowitz and
+    I. A. Stegun, "Handbook of Mathematical Functions", section 6.4.
+    """
+    if isinstance(n, int | float):
+        return _polygamma(x, n=_order(n))  # type: ignore[no-any-return]
+    xp = differentiable
+    orders = xp.asarray(n)
+    if orders.ndim == 0:
+        return _polygamma(x, n=_order(orders.item()))  # type: ignore[no-any-return]
+    # Each order that occurs is a function of its own.
+    value = None
+    for order in sorted({_order(found) for found in _flat(orders.tolist())}):
+        this = _polygamma(x, n=order)
+        value = this if value is None else xp.where(xp.equal(orders, order), this, value)
+    if value is None:
+        return _polygamma(xp.broadcast_arrays(xp.asarray(x), orders)[0], n=0)  # type: ignore[no-any-return]
+    shape = xp.broadcast_shapes(value.shape, orders.shape)
+    return xp.broadcast_to(value, shape)  # type: ignore[no-any-return]
+
+
+def _order(n: Any) -> int:
+    if n < 0 or int(n) != n:
+        raise ValueError(f"polygamma takes orders 0, 1, 2, ..., and not {n!r}")
+    return int(n)
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    flat: list[Any] = []
+    for value in values:
+        flat.extend(_flat(value) if isinstance(value, list) else [value])
+    return flat
+
+
+@of_reals("zeta")
+def _zeta_forward(xp: Any, s: Any, q: Any) -> Any:
+    beyond_one = xp.greater(s, 1)
+    positive = xp.greater(q, 0)
+    exponent = xp.where(beyond_one, s, 2)
+    start = xp.where(positive, q, 1)
+    total = xp.pow(start, xp.negative(exponent))
+    for k in range(1, _TERMS):
+        total = xp.add(total, xp.pow(xp.add(start, k), xp.negative(exponent)))
+    beyond = xp.add(start, _TERMS)
+    inverse = xp.reciprocal(beyond)
+    factor = xp.multiply(xp.multiply(exponent, inverse), 0.5)
+    rest = xp.add(xp.divide(beyond, xp.subtract(exponent, 1)), 0.5)
+    for j, number in enumerate(BERNOULLI, 1):
+        rest = xp.add(rest, xp.multiply(factor, number))
+        up = xp.multiply(xp.add(exponent, 2 * j - 1), xp.add(exponent, 2 * j))
+        up = xp.multiply(up, xp.square(inverse))
+        factor = xp.multiply(factor, xp.divide(up, (2 * j + 1) * (2 * j + 2)))
+    power = xp.pow(beyond, xp.negative(exponent))
+    done = xp.logical_or(xp.isinf(q), xp.isinf(s))
+    value = xp.add(total, xp.where(done, 0, xp.multiply(power, xp.where(done, 0, rest))))
+    value = xp.where(positive, value, math.nan)
+    pole = xp.logical_and(xp.less_equal(q, 0), xp.equal(xp.floor(q), q))
+    value = xp.where(pole, math.inf, value)
+    value = xp.where(beyond_one, value, xp.where(xp.equal(s, 1), math.inf, math.nan * value))
+    return xp.where(xp.logical_or(xp.isnan(s), xp.isnan(q)), math.nan, value)
+
+
+def _zeta_rule(xp: Any, g: Any, s: Any, q: Any) -> Any:
+    return xp.multiply(g, xp.negative(xp.multiply(s, xp.zeta(xp.add(s, 1), q))))
+
+
+_zeta = Primitive(
+    "zeta",
+    ("s", "q"),
+    {"q": _zeta_rule},  # that of s is no elementary function: it is not implemented
+    kind="elementwise",
+    forward=_zeta_forward,
+).bind
+
+
+def zeta(x: Any, q: Any = None) -> Tensor:
+    r"""Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k=0}^\infty (k + q)^{-x}`.
+
+    Parameters
+    ----------
+    x : Tensor, array or Python number
+        Exponent, real floating: inf at 1, and nan below.
+    q : Tensor, array or Python number, optional
+        Real floating and positive; 1 by default, which is Riemann's function. Zero and the
+        negative integers give inf; what other negative numbers give is the library's.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Notes
+    -----
+    Derivative with respect to ``q``: :math:`-x \zeta(x + 1, q)`. That with respect to ``x`` is not
+    implemented, as in PyTorch. Source: the Euler-Maclaurin formula, M. Abramowitz and I. A. Stegun,
+    "Handbook of Mathematical Functions", 23.1.30.
+    """
+    return _zeta(x, 1.0 if q is None else q)  # type: ignore[no-any-return]

@@ -1,0 +1,67 @@
+"""What the composites of special functions share: polynomials, fractions and their precision."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from wengert.backends import dtype_of
+
+__all__ = ["euler_maclaurin", "of_reals", "polynomial", "rational"]
+
+#: Bernoulli's numbers B2, B4, ..., B20.
+BERNOULLI = (
+    1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798,
+    -174611 / 330,
+)  # fmt: skip
+
+
+def polynomial(xp: Any, x: Any, coefficients: Sequence[float]) -> Any:
+    """A polynomial in ``x`` by Horner's scheme, the coefficient of the highest power first."""
+    first, second, *others = coefficients
+    value = xp.add(xp.multiply(x, first), second)
+    for coefficient in others:
+        value = xp.add(xp.multiply(value, x), coefficient)
+    return value
+
+
+def rational(xp: Any, x: Any, fraction: tuple[Sequence[float], Sequence[float]]) -> Any:
+    """A quotient of two polynomials."""
+    numerator, denominator = fraction
+    return xp.divide(polynomial(xp, x, numerator), polynomial(xp, x, denominator))
+
+
+def euler_maclaurin(s: float) -> list[float]:
+    r"""Coefficients :math:`\frac{B_{2j}}{(2j)!} s (s + 1) \cdots (s + 2j - 2)`, from the last j."""
+    found = []
+    factor = s / 2
+    for j, number in enumerate(BERNOULLI, 1):
+        found.append(number * factor)
+        factor *= (s + 2 * j - 1) * (s + 2 * j) / ((2 * j + 1) * (2 * j + 2))
+    return found[::-1]
+
+
+def of_reals(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a composite check its arrays' dtype, and compute in single precision at least.
+
+    Parameters
+    ----------
+    name : str
+        The function's name, for the error that complex numbers and integers are.
+    """
+
+    def decorate(forward: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(forward)
+        def checked(xp: Any, *arrays: Any, **parameters: Any) -> Any:
+            raw = xp.result_type(*arrays)
+            dtype = dtype_of(raw)
+            if dtype.complex:
+                raise TypeError(f"{name} of complex numbers is not known to {xp.backend.name}")
+            if not dtype.inexact:
+                raise TypeError(f"{name} takes floating Tensors, not {dtype.name}")
+            enough = xp.float32 if dtype.itemsize < 4 else raw
+            wide = [xp.astype(x, enough, copy=False) for x in arrays]
+            return xp.astype(forward(xp, *wide, **parameters), raw, copy=False)
+
+        return checked
+
+    return decorate
