@@ -1,0 +1,250 @@
+"""Rows for the extension ``linalg``: well-conditioned matrices, and calls that know no gauge."""
+
+import importlib
+
+import numpy as np
+from hypothesis import strategies as st
+
+import wengert as wg
+from tests.ops.cases import BOX, DTYPES, Case, elements
+from tests.ops.tables.linear_algebra import both, mixed
+from wengert.testing import strategies as ws
+
+SMALL = ws.reals(-0.5, 0.5)
+SIDE = st.integers(1, 3)
+#: Diagonals whose values stay apart when matrices of SMALL elements are added.
+APART = {1: [4.0], 2: [3.0, 7.0], 3: [3.0, 7.0, 12.0]}
+
+
+def drawn(draw, kind, shape, domain=BOX):
+    return draw(ws.arrays(DTYPES[kind], shape, elements=elements(kind, domain)))
+
+
+def turn(kind, n):
+    """A fixed orthogonal or unitary matrix."""
+    random = np.random.default_rng(n)
+    x = random.standard_normal((n, n))
+    if kind == "complex":
+        x = x + 1j * random.standard_normal((n, n))
+    return np.linalg.qr(x)[0]
+
+
+@st.composite
+def stacks(draw):
+    return draw(ws.shapes(max_dims=1, max_side=2))
+
+
+@st.composite
+def spread(draw, kind, m=None, n=None, stack=None):
+    """Matrices with singular values that are neither close together nor to 0."""
+    m = draw(SIDE) if m is None else m
+    n = m if n is None else n
+    stack = draw(stacks()) if stack is None else stack
+    x = drawn(draw, kind, (*stack, m, n), SMALL)
+    size = min(m, n)
+    x[..., range(size), range(size)] += APART[size]
+    return turn(kind, m) @ x @ turn(kind, n).conj().T
+
+
+@st.composite
+def square(draw, kind, **fixed):
+    return Case(draw(spread(kind)), **fixed)
+
+
+@st.composite
+def rectangular(draw, kind, **choices):
+    m, n = draw(SIDE), draw(SIDE)
+    given = {name: draw(choice) for name, choice in choices.items()}
+    return Case(draw(spread(kind, m, n)), **given)
+
+
+@st.composite
+def systems(draw, kind):
+    first, second = draw(ws.broadcastable(2, max_dims=1, max_side=2))
+    kinds = mixed(draw, kind)
+    n = draw(SIDE)
+    shape = (n,) if draw(st.booleans()) else (*second, n, draw(SIDE))
+    return Case(draw(spread(kinds[0], n, stack=first)), drawn(draw, kinds[1], shape))
+
+
+@st.composite
+def factored(draw, kind):
+    """Matrices whose factors are unique and smooth."""
+    m, n = draw(SIDE), draw(SIDE)
+    kwargs = {}
+    if draw(st.booleans()):
+        # The complete factor of a tall matrix has no derivative.
+        kwargs["mode"] = draw(st.sampled_from(["reduced"] + ["complete"] * (m <= n)))
+    x = draw(spread(kind, m, min(m, n)))
+    if n > m:
+        x = np.concatenate([x, drawn(draw, kind, (*x.shape[:-1], n - m))], axis=-1)
+    return Case(x, **kwargs)
+
+
+@st.composite
+def general(draw, kind):
+    """Matrices with eigenvalues apart, a complex pair among them where they are real."""
+    n = draw(SIDE)
+    x = drawn(draw, kind, (*draw(stacks()), n, n), ws.reals(-0.25, 0.25))
+    x[..., range(n), range(n)] += [3.0, 3.0, 8.0][:n]
+    if n > 1:
+        x[..., 0, 1] += 2.0
+        x[..., 1, 0] -= 2.0
+    q = turn(kind, n)
+    return Case(q @ x @ q.conj().T)
+
+
+@st.composite
+def vectors(draw, kind):
+    """Without zeros, where absolute values have a kink."""
+    shape = draw(ws.shapes(min_dims=1, min_side=1))
+    x = drawn(draw, kind, shape, ws.reals(-2, 2, away_from=(0,)))
+    kwargs = {}
+    if draw(st.booleans()):
+        kwargs["axis"] = draw(ws.axes(len(shape), min_size=1))
+    if draw(st.booleans()):
+        kwargs["keepdims"] = draw(st.booleans())
+    if draw(st.booleans()):
+        kwargs["ord"] = draw(st.sampled_from([2, 2.0, 1, 3, 0.5, -1.5]))
+    return Case(x, **kwargs)
+
+
+@st.composite
+def crossed(draw, kind):
+    shapes = draw(ws.broadcastable(2, max_dims=2))
+    kinds = mixed(draw, kind)
+    kwargs = {}
+    axis = -1
+    if len(shapes[0]) == len(shapes[1]) and draw(st.booleans()):
+        axis = kwargs["axis"] = draw(ws.axis(len(shapes[0]) + 1))
+    made = []
+    for shape, k in zip(shapes, kinds, strict=True):
+        at = axis % (len(shape) + 1)
+        made.append(drawn(draw, k, (*shape[:at], 3, *shape[at:])))
+    return Case(*made, **kwargs)
+
+
+# -- what does not depend on the choice of signs, phases and order -------------------------------
+
+
+def adjoint(xp, x):
+    return xp.matrix_transpose(xp.conj(x))
+
+
+def hermitian(xp, x):
+    return (x + adjoint(xp, x)) / 2
+
+
+def column(xp, x):
+    return xp.expand_dims(x, axis=-1)
+
+
+def row(xp, x):
+    return xp.expand_dims(x, axis=-2)
+
+
+def squares(xp, x):
+    return xp.real(x * xp.conj(x))
+
+
+def cholesky_of(xp):
+    def call(x, **kwargs):
+        one = xp.asarray(np.eye(x.shape[-1]), dtype=x.dtype, device=x.device)
+        return xp.linalg.cholesky(x @ adjoint(xp, x) + one, **kwargs)
+
+    return call
+
+
+def qr_of(xp):
+    def call(x, **kwargs):
+        q, r = xp.linalg.qr(x, **kwargs)
+        phase = xp.sign(xp.linalg.diagonal(r))
+        return q * row(xp, phase), r * column(xp, xp.conj(phase))
+
+    return call
+
+
+def svd_of(xp):
+    def call(x, full_matrices):
+        u, s, vh = xp.linalg.svd(x, full_matrices=full_matrices)
+        k = s.shape[-1]
+        u, vh = u[..., :k], vh[..., :k, :]
+        return s, squares(xp, u), squares(xp, vh), (u * row(xp, s * s)) @ vh
+
+    return call
+
+
+def eigh_of(xp):
+    def call(x):
+        values, vectors = xp.linalg.eigh(hermitian(xp, x))
+        again = (vectors * row(xp, values * values)) @ adjoint(xp, vectors)
+        return values, squares(xp, vectors), again
+
+    return call
+
+
+def eigvalsh_of(xp):
+    return lambda x: xp.linalg.eigvalsh(hermitian(xp, x))
+
+
+def eig_of(xp):
+    def call(x):
+        values, vectors = xp.linalg.eig(x)
+        if xp is np:  # which answers in reals where it can
+            values, vectors = values.astype("complex128"), vectors.astype("complex128")
+        again = (vectors * row(xp, values * values)) @ adjoint(xp, vectors)
+        return xp.sum(values**3, axis=-1), again
+
+    return call
+
+
+def from_all(function, **more):
+    """A row in which everybody composes the same call of their own functions."""
+
+    def in_module(name):
+        return lambda *args, **kwargs: function(importlib.import_module(name))(*args, **kwargs)
+
+    return dict(
+        call=function(wg),
+        reference=function(np),
+        torch=in_module("array_api_compat.torch"),
+        jax=in_module("jax.numpy"),
+        half=False,
+        **more,
+    )
+
+
+def plainly(name, **more):
+    given = dict(
+        call=lambda *args, **kwargs: getattr(wg.linalg, name)(*args, **kwargs),
+        reference=lambda *args, **kwargs: getattr(np.linalg, name)(*args, **kwargs),
+        half=False,
+    )
+    return given | more
+
+
+def default_rtol(x):
+    return np.linalg.pinv(x, rtol=1e-12)
+
+
+LINALG = {
+    "linalg.solve": both(systems, **plainly("solve")),
+    "linalg.inv": both(square, **plainly("inv")),
+    "linalg.pinv": both(rectangular, **plainly("pinv", reference=default_rtol)),
+    "linalg.det": both(square, **plainly("det")),
+    "linalg.slogdet": both(square, **plainly("slogdet")),
+    "linalg.cholesky": both(
+        lambda kind: st.booleans().flatmap(lambda upper: square(kind, upper=upper)),
+        **from_all(cholesky_of),
+    ),
+    "linalg.qr": both(factored, **from_all(qr_of)),
+    "linalg.svd": both(
+        lambda kind: rectangular(kind, full_matrices=st.booleans()), **from_all(svd_of)
+    ),
+    "linalg.svdvals": both(rectangular, **plainly("svdvals")),
+    "linalg.eigh": both(square, **from_all(eigh_of)),
+    "linalg.eigvalsh": both(square, **from_all(eigvalsh_of)),
+    "linalg.eig": both(general, **from_all(eig_of)),
+    "linalg.vector_norm": both(vectors, **plainly("vector_norm", half=True)),
+    "linalg.cross": both(crossed, **plainly("cross", half=True)),
+}
