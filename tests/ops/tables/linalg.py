@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.ops.cases import BOX, DTYPES, Case, elements
 from tests.ops.tables.linear_algebra import both, mixed
+from wengert.ops import linalg
 from wengert.testing import strategies as ws
 
 SMALL = ws.reals(-0.5, 0.5)
@@ -216,7 +217,7 @@ def from_all(function, **more):
 
 def plainly(name, **more):
     given = dict(
-        call=lambda *args, **kwargs: getattr(wg.linalg, name)(*args, **kwargs),
+        call=lambda *args, **kwargs: getattr(linalg, name)(*args, **kwargs),
         reference=lambda *args, **kwargs: getattr(np.linalg, name)(*args, **kwargs),
         half=False,
     )
