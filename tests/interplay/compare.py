@@ -1,5 +1,6 @@
 """One function on NumPy's arrays and on Tensors: the same values, and the derivatives they have."""
 
+import array_api_compat.numpy as numpy_namespace
 import numpy as np
 
 import wengert as wg
@@ -9,6 +10,11 @@ from wengert.testing.differences import derivative, to_reals
 def listed(result):
     """The arrays in what a function returned."""
     return list(result) if isinstance(result, tuple | list) else [result]
+
+
+def namespace(x):
+    """The namespace of the standard that an array's functions are in."""
+    return wg if isinstance(x, wg.Tensor) else numpy_namespace
 
 
 def beside(x, values):
