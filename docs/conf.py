@@ -1,14 +1,21 @@
-"""Sphinx's settings, and the directive that documents a chapter of functions."""
+"""Sphinx's settings, and the directives that document functions and their derivatives."""
 
+import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
 
 import wengert as wg
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from derivatives import tables
 
 project = "Wengert"
 author = "the Wengert developers"
@@ -50,8 +57,9 @@ class Functions(Directive):
         public, module = self.arguments
         lines = StringList()
         values = []
-        for name in import_module(module).__all__:
-            found = getattr(import_module(public), name)
+        chapter = import_module(module)
+        for name in chapter.__all__:
+            found = getattr(chapter, name)
             if callable(found):
                 kind = "class" if isinstance(found, type) else "function"
                 lines.append(f".. auto{kind}:: {public}.{name}", source=module)
@@ -66,6 +74,15 @@ class Functions(Directive):
         return section.children
 
 
+class Derivatives(SphinxDirective):
+    """``.. derivatives::``: for every function and primitive, what of it can be differentiated."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write the tables, at every build: they come from code."""
+        self.env.note_reread()
+        return self.parse_text_to_nodes("\n".join(tables()), allow_section_headings=True)
+
+
 def skip(app: Sphinx, what: str, name: str, found: object, skipped: bool, options: Any) -> bool:
     """Leave out methods that are functions of the namespace: these have their own page."""
     return skipped or str(getattr(found, "__module__", "")).startswith("wengert.ops")
@@ -74,4 +91,5 @@ def skip(app: Sphinx, what: str, name: str, found: object, skipped: bool, option
 def setup(app: Sphinx) -> None:
     """Register them."""
     app.add_directive("functions", Functions)
+    app.add_directive("derivatives", Derivatives)
     app.connect("autodoc-skip-member", skip)

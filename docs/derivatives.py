@@ -1,0 +1,113 @@
+"""The tables of derivatives, written from the primitives and their tests' rows."""
+
+import sys
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.ops.cases import Entry
+from tests.ops.tables import TABLE
+from wengert.tape.forward import how
+from wengert.tape.primitive import PRIMITIVES, UNDEFINED, ZERO, Primitive
+
+#: Where users find the functions of a chapter, and the module that lists them.
+CHAPTERS = {
+    "Elementwise functions": ("wengert", "wengert.ops.elementwise"),
+    "Statistics": ("wengert", "wengert.ops.statistical"),
+    "Manipulation": ("wengert", "wengert.ops.manipulation"),
+    "Linear algebra": ("wengert", "wengert.ops.linear_algebra"),
+    "Extension linalg": ("wengert.linalg", "wengert.ops.linalg"),
+    "Extension fft": ("wengert.fft", "wengert.ops.fft"),
+    "Indexing": ("wengert", "wengert.ops.indexing"),
+    "Searching": ("wengert", "wengert.ops.searching"),
+    "Sorting": ("wengert", "wengert.ops.sorting"),
+    "Sets": ("wengert", "wengert.ops.set"),
+    "Utilities": ("wengert", "wengert.ops.utility"),
+    "Special functions": ("wengert.special", "wengert.ops.special"),
+}
+HEAD = ["function", "kind", "first derivative", "higher", "forward", "complex", "backends"]
+WIDTHS = "24 13 15 10 14 10 14"
+
+
+def tables() -> list[str]:
+    """A section for each chapter, and one for the primitives that are in none, as lines of text."""
+    left = dict.fromkeys(PRIMITIVES)
+    lines: list[str] = []
+    for title, (public, module) in CHAPTERS.items():
+        chapter, rows = import_module(module), []
+        for name in sorted(chapter.__all__):
+            primitive = primitive_of(public, name)
+            if primitive is not None:
+                left.pop(primitive.name, None)
+            elif not takes_arrays(getattr(chapter, name)):
+                continue
+            rows.append(row(f":py:obj:`~{public}.{name}`", primitive))
+        lines += table(title, rows)
+    return lines + table("Other primitives", [row(f"``{n}``", PRIMITIVES[n]) for n in sorted(left)])
+
+
+def takes_arrays(function: Any) -> bool:
+    """Whether a function's first argument is an array, or a sequence of them."""
+    if isinstance(function, type):
+        return False
+    first = next(iter(signature(function).parameters.values()))
+    return "Any" in str(first.annotation)
+
+
+def primitive_of(public: str, name: str) -> Primitive | None:
+    """The primitive of a public function; None for a function that is composed of others."""
+    extension = public.removeprefix("wengert").removeprefix(".")
+    names = [f"{extension}.{name}", name, f"{name}_arrays"]
+    return next((PRIMITIVES[each] for each in names if each in PRIMITIVES), None)
+
+
+def row(function: str, primitive: Primitive | None) -> list[str]:
+    """The cells of a function's row."""
+    if primitive is None:
+        return [function, "composition", "of its parts", "", "", "", ""]
+    entry = TABLE[primitive.name]
+    return [function, primitive.kind, *derivatives(primitive, entry), backends(entry)]
+
+
+def derivatives(primitive: Primitive, entry: Entry) -> list[str]:
+    """First and higher derivatives, the forward rule, and whether complex numbers have them."""
+    if not primitive.rules:
+        return ["not tracked", "", "", ""]
+    known = {ZERO: "zero", UNDEFINED: "undefined"}
+    first = {name: known.get(rule, "yes") for name, rule in primitive.rules.items()}
+    forward = {name: how(primitive, name) for name in primitive.rules}
+    higher = "any order" if "yes" in first.values() and entry.order == 3 else ""
+    is_complex = "yes" if entry.complex is not None else "no"
+    return [by_input(first), higher, by_input(forward), is_complex]
+
+
+def by_input(words: dict[str, str]) -> str:
+    """One word for all inputs, or the inputs of each."""
+    kinds = dict.fromkeys(words.values())
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return "; ".join(
+        f"{kind}: {', '.join(f'``{name}``' for name in words if words[name] == kind)}"
+        for kind in kinds
+    )
+
+
+def backends(entry: Entry) -> str:
+    """On which backends the tests run."""
+    if not entry.not_on:
+        return "all"
+    reasons = "; ".join(dict.fromkeys(entry.not_on.values()))
+    return f":abbr:`all but {', '.join(entry.not_on)} ({reasons})`"
+
+
+def table(title: str, rows: list[list[str]]) -> list[str]:
+    """A section with one table, as text."""
+    lines = [title, "-" * len(title), "", ".. list-table::", "    :header-rows: 1"]
+    lines += [f"    :widths: {WIDTHS}", ""]
+    for cells in [HEAD, *rows]:
+        for at, cell in enumerate(cells):
+            lines.append(f"    {'*' if not at else ' '} - {cell}")
+    return [*lines, ""]

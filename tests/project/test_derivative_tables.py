@@ -1,0 +1,59 @@
+"""The documentation's tables of derivatives say what is so."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from wengert.tape.primitive import PRIMITIVES
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Cells by function, for each section."""
+    sys.path.insert(0, str(DOCS))
+    try:
+        from derivatives import HEAD, tables
+    finally:
+        sys.path.remove(str(DOCS))
+    found = {}
+    for section in re.split(r"\n(?=.*\n-{3})", "\n" + "\n".join(tables())):
+        title = section.strip().partition("\n")[0]
+        cells = re.findall(r"^    [* ] - (.*)$", section, re.MULTILINE)
+        lines = [cells[i : i + len(HEAD)] for i in range(0, len(cells), len(HEAD))]
+        assert lines[:1] in ([], [HEAD])
+        for first, *more in lines[1:]:
+            found[title, re.sub(r".*[.`]([^.`]+)`+$", r"\1", first)] = more
+    return found
+
+
+def test_every_primitive_is_in_a_table(rows):
+    shown = {name for _, name in rows}
+    for name in PRIMITIVES:
+        assert {name, name.rpartition(".")[2], name.removesuffix("_arrays")} & shown, name
+
+
+def test_what_some_rows_say(rows):
+    # kind, first, higher, forward, complex, backends
+    elementwise = "Elementwise functions"
+    assert rows[elementwise, "exp"] == [
+        "elementwise", "yes", "any order", "derived", "yes", "all"
+    ]  # fmt: skip
+    assert rows[elementwise, "floor"] == ["elementwise", "zero", "", "zero", "no", "all"]
+    assert rows[elementwise, "less"] == ["elementwise", "not tracked", "", "", "", "all"]
+    assert rows[elementwise, "nextafter"][1] == "undefined"
+    assert rows[elementwise, "copysign"][1] == "yes: ``x1``; zero: ``x2``"
+    assert rows["Sorting", "sort"][:4] == ["irregular", "yes", "any order", "explicit"]
+    assert rows["Extension linalg", "outer"][0] == "composition"
+    assert "all but dask" in rows["Searching", "nonzero"][5]
+    assert ("Manipulation", "broadcast_shapes") not in rows
+
+
+def test_nothing_is_left_out_of_a_derivative(rows):
+    for key, cells in rows.items():
+        if cells[0] != "composition":
+            assert "none" not in cells[3], f"{key} has no forward rule"
+            assert cells[1] != "yes" or cells[2] == "any order", f"{key} is not closed"
