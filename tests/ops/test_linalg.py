@@ -1,0 +1,478 @@
+"""The extension ``linalg``: degenerate matrices, edges, errors, and what the rows leave out."""
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import linalg
+from wengert.backends import Backend
+from wengert.testing import gradcheck, gradgradcheck
+from wengert.testing.problem import values
+
+INF = math.inf
+KINDS = ["real", "complex"]
+
+
+def drawn(kind, *shape, seed=0):
+    random = np.random.default_rng(seed)
+    x = random.standard_normal(shape)
+    return x + 1j * random.standard_normal(shape) if kind == "complex" else x
+
+
+def leaf(a):
+    return wg.asarray(a, dtype="complex128" if np.iscomplexobj(a) else "float64").requires_grad_()
+
+
+def gradient(out, x):
+    return values(wg.autograd.grad(out, x, wg.ones_like(out))[0])
+
+
+def pytorch(function, *arrays):
+    """A result of PyTorch's, and the gradients for cotangents of ones."""
+    torch = pytest.importorskip("torch")
+    inputs = [torch.tensor(a, requires_grad=True) for a in arrays]
+    out = function(torch, *inputs)
+    one = torch.ones_like(out)
+    gradients = torch.autograd.grad(out, inputs, one, allow_unused=True, materialize_grads=True)
+    return out.detach().numpy(), [g.numpy() for g in gradients]
+
+
+def adjoint(x):
+    return wg.conj(wg.matrix_transpose(x))
+
+
+# -- names and plain values ----------------------------------------------------------------------
+
+
+def test_all_functions_of_the_standard_are_there() -> None:
+    standard = {
+        *("cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv"),
+        *("matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer"),
+        *("pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot"),
+        "vector_norm",
+    }
+    assert len(standard) == 25
+    assert standard < set(linalg.__all__)
+    assert linalg.matmul is wg.matmul
+    assert linalg.vecdot is wg.vecdot
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_factors_give_the_matrix_and_have_names(backend: Backend, kind) -> None:
+    for shape in [(2, 3, 3), (4, 2), (2, 4)]:
+        a = drawn(kind, *shape)
+        x = wg.asarray(a)
+        small = min(shape[-2:])
+        for mode, size in [("reduced", small), ("complete", shape[-2])]:
+            found = linalg.qr(x, mode=mode)
+            assert found.Q.shape[-1] == found.R.shape[-2] == size
+            np.testing.assert_allclose(values(found.Q @ found.R), a, atol=1e-14)
+            np.testing.assert_array_equal(values(found.R), np.triu(values(found.R)))
+        full = linalg.svd(x)
+        assert full.U.shape[-2:] == (shape[-2],) * 2
+        assert full.Vh.shape[-2:] == (shape[-1],) * 2
+        thin = linalg.svd(x, full_matrices=False)
+        again = (thin.U * wg.expand_dims(thin.S, axis=-2)) @ thin.Vh
+        np.testing.assert_allclose(values(again), a, atol=1e-13)
+    a = drawn(kind, 2, 3, 3)
+    x = wg.asarray(a)
+    h = x + adjoint(x)
+    found = linalg.eigh(h)
+    scaled = found.eigenvectors * wg.expand_dims(found.eigenvalues, axis=-2)
+    np.testing.assert_allclose(values(scaled @ adjoint(found.eigenvectors)), values(h), atol=1e-13)
+    assert not found.eigenvalues.dtype.complex
+    found = linalg.eig(x)
+    scaled = found.eigenvectors * wg.expand_dims(found.eigenvalues, axis=-2)
+    whole = wg.astype(x, "complex128")
+    np.testing.assert_allclose(values(whole @ found.eigenvectors), values(scaled), atol=1e-13)
+    np.testing.assert_array_equal(values(linalg.eigvals(x)), values(found.eigenvalues))
+    sign, size = linalg.slogdet(x)
+    np.testing.assert_allclose(values(sign * wg.exp(size)), np.linalg.det(a), rtol=1e-12)
+
+
+def test_real_eigenvalues_are_complex_all_the_same(backend: Backend) -> None:
+    found = linalg.eig(wg.asarray([[1.0, 2.0], [0.0, 3.0]], dtype="float32"))
+    assert found.eigenvalues.dtype is found.eigenvectors.dtype is wg.complex64
+    np.testing.assert_allclose(np.sort(values(found.eigenvalues).real), [1, 3], rtol=1e-6)
+
+
+def test_matrices_without_elements(backend: Backend) -> None:
+    x = leaf(np.zeros((2, 0, 0)))
+    np.testing.assert_array_equal(values(linalg.det(x)), [1, 1])
+    assert gradient(linalg.det(x), x).shape == (2, 0, 0)
+    assert linalg.inv(x).shape == linalg.matrix_power(x, 3).shape == (2, 0, 0)
+    assert linalg.trace(x).tolist() == [0, 0]
+    assert linalg.diagonal(x).shape == (2, 0)
+    assert linalg.matrix_norm(wg.asarray(np.zeros((2, 0, 3)))).tolist() == [0, 0]
+    assert linalg.matrix_rank(wg.asarray(np.zeros((2, 0, 3)))).tolist() == [0, 0]
+
+
+# -- determinants --------------------------------------------------------------------------------
+
+
+def leibniz(x):
+    """The determinant as a polynomial: right to any order, wherever it is taken."""
+    n = x.shape[-1]
+    total = None
+    for order in permutations(range(n)):
+        even = sum(a > b for i, a in enumerate(order) for b in order[i:]) % 2 == 0
+        term = x[..., 0, order[0]]
+        for i in range(1, n):
+            term = term * x[..., i, order[i]]
+        term = term if even else -term
+        total = term if total is None else total + term
+    return total
+
+
+def of_rank(kind, n, rank):
+    return drawn(kind, n, rank, seed=1) @ drawn(kind, rank, n, seed=2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("n", "rank"), [(2, 1), (2, 0), (3, 2), (3, 1), (4, 4), (4, 3), (4, 2)])
+def test_derivatives_of_determinants_to_the_third(kind, n, rank) -> None:
+    """At singular matrices too, where the inverse is not there."""
+    check_determinants(of_rank(kind, n, rank), min(n, 3))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_determinants_at_the_identity_and_far_below_full_rank(kind) -> None:
+    check_determinants(np.eye(4) + 0 * drawn(kind, 4, 4), 3)
+    check_determinants(0 * drawn(kind, 4, 4), 2)
+    check_determinants(of_rank(kind, 4, 1), 2)
+    check_determinants(1e-6 * of_rank(kind, 3, 2), 3)
+    check_determinants(1e6 * of_rank(kind, 3, 2), 3)
+
+
+def check_determinants(a, orders):
+    found = []
+    for function in (linalg.det, leibniz):
+        x = leaf(a)
+        level = function(x)
+        found.append([values(level)])
+        for order in range(orders):
+            weight = wg.asarray(drawn("real", *level.shape, seed=order))
+            (level,) = wg.autograd.grad(level, x, wg.astype(weight, x.dtype), create_graph=True)
+            found[-1].append(values(level))
+    scale = max(np.abs(a).max(), 1e-300)
+    n = len(a)
+    for order, (ours, right) in enumerate(zip(*found, strict=True)):
+        unit = max(1.0, scale) ** n if scale >= 1 or not a.any() else scale ** max(0, n - order)
+        np.testing.assert_allclose(ours, right, rtol=1e-9, atol=1e-12 * unit, err_msg=str(order))
+
+
+def test_stacks_of_determinants_some_of_them_singular(backend: Backend) -> None:
+    a = np.stack([drawn("real", 3, 3), of_rank("real", 3, 2), np.zeros((3, 3)), np.eye(3)])
+    x = leaf(a)
+    np.testing.assert_allclose(
+        gradient(linalg.det(x), x), gradient(leibniz(x), x), rtol=1e-11, atol=1e-13
+    )
+
+
+def test_the_sign_of_a_real_determinant_has_the_derivative_zero(backend: Backend) -> None:
+    x = leaf(drawn("real", 3, 3))
+    assert not gradient(linalg.slogdet(x).sign, x).any()
+
+
+# -- norms ---------------------------------------------------------------------------------------
+
+POINTS = [[0.0, 0.0, 0.0], [0.0, 3.0, -4.0], [2.0, -2.0, 1.0], [1.0, 2.0, -2.0]]
+ORDERS = [0, 0.5, 1, 1.5, 2, 3, 4, -1, -0.5, INF, -INF]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_norms_of_vectors_are_pytorchs(backend: Backend, kind, order) -> None:
+    """At zeros, where most have a kink, and where several elements are the largest."""
+    for point in POINTS:
+        a = np.asarray(point) * (0.6 + 0.8j if kind == "complex" else 1)
+        x = leaf(a)
+        with np.errstate(divide="ignore"):  # 0 ** -1
+            out = linalg.vector_norm(x, ord=order)
+            found, slope = values(out), gradient(out, x)
+        expected, (right,) = pytorch(lambda t, x: t.linalg.vector_norm(x, ord=order), a)
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+        np.testing.assert_allclose(slope, right, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_axes_of_norms(backend: Backend, order) -> None:
+    a = drawn("complex", 2, 3, 4)
+    for axis in (None, 1, -1, (0, 2), (2, 0), (-1, 1), ()):
+        for keepdims in (False, True):
+            found = linalg.vector_norm(wg.asarray(a), axis=axis, keepdims=keepdims, ord=order)
+            expected = np.linalg.vector_norm(a, axis=axis, keepdims=keepdims, ord=order)
+            assert found.dtype is wg.float64
+            assert found.shape == expected.shape
+            np.testing.assert_allclose(values(found), expected, rtol=1e-12)
+
+
+def test_the_second_derivative_of_a_norm_at_zero_is_finite(backend: Backend) -> None:
+    for order in (1.5, 2, 3):
+        x = leaf(np.zeros(3))
+        (g,) = wg.autograd.grad(linalg.vector_norm(x, ord=order), x, create_graph=True)
+        assert not values(g).any()
+        assert not gradient(g, x).any()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("order", ["fro", "nuc", 1, -1, 2, -2, INF, -INF])
+@pytest.mark.parametrize("kind", KINDS)
+def test_norms_of_matrices_are_pytorchs(backend: Backend, kind, order) -> None:
+    a = drawn(kind, 2, 3, 4)
+    for keepdims in (False, True):
+        x = leaf(a)
+        out = linalg.matrix_norm(x, ord=order, keepdims=keepdims)
+        expected, (right,) = pytorch(
+            lambda t, x, k=keepdims: t.linalg.matrix_norm(x, ord=order, keepdim=k), a
+        )
+        assert out.shape == expected.shape
+        np.testing.assert_allclose(values(out), expected, rtol=1e-13)
+        np.testing.assert_allclose(gradient(out, x), right, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("order", ["fro", "nuc", 1, -1, 2, -2, INF, -INF])
+def test_norms_of_matrices_with_equal_rows(order) -> None:
+    for a in (np.eye(3), np.ones((2, 2)), np.asarray([[2.0, 0.0], [0.0, -2.0]])):
+        x = leaf(a)
+        out = linalg.matrix_norm(x, ord=order)
+        expected, (right,) = pytorch(lambda t, x: t.linalg.matrix_norm(x, ord=order), a)
+        np.testing.assert_allclose(values(out), expected, atol=1e-15)
+        np.testing.assert_allclose(gradient(out, x), right, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", ["fro", "nuc", 1, -1, 2, -2, INF, -INF])
+def test_second_derivatives_of_norms_of_matrices(kind, order) -> None:
+    x = leaf(drawn(kind, 2, 3))
+    gradgradcheck(lambda x: linalg.matrix_norm(x, ord=order), x)
+
+
+def test_the_rank(backend: Backend) -> None:
+    a = np.stack([np.eye(3), np.diag([1.0, 1e-9, 0.0]), np.zeros((3, 3))])
+    x = leaf(a)
+    assert linalg.matrix_rank(x).tolist() == [3, 2, 0]
+    assert linalg.matrix_rank(x, rtol=1e-6).tolist() == [3, 1, 0]
+    rtol = np.asarray([1e-6, 1e-12, 0.0])
+    assert linalg.matrix_rank(x, rtol=wg.asarray(rtol)).tolist() == [3, 2, 0]
+    assert not linalg.matrix_rank(x).requires_grad
+
+
+# -- degenerate decompositions -------------------------------------------------------------------
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda xp, x: xp.linalg.svdvals(x),
+        lambda xp, x: xp.linalg.svd(x, full_matrices=False)[1] ** 3,
+        lambda xp, x: xp.linalg.svd(x)[1],
+        lambda xp, x: xp.linalg.eigvalsh(x) ** 2,
+        lambda xp, x: xp.linalg.eigh(x)[0],
+        lambda xp, x: xp.linalg.eigvals(x) ** 2,
+        lambda xp, x: xp.linalg.eig(x)[0],
+    ],
+    ids=["svdvals", "svd", "full svd", "eigvalsh", "eigh", "eigvals", "eig"],
+)
+def test_equal_values_are_no_matter_where_no_vectors_are_used(function, kind) -> None:
+    for a in (np.eye(3), np.diag([2.0, 2.0, -1.0])):
+        a = a + 0 * drawn(kind, 3, 3)
+        x = leaf(a)
+        slope = gradient(function(wg, x), x)
+        assert np.isfinite(slope).all()
+        _, (right,) = pytorch(function, a)
+        np.testing.assert_allclose(slope, right, atol=1e-14)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["svd", "eigh", "eig"])
+def test_vectors_of_equal_values_have_no_finite_derivative(name) -> None:
+    weight = drawn("real", 2, 2)
+
+    def function(xp, x, asarray):
+        vectors = getattr(xp.linalg, name)(x)[1 if name != "svd" else 0]
+        return xp.sum(xp.real(vectors * asarray(weight)))
+
+    x = leaf(np.eye(2))
+    with np.errstate(all="ignore"):
+        ours = gradient(function(wg, x, wg.asarray), x)
+    assert not np.isfinite(ours).all()
+    torch = pytest.importorskip("torch")
+    _, (right,) = pytorch(
+        lambda t, x: function(t, x + 0j if name == "eig" else x, torch.tensor), np.eye(2)
+    )
+    assert not np.isfinite(right).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 3)])
+def test_the_whole_singular_vectors(kind, shape) -> None:
+    """Those beyond the singular values have the derivative of the space that they span."""
+
+    def spaces(x):
+        u, s, vh = linalg.svd(x)
+        k = s.shape[-1]
+        out = [s, u[:, k:] @ adjoint(u[:, k:]), adjoint(vh[k:]) @ vh[k:]]
+        return [*out, (u[:, :k] * s**2) @ vh[:k]]
+
+    x = leaf(drawn(kind, *shape))
+    gradcheck(spaces, x)
+    gradgradcheck(spaces, x, fast_mode=True)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_pseudo_inverse_of_deficient_matrices(backend: Backend, kind) -> None:
+    a = drawn(kind, 4, 2, seed=1) @ drawn(kind, 2, 3, seed=2)
+    x = leaf(a)
+    out = linalg.pinv(x, rtol=1e-10)
+    expected, (right,) = pytorch(lambda t, x: t.linalg.pinv(x, rtol=1e-10), a)
+    np.testing.assert_allclose(values(out), expected, atol=1e-12)
+    np.testing.assert_allclose(gradient(out, x), right, rtol=1e-9, atol=1e-11)
+
+
+def test_the_tolerance_of_the_pseudo_inverse(backend: Backend) -> None:
+    a = np.stack([np.diag([1.0, 1e-3]), np.diag([1.0, 1e-3])])
+    out = linalg.pinv(wg.asarray(a), rtol=wg.asarray([1e-2, 1e-4], dtype="float64"))
+    np.testing.assert_allclose(values(out), [np.diag([1, 0]), np.diag([1, 1e3])], atol=1e-10)
+    out = linalg.pinv(wg.asarray(a), rtol=1e-2)
+    np.testing.assert_allclose(values(out), [np.diag([1, 0])] * 2, atol=1e-12)
+
+
+def test_the_complete_factor_of_a_tall_matrix_has_no_derivative(backend: Backend) -> None:
+    x = leaf(drawn("real", 3, 2))
+    q, r = linalg.qr(x, mode="complete")
+    for result in (q, r):
+        with pytest.raises(NotImplementedError, match=r"rows \(3\) than columns \(2\).*reduced"):
+            gradient(result, x)
+
+
+def test_either_factor_may_go_unused(backend: Backend) -> None:
+    for shape in [(3, 2), (2, 3), (2, 2)]:
+        a = drawn("real", *shape)
+        for i in range(2):
+            x = leaf(a)
+            gradcheck(lambda x, i=i: linalg.qr(x)[i], x, fast_mode=True)
+    x = leaf(drawn("complex", 3, 3))
+    gradcheck(lambda x: linalg.slogdet(x).sign, x, fast_mode=True)
+    gradcheck(lambda x: linalg.slogdet(x).logabsdet, x, fast_mode=True)
+
+
+# -- systems, powers, products -------------------------------------------------------------------
+
+
+def test_which_right_hand_sides_are_vectors(backend: Backend) -> None:
+    """Those of one axis; (2, 2) beside a stack of two matrices is a matrix."""
+    a = drawn("real", 2, 2, 2)
+    for shape in [(2,), (2, 2), (2, 2, 1), (3, 1, 2, 5)]:
+        b = drawn("real", *shape, seed=1)
+        x, y = leaf(a), leaf(b)
+        out = linalg.solve(x, y)
+        expected = np.linalg.solve(a, b[:, None])[..., 0] if b.ndim == 1 else np.linalg.solve(a, b)
+        assert out.shape == expected.shape
+        np.testing.assert_allclose(values(out), expected, rtol=1e-12)
+        gradcheck(linalg.solve, (x, y), fast_mode=True)
+
+
+def test_systems_of_two_dtypes(backend: Backend) -> None:
+    a, b = drawn("real", 3, 3), drawn("complex", 3)
+    x, y = leaf(a), leaf(b)
+    out = linalg.solve(x, y)
+    np.testing.assert_allclose(values(out), np.linalg.solve(a + 0j, b), rtol=1e-12)
+    gradients = wg.autograd.grad(out, [x, y], wg.ones_like(out))
+    assert [g.dtype for g in gradients] == [wg.float64, wg.complex128]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_powers(backend: Backend, kind) -> None:
+    a = drawn(kind, 2, 3, 3)
+    for n in (0, 1, 2, 5, -1, -3):
+        x = leaf(a)
+        out = linalg.matrix_power(x, n)
+        assert out is not x
+        np.testing.assert_allclose(values(out), np.linalg.matrix_power(a, n), rtol=1e-9, atol=1e-11)
+        if n == 0:
+            assert not gradient(out, x).any()
+        else:
+            gradcheck(lambda x, n=n: linalg.matrix_power(x, n), x, fast_mode=True)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4), (4, 2), (2, 3, 4), (1, 1)])
+def test_diagonals(backend: Backend, shape) -> None:
+    a = drawn("real", *shape)
+    for offset in range(-5, 6):
+        x = leaf(a)
+        out = linalg.diagonal(x, offset=offset)
+        np.testing.assert_array_equal(values(out), np.linalg.diagonal(a, offset=offset))
+        total = linalg.trace(x, offset=offset)
+        np.testing.assert_allclose(values(total), np.linalg.trace(a, offset=offset), atol=1e-15)
+        one = np.eye(*shape[-2:], k=offset)
+        np.testing.assert_array_equal(gradient(total, x), np.broadcast_to(one, shape))
+        np.testing.assert_array_equal(gradient(out, x), np.broadcast_to(one, shape))
+
+
+def test_the_dtype_of_a_trace(backend: Backend) -> None:
+    x = wg.asarray([[1, 2], [3, 4]], dtype="int32")
+    assert linalg.trace(x).dtype is wg.sum(x).dtype
+    assert linalg.trace(x, dtype="float32").dtype is wg.float32
+    assert linalg.diagonal(x).dtype is wg.int32
+    assert linalg.outer(x[0], x[1]).tolist() == [[3, 4], [6, 8]]
+
+
+def test_products_of_vectors(backend: Backend) -> None:
+    a, b = leaf(drawn("real", 3)), leaf(drawn("complex", 3, seed=1))
+    np.testing.assert_allclose(values(linalg.outer(a, b)), np.outer(values(a), values(b)))
+    gradcheck(linalg.outer, (a, b))
+    np.testing.assert_allclose(values(linalg.cross(a, b)), np.cross(values(a), values(b)))
+    integers = linalg.cross(wg.asarray([1, 0, 0]), wg.asarray([0, 1, 0]))
+    assert integers.tolist() == [0, 0, 1]
+
+
+# -- errors --------------------------------------------------------------------------------------
+
+SQUARE = ["cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "slogdet"]
+ANY = ["matrix_norm", "matrix_rank", "pinv", "qr", "svd", "svdvals"]
+
+
+@pytest.mark.parametrize("name", [*SQUARE, *ANY])
+def test_what_is_no_matrix_is_refused(backend: Backend, name) -> None:
+    function = getattr(linalg, name)
+    with pytest.raises(TypeError, match=f"{name}|eig takes floating .* not int64"):
+        function(wg.asarray([[1, 2], [3, 4]], dtype="int64"))
+    with pytest.raises(ValueError, match=r"matrix or a stack of them, not shape \(3,\)"):
+        function(wg.asarray([1.0, 2.0, 3.0]))
+    with pytest.raises(TypeError, match=r"list; convert it with wg\.asarray"):
+        function([[1.0]])
+    if name in SQUARE:
+        with pytest.raises(ValueError, match=r"square matrices, not shape \(2, 3\)"):
+            function(wg.asarray(np.ones((2, 3))))
+
+
+def test_other_errors_say_what_to_do() -> None:
+    x = wg.asarray(np.eye(3))
+    for call, text in [
+        (lambda: linalg.solve(x, wg.asarray(np.ones(2))), r"as many rows"),
+        (lambda: linalg.solve(x, wg.asarray(np.ones((2, 3)))), r"as many rows"),
+        (lambda: linalg.solve(x, wg.asarray(1.0)), r"as many rows"),
+        (lambda: linalg.qr(x, mode="full"), r"'reduced' and 'complete', not 'full'"),
+        (lambda: linalg.matrix_norm(x, ord=3), r"'fro', 'nuc', 1.* not 3"),
+        (lambda: linalg.matrix_power(wg.asarray(np.ones((2, 3))), 2), r"square"),
+        (lambda: linalg.cross(x[0, :2], x[0, :2]), r"length has to be 3"),
+        (lambda: linalg.cross(x, x[0], axis=0), r"count it from the end"),
+        (lambda: linalg.outer(x, x), r"two vectors"),
+        (lambda: linalg.diagonal(x[0]), r"diagonal takes a matrix"),
+        (lambda: linalg.trace(x[0]), r"trace takes a matrix"),
+        (lambda: linalg.vector_norm(x, axis=2), r"axis 2"),
+        (lambda: linalg.vector_norm(x, axis=(0, 0)), r"twice"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            call()
+    with pytest.raises(TypeError, match=r"number as ord, not 'fro'"):
+        linalg.vector_norm(x, ord="fro")  # type: ignore[arg-type]
