@@ -42,42 +42,59 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         return shape
     if type(shape) is int:
         return (shape,)
-    return tuple([index(n) for n in shape])
+    try:
+        return tuple([index(n) for n in shape])
+    except TypeError:
+        raise TypeError(f"a shape is made of integers, and {shape!r} is not") from None
 
 
-def as_axis(axis: Any, ndim: int) -> int:
+def as_axis(axis: Any, ndim: int, function: str | None = None) -> int:
     """One axis as a non-negative number.
+
+    Parameters
+    ----------
+    axis, ndim : int
+        The axis and the number of axes.
+    function : str, optional
+        Whose axis it is, for the error.
 
     Raises
     ------
+    TypeError
+        If the axis is no integer.
     numpy.exceptions.AxisError
         A ValueError and an IndexError, if there is no such axis.
     """
     if type(axis) is not int:
-        axis = index(axis)
+        try:
+            axis = index(axis)
+        except TypeError:
+            whose = f"{function}: " if function else ""
+            raise TypeError(f"{whose}an axis is an integer, and {axis!r} is not") from None
     if not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(axis, ndim)
+        raise np.exceptions.AxisError(axis, ndim, function)
     return axis + ndim if axis < 0 else axis  # type: ignore[no-any-return]
 
 
-def as_axes(axis: int | Sequence[int], ndim: int) -> tuple[int, ...]:
-    """One axis or several as a tuple of non-negative numbers.
+def as_axes(axis: int | Sequence[int], ndim: int, function: str | None = None) -> tuple[int, ...]:
+    """One axis or several as a tuple of non-negative numbers; parameters as for `as_axis`.
 
     Raises
     ------
     ValueError
         If there is no such axis (`numpy.exceptions.AxisError`), or one comes twice.
     """
-    return _as_axes(tuple(axis) if isinstance(axis, list) else axis, ndim)
+    return _as_axes(tuple(axis) if isinstance(axis, list) else axis, ndim, function)
 
 
 @lru_cache(maxsize=1024)
-def _as_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def _as_axes(axis: Any, ndim: int, function: str | None) -> tuple[int, ...]:
     if not isinstance(axis, tuple):
-        return (as_axis(axis, ndim),)
-    axes = tuple([as_axis(one, ndim) for one in axis])
+        return (as_axis(axis, ndim, function),)
+    axes = tuple([as_axis(one, ndim, function) for one in axis])
     if len(set(axes)) != len(axes):
-        raise ValueError(f"an axis comes twice in {tuple(axis)}")
+        whose = f"{function}: " if function else ""
+        raise ValueError(f"{whose}an axis comes twice in {tuple(axis)}")
     return axes
 
 

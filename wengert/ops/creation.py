@@ -1,6 +1,7 @@
 """Creation functions: the standard's chapter of that name, and PyTorch's ``tensor``."""
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from wengert.backends import (
     dtype_of,
     selection,
 )
+from wengert.ops.axes import raw_array, shape_of
 from wengert.ops.data_type import astype, default_complex_dtype, get_default_dtype, to_device
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked
@@ -73,11 +75,37 @@ def default_dtype(*values: Any) -> DType:
     return DTYPES["bool" if all(isinstance(value, bool) for value in values) else "int64"]
 
 
-def as_shape(size: tuple[Any, ...]) -> tuple[int, ...]:
+def as_lengths(size: tuple[Any, ...], function: str) -> tuple[int, ...]:
     """A shape given as a tuple, an integer, or several integers."""
     if len(size) == 1 and isinstance(size[0], tuple | list):
         size = tuple(size[0])
-    return tuple([n.__index__() for n in size])
+    try:
+        shape = tuple([index(n) for n in size])
+    except TypeError:
+        raise TypeError(f"{function}: a shape is made of integers, and {size} is not") from None
+    if shape and min(shape) < 0:
+        raise ValueError(f"{function}: the lengths of a shape are not negative, as in {shape}")
+    return shape
+
+
+def _whole(value: Any, function: str, name: str) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"{function}: {name} is an integer, and {value!r} is not") from None
+
+
+def _number(value: Any, function: str, kinds: Any = _PYTHON) -> Any:
+    """A Python number of a number or an array of one element, if it is of one of some types."""
+    plain = value.item() if isinstance(value, np.generic | Tensor) else value
+    if not isinstance(plain, kinds):
+        raise TypeError(f"{function} takes real numbers, and was given {value!r}")
+    return plain
+
+
+def _check_storable(value: Any, dtype: DType, function: str) -> None:
+    if isinstance(value, complex) and not dtype.complex and dtype.kind != "bool":
+        raise TypeError(f"{function} can't store the complex number {value} in {dtype.name}")
 
 
 def _filled(
@@ -86,7 +114,7 @@ def _filled(
     backend, where = place(device)
     wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
     make = getattr(backend.namespace, name)
-    array = make(as_shape(shape), dtype=backend.raw_dtype(wanted), device=where)
+    array = make(as_lengths(shape, name), dtype=backend.raw_dtype(wanted), device=where)
     return leaf(array, requires_grad)
 
 
@@ -146,23 +174,33 @@ def full(
     device, requires_grad
         As for `empty`.
     """
-    if not isinstance(fill_value, _PYTHON):
-        raise TypeError(
-            f"full takes a Python number, not {type(fill_value).__name__}; for an array's value "
-            "use wg.broadcast_to"
-        )
+    fill_value = _fill_value(fill_value, "full")
     backend, where = place(device)
     wanted = default_dtype(fill_value) if dtype is None else as_dtype(dtype)
+    _check_storable(fill_value, wanted, "full")
     array = backend.namespace.full(
-        as_shape((shape,)), fill_value, dtype=backend.raw_dtype(wanted), device=where
+        as_lengths((shape,), "full"), fill_value, dtype=backend.raw_dtype(wanted), device=where
     )
     return leaf(array, requires_grad)
+
+
+def _fill_value(value: Any, function: str) -> Any:
+    """A number, also out of an array of no axes, which SciPy fills with."""
+    if hasattr(value, "dtype") and not value.shape and not getattr(value, "requires_grad", False):
+        value = value.item()
+    if not isinstance(value, _PYTHON):
+        raise TypeError(
+            f"{function} takes a Python number, not {type(value).__name__}; for an array's value "
+            "use wg.broadcast_to"
+        )
+    return value
 
 
 def _like(
     name: str, x: Any, values: tuple[Any, ...], dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
-    array = x._array if isinstance(x, Tensor) else x
+    shape_of(x)
+    array = raw_array(x)
     backend = backend_of(array)
     raw = array.dtype if dtype is None else backend.raw_dtype(as_dtype(dtype))
     where = backend.device(array) if device is None else backend.parse_device(device)
@@ -201,6 +239,10 @@ def full_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """Return an array of one value like ``x`` in shape, dtype, backend and device."""
+    fill_value = _fill_value(fill_value, "full_like")
+    shape_of(x)
+    held = dtype_of(x.dtype) if dtype is None else as_dtype(dtype)
+    _check_storable(fill_value, held, "full_like")
     return _like("full", x, (fill_value,), dtype, device, requires_grad)
 
 
@@ -230,6 +272,9 @@ def arange(
     backend, where = place(device)
     if stop is None:
         start, stop = 0, start
+    start, stop, step = (_number(value, "arange", int | float) for value in (start, stop, step))
+    if not step:
+        raise ValueError("arange: step is not 0")
     wanted = default_dtype(0, start, stop, step) if dtype is None else as_dtype(dtype)
     array = backend.namespace.arange(
         start, stop, step, dtype=backend.raw_dtype(wanted), device=where
@@ -264,6 +309,10 @@ def linspace(
         Whether ``stop`` is the last number.
     """
     backend, where = place(device)
+    start, stop = (_number(value, "linspace") for value in (start, stop))
+    num = _whole(num, "linspace", "num")
+    if num < 0:
+        raise ValueError(f"linspace: num is not negative, and {num} is")
     wanted = default_dtype(0.0, start, stop) if dtype is None else as_dtype(dtype)
     array = backend.namespace.linspace(
         start, stop, num, dtype=backend.raw_dtype(wanted), device=where, endpoint=endpoint
@@ -294,8 +343,9 @@ def eye(
     """
     backend, where = place(device)
     wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
+    rows, columns = as_lengths((n_rows, n_rows if n_cols is None else n_cols), "eye")
     array = backend.namespace.eye(
-        n_rows, n_cols, k=k, dtype=backend.raw_dtype(wanted), device=where
+        rows, columns, k=_whole(k, "eye", "k"), dtype=backend.raw_dtype(wanted), device=where
     )
     return leaf(array, requires_grad)
 
@@ -391,6 +441,10 @@ def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -
     array = _host_array(obj)
     if wanted is None:
         wanted = _default_for(obj, array)
+    if array.dtype.kind == "c" and not wanted.complex and wanted.kind != "bool":
+        raise TypeError(f"asarray can't store complex numbers in {wanted.name}")
+    if array is not obj:
+        _check_range(array, wanted)
     raw_name = "float32" if wanted.name == "bfloat16" else wanted.name
     host = array.astype(raw_name, copy=copy is True and array is obj)
     if copy is False and not np.may_share_memory(host, array):
@@ -405,6 +459,17 @@ def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -
     ):
         raise ValueError(f"asarray: a copy is needed for {backend.name}; copy=False")
     return made
+
+
+def _check_range(array: np.ndarray[Any, Any], wanted: DType) -> None:
+    """Refuse Python integers that a dtype cannot hold; arrays are cast, as `astype` does."""
+    if array.dtype.kind in "iu" and wanted.kind.endswith("integer") and array.size:
+        limits = np.iinfo(wanted.name)
+        low, high = int(array.min()), int(array.max())
+        if low < limits.min or high > limits.max:
+            raise OverflowError(
+                f"asarray: {low if low < limits.min else high} is out of bounds for {wanted.name}"
+            )
 
 
 def _host_array(obj: Any) -> np.ndarray[Any, Any]:
@@ -500,6 +565,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     ValueError
         If ``copy`` is False and a copy is needed.
     """
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}")
     backend, where = place(device)
     return untracked(backend.from_dlpack(x, where, copy))
 
@@ -520,6 +587,13 @@ def _triangle(name: str) -> Callable[..., Tensor]:
 _tril, _triu = _triangle("tril"), _triangle("triu")
 
 
+def _diagonal(x: Any, k: Any, function: str) -> int:
+    shape = tuple(shape_of(x))
+    if len(shape) < 2:
+        raise ValueError(f"{function} needs two axes at least, and the shape is {shape}")
+    return _whole(k, function, "k")
+
+
 def tril(x: Any, /, *, k: int = 0) -> Tensor:
     """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
 
@@ -530,7 +604,7 @@ def tril(x: Any, /, *, k: int = 0) -> Tensor:
     k : int
         Which diagonal is the last one kept.
     """
-    return _tril(x, k=k)
+    return _tril(x, k=_diagonal(x, k, "tril"))
 
 
 def triu(x: Any, /, *, k: int = 0) -> Tensor:
@@ -543,7 +617,7 @@ def triu(x: Any, /, *, k: int = 0) -> Tensor:
     k : int
         Which diagonal is the first one kept.
     """
-    return _triu(x, k=k)
+    return _triu(x, k=_diagonal(x, k, "triu"))
 
 
 def _meshgrid_rule(xp: Any, g: Any, index: int, indexing: str) -> Any:
@@ -575,4 +649,9 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
         raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', and not {indexing!r}")
     if not arrays:
         return ()
+    for x in arrays:
+        if len(shape_of(x)) > 1:
+            raise ValueError(
+                f"meshgrid takes vectors, and was given an array of shape {tuple(x.shape)}"
+            )
     return _meshgrid.bind(*arrays, indexing=indexing)  # type: ignore[no-any-return]

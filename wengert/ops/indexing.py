@@ -293,7 +293,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
     ndim = len(shape_of(x))
     if axis is None and ndim != 1:
         raise ValueError(f"take from an array of {ndim} axes needs axis=")
-    at = as_axis(0 if axis is None else axis, ndim)
+    at = as_axis(0 if axis is None else axis, ndim, "take")
     _check_indices(indices, "take")
     if len(indices.shape) != 1:
         return _getitem(x, indices, key=_along(at))  # type: ignore[no-any-return]
@@ -321,6 +321,10 @@ def _everywhere_else(xp: Any, indices: Any, shape: tuple[int, ...], axis: int) -
         )
         for i, n in enumerate(shape)
     ]
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return tuple(shape[:axis]) + tuple(shape[axis + 1 :])
 
 
 def _take_along_axis_rule(
@@ -372,11 +376,20 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     Array API standard 2025.12, indexing functions.
     """
     shape = shape_of(x)
-    at = as_axis(axis, len(shape))
+    at = as_axis(axis, len(shape), "take_along_axis")
     _check_indices(indices, "take_along_axis")
     if len(indices.shape) != len(shape):
         raise ValueError(
             f"take_along_axis needs indices of {len(shape)} axes, like the array, and their shape "
             f"is {tuple(indices.shape)}"
         )
-    return _take_along_axis(x, indices, axis=at)  # type: ignore[no-any-return]
+    try:
+        return _take_along_axis(x, indices, axis=at)  # type: ignore[no-any-return]
+    except (IndexError, TypeError, ValueError):
+        others = zip(_without(shape, at), _without(indices.shape, at), strict=True)
+        if any(n != m and 1 not in (n, m) for n, m in others):
+            raise ValueError(
+                f"take_along_axis: indices of shape {tuple(indices.shape)} do not broadcast "
+                f"against an array of shape {tuple(shape)} along the axes other than {at}"
+            ) from None
+        raise

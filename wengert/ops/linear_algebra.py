@@ -5,7 +5,7 @@ from operator import index
 from typing import Any
 
 from wengert.ops.axes import as_axes, as_axis, shape_of
-from wengert.ops.manipulation import reshape
+from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.tape.primitive import Primitive, binary, unary
 from wengert.tape.tensor import Tensor
 
@@ -98,7 +98,20 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
             rows *= n
         flat = _matmul(reshape(x1, (rows, shape1[-1])), x2)
         return reshape(flat, (*shape1[:-1], shape2[1]))
-    return _matmul(x1, x2)
+    try:
+        return _matmul(x1, x2)
+    except (TypeError, ValueError):
+        _check_stacks("matmul", shape1[:-2], shape2[:-2])
+        raise
+
+
+def _check_stacks(function: str, shape1: tuple[int, ...], shape2: tuple[int, ...]) -> None:
+    try:
+        broadcast_shapes(shape1, shape2)
+    except ValueError:
+        raise ValueError(
+            f"{function}: stacks of the shapes {tuple(shape1)} and {tuple(shape2)} do not broadcast"
+        ) from None
 
 
 _matrix_transpose = unary(
@@ -216,7 +229,7 @@ def tensordot(
     shape1, shape2 = shape_of(x1), shape_of(x2)
     if isinstance(axes, tuple | list):
         first, second = axes
-        pairs = as_axes(first, len(shape1)), as_axes(second, len(shape2))
+        pairs = as_axes(first, len(shape1), "tensordot"), as_axes(second, len(shape2), "tensordot")
     else:
         n = index(axes)
         if not 0 <= n <= min(len(shape1), len(shape2)):
@@ -279,11 +292,19 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
             f"axis={at} is not the same axis of shapes {tuple(shape1)} and {tuple(shape2)}: count "
             "it from the end"
         )
-    from_end = as_axis(at, len(shape1)) - len(shape1)
-    as_axis(from_end, len(shape2))
+    from_end = as_axis(at, len(shape1), "vecdot") - len(shape1)
+    as_axis(from_end, len(shape2), "vecdot")
     if shape1[from_end] != shape2[from_end]:
         raise ValueError(
             f"vecdot along axis {at} of shapes {tuple(shape1)} and {tuple(shape2)}: the lengths "
             "differ"
         )
-    return _vecdot(x1, x2, axis=from_end)  # type: ignore[no-any-return]
+    try:
+        return _vecdot(x1, x2, axis=from_end)  # type: ignore[no-any-return]
+    except (TypeError, ValueError):
+        _check_stacks("vecdot", _without(shape1, from_end), _without(shape2, from_end))
+        raise
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return tuple(n for i, n in enumerate(shape) if i != len(shape) + axis)

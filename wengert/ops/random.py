@@ -14,7 +14,7 @@ import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators
 from wengert.ops import elementwise
-from wengert.ops.creation import as_shape, leaf, place
+from wengert.ops.creation import as_lengths, leaf, place
 from wengert.ops.data_type import astype, get_default_dtype
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -130,7 +130,7 @@ def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
         Whether operations on the result are recorded.
     """
     wanted = _floating(dtype)
-    return _placed(_uniform(as_shape(size), wanted), wanted, device, requires_grad)
+    return _placed(_uniform(as_lengths(size, "rand"), wanted), wanted, device, requires_grad)
 
 
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -140,7 +140,7 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     `rand`.
     """
     wanted = _floating(dtype)
-    return _placed(_normal(as_shape(size), wanted), wanted, device, requires_grad)
+    return _placed(_normal(as_lengths(size, "randn"), wanted), wanted, device, requires_grad)
 
 
 def uniform(
@@ -166,7 +166,7 @@ def uniform(
     wanted = _floating(dtype)
     if wanted.complex:
         raise TypeError(f"uniform needs a real dtype, and not {wanted.name}")
-    values = _uniform(as_shape((size,)), wanted)
+    values = _uniform(as_lengths((size,), "uniform"), wanted)
     return _placed(low + (high - low) * values, wanted, device, requires_grad)
 
 
@@ -196,10 +196,10 @@ def normal(
         if std < 0:
             raise ValueError(f"normal: std is not negative, and {std} is")
         wanted = _floating(dtype)
-        values = _normal(as_shape((() if size is None else size,)), wanted)
+        values = _normal(as_lengths((() if size is None else size,), "normal"), wanted)
         return _placed(mean + std * values, wanted, device, requires_grad)
     like = elementwise.multiply(*tensors) if len(tensors) == 2 else tensors[0]
-    shape = like.shape if size is None else as_shape((size,))
+    shape = like.shape if size is None else as_lengths((size,), "normal")
     backend = like.backend
     values = _normal(shape, like.dtype if dtype is None else _floating(dtype))
     noise = Tensor(backend.from_numpy(values, like.device))
@@ -235,7 +235,7 @@ def randint(
         raise ValueError(f"randint: there is no integer in [{low}, {high})")
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
     with _lock:
-        values = _host().integers(low, high, as_shape((size,)))
+        values = _host().integers(low, high, as_lengths((size,), "randint"))
     return _placed(np.asarray(values), wanted, device, False)
 
 

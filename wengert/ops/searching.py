@@ -82,7 +82,7 @@ def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Ten
 
 def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
     shape = shape_of(x)
-    at = None if axis is None else as_axis(axis, len(shape))
+    at = None if axis is None else as_axis(axis, len(shape), function)
     if not (math.prod(shape) if at is None else shape[at]):
         raise ValueError(f"{function} of no elements: the array has shape {tuple(shape)}")
     return at
@@ -116,7 +116,7 @@ def count_nonzero(
     -----
     Array API standard 2025.12, searching functions.
     """
-    axes = None if axis is None else as_axes(axis, len(shape_of(x)))
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)), "count_nonzero")
     return _count_nonzero(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
@@ -182,6 +182,11 @@ def searchsorted(
     if side not in ("left", "right"):
         raise ValueError(f"side is 'left' or 'right', not {side!r}")
     if sorter is not None:
+        if tuple(shape_of(sorter)) != tuple(x1.shape):
+            raise ValueError(
+                f"searchsorted: a sorter has the shape of the array, {tuple(x1.shape)}, and not "
+                f"{tuple(sorter.shape)}"
+            )
         x1 = take(x1, sorter, axis=0)
     return _searchsorted(x1, x2, side=side)  # type: ignore[no-any-return]
 

@@ -56,7 +56,7 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
     -----
     Array API standard 2025.12, sorting functions.
     """
-    at = as_axis(axis, len(shape_of(x)))
+    at = as_axis(axis, len(shape_of(x)), "argsort")
     return _argsort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
 
 
@@ -89,5 +89,5 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
     -----
     Array API standard 2025.12, sorting functions.
     """
-    at = as_axis(axis, len(shape_of(x)))
+    at = as_axis(axis, len(shape_of(x)), "sort")
     return _sort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]

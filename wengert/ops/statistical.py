@@ -93,7 +93,7 @@ def sum(
     -----
     Array API standard 2025.12, statistical functions.
     """
-    axes = None if axis is None else as_axes(axis, len(shape_of(x)))
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)), "sum")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)
     return _sum(x, axis=axes, dtype=dtype, keepdims=keepdims)  # type: ignore[no-any-return]
@@ -127,7 +127,7 @@ def mean(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool
     -----
     Array API standard 2025.12, statistical functions.
     """
-    axes = None if axis is None else as_axes(axis, len(shape_of(x)))
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)), "mean")
     _check_inexact(x, "mean")
     return _mean(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -243,7 +243,7 @@ def var(
     -----
     Array API standard 2025.12, statistical functions.
     """
-    axes = None if axis is None else as_axes(axis, len(shape_of(x)))
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)), "var")
     _check_inexact(x, "var")
     return _var(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -286,7 +286,7 @@ def std(
     -----
     Array API standard 2025.12, statistical functions.
     """
-    axes = None if axis is None else as_axes(axis, len(shape_of(x)))
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)), "std")
     _check_inexact(x, "std")
     return _std(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -386,7 +386,7 @@ def min(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool 
 
 def _extreme_axes(x: Any, axis: Any, function: str) -> Axes:
     shape = shape_of(x)
-    axes = None if axis is None else as_axes(axis, len(shape))
+    axes = None if axis is None else as_axes(axis, len(shape), function)
     if 0 in shape and not _count(shape, axes):
         raise ValueError(f"{function} of no elements: the array has shape {tuple(shape)}")
     return axes
@@ -469,7 +469,7 @@ def prod(
     -----
     Array API standard 2025.12, statistical functions.
     """
-    axes = None if axis is None else as_axes(axis, len(shape_of(x)))
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)), "prod")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)
     return _prod(x, axis=axes, dtype=dtype, keepdims=keepdims)  # type: ignore[no-any-return]
@@ -667,4 +667,4 @@ def _running_axis(x: Any, axis: int | None, function: str) -> int:
         raise ValueError(f"{function} of an array of {ndim} axes needs axis=")
     if not ndim:
         raise ValueError(f"{function} needs an array of one axis at least")
-    return as_axis(0 if axis is None else axis, ndim)
+    return as_axis(0 if axis is None else axis, ndim, function)

@@ -1,5 +1,6 @@
 """Utility functions: the standard's chapter of that name."""
 
+from operator import index
 from typing import Any
 
 from wengert.ops.axes import as_axes, as_axis, shape_of
@@ -14,7 +15,7 @@ _any = Primitive("any", ["x"], kind="reduction")
 
 
 def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
-    axes = None if axis is None else as_axes(axis, len(shape_of(x)))
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)), primitive.name)
     return primitive.bind(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
@@ -108,9 +109,10 @@ def diff(
     -----
     Array API standard 2025.12, utility functions.
     """
+    n = index(n)
     if n < 0:
         raise ValueError(f"diff: n is not negative, and {n} is")
-    along = as_axis(axis, len(shape_of(x)))
+    along = as_axis(axis, len(shape_of(x)), "diff")
     if n == 0:
         return x if isinstance(x, Tensor) else Tensor(x)
     if prepend is not None or append is not None:

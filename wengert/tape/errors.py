@@ -13,40 +13,28 @@ from wengert.backends import BackendError, backend_of, dtype_of
 
 __all__ = ["explain"]
 
-_BOOL: Final = ("bool",)
 _INTEGRAL: Final = ("signed integer", "unsigned integer")
 _REAL_FLOATING: Final = ("real floating",)
 _FLOATING: Final = (*_REAL_FLOATING, "complex floating")
 _REAL: Final = (*_INTEGRAL, *_REAL_FLOATING)
 _NUMERIC: Final = (*_INTEGRAL, *_FLOATING)
+_BITS: Final = ("bool", *_INTEGRAL)
+
+_FUNCTIONS: Final = (
+    (_NUMERIC, "numeric", "abs add cumulative_prod cumulative_sum divide matmul multiply negative"),
+    (_NUMERIC, "numeric", "positive pow prod round sign square subtract sum tensordot vecdot"),
+    (_REAL, "real numeric", "argmax argmin argsort ceil clip floor floor_divide greater less max"),
+    (_REAL, "real numeric", "greater_equal less_equal maximum min minimum remainder searchsorted"),
+    (_REAL, "real numeric", "sort trunc"),
+    (_FLOATING, "floating", "acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p"),
+    (_FLOATING, "floating", "log2 mean reciprocal sin sinh sqrt std tan tanh var"),
+    (_REAL_FLOATING, "real floating", "atan2 copysign hypot logaddexp nextafter signbit"),
+    (_INTEGRAL, "integer", "bitwise_left_shift bitwise_right_shift"),
+    (_BITS, "integer or boolean", "bitwise_and bitwise_invert bitwise_or bitwise_xor"),
+)
 
 #: The kinds of dtypes that the standard's functions are for, where they are not for all.
-_KINDS: Final = {
-    **dict.fromkeys(
-        "abs add cumulative_prod cumulative_sum divide matmul multiply negative positive pow prod "
-        "round sign square subtract sum tensordot vecdot".split(),
-        (_NUMERIC, "numeric"),
-    ),
-    **dict.fromkeys(
-        "argmax argmin argsort ceil clip floor floor_divide greater greater_equal less less_equal "
-        "max maximum min minimum remainder searchsorted sort trunc".split(),
-        (_REAL, "real numeric"),
-    ),
-    **dict.fromkeys(
-        "atan2 copysign hypot logaddexp nextafter signbit".split(),
-        (_REAL_FLOATING, "real floating"),
-    ),
-    **dict.fromkeys(
-        "acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 mean "
-        "reciprocal sin sinh sqrt std tan tanh var".split(),
-        (_FLOATING, "floating"),
-    ),
-    **dict.fromkeys(
-        "bitwise_and bitwise_invert bitwise_or bitwise_xor".split(),
-        ((*_BOOL, *_INTEGRAL), "integer or boolean"),
-    ),
-    **dict.fromkeys("bitwise_left_shift bitwise_right_shift".split(), (_INTEGRAL, "integer")),
-}
+_KINDS: Final = {name: (kinds, word) for kinds, word, names in _FUNCTIONS for name in names.split()}
 
 #: Functions of several arrays that broadcast, beside those of the kind "elementwise".
 _BROADCASTING: Final = frozenset({"add", "multiply", "subtract", "where"})

@@ -376,6 +376,10 @@ def binary(primitive: Primitive) -> Callable[[Any, Any], Tensor]:
             node1, node2 = None, x2._node
             kind = type(array2)
         else:
+            if x1 is None or x2 is None:  # which `bind` takes for an absent input
+                raise TypeError(
+                    f"{primitive.name} takes Tensors, arrays and Python numbers, not None"
+                )
             return bind(x1, x2)  # type: ignore[no-any-return]
         try:
             out = kernels[kind](array1, array2)

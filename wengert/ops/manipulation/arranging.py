@@ -1,5 +1,6 @@
 """Arranging: functions that change the order of elements, the axes or the shape."""
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -92,9 +93,9 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """
     given = shape_of(x)
     if type(axis) is int:
-        return _expand_dims(x, axis=as_axis(axis, len(given) + 1))  # type: ignore[no-any-return]
+        return _expand_dims(x, axis=as_axis(axis, len(given) + 1, "expand_dims"))  # type: ignore[no-any-return]
     count = len(axis) if isinstance(axis, tuple | list) else 1
-    axes = as_axes(axis, len(given) + count)
+    axes = as_axes(axis, len(given) + count, "expand_dims")
     lengths = iter(given)
     shape = tuple([1 if i in axes else next(lengths) for i in range(len(given) + count)])
     return _reshape(x, shape=shape, copy=None)  # type: ignore[no-any-return]
@@ -125,7 +126,7 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     Array API standard 2025.12, manipulation functions.
     """
     given = shape_of(x)
-    axes = as_axes(axis, len(given))
+    axes = as_axes(axis, len(given), "squeeze")
     for one in axes:
         if given[one] != 1:
             raise ValueError(
@@ -159,7 +160,7 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     Array API standard 2025.12, manipulation functions.
     """
     ndim = len(shape_of(x))
-    axes = as_axes(axes, ndim)
+    axes = as_axes(axes, ndim, "permute_dims")
     if len(axes) != ndim:
         raise ValueError(f"axes {axes} is no permutation of the {ndim} axes of the array")
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
@@ -192,7 +193,10 @@ def moveaxis(
     Array API standard 2025.12, manipulation functions.
     """
     ndim = len(shape_of(x))
-    sources, destinations = as_axes(source, ndim), as_axes(destination, ndim)
+    sources, destinations = (
+        as_axes(source, ndim, "moveaxis"),
+        as_axes(destination, ndim, "moveaxis"),
+    )
     if len(sources) != len(destinations):
         raise ValueError(f"{len(sources)} axes to move and {len(destinations)} places for them")
     rest = iter([i for i in range(ndim) if i not in sources])
@@ -226,7 +230,7 @@ def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     Array API standard 2025.12, manipulation functions.
     """
     ndim = len(shape_of(x))
-    axes = tuple(range(ndim)) if axis is None else as_axes(axis, ndim)
+    axes = tuple(range(ndim)) if axis is None else as_axes(axis, ndim, "flip")
     return _flip(x, axis=axes)  # type: ignore[no-any-return]
 
 
@@ -274,7 +278,7 @@ def roll(
         raise ValueError(f"{len(shifts)} shifts and {len(axes)} axes")
     total: dict[int, int] = {}
     for by, one in zip(shifts, axes, strict=True):
-        at = as_axis(one, ndim)
+        at = as_axis(one, ndim, "roll")
         total[at] = total.get(at, 0) + by
     if not total:
         return _roll(x, shift=0, axis=None)  # type: ignore[no-any-return]
@@ -319,4 +323,22 @@ def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> T
     -----
     Array API standard 2025.12, manipulation functions.
     """
-    return _reshape(x, shape=as_shape(shape), copy=copy)  # type: ignore[no-any-return]
+    wanted = as_shape(shape)
+    if wanted and min(wanted) < -1:
+        raise ValueError(f"reshape: the lengths of {wanted} are not negative but for one -1")
+    try:
+        return _reshape(x, shape=wanted, copy=copy)  # type: ignore[no-any-return]
+    except (IndexError, TypeError, ValueError):
+        _check_reshape(tuple(shape_of(x)), wanted)
+        raise
+
+
+def _check_reshape(given: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    if wanted.count(-1) > 1:
+        raise ValueError(f"reshape: only one length can be -1, and {wanted} has several") from None
+    size, known = math.prod(given), math.prod(n for n in wanted if n != -1)
+    if (-1 in wanted and (not known or size % known)) or (-1 not in wanted and size != known):
+        raise ValueError(
+            f"reshape: an array of shape {given} has {size} elements, which shape {wanted} cannot "
+            "hold"
+        ) from None

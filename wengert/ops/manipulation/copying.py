@@ -51,7 +51,8 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     target = as_shape(shape)
     given = shape_of(x)
     skipped = len(target) - len(given)
-    if skipped < 0 or any(n not in (1, m) for n, m in zip(given, target[skipped:], strict=True)):
+    fits = skipped >= 0 and (not target or min(target) >= 0)
+    if not fits or any(n not in (1, m) for n, m in zip(given, target[skipped:], strict=True)):
         raise ValueError(f"shape {tuple(given)} does not broadcast to {target}")
     return _broadcast_to(x, shape=target)  # type: ignore[no-any-return]
 
@@ -78,6 +79,13 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     -----
     Array API standard 2025.12, manipulation functions.
     """
+    given = [as_shape(shape) for shape in shapes]
+    if any(n < 0 for shape in given for n in shape):
+        raise ValueError(f"broadcast_shapes: lengths are not negative, as in {given}")
+    return _common_shape(*given)
+
+
+def _common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     common = [1] * max((len(shape) for shape in shapes), default=0)
     for shape in shapes:
         for i, n in enumerate(reversed(shape), 1):
@@ -112,7 +120,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
     -----
     Array API standard 2025.12, manipulation functions.
     """
-    shape = broadcast_shapes(*[shape_of(x) for x in arrays])
+    shape = _common_shape(*[shape_of(x) for x in arrays])
     return tuple([_broadcast_to(x, shape=shape) for x in arrays])
 
 
@@ -169,7 +177,7 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
     """
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    axis = as_axis(axis, len(shape_of(x)))
+    axis = as_axis(axis, len(shape_of(x)), "repeat")
     if not hasattr(repeats, "shape"):
         times = as_index(repeats)
         if times < 0:

@@ -80,7 +80,7 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, *, axis: int | None = 0) -> T
     if axis is None:
         given = [reshape(x, (-1,)) for x in given]
         axis = 0
-    at = as_axis(axis, len(shape_of(given[0])))
+    at = as_axis(axis, len(shape_of(given[0])), "concat")
     try:
         return _concat(*given, axis=at)  # type: ignore[no-any-return]
     except (ValueError, TypeError, RuntimeError) as error:
@@ -113,7 +113,7 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, *, axis: int = 0) -> Tensor:
     Array API standard 2025.12, manipulation functions.
     """
     given = _sequence(arrays, "stack")
-    at = as_axis(axis, len(shape_of(given[0])) + 1)
+    at = as_axis(axis, len(shape_of(given[0])) + 1, "stack")
     try:
         return _stack(*given, axis=at)  # type: ignore[no-any-return]
     except (ValueError, TypeError, RuntimeError) as error:
@@ -167,4 +167,4 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     -----
     Array API standard 2025.12, manipulation functions.
     """
-    return _unstack(x, axis=as_axis(axis, len(shape_of(x))))  # type: ignore[no-any-return]
+    return _unstack(x, axis=as_axis(axis, len(shape_of(x)), "unstack"))  # type: ignore[no-any-return]
