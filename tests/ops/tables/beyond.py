@@ -52,17 +52,23 @@ def extreme(name, ufunc):
         ufunc.at(out, rows, value)
         return out
 
+    def pytorch(x, value, rows):
+        rows = (rows % len(x)).reshape(-1, *[1] * (x.ndim - 1)).expand(value.shape)
+        return x.scatter_reduce(0, rows, value, f"a{name}")
+
     return Entry(
         real=extremes(),
         call=lambda x, value, rows: getattr(wg.at(x)[rows], name)(value),
         reference=reference,
-        torch=lambda x, value, rows: x.index_reduce(0, rows % len(x), value, f"a{name}"),
+        torch=pytorch,
         jax=False,
     )
 
 
 BEYOND = {
-    "einsum": both(contractions, torch=torch_einsum),
+    "einsum_pair": both(
+        contractions, call=wg.einsum, reference=np.einsum, torch=torch_einsum, jax="einsum"
+    ),
     "scatter_max": extreme("max", np.maximum),
     "scatter_min": extreme("min", np.minimum),
 }

@@ -64,20 +64,21 @@ def _spaced(xp: Any, x: Any, labels: str, order: list[str]) -> Any:
 
 def _first_rule(xp: Any, g: Any, x2: Any, subscripts: Subscripts) -> Any:
     first, second, result = subscripts
-    return xp.einsum(g, xp.conj(x2), subscripts=(result, second, first))
+    return xp.einsum_pair(g, xp.conj(x2), subscripts=(result, second, first))
 
 
 def _second_rule(xp: Any, g: Any, x1: Any, subscripts: Subscripts) -> Any:
     first, second, result = subscripts
-    return xp.einsum(xp.conj(x1), g, subscripts=(first, result, second))
+    return xp.einsum_pair(xp.conj(x1), g, subscripts=(first, result, second))
 
 
 _pair = Primitive(
-    "einsum",
+    "einsum_pair",
     ["x1", "x2"],
     {"x1": _first_rule, "x2": _second_rule},
     kind="multilinear",
     forward=_product,
+    label="Einsum",
 ).bind
 
 # -- one operand ---------------------------------------------------------------------------------
