@@ -62,7 +62,8 @@ def on_chunks(name: str) -> Kernel:
 
     def kernel(*arrays: Any, **parameters: Any) -> Any:
         function = partial(getattr(NUMPY.namespace, name), **parameters)
-        dtype = np.result_type(*arrays)
+        # What is wrong with the dtypes is found now, and not when the values are asked for.
+        dtype = function(*[np.empty(0, x.dtype) for x in arrays]).dtype
         return BACKEND.dask.core.elemwise(function, *arrays, dtype=dtype)
 
     return kernel

@@ -27,8 +27,13 @@ def torch_gamma(x):
     return x.lgamma().exp() * (1 - 2 * odd.to(x.dtype))
 
 
+def torch_gammaln(x):
+    """PyTorch's trigamma function, of which the second derivatives are, is better for large x."""
+    return (x + 16).lgamma() - sum((x + k).log() for k in range(16))
+
+
 def torch_betaln(a, b):
-    return a.lgamma() + b.lgamma() - (a + b).lgamma()
+    return torch_gammaln(a) + torch_gammaln(b) - torch_gammaln(a + b)
 
 
 @st.composite
@@ -123,14 +128,14 @@ SPECIAL_FUNCTIONS = {
         call=special.betaln,
         reference=sc.betaln,
         torch=torch_betaln,
-        jax="special.betaln",
+        differs={"jax-real": "JAX's second derivatives are wrong where a and b are equal"},
     ),
     "beta": Entry(
         real=binary(ws.reals(0.25, 14), scalars=False),
         call=special.beta,
         reference=sc.beta,
         torch=lambda a, b: torch_betaln(a, b).exp(),
-        jax="special.beta",
+        differs={"jax-real": "JAX's second derivatives are wrong where a and b are equal"},
     ),
     "xlog1py": Entry(
         real=binary(BOX, ws.reals(-0.75, 3)),
@@ -167,14 +172,14 @@ SPECIAL_FUNCTIONS = {
         call=special.i0,
         reference=sc.i0,
         torch="special.i0",
-        jax="special.i0",
+        differs={"jax-real": "JAX's derivatives are wrong at 0"},
     ),
     "i1": Entry(
         real=unary(BEYOND_20),
         call=special.i1,
         reference=sc.i1,
         torch="special.i1",
-        jax="special.i1",
+        differs={"jax-real": "JAX's derivatives are wrong at 0"},
     ),
     "i0e": Entry(
         real=unary(OFF_ZERO),

@@ -89,7 +89,7 @@ def _log_ratio(xp: Any, x: Any, y: Any) -> Any:
     # Near 1 the quotient's rounding would be all of the logarithm; far from it, it may overflow.
     twice, half = xp.multiply(below, 2), xp.multiply(below, 0.5)
     near = xp.logical_and(xp.less(above, twice), xp.greater(above, half))
-    off = xp.where(near, xp.divide(xp.subtract(above, below), below), 0)
+    off = xp.divide(xp.where(near, xp.subtract(above, below), 0), below)
     logs = xp.subtract(xp.log(xp.where(near, 1, above)), xp.log(xp.where(near, 1, below)))
     between = xp.less(xp.abs(logs), 0.9 * math.log(xp.finfo(above.dtype).max))
     between = xp.logical_and(between, xp.logical_not(near))
@@ -160,9 +160,9 @@ def _kl_div_forward(xp: Any, x: Any, y: Any) -> Any:
     # Near x = y the three terms cancel. With t = (y - x) / (y + x), log(y / x) is 2 artanh(t), and
     # what remains of x (y / x - 1 - log(y / x)) are powers from the second on.
     safe = xp.where(xp.greater(x, 0), x, 1)
-    off = xp.divide(xp.subtract(xp.where(xp.greater(x, 0), y, 1), safe), safe)
-    near = xp.logical_and(xp.greater(x, 0), xp.less(xp.abs(off), 0.5))
-    off = xp.where(near, off, 0)
+    more = xp.subtract(xp.where(xp.greater(x, 0), y, 1), safe)
+    near = xp.logical_and(xp.greater(x, 0), xp.less(xp.abs(more), xp.multiply(safe, 0.5)))
+    off = xp.divide(xp.where(near, more, 0), safe)
     t = xp.divide(off, xp.add(off, 2))
     square = xp.square(t)
     series = xp.multiply(polynomial(xp, square, _ARTANH), t)

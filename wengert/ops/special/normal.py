@@ -180,8 +180,13 @@ def erfcx(x: Any, /) -> Tensor:
 # -- the normal distribution ---------------------------------------------------------------------
 
 
+@of_reals("ndtr")
+def _ndtr_forward(xp: Any, x: Any) -> Any:
+    return xp.multiply(xp.erfc(xp.multiply(x, -_HALF)), 0.5)
+
+
 @elementwise(
-    forward=lambda xp, x: xp.multiply(xp.erfc(xp.multiply(x, -_HALF)), 0.5),
+    forward=_ndtr_forward,
     x=lambda xp, g, x: _bowl(xp, g, x, 1 / math.sqrt(2 * math.pi), -0.5),
 )
 def ndtr(x: Any, /) -> Tensor:
