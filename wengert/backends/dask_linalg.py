@@ -24,15 +24,16 @@ def _apply(
         out = function(*(x.compute() for x in arrays))
         several = isinstance(out, tuple)
         return tuple(map(dask.from_array, out)) if several else dask.from_array(np.asarray(out))
-    # Dask would find the results' dtypes by a matrix of ones, which is singular.
+    # Dask would find what the results are by a matrix of ones, which is singular.
     probes = [np.eye(*x.shape[-2:]) if x.ndim > 1 else np.ones(x.shape) for x in arrays]
     found = function(*(p.astype(x.dtype) for p, x in zip(probes, arrays, strict=True)))
     several = isinstance(found, tuple)
+    metas = [np.empty((0,) * f.ndim, f.dtype) for f in (found if several else [found])]
     return dask.apply_gufunc(
         function,
         signature,
         *arrays,
-        output_dtypes=[f.dtype for f in found] if several else found.dtype,
+        meta=tuple(metas) if several else metas[0],
         output_sizes=sizes,
         allow_rechunk=True,
     )
