@@ -18,6 +18,7 @@ M = RNG.uniform(0.2, 0.9, (3, 4))
 N = RNG.uniform(0.2, 0.9, (4, 2))
 S = RNG.normal(size=(3, 3)) + 3 * np.eye(3)
 T = RNG.normal(size=(2, 3, 3))
+R = RNG.normal(size=(4, 3))[:3]
 Z = RNG.normal(size=4) + 1j * RNG.normal(size=4)
 GRID = np.array([0.0, 0.3, 0.7, 1.0, 1.6])
 ODD = np.array([True, False, True, True, False])
@@ -192,6 +193,22 @@ CALLS = {
     "gradient along": (lambda x: np.gradient(x, 0.5, axis=1, edge_order=2), M),
     "interp": (lambda x, y: np.interp(x, beside(x, GRID), y, left=-1.0), V - 0.3, W),
     "polyval": (lambda p, x: np.polyval(p, x), W[:3], M),
+    "add.at": (lambda x, y: _at(np.add, x, y), V, W[:3]),
+    "subtract.at": (lambda x, y: _at(np.subtract, x, y), V, W[:3]),
+    "multiply.at": (lambda x, y: _at(np.multiply, x, y), V, W[:3]),
+    "divide.at": (lambda x, y: _at(np.divide, x, y), V, W[:3]),
+    "maximum.at": (lambda x, y: _at(np.maximum, x, y), V, W[:3]),
+    "minimum.at": (lambda x, y: _at(np.minimum, x, y), V, W[:3]),
+    "cross": (lambda x, y: np.cross(x, y), R, V[:3]),
+    "cross along": (lambda x, y: np.cross(x, y, axisa=0, axisc=0), R, R[::-1]),
+    "einsum": (lambda x, y: np.einsum("ij,jk->ki", x, y), M, N),
+    "einsum by lists": (lambda x: np.einsum(x, [0, 1, 1], [0]), T),
+    "i0": (lambda x: np.i0(x), V),
+    "median": (lambda x: np.median(x, axis=1, keepdims=True), M),
+    "pad": (lambda x: np.pad(x, ((1, 0), (0, 2)), constant_values=3.0), M),
+    "pad by reflection": (lambda x: np.pad(x, 2, "reflect"), M),
+    "percentile": (lambda x: np.percentile(x, [10, 55], axis=0), M),
+    "quantile": (lambda x: np.quantile(x, 0.3), M),
     "fft": (lambda x: np.fft.fft(x), V),
     "fft longer": (lambda x: np.fft.fft(x, 7, norm="ortho"), Z),
     "irfft2": (lambda x: np.fft.irfft2(np.fft.rfft2(x), s=(3, 5)), M),
@@ -274,6 +291,13 @@ ANSWERS = {
     "empty_like": lambda x: np.empty_like(x, dtype=np.float32).shape,
     "linalg.matrix_rank": lambda x: np.linalg.matrix_rank(x),
 }
+
+
+def _at(ufunc, x, values):
+    """``ufunc.at`` with an index that comes twice, on a copy."""
+    changed = x * 1
+    ufunc.at(changed, beside(x, [1, 3, 1]), values)
+    return changed
 
 
 def _holed(x):
@@ -454,13 +478,14 @@ def test_numbers_and_lists_take_part(backend):
     [
         lambda x: np.polyfit(x, x, 1),
         lambda x: np.frexp(x),
-        lambda x: np.add.at(x, [0], 1),
+        lambda x: np.hypot.at(x, [0], 1),
         lambda x: np.add.reduceat(x, [0, 1]),
         lambda x: np.linalg.lstsq(x, x),
         lambda x: np.linalg.tensorinv(x),
     ],
 )
 def test_no_counterpart(call):
+    """An error names what was called, and what to do."""
     x = wg.ones(3, requires_grad=True)
     with pytest.raises(TypeError, match=r"np\.\S+ has no counterpart .*tensor\.detach\(\)\.numpy"):
         call(x)
@@ -482,6 +507,21 @@ def test_an_argument_without_a_meaning_here(call, what):
 
     with pytest.raises(TypeError, match=re.escape(what)):
         call(wg.ones((2, 2)))
+
+
+def test_at_changes_tensors_alone():
+    with pytest.raises(TypeError, match=r"np\.add\.at: the array to be changed is a Tensor"):
+        np.add.at(np.zeros(3), [0], wg.ones(1))
+
+
+def test_scipy_s_ufuncs(backend):
+    """Most of `scipy.special` are ufuncs, which ask as NumPy's do."""
+    special = pytest.importorskip("scipy.special")
+    for name in ("erf", "gammaln", "log_expit", "ndtr"):
+        compare(getattr(special, name), V)
+    compare(special.beta, V, W)
+    with pytest.raises(TypeError, match="the ufunc jv has no counterpart"):
+        special.jv(1.0, wg.ones(3, requires_grad=True))
 
 
 def test_conversion_to_numpy_needs_detaching():

@@ -27,6 +27,11 @@ def _table(module: str) -> dict[str, Callable[..., Any]]:
     return import_module(f"{__name__}.{module}").TABLE  # type: ignore[no-any-return]
 
 
+@cache
+def _special(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    return import_module(f"{__name__}.ufuncs").special_function(ufunc)  # type: ignore[no-any-return]
+
+
 def array_ufunc(
     self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, out: Any = None, **keywords: Any
 ) -> Any:
@@ -52,14 +57,19 @@ def array_ufunc(
     """
     table = _table("ufuncs")
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-    function = table.get(name)
-    if function is None and method == "outer" and ufunc.__name__ in table and ufunc.nin == 2:
-        function = partial(table["outer"], table[ufunc.__name__])
+    if getattr(np, ufunc.__name__, None) is ufunc or ufunc.__name__ == "clip":
+        label = f"np.{name}"
+        function = table.get(name)
+        if function is None and method == "outer" and ufunc.__name__ in table and ufunc.nin == 2:
+            function = partial(table["outer"], table[ufunc.__name__])
+    else:
+        label = f"the ufunc {name}"
+        function = _special(ufunc) if method == "__call__" else None
     if function is None:
-        raise _no_counterpart(f"np.{name}")
+        raise _no_counterpart(label)
     if method == "__call__" and keywords.get("where", True) is not True and out is not None:
         keywords["kept"] = out[0]  # whose elements stay where nothing is computed
-    return _answer(f"np.{name}", function, inputs, keywords, out)
+    return _answer(label, function, inputs, keywords, out)
 
 
 def array_function(

@@ -8,17 +8,20 @@ from wengert.ops import (
     creation,
     data_type,
     indexing,
+    linalg,
     linear_algebra,
     manipulation,
     searching,
     sorting,
+    special,
     statistical,
     utility,
 )
 from wengert.ops import elementwise as ew
 from wengert.ops import set as sets
+from wengert.ops.beyond import pad
 from wengert.ops.numpy_protocols import numeric, reductions, shapes
-from wengert.ops.numpy_protocols.translation import operands, translated
+from wengert.ops.numpy_protocols.translation import UnsupportedError, inexact, operands, translated
 from wengert.tape.tensor import Tensor
 
 __all__ = ["TABLE"]
@@ -58,9 +61,27 @@ def _nan_extreme(function: Callable[..., Tensor], neutral: float) -> Callable[..
     return call
 
 
+def _cross(a: Any, b: Any, *, axis: int | None = None, **axes: int) -> Tensor:
+    x, y = operands(a, b)
+    if axis is not None:
+        axes = {"axisa": axis, "axisb": axis, "axisc": axis}
+    x = manipulation.moveaxis(x, axes.get("axisa", -1), -1)
+    y = manipulation.moveaxis(y, axes.get("axisb", -1), -1)
+    product = linalg.cross(*manipulation.broadcast_arrays(x, y))
+    return manipulation.moveaxis(product, -1, axes.get("axisc", -1))
+
+
+def _pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> Tensor:
+    values = keywords.pop("constant_values", 0)
+    for name, value in keywords.items():
+        raise UnsupportedError(f"{name}={value!r} is not supported for Tensors")
+    (x,) = operands(array)
+    return pad(x, pad_width, mode, constant_values=values)
+
+
 def _take(x: Any, indices: Any, *, axis: int | None = None, mode: str = "raise") -> Tensor:
     if mode != "raise":
-        raise ValueError(f"mode={mode!r} is not supported for Tensors")
+        raise UnsupportedError(f"mode={mode!r} is not supported for Tensors")
     (t,) = operands(x)
     at = indices if hasattr(indices, "dtype") else operands(t, [indices])[1][0]
     if axis is None:
@@ -140,6 +161,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "hstack": shapes.stacked(1, shapes.at_least(1)),
     "matrix_transpose": linear_algebra.matrix_transpose,
     "moveaxis": translated(manipulation.moveaxis, "a source destination /"),
+    "pad": _pad,
     "ravel": shapes.ravel,
     "repeat": translated(manipulation.repeat, "a repeats / axis"),
     "reshape": shapes.reshape,
@@ -160,6 +182,8 @@ TABLE: dict[str, Callable[..., Any]] = {
     "correlate": numeric.correlate,
     "dot": numeric.dot,
     "inner": numeric.inner,
+    "cross": _cross,
+    "einsum": numeric.contraction,
     "kron": numeric.kron,
     "outer": numeric.outer,
     "tensordot": lambda a, b, axes=2: linear_algebra.tensordot(*operands(a, b), axes=axes),
@@ -201,8 +225,12 @@ TABLE: dict[str, Callable[..., Any]] = {
     "nan_to_num": numeric.nan_to_num,
     "real": ew.real,
     "round": numeric.rounded,
-    "sinc": numeric.sinc,
+    "sinc": lambda x: special.sinc(inexact(*operands(x))),
+    "i0": lambda x: special.i0(inexact(*operands(x))),
     # statistics and numerical analysis
+    "median": numeric.middle,
+    "percentile": numeric.quantiles(100.0),
+    "quantile": numeric.quantiles(1.0),
     "corrcoef": numeric.corrcoef,
     "cov": numeric.cov,
     "diff": numeric.diff,

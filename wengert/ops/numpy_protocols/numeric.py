@@ -2,7 +2,7 @@
 
 import builtins
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from wengert.ops import manipulation as ma
 from wengert.ops import searching, statistical, utility
 from wengert.ops import set as sets
 from wengert.ops.axes import as_axis
+from wengert.ops.beyond import einsum, median, quantile
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem, take
 from wengert.ops.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
@@ -29,6 +30,7 @@ __all__ = [
     "angle",
     "array_equal",
     "clip",
+    "contraction",
     "convolve",
     "corrcoef",
     "correlate",
@@ -40,12 +42,13 @@ __all__ = [
     "interp",
     "is_close",
     "kron",
+    "middle",
     "nan_to_num",
     "outer",
     "polyval",
+    "quantiles",
     "rounded",
     "select",
-    "sinc",
     "trace",
     "unique",
     "vdot",
@@ -144,7 +147,49 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     return _slid(x, y, mode)
 
 
+def contraction(*terms: Any, optimize: Any = None, **keywords: Any) -> Tensor:
+    """``np.einsum``, whose arrays may be lists."""
+    refuse(keywords)
+    arrays = iter(operands(*[x for x in terms if _is_array(x)]))
+    given = [next(arrays) if _is_array(x) else x for x in terms]
+    return einsum(*given, optimize=optimize or None)
+
+
+def _is_array(x: Any) -> bool:
+    return hasattr(x, "dtype")
+
+
 # -- statistics ------------------------------------------------------------------------------------
+
+
+def quantiles(scale: float) -> Callable[..., Tensor]:
+    """``np.quantile`` and ``np.percentile``."""
+
+    def call(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        *,
+        method: str = "linear",
+        keepdims: bool = False,
+        weights: Any = None,
+        **keywords: Any,
+    ) -> Tensor:
+        refuse(keywords)
+        if weights is not None:
+            raise UnsupportedError("weights are not supported for Tensors")
+        (x,) = operands(a)
+        share = q / scale if hasattr(q, "dtype") else (np.asarray(q) / scale).tolist()
+        return quantile(inexact(x), share, axis=axis, keepdims=keepdims, method=method)
+
+    return call
+
+
+def middle(a: Any, axis: Any = None, *, keepdims: bool = False, **keywords: Any) -> Tensor:
+    """``np.median``."""
+    refuse(keywords)
+    (x,) = operands(a)
+    return median(inexact(x), axis=axis, keepdims=keepdims)
 
 
 def cov(
@@ -283,17 +328,6 @@ def angle(z: Any, deg: bool = False) -> Tensor:
     """``np.angle``."""
     result = ew.atan2(ew.imag(z), ew.real(z))
     return result * (180 / math.pi) if deg else result
-
-
-def sinc(x: Any) -> Tensor:
-    """``np.sinc``, sin(πx)/(πx); near 0 its series, which has the right derivatives there."""
-    (t,) = operands(x)
-    t = inexact(t) * math.pi
-    small = ew.less(ew.abs(t), 1e-2)
-    s = ew.square(searching.where(small, t, 0))
-    series = 1 - s / 6 * (1 - s / 20 * (1 - s / 42 * (1 - s / 72)))
-    safe = searching.where(small, 1, t)
-    return searching.where(small, series, ew.sin(safe) / safe)
 
 
 def nan_to_num(

@@ -4,7 +4,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from wengert.ops import elementwise as ew
+from wengert.ops import special
+from wengert.ops.beyond import at
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem, setitem
 from wengert.ops.linear_algebra import matmul, vecdot
@@ -23,13 +27,13 @@ from wengert.ops.numpy_protocols.reductions import (
     product_of,
     sum_of,
 )
-from wengert.ops.numpy_protocols.translation import cast, operands, refuse
+from wengert.ops.numpy_protocols.translation import UnsupportedError, cast, operands, refuse
 from wengert.ops.searching import where as where_
 from wengert.ops.special import logsumexp
 from wengert.ops.statistical import cumulative_prod, cumulative_sum
 from wengert.tape.tensor import Tensor
 
-__all__ = ["TABLE"]
+__all__ = ["TABLE", "special_function"]
 
 Function = Callable[..., Any]
 
@@ -96,6 +100,12 @@ def _matvec(x1: Tensor, x2: Tensor) -> Tensor:
     return squeeze(matmul(x1, expand_dims(x2, axis=-1)), axis=-1)
 
 
+def special_function(ufunc: np.ufunc) -> Function | None:
+    """Wengert's counterpart of one of SciPy's special functions, most of which are ufuncs."""
+    function = getattr(special, ufunc.__name__, None)
+    return None if function is None else _call(function)
+
+
 # -- calls and methods -----------------------------------------------------------------------------
 
 
@@ -149,6 +159,17 @@ def _reduced(function: Function) -> Function:
         if dtype is not None:
             x = astype(x, dtype)
         return function(x, axis=axis, **keywords)  # type: ignore[no-any-return]
+
+    return call
+
+
+def _updated(name: str) -> Function:
+    """``ufunc.at``, which counts repeated indices, as an in-place operation."""
+
+    def call(x: Any, indices: Any, value: Any) -> None:
+        if not isinstance(x, Tensor):
+            raise UnsupportedError(f"the array to be changed is a Tensor, not a {type(x).__name__}")
+        x.copy_(getattr(at(x, indices), name)(value))
 
     return call
 
@@ -256,5 +277,8 @@ TABLE |= {
     "logical_or.reduce": _reduced(any_of),
     "logaddexp.reduce": _reduced(_logsumexp),
     "add.accumulate": _reduced(accumulated(cumulative_sum)),
+    **{f"{name}.at": _updated(name) for name in ("add", "subtract", "multiply", "divide")},
+    "maximum.at": _updated("max"),
+    "minimum.at": _updated("min"),
     "multiply.accumulate": _reduced(accumulated(cumulative_prod)),
 }
