@@ -255,12 +255,11 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
     terms = [term.stretched(lengths).without_repeats() for term in terms]
     path = _path(terms, result, optimize)
     for number, step in enumerate(path):
-        try:
-            chosen = [terms[i] for i in step]
-        except IndexError:
+        if not step or len({*step}) != len(step) or not {*step} <= {*range(len(terms))}:
             raise ValueError(
-                f"einsum: step {step} of the path is for more than {len(terms)} operands"
-            ) from None
+                f"einsum: step {step} of the path does not choose from {len(terms)} operands"
+            )
+        chosen = [terms[i] for i in step]
         terms = [term for i, term in enumerate(terms) if i not in step]
         last = number == len(path) - 1 and not terms
         # More than two operands of one step are taken in, one after the other.
