@@ -438,13 +438,11 @@ def _from_library(obj: Any) -> Tensor | None:
 def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -> Any:
     """A raw array, on the selected backend, of NumPy's or Python's data."""
     backend, where = place(device)
-    array = _host_array(obj)
+    array = _host_array(obj, wanted)
     if wanted is None:
         wanted = _default_for(obj, array)
     if array.dtype.kind == "c" and not wanted.complex and wanted.kind != "bool":
         raise TypeError(f"asarray can't store complex numbers in {wanted.name}")
-    if array is not obj:
-        _check_range(array, wanted)
     raw_name = "float32" if wanted.name == "bfloat16" else wanted.name
     host = array.astype(raw_name, copy=copy is True and array is obj)
     if copy is False and not np.may_share_memory(host, array):
@@ -461,27 +459,20 @@ def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -
     return made
 
 
-def _check_range(array: np.ndarray[Any, Any], wanted: DType) -> None:
-    """Refuse Python integers that a dtype cannot hold; arrays are cast, as `astype` does."""
-    if array.dtype.kind in "iu" and wanted.kind.endswith("integer") and array.size:
-        limits = np.iinfo(wanted.name)
-        low, high = int(array.min()), int(array.max())
-        if low < limits.min or high > limits.max:
-            raise OverflowError(
-                f"asarray: {low if low < limits.min else high} is out of bounds for {wanted.name}"
-            )
-
-
-def _host_array(obj: Any) -> np.ndarray[Any, Any]:
+def _host_array(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
     if isinstance(obj, list | tuple):
         obj = _values(obj)
+    # Told the dtype, NumPy neither loses large integers on the way nor wraps them.
+    told = wanted is not None and wanted.kind.endswith("integer") and _flat(obj, int)
     try:
-        array = np.asarray(obj)
+        array = np.asarray(obj, dtype=wanted.name if told else None)  # type: ignore[union-attr]
+    except OverflowError as error:
+        raise OverflowError(f"asarray: {error}") from None
     except ValueError as error:
         raise ValueError(f"asarray: the sequences differ in length ({error})") from error
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    if array.dtype == object and _flat(obj, int):
+    if array.size and array.dtype.kind in "Of" and _flat(obj, int):
         raise OverflowError("asarray: an integer is too large for int64")
     try:
         dtype_of(array.dtype)
