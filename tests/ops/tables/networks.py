@@ -85,9 +85,9 @@ NETWORKS = {
         real=classified(), call=cross_entropy, reference=cross_entropy_reference,
         torch=False, jax=False,
     ),
-    "one_hot": Entry(
+    "class_mask": Entry(
         real=indices(), tracked=False, torch=False, jax=False,
-        call=lambda x, classes: PRIMITIVES["one_hot"].bind(x, classes=classes),
+        call=lambda x, classes: PRIMITIVES["class_mask"].bind(x, classes=classes),
         reference=lambda x, classes: np.eye(classes, dtype=bool)[x],
     ),
 }  # fmt: skip

@@ -71,7 +71,7 @@ def _parts(xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str) -
 
 def _slope(xp: Any, probs: Any, target: Any, ignore_index: int, reduction: str) -> Any:
     """What the softmax has more than the right class's one, in rows that count, by their number."""
-    right = xp.astype(xp.one_hot(target, classes=probs.shape[1]), probs.dtype)
+    right = xp.astype(xp.class_mask(target, classes=probs.shape[1]), probs.dtype)
     counted = xp.astype(xp.not_equal(target, ignore_index), probs.dtype)
     weights = xp.divide(counted, xp.sum(counted)) if reduction == "mean" else counted
     return xp.multiply(xp.subtract(probs, right), xp.expand_dims(weights, axis=1))
@@ -293,11 +293,12 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
         check_classes(x._array, num_classes, 0)
     except IndexError as error:
         raise RuntimeError(f"one_hot: {error}") from None
-    return ops.astype(_one_hot.bind(x, classes=num_classes), x.dtype)
+    return ops.astype(_class_mask.bind(x, classes=num_classes), x.dtype)
 
 
-_one_hot = Primitive(
-    "one_hot",
+# (The public function of the name takes other arguments, and rules see that one.)
+_class_mask = Primitive(
+    "class_mask",
     ("x",),
     kind="irregular",
     forward=lambda xp, x, classes: xp.equal(
