@@ -24,7 +24,12 @@ SCIPY = (
 COMPLEX = frozenset({"erf", "erfc", "sinc"})
 
 
-def _kept(name: str, function: Callable[[], Kernel], cast: Callable[[Any, Any], Any]) -> Kernel:
+def _kept(
+    name: str,
+    function: Callable[[], Kernel],
+    cast: Callable[[Any, Any], Any],
+    single: Any = "float32",
+) -> Kernel:
     """A library's function that answers in its arguments' dtype, and refuses others by name."""
     found: Kernel | None = None
 
@@ -41,7 +46,9 @@ def _kept(name: str, function: Callable[[], Kernel], cast: Callable[[Any, Any], 
                 raise TypeError(f"{name} takes floating Tensors, not {kind.name}")
             if array.dtype != dtype:
                 return found(*arrays, **parameters)
-        out = found(*arrays, **parameters)
+        # Libraries have few of them in half precision.
+        wide = [cast(x, single) for x in arrays] if kind.itemsize < 4 else arrays
+        out = found(*wide, **parameters)
         return out if out.dtype == dtype else cast(out, dtype)
 
     return kernel
@@ -97,7 +104,7 @@ def torch_special(torch: Any) -> dict[str, Kernel]:
     ]  # fmt: skip
     found = {name: getattr(special, name) for name in names}
     found |= {"polygamma": _polygamma(special, torch.where), "sinc": torch.sinc}
-    return _all_kept(found, lambda out, dtype: out.to(dtype))
+    return _all_kept(found, lambda out, dtype: out.to(dtype), torch.float32)
 
 
 def jax_special(jax: Any) -> dict[str, Kernel]:
@@ -127,8 +134,10 @@ def jax_special(jax: Any) -> dict[str, Kernel]:
     return _all_kept(found, _astype)
 
 
-def _all_kept(functions: dict[str, Kernel], cast: Callable[[Any, Any], Any]) -> dict[str, Kernel]:
+def _all_kept(
+    functions: dict[str, Kernel], cast: Callable[[Any, Any], Any], single: Any = "float32"
+) -> dict[str, Kernel]:
     def kept(name: str, function: Kernel) -> Kernel:
-        return _kept(name, lambda: function, cast)
+        return _kept(name, lambda: function, cast, single)
 
     return {name: kept(name, function) for name, function in functions.items()}
