@@ -291,3 +291,4 @@ def test_large_integers_survive(backend: Backend) -> None:
         assert x.tolist()[0] in (top, [top])
     with pytest.raises(OverflowError, match="too large for int64"):
         wg.asarray([top, 0])
+    assert wg.asarray([top, 0], dtype=wg.float64).tolist() == [2.0**64, 0.0]

@@ -472,7 +472,7 @@ def _host_array(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
         raise ValueError(f"asarray: the sequences differ in length ({error})") from error
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    if array.size and array.dtype.kind in "Of" and _flat(obj, int):
+    if array.dtype == object and _flat(obj, int):
         raise OverflowError("asarray: an integer is too large for int64")
     try:
         dtype_of(array.dtype)
@@ -501,6 +501,11 @@ def _flat(obj: Any, kinds: Any) -> bool:
 def _default_for(obj: Any, array: np.ndarray[Any, Any]) -> DType:
     """The dtype of converted data: Python's numbers have defaults, arrays keep their own."""
     if array.dtype.kind in "fc" and _flat(obj, _PYTHON):
+        first = obj
+        while isinstance(first, list | tuple) and first:
+            first = first[0]
+        if isinstance(first, int) and _flat(obj, int):  # NumPy's way out of int64
+            raise OverflowError("asarray: an integer is too large for int64; pass dtype=wg.uint64")
         return default_dtype(1j if array.dtype.kind == "c" else 1.0)
     if array.dtype == np.uint64 and _flat(obj, _PYTHON):
         raise OverflowError("asarray: an integer is too large for int64; pass dtype=wg.uint64")
