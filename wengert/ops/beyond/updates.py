@@ -38,7 +38,6 @@ RANK: Final = {
     "complex floating": 3,
 }
 PYTHON: Final = {
-    bool: "bool",
     int: "signed integer",
     float: "real floating",
     complex: "complex floating",
@@ -254,7 +253,9 @@ class At:
         dtype = self._x.dtype
         if dtype.kind == "bool":
             raise TypeError(f"at.{function} needs a numeric array, not bool")
-        if type(value) not in SCALARS:
+        if type(value) is bool:
+            value = int(value)
+        elif type(value) not in SCALARS:
             value = self._beside(value)
         kind = PYTHON.get(type(value)) or value.dtype.kind
         if RANK[kind] > RANK[dtype.kind]:
