@@ -1,4 +1,7 @@
-"""SciPy's functions on Tensors: `scipy_functions`, where SciPy is asked to follow the standard."""
+"""SciPy's and scikit-learn's functions on Tensors, where they are asked to follow the standard.
+
+These tests are in `scipy_functions` and `sklearn_functions`.
+"""
 
 import os
 import re
@@ -11,7 +14,9 @@ import pytest
 from wengert.backends import builtin_backends
 
 ROOT = Path(__file__).parents[2]
-FUNCTIONS = Path(__file__).with_name("scipy_functions.py")
+FUNCTIONS = [
+    str(Path(__file__).with_name(f"{library}_functions.py")) for library in ("scipy", "sklearn")
+]
 #: The libraries that SciPy itself is tested on and that don't compile: JAX takes minutes.
 BACKENDS = [name for name in ("numpy", "array_api_strict", "torch") if builtin_backends()[name]]
 
@@ -24,7 +29,7 @@ def test_scipy(name: str) -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"),
-            *(f"--wengert-backends={name}", str(FUNCTIONS)),
+            *(f"--wengert-backends={name}", *FUNCTIONS),
         ],
         cwd=ROOT,
         env={**os.environ, "SCIPY_ARRAY_API": "1"},
