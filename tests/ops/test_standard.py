@@ -292,3 +292,21 @@ def test_large_integers_survive(backend: Backend) -> None:
     with pytest.raises(OverflowError, match="too large for int64"):
         wg.asarray([top, 0])
     assert wg.asarray([top, 0], dtype=wg.float64).tolist() == [2.0**64, 0.0]
+
+
+@pytest.mark.parametrize("name", ["uint8", "uint16", "uint32", "uint64", "int64", "bool"])
+def test_slices_that_go_backwards_of_every_integer(backend: Backend, name: str) -> None:
+    x = wg.asarray([[0, 1, 1], [1, 0, 0]], dtype=getattr(wg, name))
+    assert wg.astype(x[::-1, 2:0:-1], wg.int64).tolist() == [[0, 0], [1, 1]]
+    x[:, ::-1] = wg.asarray([[1, 0, 0], [0, 0, 1]], dtype=getattr(wg, name))
+    assert wg.astype(x, wg.int64).tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def test_the_norm_of_a_number_is_its_absolute_value(backend: Backend) -> None:
+    x = wg.asarray(-3.0, requires_grad=True)
+    y = wg.linalg.vector_norm(x)
+    assert y.shape == ()
+    y.backward()
+    assert (y.item(), x.grad.item()) == (3.0, -1.0)
+    z = wg.asarray([[3 - 4j]], dtype=wg.complex128)
+    assert wg.linalg.vector_norm(z, axis=(), keepdims=True).tolist() == [[5.0]]

@@ -70,16 +70,25 @@ def _beside_arrays(part: Any, device: Any) -> Any:
     return part.reshape(1) if whole else part
 
 
+def _flip(x: Any, axes: tuple[int, ...]) -> Any:
+    """``x.flip``, which some unsigned integers have not: there as signed ones of their size."""
+    signed = {"torch.uint16": "int16", "torch.uint32": "int32", "torch.uint64": "int64"}
+    other = signed.get(str(x.dtype))
+    if other is None:
+        return x.flip(axes)
+    return x.view(getattr(BACKEND.torch, other)).flip(axes).view(x.dtype)
+
+
 def getitem(x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
     key, flipped = _key(key, indices, x.shape)
-    return (x.flip(flipped) if flipped else x)[key]
+    return (_flip(x, flipped) if flipped else x)[key]
 
 
 def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
     key, flipped = _key(key, indices, x.shape)
-    out = x.flip(flipped) if flipped else x.clone()
+    out = _flip(x, flipped) if flipped else x.clone()
     out[key] = value.to(x.dtype) if isinstance(value, BACKEND.torch.Tensor) else value
-    return out.flip(flipped) if flipped else out
+    return _flip(out, flipped) if flipped else out
 
 
 def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
@@ -98,7 +107,7 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
         rows = rows.reshape(shape[:leading])[key].reshape(-1)
         width = math.prod(shape[leading:])
         out.view(-1, width).index_add_(0, rows, x.reshape(rows.shape[0], width))
-    return out.flip(flipped) if flipped else out
+    return _flip(out, flipped) if flipped else out
 
 
 def take(x: Any, indices: Any, /, *, axis: int) -> Any:
@@ -114,6 +123,13 @@ def unique_all(x: Any, /) -> tuple[Any, Any, Any, Any]:
     places = torch.arange(flat.shape[0], device=x.device)
     first = torch.full_like(counts, flat.shape[0])
     return values, first.scatter_reduce_(0, flat, places, "amin"), inverse, counts
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Any:
+    # array-api-compat fails for no axes, of which the 2-norm is the absolute value.
+    if axis == () and ord == 2:
+        return BACKEND.torch.abs(x)
+    return BACKEND.xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
@@ -175,6 +191,7 @@ class TorchBackend(Backend):
         """Indexing, drawing, and what the library computes in one piece."""
         return {
             "getitem": getitem,
+            "linalg.vector_norm": vector_norm,
             "count_nonzero": count_nonzero,
             "std": spread("std"),
             "var": spread("var"),
