@@ -310,7 +310,7 @@ MISSING = {
     "array_api_strict": ("isin", "logical_not"),  # of floating arrays
     "dask": (  # most of linear algebra, and shapes that depend on data
         *[name for name in (*CALLS, *ANSWERS) if name.startswith("linalg.")],
-        *("argwhere", "unique", "unique_all", "unique_inverse"),
+        *("argwhere", "unique", "unique_all", "unique_inverse", "unique_values"),
     ),
 }
 
