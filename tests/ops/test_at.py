@@ -53,7 +53,7 @@ def updates(draw, low=-2.0, complex_=False):
 
 
 def run(backend, strategy, check):
-    settings(max_examples=EXAMPLES.get(backend.name, 2) * SCALE)(given(strategy)(check))()
+    settings(max_examples=EXAMPLES.get(backend.name, 1) * SCALE)(given(strategy)(check))()
 
 
 @pytest.mark.parametrize("name", UFUNCS)

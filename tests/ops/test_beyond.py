@@ -1,0 +1,271 @@
+"""Margins, quantiles and unit vectors: values, derivatives, special values and errors."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wengert as wg
+from tests.ops.cases import DTYPES, SCALE, tensor
+from wengert.testing import gradcheck, gradgradcheck
+from wengert.testing import strategies as ws
+from wengert.testing.problem import values
+
+EXAMPLES = {"numpy": 15, "array_api_strict": 4, "torch": 4}
+METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+ESTIMATORS = ("hazen", "weibull", "median_unbiased", "normal_unbiased", "interpolated_inverted_cdf")
+
+
+def run(backend, strategy, check):
+    settings(max_examples=EXAMPLES.get(backend.name, 1) * SCALE)(given(strategy)(check))()
+
+
+# -- pad -----------------------------------------------------------------------------------------
+
+MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+
+
+@st.composite
+def paddings(draw, mode):
+    x = draw(
+        ws.arrays(
+            DTYPES[draw(st.sampled_from(["real", "complex"]))],
+            ws.shapes(min_side=0 if mode == "constant" else 1),
+            elements=ws.reals(-2, 2),
+        )
+    )
+    width = st.integers(0, 5)
+    pair = st.tuples(width, width)
+    choices = [width, pair, st.lists(pair, min_size=x.ndim, max_size=x.ndim)]
+    if x.ndim:
+        choices.append(st.dictionaries(ws.axis(x.ndim), width | pair, max_size=1))
+    return x, draw(st.one_of(choices))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_pad(mode, backend):
+    def check(padding):
+        x, width = padding
+        if x.ndim == 0 and not isinstance(width, int | tuple):
+            width = 0
+        found = wg.pad(tensor(x), width, mode)
+        wanted = np.pad(x, width, mode)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(values(found), wanted)
+        gradcheck(lambda x: wg.pad(x, width, mode), [tensor(x, True)], fast_mode=True)
+
+    run(backend, paddings(mode), check)
+
+
+@pytest.mark.parametrize(
+    "constants", [2.5, (1, 2.5), [(1, 2), (3, 4)], [[7.0]], ((1,), (2, 3)), (5.0,)], ids=str
+)
+def test_constants(constants, backend):
+    x = np.arange(6.0).reshape(2, 3)
+    found = wg.pad(tensor(x), ((1, 2), (2, 0)), constant_values=constants)
+    plain = ((1, 1), (2, 3)) if constants == ((1,), (2, 3)) else constants
+    np.testing.assert_array_equal(values(found), np.pad(x, ((1, 2), (2, 0)), constant_values=plain))
+
+
+def test_constants_that_are_tensors_have_derivatives(backend):
+    x = tensor(np.ones((2, 2)), True)
+    a, b = tensor(np.asarray(3.0), True), tensor(np.asarray(4.0), True)
+    call = lambda x, a, b: wg.pad(x, 1, constant_values=((a, b), (b, 2.0)))
+    np.testing.assert_array_equal(
+        values(call(x, a, b)), np.pad(np.ones((2, 2)), 1, constant_values=((3, 4), (4, 2)))
+    )
+    gradcheck(call, [x, a, b])
+    ga, gb = wg.autograd.grad(wg.sum(call(x, a, b)), (a, b))
+    # The corners belong to the last axis.
+    assert (float(ga), float(gb)) == (2, 6)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("mode", "theirs"), [("edge", "replicate"), ("reflect", "reflect"), ("wrap", "circular")]
+)
+def test_pad_has_pytorchs_gradients(mode, theirs):
+    torch = pytest.importorskip("torch")
+    x = np.random.default_rng(0).standard_normal((1, 2, 4, 5))
+    ours, other = tensor(x, True), torch.tensor(x, requires_grad=True)
+    out = wg.pad(ours, ((0, 0), (0, 0), (3, 1), (2, 4)), mode)
+    g = np.random.default_rng(1).standard_normal(out.shape)
+    pad = torch.nn.functional.pad(other, (2, 4, 3, 1), mode=theirs)
+    np.testing.assert_array_equal(values(out), pad.numpy(force=True))
+    (a,) = wg.autograd.grad(out, ours, tensor(g))
+    (b,) = torch.autograd.grad(pad, other, torch.tensor(g))
+    np.testing.assert_allclose(values(a), b.numpy(), rtol=1e-12)
+
+
+def test_pad_errors():
+    x = tensor(np.ones((2, 3)))
+    empty = tensor(np.ones((0, 3)))
+    cases = [
+        (ValueError, "mode is one of", lambda: wg.pad(x, 1, "mean")),
+        (ValueError, "can't be negative", lambda: wg.pad(x, -1)),
+        (ValueError, "a pair for each of 2 axes", lambda: wg.pad(x, [(1, 1)] * 3)),
+        (TypeError, "of integers", lambda: wg.pad(x, 1.5)),
+        (ValueError, "no elements to extend", lambda: wg.pad(empty, 1, "edge")),
+        (ValueError, "constant_values is", lambda: wg.pad(x, 1, constant_values=(1, 2, 3))),
+        (TypeError, "does not fit", lambda: wg.pad(x, 1, constant_values=1j)),
+        (ValueError, "axis 2", lambda: wg.pad(x, {2: 1})),
+        (TypeError, "wg.asarray", lambda: wg.pad([1, 2], 1)),
+    ]
+    for error, match, call in cases:
+        with pytest.raises(error, match=match):
+            call()
+
+
+# -- quantiles -----------------------------------------------------------------------------------
+
+LEVELS = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.7, 1.0])
+
+
+@st.composite
+def quantiles(draw, methods=(*METHODS, *ESTIMATORS)):
+    x = draw(ws.arrays(shape=ws.shapes(min_side=1), unique=True))
+    q = draw(
+        LEVELS
+        | st.lists(LEVELS, max_size=3)
+        | st.lists(LEVELS, min_size=2, max_size=2).map(lambda q: np.asarray([q]))
+    )
+    return (
+        x,
+        q,
+        {
+            "axis": draw(ws.axes(x.ndim, min_size=1)) if x.ndim else None,
+            "keepdims": draw(st.booleans()),
+            "method": draw(st.sampled_from(methods)),
+        },
+    )
+
+
+def test_quantiles(backend):
+    def check(drawn):
+        x, q, kwargs = drawn
+        wanted = np.quantile(x, np.asarray(q, float), **kwargs)
+        found = wg.quantile(tensor(x), q, **kwargs)
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(values(found), wanted, rtol=1e-12, atol=1e-14)
+        gradcheck(lambda x: wg.quantile(x, q, **kwargs), [tensor(x, True)], fast_mode=True)
+
+    run(backend, quantiles(), check)
+
+
+def test_median(backend):
+    def check(drawn):
+        x, _, kwargs = drawn
+        del kwargs["method"]
+        np.testing.assert_allclose(
+            values(wg.median(tensor(x), **kwargs)), np.median(x, **kwargs), rtol=1e-12
+        )
+
+    run(backend, quantiles(), check)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("method", METHODS)
+def test_quantile_has_pytorchs_derivatives(method):
+    """Also with respect to the level, and among equal elements."""
+    torch = pytest.importorskip("torch")
+    random = np.random.default_rng(0)
+    q = np.asarray([0.0, 0.15, 0.5, 0.62, 1.0])
+    for x in (random.standard_normal((3, 6)), np.asarray([[2.0, 2.0, 1.0, 2.0]])):
+        ours, level = tensor(x, True), tensor(q, True)
+        out = wg.quantile(ours, level, axis=1, method=method)
+        other = torch.tensor(x, requires_grad=True)
+        theirs_level = torch.tensor(q, requires_grad=True)
+        theirs = torch.quantile(other, theirs_level, dim=1, interpolation=method)
+        np.testing.assert_allclose(values(out), theirs.numpy(force=True), rtol=1e-12)
+        g = random.standard_normal(out.shape)
+        mine = wg.autograd.grad(out, (ours, level), tensor(g), materialize_grads=True)
+        his = torch.autograd.grad(
+            theirs, (other, theirs_level), torch.tensor(g), materialize_grads=True
+        )
+        for a, b in zip(mine, his, strict=True):
+            np.testing.assert_allclose(values(a), b.numpy(), rtol=1e-10, atol=1e-12)
+
+
+def test_the_level_as_a_tensor(backend):
+    x = np.random.default_rng(0).standard_normal((2, 7))
+    q = np.asarray([[0.1, 0.45], [0.72, 0.9]])
+    inputs = [tensor(x, True), tensor(q, True)]
+    call = lambda x, q: wg.quantile(x, q, axis=1)
+    np.testing.assert_allclose(values(call(*inputs)), np.quantile(x, q, axis=1), rtol=1e-12)
+    gradcheck(call, inputs, fast_mode=True)
+    gradgradcheck(call, inputs, fast_mode=True)
+    out = wg.quantile(inputs[0], tensor(np.asarray([-0.1, 0.5, 1.1])))
+    assert np.isnan(values(out)).tolist() == [True, False, True]
+
+
+def test_special_values(backend):
+    inf, nan = np.inf, np.nan
+    for x in ([inf, inf], [-inf, -inf, 1.0], [1.0, inf], [nan, 1.0], [inf, inf, inf, nan]):
+        for q, wanted in ((0.0, np.min(x)), (0.5, np.median(x)), (1.0, np.max(x))):
+            np.testing.assert_array_equal(values(wg.quantile(tensor(np.asarray(x)), q)), wanted)
+    x = tensor(np.asarray([inf, inf, 1.0]), True)
+    out = wg.quantile(x, [0.75, 0.0])
+    np.testing.assert_array_equal(values(out), [inf, 1])
+    (g,) = wg.autograd.grad(out, x, wg.ones_like(out))
+    assert np.isfinite(values(g)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_quantiles_stay_in_their_precision(dtype, backend):
+    try:
+        backend.raw_dtype(getattr(wg, dtype))
+    except TypeError:
+        pytest.skip(f"{backend.name} has no {dtype}")
+    x = tensor(np.asarray([1, 2, 4], dtype), True)
+    for q in (0.25, [0.3], tensor(np.asarray(0.25))):
+        out = wg.quantile(x, q)
+        assert out.dtype == dtype
+        (g,) = wg.autograd.grad(out, x, wg.ones_like(out))
+        assert g.dtype == dtype
+
+
+def test_quantile_errors():
+    x = tensor(np.ones((2, 3)))
+    cases = [
+        (ValueError, "between 0 and 1", lambda: wg.quantile(x, 1.5)),
+        (ValueError, "between 0 and 1", lambda: wg.quantile(x, [0.5, np.nan])),
+        (ValueError, "method is one of", lambda: wg.quantile(x, 0.5, method="cubic")),
+        (ValueError, "twice", lambda: wg.quantile(x, 0.5, axis=(0, 0))),
+        (IndexError, "axis 2", lambda: wg.median(x, axis=2)),
+        (ValueError, "median of no elements", lambda: wg.median(tensor(np.ones((2, 0))), axis=1)),
+        (TypeError, "median needs a real floating", lambda: wg.median(tensor(np.arange(3)))),
+        (TypeError, "quantile needs a real", lambda: wg.quantile(tensor(np.ones(2, complex)), 0.5)),
+        (TypeError, "q is of a real", lambda: wg.quantile(x, tensor(np.asarray(1)))),
+        (TypeError, "wg.asarray", lambda: wg.median([1.0])),
+    ]
+    for error, match, call in cases:
+        with pytest.raises(error, match=match):
+            call()
+
+
+# -- unit vectors --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+@pytest.mark.parametrize("dtype", ["int64", "uint8"])
+def test_one_hot(axis, dtype, backend):
+    x = np.asarray([[0, 2, 1], [3, 0, 0]], dtype)
+    found = wg.one_hot(tensor(x), 3, axis=axis)
+    assert found.dtype == wg.get_default_dtype()
+    np.testing.assert_array_equal(values(found), np.moveaxis(np.eye(4, 3)[x], -1, axis))
+    assert wg.one_hot(tensor(x), 2, dtype=wg.int32).dtype == wg.int32
+
+
+def test_one_hot_of_what_is_out_of_range(backend):
+    found = wg.one_hot(tensor(np.asarray([-1, 5, 1])), 2)
+    np.testing.assert_array_equal(values(found), [[0, 0], [0, 0], [0, 1]])
+    assert wg.one_hot(tensor(np.asarray(0)), 0).shape == (0,)
+
+
+def test_one_hot_errors():
+    with pytest.raises(TypeError, match="integer dtype"):
+        wg.one_hot(tensor(np.ones(2)), 3)
+    with pytest.raises(ValueError, match="num_classes is -1"):
+        wg.one_hot(tensor(np.arange(2)), -1)
+    with pytest.raises(IndexError, match="axis 2"):
+        wg.one_hot(tensor(np.arange(2)), 3, axis=2)
