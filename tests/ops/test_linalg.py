@@ -211,6 +211,15 @@ def test_axes_of_norms(backend: Backend, order) -> None:
             np.testing.assert_allclose(values(found), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_norms_of_numbers_are_absolute_values(backend: Backend, order) -> None:
+    x = leaf(np.asarray(-3.0))
+    out = linalg.vector_norm(x, ord=order)
+    assert out.shape == ()
+    assert out.item() == pytest.approx(3 if order else 1, rel=1e-14)
+    assert gradient(out, x) == pytest.approx(-1 if order else 0, rel=1e-14)
+
+
 def test_the_second_derivative_of_a_norm_at_zero_is_finite(backend: Backend) -> None:
     for order in (1.5, 2, 3):
         x = leaf(np.zeros(3))

@@ -94,7 +94,7 @@ def vector_norm(
     axes = tuple(range(len(shape))) if axis is None else as_axes(axis, len(shape))
     if not isinstance(ord, int | float):
         raise TypeError(f"vector_norm takes a number as ord, not {ord!r}")
-    if ord == 2:
+    if ord == 2 and axes:
         return _norm(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
     size = elementwise.abs(x)
     if ord == math.inf:
@@ -103,7 +103,7 @@ def vector_norm(
         return statistical.min(size, axis=axes, keepdims=keepdims)
     if ord == 0:
         return statistical.sum(sign(size), axis=axes, keepdims=keepdims)
-    if ord == 1:
+    if ord == 1 or not axes:
         return statistical.sum(size, axis=axes, keepdims=keepdims)
     # Powers and roots have no finite derivative at 0 (or at an infinite sum), so there constants
     # are chosen, before and after each.
