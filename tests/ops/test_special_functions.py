@@ -249,7 +249,7 @@ def test_sinc_at_zero_to_the_fourth_order(backend: Backend) -> None:
     np.testing.assert_allclose(fourth, [math.pi**4 / 5] * 2, rtol=1e-14)
 
 
-def test_bessel_functions_at_zero_to_the_fourth_order(backend: Backend) -> None:
+def test_bessel_functions_at_zero_to_the_fourth_order() -> None:
     # I0 = 1 + x**2/4 + x**4/64 + ..., I1 = x/2 + x**3/16 + ...
     x = tensor([0.0])
     found = np.concatenate(derivatives(special.i0, x, 4))
@@ -273,7 +273,7 @@ def test_log_ndtr_in_its_tail(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("name", ["gammaln", "digamma", "gamma"])
-def test_derivatives_below_zero(backend: Backend, name) -> None:
+def test_derivatives_below_zero(name) -> None:
     x = tensor([-0.3, -0.75, -2.25, -6.6])
     assert gradcheck(getattr(special, name), (x,))
     assert gradgradcheck(getattr(special, name), (x,))
@@ -337,7 +337,7 @@ def test_zeta_has_no_derivative_in_its_exponent_yet() -> None:
 
 def test_numbers_take_the_tensors_dtype(backend: Backend) -> None:
     x = tensor([0.5, 2.0], "float32")
-    for out in (special.beta(x, 2), special.kl_div(1.5, x), special.zeta(3.0, x)):
+    for out in (special.rel_entr(1.5, x), special.rel_entr(x, 2), special.zeta(3.0, x)):
         assert out.dtype == wg.float32
         assert gradient(wg.sum(out), x).dtype == wg.float32
 
