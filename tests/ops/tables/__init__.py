@@ -6,7 +6,6 @@ from tests.ops.tables.elementwise import ELEMENTWISE
 from tests.ops.tables.fft import FFT
 from tests.ops.tables.indexing import INDEXING
 from tests.ops.tables.linalg import LINALG
-from tests.ops.tables.linalg import LINALG
 from tests.ops.tables.linear_algebra import LINEAR_ALGEBRA
 from tests.ops.tables.manipulation import MANIPULATION
 from tests.ops.tables.networks import NETWORKS
@@ -20,7 +19,6 @@ CHAPTERS = (
     MANIPULATION,
     STATISTICAL,
     LINEAR_ALGEBRA,
-    LINALG,
     LINALG,
     INDEXING,
     FFT,
