@@ -28,8 +28,21 @@ def _table(module: str) -> dict[str, Callable[..., Any]]:
 
 
 @cache
-def _special(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    return import_module(f"{__name__}.ufuncs").special_function(ufunc)  # type: ignore[no-any-return]
+def _of_ufunc(ufunc: np.ufunc, method: str) -> tuple[str, Callable[..., Any]]:
+    """How errors name a ufunc's method, and its counterpart."""
+    table = _table("ufuncs")
+    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    if getattr(np, ufunc.__name__, None) is ufunc or ufunc.__name__ == "clip":
+        label = f"np.{name}"
+        function = table.get(name)
+        if function is None and method == "outer" and ufunc.__name__ in table and ufunc.nin == 2:
+            function = partial(table["outer"], table[ufunc.__name__])
+    else:  # one of SciPy's
+        label = f"the ufunc {name}"
+        function = table["special"](ufunc) if method == "__call__" else None
+    if function is None:
+        raise _no_counterpart(label)
+    return label, function
 
 
 def array_ufunc(
@@ -55,18 +68,7 @@ def array_ufunc(
     TypeError
         If Wengert has no counterpart of the ufunc or of the method, or ``out`` is no Tensor.
     """
-    table = _table("ufuncs")
-    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-    if getattr(np, ufunc.__name__, None) is ufunc or ufunc.__name__ == "clip":
-        label = f"np.{name}"
-        function = table.get(name)
-        if function is None and method == "outer" and ufunc.__name__ in table and ufunc.nin == 2:
-            function = partial(table["outer"], table[ufunc.__name__])
-    else:
-        label = f"the ufunc {name}"
-        function = _special(ufunc) if method == "__call__" else None
-    if function is None:
-        raise _no_counterpart(label)
+    label, function = _of_ufunc(ufunc, method)
     if method == "__call__" and keywords.get("where", True) is not True and out is not None:
         keywords["kept"] = out[0]  # whose elements stay where nothing is computed
     return _answer(label, function, inputs, keywords, out)
@@ -118,7 +120,7 @@ def _answer(
     keywords: dict[str, Any],
     out: Any,
 ) -> Any:
-    targets = out if isinstance(out, tuple) else (out,)
+    targets = () if out is None else out if isinstance(out, tuple) else (out,)
     for target in targets:
         if target is not None and not isinstance(target, Tensor):
             raise TypeError(
@@ -130,7 +132,7 @@ def _answer(
         result = function(*args, **keywords)
     except UnsupportedError as error:
         raise TypeError(f"{name}: {error}") from None
-    if out is None:
+    if not targets:
         return result
     results = result if isinstance(result, tuple) else (result,)
     written = tuple(

@@ -33,7 +33,7 @@ from wengert.ops.special import logsumexp
 from wengert.ops.statistical import cumulative_prod, cumulative_sum
 from wengert.tape.tensor import Tensor
 
-__all__ = ["TABLE", "special_function"]
+__all__ = ["TABLE"]
 
 Function = Callable[..., Any]
 
@@ -100,7 +100,7 @@ def _matvec(x1: Tensor, x2: Tensor) -> Tensor:
     return squeeze(matmul(x1, expand_dims(x2, axis=-1)), axis=-1)
 
 
-def special_function(ufunc: np.ufunc) -> Function | None:
+def _special(ufunc: np.ufunc) -> Function | None:
     """Wengert's counterpart of one of SciPy's special functions, most of which are ufuncs."""
     function = getattr(special, ufunc.__name__, None)
     return None if function is None else _call(function)
@@ -115,8 +115,9 @@ def _call(function: Function) -> Function:
     def call(
         *inputs: Any, where: Any = True, dtype: Any = None, kept: Any = None, **keywords: Any
     ) -> Any:
-        refuse(keywords)
-        if dtype is not None or any(isinstance(x, list | tuple) for x in inputs):
+        if keywords:
+            refuse(keywords)
+        if dtype is not None or list in map(type, inputs) or tuple in map(type, inputs):
             inputs = tuple([cast(x, dtype) for x in operands(*inputs)])
         if where is True:
             return function(*inputs)
@@ -269,6 +270,7 @@ TABLE |= {
     "vecdot": _matrices(vecdot),
     "vecmat": _matrices(_vecmat),
     "outer": _outer,
+    "special": _special,
     "add.reduce": _reduced(sum_of),
     "multiply.reduce": _reduced(product_of),
     "maximum.reduce": _reduced(maximum_of),
