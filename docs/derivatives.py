@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.ops.cases import Entry
 from tests.ops.tables import TABLE
 from wengert.tape.forward import how
-from wengert.tape.primitive import PRIMITIVES, UNDEFINED, ZERO, Primitive
+from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
 
 #: Where users find the functions of a chapter, and the module that lists them.
 CHAPTERS = {
@@ -26,6 +26,7 @@ CHAPTERS = {
     "Sorting": ("wengert", "wengert.ops.sorting"),
     "Sets": ("wengert", "wengert.ops.set"),
     "Utilities": ("wengert", "wengert.ops.utility"),
+    "Beyond the standard": ("wengert", "wengert.ops.beyond"),
     "Special functions": ("wengert.special", "wengert.ops.special"),
 }
 HEAD = ["function", "kind", "first derivative", "higher", "forward", "complex", "backends"]
@@ -76,7 +77,7 @@ def derivatives(primitive: Primitive, entry: Entry) -> list[str]:
     """First and higher derivatives, the forward rule, and whether complex numbers have them."""
     if not primitive.rules:
         return ["not tracked", "", "", ""]
-    known = {ZERO: "zero", UNDEFINED: "undefined"}
+    known = {ZERO: "zero", UNDEFINED: "undefined", NOT_IMPLEMENTED: "not implemented"}
     first = {name: known.get(rule, "yes") for name, rule in primitive.rules.items()}
     forward = {name: how(primitive, name) for name in primitive.rules}
     higher = "any order" if "yes" in first.values() and entry.order == 3 else ""
