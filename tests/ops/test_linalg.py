@@ -172,6 +172,12 @@ def test_stacks_of_determinants_some_of_them_singular(backend: Backend) -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # NumPy's, of the value
+def test_the_gradient_of_a_determinant_of_nan_is_nan(backend: Backend) -> None:
+    x = leaf(np.where(np.eye(3), math.nan, 1.0))
+    assert np.isnan(gradient(linalg.det(x), x)).all()
+
+
 def test_the_sign_of_a_real_determinant_has_the_derivative_zero(backend: Backend) -> None:
     x = leaf(drawn("real", 3, 3))
     assert not gradient(linalg.slogdet(x).sign, x).any()

@@ -29,7 +29,8 @@ def _bordering(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     """
     n = x.shape[-1]
     inner = n - BORDER
-    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    # Some libraries raise an error at nan; here the inverse is to spread it.
+    u, s, vh = xp.linalg.svd(xp.where(xp.isfinite(x), x, 0), full_matrices=False)
     top = s[..., :1]
     top = xp.where(top > 0, top, xp.ones_like(top))
     low = xp.multiply(top, n * float(xp.finfo(s.dtype).eps))
