@@ -70,6 +70,11 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     return out.at[_key(key, indices, shape)].add(x)
 
 
+def scatter_extreme(name: str) -> Kernel:
+    """The best of an array's own elements and of the values for their places."""
+    return lambda x, value, rows: getattr(x.at[rows], name)(value)
+
+
 class JaxBackend(Backend):
     """JAX, whose ``jax.numpy`` is the namespace, with 64-bit types switched on."""
 
@@ -92,6 +97,8 @@ class JaxBackend(Backend):
             "getitem": getitem,
             "rand_like": rand_like,
             "scatter_add": scatter_add,
+            "scatter_max": scatter_extreme("max"),
+            "scatter_min": scatter_extreme("min"),
             "setitem": setitem,
             **jax_kernels(self.jax),
             **jax_special(self.jax),

@@ -171,6 +171,18 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     return out
 
 
+def scatter_extreme(ufunc: Any) -> Kernel:
+    """The best of an array's own elements and of the values for their places."""
+
+    def kernel(x: Any, value: Any, rows: Any) -> Any:
+        out = x.copy()
+        with np.errstate(invalid="ignore"):  # `at` warns of NaN, where the ufunc itself does not
+            ufunc.at(out, rows, value)
+        return out
+
+    return kernel
+
+
 def _is_mask(array: Any) -> bool:
     return array.dtype.kind == "b"  # type: ignore[no-any-return]
 
@@ -233,6 +245,8 @@ class NumpyBackend(Backend):
         "real": real,
         "reshape": reshape,
         "scatter_add": scatter_add,
+        "scatter_max": scatter_extreme(np.maximum),
+        "scatter_min": scatter_extreme(np.minimum),
         "setitem": setitem,
         "sign": np.sign,
         "std": std,

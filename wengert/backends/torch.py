@@ -110,6 +110,11 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     return _flip(out, flipped) if flipped else out
 
 
+def scatter_extreme(how: str) -> Kernel:
+    """The best of an array's own elements and of the values for their places."""
+    return lambda x, value, rows: x.scatter_reduce(0, rows, value, how)
+
+
 def take(x: Any, indices: Any, /, *, axis: int) -> Any:
     """Also with negative indices, which ``index_select`` has not."""
     return x[(slice(None),) * axis + (_index(indices),)]
@@ -197,6 +202,8 @@ class TorchBackend(Backend):
             "var": spread("var"),
             "rand_like": rand_like,
             "scatter_add": scatter_add,
+            "scatter_max": scatter_extreme("amax"),
+            "scatter_min": scatter_extreme("amin"),
             "setitem": setitem,
             "take": take,
             "unique_all": unique_all,
