@@ -329,6 +329,18 @@ def test_dtypes_that_it_does_not_take(backend: Backend, name) -> None:
             function(x, x) if binary else function(x)
 
 
+@pytest.mark.parametrize("name", ["erf", "erfc"])
+def test_the_error_function_of_complex_numbers_is_scipys(backend: Backend, name) -> None:
+    z = tensor([0.5 + 0.25j, -1.5j], "complex128")
+    function = getattr(special, name)
+    if backend.name not in ("numpy", "dask"):
+        with pytest.raises(TypeError, match=name):
+            function(z)
+        return
+    np.testing.assert_allclose(values(function(z)), getattr(sc, name)(values(z)), rtol=1e-14)
+    assert gradcheck(function, (z,))
+
+
 def test_zeta_has_no_derivative_in_its_exponent_yet() -> None:
     s = tensor([2.0])
     with pytest.raises(NotImplementedError, match="zeta"):

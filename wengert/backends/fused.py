@@ -44,8 +44,6 @@ def torch_kernels(torch: Any) -> dict[str, Kernel]:
         return out
 
     return {
-        "erf": torch.erf,
-        "erfc": torch.erfc,
         "expit": torch.sigmoid,
         "leaky_relu": functional.leaky_relu,
         "log_expit": functional.logsigmoid,
@@ -64,8 +62,6 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
     """
     nn, special = jax.nn, jax.scipy.special
     return {
-        "erf": special.erf,
-        "erfc": special.erfc,
         "expit": special.expit,
         "leaky_relu": nn.leaky_relu,
         "log_expit": nn.log_sigmoid,

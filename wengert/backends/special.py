@@ -20,8 +20,9 @@ SCIPY = (
     "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "kl_div", "log_ndtr", "ndtr", "ndtri",
     "polygamma", "rel_entr", "zeta",
 )  # fmt: skip
-#: Which of them are analytic and known to take complex numbers.
-COMPLEX = frozenset({"erf", "erfc", "sinc"})
+#: Which of all these libraries' functions take complex numbers; and which of SciPy's do.
+COMPLEX = frozenset({"sinc"})
+SCIPY_COMPLEX = COMPLEX | {"erf", "erfc"}
 
 
 def _kept(
@@ -29,6 +30,7 @@ def _kept(
     function: Callable[[], Kernel],
     cast: Callable[[Any, Any], Any],
     single: Any = "float32",
+    analytic: frozenset[str] = COMPLEX,
 ) -> Kernel:
     """A library's function that answers in its arguments' dtype, and refuses others by name."""
     found: Kernel | None = None
@@ -40,7 +42,7 @@ def _kept(
         dtype = arrays[0].dtype
         for array in arrays:
             kind = dtype_of(array.dtype)
-            if kind.complex and name not in COMPLEX:
+            if kind.complex and name not in analytic:
                 raise TypeError(f"{name} takes real Tensors, not {kind.name}")
             if not kind.inexact:
                 raise TypeError(f"{name} takes floating Tensors, not {kind.name}")
@@ -67,7 +69,7 @@ def scipy_special() -> dict[str, Kernel]:
             found: Kernel = getattr(special, name)
             return (lambda x, *, n: found(n, x)) if name == "polygamma" else found
 
-        return _kept(name, function, _astype)
+        return _kept(name, function, _astype, analytic=SCIPY_COMPLEX)
 
     return {name: named(name) for name in SCIPY}
 
@@ -99,8 +101,8 @@ def torch_special(torch: Any) -> dict[str, Kernel]:
     """
     special = torch.special
     names = [
-        "digamma", "entr", "erfcx", "erfinv", "gammaln", "i0", "i0e", "i1", "i1e", "log_ndtr",
-        "ndtri", "zeta",
+        "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "gammaln", "i0", "i0e", "i1", "i1e",
+        "log_ndtr", "ndtri", "zeta",
     ]  # fmt: skip
     found = {name: getattr(special, name) for name in names}
     found |= {"polygamma": _polygamma(special, torch.where), "sinc": torch.sinc}
@@ -124,8 +126,8 @@ def jax_special(jax: Any) -> dict[str, Kernel]:
         return numpy.where(x == 0, numpy.copysign(math.inf, -x), special.digamma(x))
 
     names = [
-        "entr", "erfinv", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "ndtr", "ndtri",
-        "rel_entr", "zeta",
+        "entr", "erf", "erfc", "erfinv", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "ndtr",
+        "ndtri", "rel_entr", "zeta",
     ]  # fmt: skip
     found = {name: getattr(special, name) for name in names}
     found |= {
