@@ -1,9 +1,11 @@
 """The Array API standard 2025.12: every name of it is here, with the standard's signature."""
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import wengert as wg
@@ -310,3 +312,40 @@ def test_the_norm_of_a_number_is_its_absolute_value(backend: Backend) -> None:
     assert (y.item(), x.grad.item()) == (3.0, -1.0)
     z = wg.asarray([[3 - 4j]], dtype=wg.complex128)
     assert wg.linalg.vector_norm(z, axis=(), keepdims=True).tolist() == [[5.0]]
+
+
+NUMBERS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, math.inf, -math.inf, math.nan, 1e300, 1e-300]
+COMPLEX = [complex(real, imag) for real in NUMBERS for imag in NUMBERS]
+
+#: Where Wengert's kernel is another than the library's on purpose: array-api-compat's sign of an
+#: infinite complex number is nan, and PyTorch's complex 0 to the power of 0 too.
+OWN = {("numpy", "sign"), ("dask", "sign"), ("torch", "pow")}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_answers_at_special_values_are_the_librarys(backend: Backend, dtype: str) -> None:
+    """To the sign of a zero: so whatever the official suite finds there is the library's own."""
+    values = np.asarray(NUMBERS if dtype == "float64" else COMPLEX, dtype=dtype)
+    one = (values,)
+    two = tuple(x.reshape(-1) for x in np.meshgrid(values, values))
+    asked = 0
+    for name in wg.ops.elementwise.__all__:
+        signature = SIGNATURES.get(name)
+        if signature not in ("x /", "x1 x2 /") or (backend.name, name) in OWN:
+            continue
+        raw = [backend.from_numpy(x) for x in (one if signature == "x /" else two)]
+        try:
+            theirs = backend.to_numpy(getattr(backend.xp, name)(*raw))
+        except (TypeError, ValueError, RuntimeError):  # not for this dtype
+            continue
+        ours = getattr(wg, name)(*map(wg.Tensor, raw)).numpy()
+        assert ours.dtype == theirs.dtype
+        for mine, its in ((ours.real, theirs.real), (ours.imag, theirs.imag)):
+            np.testing.assert_array_equal(mine, its, err_msg=name)
+            if its.dtype.kind == "f":
+                known = ~np.isnan(its)
+                signs = np.signbit(mine[known]), np.signbit(its[known])
+                np.testing.assert_array_equal(*signs, err_msg=name)
+        asked += 1
+    assert asked > 25
