@@ -334,3 +334,12 @@ def test_no_internal_traceback_is_printed_above_an_explained_error(backend: Back
             bad()
         assert caught.value.__cause__ is None
         assert caught.value.__suppress_context__
+
+
+def test_dtypes_that_pytorch_does_not_promote() -> None:
+    pytest.importorskip("torch")
+    with (
+        wg.use_backend("torch"),
+        pytest.raises(TypeError, match=r"^multiply of uint16 \(2,\), uint8"),
+    ):
+        wg.multiply(wg.ones(2, dtype=wg.uint16), wg.ones(2, dtype=wg.uint8))

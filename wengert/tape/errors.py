@@ -57,8 +57,8 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
     BackendError
         If the operands are on several devices.
     ValueError
-        If their shapes do not broadcast, and for a RuntimeError that is not about dtypes: PyTorch
-        reports bad values so.
+        If their shapes do not broadcast, and for a RuntimeError that does not speak of types:
+        PyTorch has no other for bad values.
     TypeError
         If the function is not for their dtypes, or one is no array at all.
     """
@@ -76,7 +76,8 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
     if kinds and any(_kind(a) not in kinds for a in operands if _is_strong(a)):
         raise TypeError(f"{name} takes {wanted} arrays, and was given {given}") from None
     if type(error) is RuntimeError and "memory" not in str(error):
-        raise ValueError(f"{name} of {given}: {error}") from error
+        clearer = TypeError if "type" in str(error) else ValueError
+        raise clearer(f"{name} of {given}: {error}") from error
     error.add_note(f"That was {name} of {given}.")
 
 
