@@ -112,7 +112,7 @@ def _bce_forward(xp: Any, x: Any, y: Any) -> Any:
         values = backend_of(x).to_numpy(x)
         wrong = values[~((values >= 0) & (values <= 1) | (values != values))]
         if wrong.size:
-            raise RuntimeError(
+            raise ValueError(
                 f"all elements of input should be between 0 and 1, and one is {wrong[0]}; for "
                 "logits use binary_cross_entropy_with_logits"
             )
@@ -163,10 +163,8 @@ def binary_cross_entropy(
     Raises
     ------
     ValueError
-        If the shapes differ.
-    RuntimeError
-        If an input is no probability (checked where `cross_entropy` checks class indices;
-        elsewhere its loss is nan).
+        If the shapes differ, or an input is no probability (checked where `cross_entropy` checks
+        class indices; elsewhere its loss is nan).
     """
     x, y = _pair("binary_cross_entropy", input, target, reduction)
     losses = _bce(x, y)

@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of
 from wengert.ops.axes import raw_array
@@ -84,8 +83,7 @@ _pair = Primitive(
 # -- one operand ---------------------------------------------------------------------------------
 
 
-@dataclass
-class Term:
+class Term(NamedTuple):
     """An operand and the labels of its axes."""
 
     x: Any
