@@ -55,6 +55,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what runs on every backend: with others installed, the rest need not run again."""
+    for item in items:
+        if "backend" in getattr(item, "fixturenames", ()):
+            item.add_marker("backend")
+
+
 @pytest.fixture
 def backend(request: Any) -> Iterator[Backend]:
     """Run the test once for each installed backend, with new arrays made on it."""

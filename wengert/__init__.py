@@ -27,6 +27,7 @@ from wengert.autograd import (
 from wengert.backends import EXTENSIONS, BackendError, DType, get_backend, set_backend, use_backend
 from wengert.ops import *  # noqa: F403 -- its __all__ is the list
 from wengert.ops import random, special
+from wengert.tape.interpreter import LATER
 from wengert.tape.listing import global_tape
 from wengert.tape.tensor import Tensor
 
@@ -34,6 +35,12 @@ if TYPE_CHECKING:
     from wengert import nn, optim
     from wengert import testing as testing
     from wengert.ops import fft, linalg
+    from wengert.ops.beyond import at as at
+    from wengert.ops.beyond import einsum as einsum
+    from wengert.ops.beyond import median as median
+    from wengert.ops.beyond import one_hot as one_hot
+    from wengert.ops.beyond import pad as pad
+    from wengert.ops.beyond import quantile as quantile
 
 __version__ = "0.1.0"
 #: The version of the standard that this namespace follows.
@@ -65,6 +72,7 @@ __all__ = [
     "use_backend",
 ]
 __all__ += ops.__all__
+__all__.extend(LATER)
 
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
@@ -99,4 +107,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"wengert.{name}")
     if name in EXTENSIONS:
         return importlib.import_module(f"wengert.ops.{name}")
+    if name in LATER:
+        return getattr(ops, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

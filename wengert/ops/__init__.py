@@ -6,10 +6,10 @@ so is the namespace that rules see when derivatives are themselves differentiate
 
 # ruff: noqa: F403 -- each chapter says in its __all__ what it gives
 
+from importlib import import_module
 from typing import Any
 
 from wengert.ops import (
-    beyond,
     constants,
     creation,
     data_type,
@@ -26,7 +26,6 @@ from wengert.ops import (
     statistical,
     utility,
 )
-from wengert.ops.beyond import *
 from wengert.ops.constants import *
 from wengert.ops.creation import *
 from wengert.ops.data_type import *
@@ -42,12 +41,11 @@ from wengert.ops.sorting import *
 from wengert.ops.special.everyday import *
 from wengert.ops.statistical import *
 from wengert.ops.utility import *
-from wengert.tape.interpreter import differentiable
+from wengert.tape.interpreter import LATER, differentiable
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor
 
 __all__: list[str] = []
-__all__ += beyond.__all__
 __all__ += constants.__all__
 __all__ += creation.__all__
 __all__ += data_type.__all__
@@ -65,8 +63,16 @@ __all__ += statistical.__all__
 __all__ += utility.__all__
 
 
+def __getattr__(name: str) -> Any:
+    if name in LATER:
+        return getattr(import_module(LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def _primitive(name: str) -> Any:
     """What rules ask the differentiable namespace for beside the public functions."""
+    if name in LATER:
+        return getattr(import_module(LATER[name]), name)
     try:
         return PRIMITIVES[name].bind
     except KeyError:

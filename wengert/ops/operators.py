@@ -1,6 +1,7 @@
 """The Tensor's operators and methods: functions of this package, attached here and only here."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 from wengert.backends import DType, as_dtype
@@ -23,12 +24,12 @@ from wengert.ops.indexing import getitem, setitem
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.ops.numpy_protocols import array_function, array_ufunc
-from wengert.tape.interpreter import differentiable
+from wengert.tape.interpreter import LATER, differentiable
 from wengert.tape.plan import argument_names
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor
 
-__all__: list[str] = []
+__all__ = ["attach"]
 
 Function = Callable[..., Tensor]
 
@@ -197,18 +198,23 @@ def _caster(dtype: DType) -> Callable[[Tensor], Tensor]:
     return method
 
 
-def _attach() -> None:
+def attach(functions: Mapping[str, Any]) -> None:
+    """Make methods of the functions whose first argument is a Tensor ``x`` or ``x1``."""
+    for name, function in functions.items():
+        if (
+            name[0] != "_"
+            and name != "from_dlpack"
+            and not name.endswith("_like")
+            and name not in vars(Tensor)
+            and hasattr(function, "__code__")
+            and argument_names(function)[:1] in (("x",), ("x1",))
+        ):
+            setattr(Tensor, name, function)
+
+
+def _attach_operators() -> None:
     functions = vars(differentiable)
-    methods: dict[str, Any] = {
-        name: function
-        for name, function in functions.items()
-        if name[0] != "_"
-        and name != "from_dlpack"
-        and not name.endswith("_like")
-        and not hasattr(Tensor, name)
-        and hasattr(function, "__code__")
-        and argument_names(function)[:1] in (("x",), ("x1",))
-    }
+    methods: dict[str, Any] = {}
     for name, standard, commutes in BINARY:
         function = functions[standard]
         methods[f"__{name}__"] = function
@@ -244,6 +250,7 @@ def _attach() -> None:
         mul_=_in_place(multiply),
         div_=_in_place(divide),
         copy_=_copy,
+        __getattr__=_later,
     )
     for name, method in methods.items():
         setattr(Tensor, name, method)
@@ -258,4 +265,13 @@ def _transpose(self: Tensor) -> Tensor:
     return matrix_transpose(self)
 
 
-_attach()
+def _later(self: Tensor, name: str) -> Any:
+    """A method that is attached when its chapter is first asked for."""
+    if name in LATER:
+        import_module(LATER[name])
+        return getattr(self, name)
+    raise AttributeError(f"a Tensor has no attribute {name!r}")
+
+
+attach(vars(differentiable))
+_attach_operators()

@@ -7,7 +7,12 @@ from wengert.backends import Selection, dtype_of, namespaces
 from wengert.tape.node import Node, Output
 from wengert.tape.tensor import Tensor, placed
 
-__all__ = ["differentiable"]
+__all__ = ["LATER", "differentiable"]
+
+#: Functions whose module is imported when one of them is first named: few programs need them.
+LATER = dict.fromkeys(
+    ("at", "einsum", "median", "one_hot", "pad", "quantile"), "wengert.ops.beyond"
+)
 
 
 def lift(saved: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
