@@ -1,0 +1,208 @@
+"""Running sums and products along an axis, of the standard's statistical chapter."""
+
+from typing import Any
+
+from wengert.ops.axes import as_axis, raw_dtype, shape_of
+from wengert.ops.single import single
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["cumulative_prod", "cumulative_sum", "preceding_products"]
+
+
+def preceding_products(xp: Any, x: Any, axis: int) -> Any:
+    """For each element the product of those before it along an axis."""
+    products = xp.cumulative_prod(x, axis=axis, include_initial=True)
+    return xp.getitem(products, key=(slice(None),) * axis + (slice(0, x.shape[axis]), ...))
+
+
+def _after_zero(xp: Any, x: Any, axis: int) -> Any:
+    """``x`` with a zero in front."""
+    shape = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
+    return xp.concat([xp.zeros(shape, dtype=x.dtype, device=xp.device(x)), x], axis=axis)
+
+
+def _drop_initial(xp: Any, g: Any, axis: int, include_initial: bool) -> Any:
+    if not include_initial:
+        return g
+    return xp.getitem(g, key=(slice(None),) * axis + (slice(1, None), ...))
+
+
+def _cumulative_sum_rule(xp: Any, g: Any, axis: int, include_initial: bool) -> Any:
+    g = xp.flip(_drop_initial(xp, g, axis, include_initial), axis=(axis,))
+    return xp.flip(xp.cumulative_sum(g, axis=axis), axis=(axis,))
+
+
+_cumulative_sum = single(
+    Primitive("cumulative_sum", ["x"], {"x": _cumulative_sum_rule}, kind="linear", label="Cumsum")
+)
+
+
+def _cumulative_prod_rule(xp: Any, g: Any, x: Any, axis: int, include_initial: bool) -> Any:
+    # s[i], the sum over k >= i of g[k] x[i+1] ... x[k], is g[i] + x[i+1] s[i+1].
+    g = xp.flip(_drop_initial(xp, g, axis, include_initial), axis=(axis,))
+    x = xp.conj(xp.astype(x, g.dtype))
+    following = xp.roll(xp.flip(x, axis=(axis,)), 1, axis=axis)
+    s = xp.flip(xp.linear_recurrence(following, g, axis=axis), axis=(axis,))
+    return xp.multiply(preceding_products(xp, x, axis), s)
+
+
+def _cumulative_prod_tangent(
+    xp: Any, t: Any, x: Any, out: Any, axis: int, include_initial: bool
+) -> Any:
+    # t_y[k] = x[k] t_y[k-1] + t[k] x[0] ... x[k-1]
+    x = xp.astype(x, out.dtype)
+    moved = xp.linear_recurrence(x, xp.multiply(t, preceding_products(xp, x, axis)), axis=axis)
+    return _after_zero(xp, moved, axis) if include_initial else moved
+
+
+_cumulative_prod = single(
+    Primitive(
+        "cumulative_prod",
+        ["x"],
+        {"x": _cumulative_prod_rule},
+        kind="irregular",
+        jvps={"x": _cumulative_prod_tangent},
+        label="Cumprod",
+    )
+)
+
+
+def _linear_recurrence(xp: Any, a: Any, b: Any, *, axis: int) -> Any:
+    """Solve y[i] = a[i] y[i-1] + b[i] from y[-1] = 0, in as many steps as the length has bits.
+
+    After each step b[i] is y[i] as if the last 2, 4, 8, ... terms were all, and a[i] the product
+    of as many factors (Hillis and Steele, Data parallel algorithms, 1986).
+    """
+    length = b.shape[axis]
+    before = (slice(None),) * axis
+    width = 1
+    while width < length:
+        head = (*before, slice(0, width), ...)
+        tail = (*before, slice(width, length), ...)
+        early = (*before, slice(0, length - width), ...)
+        b = xp.concat([b[head], xp.add(b[tail], xp.multiply(a[tail], b[early]))], axis=axis)
+        a = xp.concat([a[head], xp.multiply(a[tail], a[early])], axis=axis)
+        width *= 2
+    return b
+
+
+def _recurrence_cotangent(xp: Any, g: Any, a: Any, axis: int) -> Any:
+    """z[i] = g[i] + conj(a[i+1]) z[i+1]: the recurrence itself, from the other end."""
+    following = xp.roll(xp.flip(xp.conj(a), axis=(axis,)), 1, axis=axis)
+    z = xp.linear_recurrence(following, xp.flip(g, axis=(axis,)), axis=axis)
+    return xp.flip(z, axis=(axis,))
+
+
+def _recurrence_factor_rule(xp: Any, g: Any, a: Any, out: Any, axis: int) -> Any:
+    return xp.multiply(_recurrence_cotangent(xp, g, a, axis), xp.conj(_delayed(xp, out, axis)))
+
+
+def _delayed(xp: Any, x: Any, axis: int) -> Any:
+    """``x`` one place later: its last element is gone, and its first a zero."""
+    if not x.shape[axis]:
+        return x
+    return _after_zero(xp, xp.getitem(x, key=(slice(None),) * axis + (slice(0, -1), ...)), axis)
+
+
+Primitive(
+    "linear_recurrence",
+    ["a", "b"],
+    {"a": _recurrence_factor_rule, "b": _recurrence_cotangent},
+    kind="irregular",
+    jvps={
+        "a": lambda xp, t, a, out, axis: xp.linear_recurrence(
+            a, xp.multiply(t, _delayed(xp, out, axis)), axis=axis
+        ),
+        "b": lambda xp, t, a, axis: xp.linear_recurrence(a, t, axis=axis),
+    },
+    forward=_linear_recurrence,
+)
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    r"""Running sums, :math:`y_i = \sum_{j \le i} x_j`.
+
+    Parameters
+    ----------
+    x : array
+        Of one axis at least and a numeric dtype.
+    axis : int, optional
+        Along which axis; it may be left out where there is only one.
+    dtype : dtype, optional
+        Of the sums. By default that of ``x``, and the default integer for smaller integers.
+    include_initial : bool
+        Whether the result starts with 0, and so is longer by one.
+
+    Returns
+    -------
+    Tensor
+        The sums. Their cotangents are summed from the other end.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` is 0-d, the axis is out of bounds (also an IndexError), or it is left out where
+        there are several.
+
+    Notes
+    -----
+    Array API standard 2025.12, statistical functions.
+    """
+    at = _running_axis(x, axis, "cumulative_sum")
+    if dtype is not None:
+        dtype = raw_dtype(x, dtype)
+    return _cumulative_sum(  # type: ignore[no-any-return]
+        x, axis=at, dtype=dtype, include_initial=include_initial
+    )
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    r"""Running products, :math:`y_i = \prod_{j \le i} x_j`.
+
+    Parameters
+    ----------
+    x : array
+        Of one axis at least and a numeric dtype.
+    axis : int, optional
+        Along which axis; it may be left out where there is only one.
+    dtype : dtype, optional
+        Of the products. By default that of ``x``, and the default integer for smaller integers.
+    include_initial : bool
+        Whether the result starts with 1, and so is longer by one.
+
+    Returns
+    -------
+    Tensor
+        The products, with the derivative :math:`\partial y_k / \partial x_i` = the product of
+        the other factors of :math:`y_k`: right at zeros, however many there are.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` is 0-d, the axis is out of bounds (also an IndexError), or it is left out where
+        there are several.
+
+    Notes
+    -----
+    Array API standard 2025.12, statistical functions.
+    """
+    at = _running_axis(x, axis, "cumulative_prod")
+    if dtype is not None:
+        dtype = raw_dtype(x, dtype)
+    return _cumulative_prod(  # type: ignore[no-any-return]
+        x, axis=at, dtype=dtype, include_initial=include_initial
+    )
+
+
+def _running_axis(x: Any, axis: int | None, function: str) -> int:
+    ndim = len(shape_of(x))
+    if axis is None and ndim != 1:
+        raise ValueError(f"{function} of an array of {ndim} axes needs axis=")
+    if not ndim:
+        raise ValueError(f"{function} needs an array of one axis at least")
+    return as_axis(0 if axis is None else axis, ndim, function)
