@@ -70,8 +70,8 @@ def on_chunks(name: str) -> Kernel:
 
 
 ON_CHUNKS = (
-    *SCIPY, "expit", "log_expit", "logit", "reduced_bessel", "silu", "sinc", "sinc_derivative",
-    "softplus", "xlog1py",
+    *SCIPY, "expit", "log_expit", "logit", "reduced_bessel", "sign", "silu", "sinc",
+    "sinc_derivative", "softplus", "xlog1py",
 )  # fmt: skip
 
 
