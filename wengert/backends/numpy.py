@@ -12,13 +12,12 @@ import numpy as np
 from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.keys import fill, indexed_axes
-from wengert.backends.numpy_networks import BITS, ones
+from wengert.backends.numpy_networks import BITS, masked, ones
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
 from wengert.backends.special import scipy_special
 
 __all__ = ["BACKEND"]
 
-_multiply: Any = np.multiply
 _reduce_add: Any = np.add.reduce
 _reduce_multiply: Any = np.multiply.reduce
 _reduce_max: Any = np.maximum.reduce
@@ -199,11 +198,8 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
         kept, keep = x2, np.logical_not(condition)
     else:
         return np.where(condition, x1, x2)
-    if type(kept) is np.ndarray and keep.shape == kept.shape:
-        dtype = kept.dtype
-        bits = BITS.get(dtype.char)
-        if bits is not None:  # as integers, for which zero times an infinity is no question
-            return _multiply(kept.view(bits), keep).view(dtype)
+    if type(kept) is np.ndarray and kept.dtype.char in BITS:
+        return masked(kept, keep)
     return np.where(condition, x1, x2)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.backends.backend import Kernel
 
-__all__ = ["KERNELS", "ones"]
+__all__ = ["BITS", "KERNELS", "masked", "ones"]
 
 _add, _multiply, _divide = np.add, np.multiply, np.divide
 _sum = np.add.reduce
@@ -23,6 +23,19 @@ _dot = np.ndarray.dot
 def _starts(rows: int, columns: int) -> Any:
     """Where each row starts in a matrix that is read as one line: one index is faster than two."""
     return np.arange(0, rows * columns, columns) if columns else np.zeros(rows, np.int64)
+
+
+@lru_cache(maxsize=16)
+def _rows(rows: int, columns: int) -> Any:
+    """The row of each element of a matrix."""
+    return np.repeat(np.arange(rows), columns).reshape(rows, columns)
+
+
+def _along_rows(values: Any, columns: int) -> Any:
+    """One value for each row, to be used with a matrix: NumPy broadcasts row by row."""
+    if columns > SHORT:
+        return values[:, None]
+    return values.take(_rows(values.shape[0], columns))
 
 
 @lru_cache(maxsize=16)
@@ -99,7 +112,7 @@ def softmax_cross_entropy_parts(
     rows, classes = x.shape
     starts = _starts(rows, classes)
     # For short rows, finding the largest and taking it costs half of `np.max` along an axis.
-    z = np.subtract(x, x.take(starts + x.argmax(1))[:, None])
+    z = np.subtract(x, _along_rows(x.take(starts + x.argmax(1)), classes))
     counted, number = None, rows
     # Unsigned, a negative index is larger than any other.
     plain = target.view(np.uint64)
@@ -114,7 +127,7 @@ def softmax_cross_entropy_parts(
     # Each row's part in the loss, and so in the slopes too.
     part = 1 if reduction != "mean" else 1 / number if number else math.nan
     part = scalar(part, x.dtype)
-    _multiply(z, _divide(part, total)[:, None], z)
+    _multiply(z, _along_rows(_divide(part, total), classes), z)
     z.put(places, np.subtract(z.take(places), part))
     if counted is not None:
         losses = np.where(counted, losses, 0)
@@ -140,6 +153,9 @@ def _counted(target: Any, classes: int, ignore_index: int, dtype: Any) -> tuple[
 #: Elements from which the time in NumPy's loops outweighs that of starting them.
 WIDE = 1 << 12
 
+#: Columns up to which broadcasting a column costs more than an index for each element.
+SHORT = 16
+
 #: Integers as wide as the floats of each size.
 BITS: Any = {"e": np.dtype(np.int16), "f": np.dtype(np.int32), "d": np.dtype(np.int64)}
 
@@ -152,14 +168,18 @@ def relu(x: Any, /) -> Any:
 
 
 def mask(x: Any, by: Any) -> Any:
-    """``x`` where ``by`` is not zero, and zero elsewhere, without a branch for each element."""
-    keep = np.not_equal(by, scalar(0, by.dtype))
+    """``x`` where ``by`` is not zero, and zero elsewhere."""
+    return masked(x, np.not_equal(by, scalar(0, by.dtype)))
+
+
+def masked(x: Any, keep: Any) -> Any:
+    """``x`` where ``keep`` holds, and zero elsewhere, without a branch for each element."""
     dtype = x.dtype
     bits = BITS.get(dtype.char)
     if bits is None or x.shape != keep.shape or type(x) is not np.ndarray:
         return np.where(keep, x, scalar(0, dtype))
     # As integers, for which zero times an infinity is no question.
-    return _multiply(x.view(bits), keep).view(dtype)
+    return _multiply(x.view(bits), keep.astype(bits)).view(dtype)
 
 
 KERNELS: Mapping[str, Kernel] = {

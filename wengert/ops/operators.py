@@ -250,8 +250,8 @@ def _attach_operators() -> None:
         mul_=_in_place(multiply),
         div_=_in_place(divide),
         copy_=_copy,
-        __getattr__=_later,
     )
+    methods.update((name, _Later(name)) for name in ("at", "median", "one_hot", "quantile"))
     for name, method in methods.items():
         setattr(Tensor, name, method)
 
@@ -265,12 +265,18 @@ def _transpose(self: Tensor) -> Tensor:
     return matrix_transpose(self)
 
 
-def _later(self: Tensor, name: str) -> Any:
-    """A method that is attached when its chapter is first asked for."""
-    if name in LATER:
-        import_module(LATER[name])
-        return getattr(self, name)
-    raise AttributeError(f"a Tensor has no attribute {name!r}")
+class _Later:
+    """A method that is attached when it is first asked for.
+
+    (With a `__getattr__` of the class, CPython finds every attribute of every Tensor later.)
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor: Tensor | None, owner: type[Tensor]) -> Any:
+        setattr(Tensor, self.name, getattr(import_module(LATER[self.name]), self.name))
+        return getattr(owner if tensor is None else tensor, self.name)
 
 
 attach(vars(differentiable))

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
-from wengert.tape.plan import Plan, Rule
+from wengert.tape.plan import Plan, Rule, Unused
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Declared, Primitive
 
 __all__ = ["how", "push"]
@@ -141,7 +141,7 @@ class _Forwards:
 
 @cache
 def _plan(primitive: Primitive, moving: tuple[bool, ...]) -> Plan:
-    return Plan(_Forwards(primitive), moving)
+    return Unused(_Forwards(primitive), moving)
 
 
 def _own(call: _Call, tangents: Tangents) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
-__all__ = ["Plan", "Rule", "argument_names"]
+__all__ = ["Plan", "Rule", "Unused", "argument_names"]
 
 Rule = Callable[..., Any]
 
@@ -36,13 +36,6 @@ class Plan:
     def __init__(self, primitive: Any, tracked: tuple[bool, ...]) -> None:
         self.primitive = primitive
         self.tracked = tracked
-
-    def __getattr__(self, name: str) -> Any:
-        # What is not there yet is worked out at its first use: no program uses every plan.
-        if name not in self.__slots__:
-            raise AttributeError(f"a plan has no {name!r}")
-        self._work_out()
-        return getattr(self, name)
 
     def _work_out(self) -> None:
         primitive, tracked = self.primitive, self.tracked
@@ -90,6 +83,18 @@ class Plan:
             if owner == primitive.variadic:
                 return "shapes", None
         return "parameter", name
+
+
+class Unused(Plan):
+    """A plan before its first use, when it is worked out: no program uses every plan."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        self._work_out()
+        # Of another class from now on, for with a `__getattr__` CPython finds attributes later.
+        self.__class__ = Plan  # type: ignore[assignment]
+        return getattr(self, name)
 
 
 def _taker(sources: list[tuple[str, Any]]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]] | None:

@@ -9,7 +9,7 @@ import numpy as np
 from wengert.backends import BackendError, add_composite, backend_of, dtype_of, namespaces
 from wengert.tape.errors import explain
 from wengert.tape.node import Node, Output, Several, tick
-from wengert.tape.plan import Plan, Rule
+from wengert.tape.plan import Plan, Rule, Unused
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, placed, untracked
 
@@ -292,7 +292,7 @@ class _Plans(dict[tuple[bool, ...], Plan]):
         self.primitive = primitive
 
     def __missing__(self, tracked: tuple[bool, ...]) -> Plan:
-        plan = self[tracked] = Plan(self.primitive, tracked)
+        plan = self[tracked] = Unused(self.primitive, tracked)
         return plan
 
 

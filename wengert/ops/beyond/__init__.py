@@ -4,12 +4,9 @@ from wengert.ops.beyond.contraction import einsum
 from wengert.ops.beyond.padding import pad
 from wengert.ops.beyond.quantiles import median, one_hot, quantile
 from wengert.ops.beyond.updates import at
-from wengert.ops.operators import attach
 from wengert.tape.interpreter import differentiable
 
 __all__ = ["at", "einsum", "median", "one_hot", "pad", "quantile"]
 
 # This package is imported late: its functions join those that were gathered before.
-_functions = {name: globals()[name] for name in __all__}
-vars(differentiable).update(_functions)
-attach(_functions)
+vars(differentiable).update({name: globals()[name] for name in __all__})
