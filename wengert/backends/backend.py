@@ -10,9 +10,12 @@ import numpy as np
 
 from wengert.backends.dtypes import DTYPES, DType, dtype_of, learn_dtype
 
-__all__ = ["EXTENSIONS", "Backend", "Kernel", "add_composite"]
+__all__ = ["EXTENSIONS", "TRANSFORMS", "Backend", "Kernel", "add_composite"]
 
 Kernel = Callable[..., Any]
+
+#: What of the extension fft the primitives call; its other functions are compositions.
+TRANSFORMS = ("fftn", "ifftn", "rfftn", "irfftn")
 
 
 class Backend:

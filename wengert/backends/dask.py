@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import Backend, Kernel
+from wengert.backends.backend import TRANSFORMS, Backend, Kernel
 from wengert.backends.dask_linalg import KERNELS as LINALG
 from wengert.backends.dtypes import DType
 from wengert.backends.generators import HostStream, stream
@@ -113,9 +113,6 @@ def triu(x: Any, /, *, k: int = 0) -> Any:
     return BACKEND.dask.where(
         np.tri(x.shape[-2], x.shape[-1], k - 1, dtype=bool), x.dtype.type(0), x
     )
-
-
-TRANSFORMS = ("fftn", "ifftn", "rfftn", "irfftn")
 
 
 def transform(name: str) -> Kernel:

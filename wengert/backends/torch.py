@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import Backend, Kernel
+from wengert.backends.backend import TRANSFORMS, Backend, Kernel
 from wengert.backends.fused import torch_kernels
 from wengert.backends.generators import stream
 from wengert.backends.keys import fill, forward_slices, indexed_axes
@@ -153,9 +153,6 @@ def spread(name: str) -> Kernel:
         return getattr(BACKEND.torch, name)(x, dim=axis, correction=correction, keepdim=keepdims)
 
     return kernel
-
-
-TRANSFORMS = ("fftn", "ifftn", "rfftn", "irfftn")
 
 
 def transform(name: str) -> Kernel:

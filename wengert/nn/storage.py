@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert import ops
-from wengert.nn.functional.define import as_tensor
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["load", "save"]
 
@@ -46,7 +45,7 @@ def save(state_dict: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     for name, value in state_dict.items():
         if not isinstance(name, str):
             raise TypeError(f"names of stored Tensors should be strings, not {name!r}")
-        arrays[name] = np.array(as_tensor(value).detach().numpy(), order="C")
+        arrays[name] = np.array(wrapped(value).detach().numpy(), order="C")
     storage.save_file(arrays, os.fspath(path))
 
 

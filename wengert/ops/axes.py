@@ -10,7 +10,16 @@ import numpy as np
 from wengert.backends import as_dtype, backend_of
 from wengert.tape.tensor import Tensor
 
-__all__ = ["all_axes", "as_axes", "as_axis", "as_shape", "raw_array", "raw_dtype", "shape_of"]
+__all__ = [
+    "all_axes",
+    "as_axes",
+    "as_axis",
+    "as_shape",
+    "axis_from_end",
+    "raw_array",
+    "raw_dtype",
+    "shape_of",
+]
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
@@ -74,6 +83,28 @@ def as_axis(axis: Any, ndim: int, function: str | None = None) -> int:
     if not -ndim <= axis < ndim:
         raise np.exceptions.AxisError(axis, ndim, function)
     return axis + ndim if axis < 0 else axis  # type: ignore[no-any-return]
+
+
+def axis_from_end(
+    axis: Any, shape1: tuple[int, ...], shape2: tuple[int, ...], function: str
+) -> int:
+    """One axis of two arrays that are broadcast, as a negative number.
+
+    Raises
+    ------
+    TypeError, numpy.exceptions.AxisError
+        As `as_axis`.
+    ValueError
+        If it is counted from the start and the arrays have different numbers of axes.
+    """
+    negative = as_axis(axis, len(shape1), function) - len(shape1)
+    if index(axis) >= 0 and len(shape1) != len(shape2):
+        raise ValueError(
+            f"{function}: axis={axis} is not the same axis of shapes {tuple(shape1)} and "
+            f"{tuple(shape2)}: count it from the end"
+        )
+    as_axis(negative, len(shape2), function)
+    return negative
 
 
 def as_axes(axis: int | Sequence[int], ndim: int, function: str | None = None) -> tuple[int, ...]:

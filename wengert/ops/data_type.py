@@ -16,7 +16,7 @@ from wengert.backends import (
     selection,
 )
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = [
     "FInfo",
@@ -145,7 +145,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     -----
     Array API standard 2025.12, data type functions.
     """
-    tensor = x if isinstance(x, Tensor) else Tensor(x)
+    tensor = wrapped(x)
     wanted = as_dtype(dtype)
     if tensor.dtype.complex and not wanted.complex and wanted.kind != "bool":
         raise TypeError(
@@ -177,7 +177,7 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     """
     if stream is not None:
         raise ValueError("to_device: stream is not supported; pass None")
-    tensor = x if isinstance(x, Tensor) else Tensor(x)
+    tensor = wrapped(x)
     backend = backend_of(tensor._array)
     source, target = backend.device(tensor._array), backend.parse_device(device)
     if source == target:
@@ -203,7 +203,7 @@ def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
         ``x`` itself if it is there already. The cotangent moves back to the backend and the
         device of ``x``.
     """
-    tensor = x if isinstance(x, Tensor) else Tensor(x)
+    tensor = wrapped(x)
     source = backend_of(tensor._array)
     plain, _, place = name.partition(":")
     target = get_backend(plain)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-from wengert.ops.axes import as_axes, as_axis, shape_of
+from wengert.ops.axes import as_axes, axis_from_end, shape_of
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.tape.primitive import Primitive, binary, unary
 from wengert.tape.tensor import Tensor
@@ -286,17 +286,10 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     Array API standard 2025.12, linear algebra functions.
     """
     shape1, shape2 = shape_of(x1), shape_of(x2)
-    at = index(axis)
-    if at >= 0 and len(shape1) != len(shape2):
-        raise ValueError(
-            f"axis={at} is not the same axis of shapes {tuple(shape1)} and {tuple(shape2)}: count "
-            "it from the end"
-        )
-    from_end = as_axis(at, len(shape1), "vecdot") - len(shape1)
-    as_axis(from_end, len(shape2), "vecdot")
+    from_end = axis_from_end(axis, shape1, shape2, "vecdot")
     if shape1[from_end] != shape2[from_end]:
         raise ValueError(
-            f"vecdot along axis {at} of shapes {tuple(shape1)} and {tuple(shape2)}: the lengths "
+            f"vecdot along axis {axis} of shapes {tuple(shape1)} and {tuple(shape2)}: the lengths "
             "differ"
         )
     try:

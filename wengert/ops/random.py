@@ -17,7 +17,7 @@ from wengert.ops import elementwise
 from wengert.ops.creation import as_lengths, leaf, place
 from wengert.ops.data_type import astype, get_default_dtype
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = [
     "bernoulli",
@@ -304,5 +304,5 @@ def bernoulli(p: Any, /) -> Tensor:
     Tensor
         Of the shape and dtype of ``p``. It does not depend on ``p`` differentiably.
     """
-    probabilities = p if isinstance(p, Tensor) else Tensor(p)
+    probabilities = wrapped(p)
     return astype(elementwise.less(rand_like(probabilities), probabilities), probabilities.dtype)

@@ -6,7 +6,7 @@ from typing import Any
 from wengert.ops.axes import as_axes, as_axis, shape_of
 from wengert.ops.manipulation import concat
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["all", "any", "diff"]
 
@@ -114,7 +114,7 @@ def diff(
         raise ValueError(f"diff: n is not negative, and {n} is")
     along = as_axis(axis, len(shape_of(x)), "diff")
     if n == 0:
-        return x if isinstance(x, Tensor) else Tensor(x)
+        return wrapped(x)
     if prepend is not None or append is not None:
         x = concat([part for part in (prepend, x, append) if part is not None], axis=along)
     return _diff.bind(x, axis=along, n=n)  # type: ignore[no-any-return]

@@ -60,7 +60,7 @@ def _backward_from(
 ) -> None:
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        arrived = _run(outputs, keep, create_graph) if create_graph else sweep(outputs, keep=keep)
+        arrived = _run(outputs, keep, create_graph)
         _accumulate([(node.watch(), g) for node, g in arrived], outputs)
     else:
         targets = _targets(inputs)

@@ -94,8 +94,7 @@ def sweep(
 
 def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> None:
     """Add a cotangent to what has reached a node."""
-    if g.shape != node.shape or g.dtype is not node.dtype:
-        g = conform(g, node)
+    g = conform(g, node)
     cell = reached.get(node.number)
     if cell is None:
         reached[node.number] = [node, g]

@@ -10,7 +10,7 @@ from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.printing import format_tensor
 from wengert.tape.recording import recording
 
-__all__ = ["Tensor", "placed", "untracked"]
+__all__ = ["Tensor", "placed", "untracked", "wrapped"]
 
 IN_PLACE_ON_LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 
@@ -345,6 +345,11 @@ def _unpickle(cls: type[Tensor], name: str, array: Any, requires_grad: bool) -> 
 
 
 _new_tensor = Tensor.__new__
+
+
+def wrapped(x: Any) -> Tensor:
+    """A Tensor as it is, and a raw array as a Tensor."""
+    return x if isinstance(x, Tensor) else Tensor(x)
 
 
 def untracked(array: Any) -> Tensor:

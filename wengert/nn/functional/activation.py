@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.define import as_tensor
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = [
     "elu",
@@ -89,14 +88,14 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     -----
     Derivative :math:`\sigma(\beta x)`, the logistic sigmoid.
     """
-    x = as_tensor(input)
+    x = wrapped(input)
     scaled = ops.multiply(x, beta)
     smooth = ops.multiply(ops.softplus(scaled), 1 / beta)
     return ops.where(ops.greater(scaled, threshold), x, smooth)
 
 
 def _along(function: Callable[..., Tensor], input: Any, dim: int | None, dtype: Any) -> Tensor:
-    x = as_tensor(input)
+    x = wrapped(input)
     name = function.__name__
     if dim is None:
         raise ValueError(f"{name} needs dim, the dimension along which probabilities sum to 1")

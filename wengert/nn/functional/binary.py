@@ -6,13 +6,12 @@ from wengert import ops
 from wengert.backends import backend_of
 from wengert.nn.functional.define import (
     Reduction,
-    as_tensor,
     check_reduction,
     on_host,
     reduced,
 )
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits"]
 
@@ -32,7 +31,7 @@ _logistic_loss = Primitive(
 
 def _pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, Tensor]:
     check_reduction(reduction)
-    x, y = as_tensor(input), as_tensor(target)
+    x, y = wrapped(input), wrapped(target)
     if x.shape != y.shape:
         raise ValueError(
             f"{name}: Target size ({tuple(y.shape)}) must be the same as input size "

@@ -9,14 +9,13 @@ from wengert.nn.functional.activation import log_softmax
 from wengert.nn.functional.define import (
     REDUCTIONS,
     Reduction,
-    as_tensor,
     check_reduction,
     on_host,
     reduced,
 )
 from wengert.tape.primitive import Primitive, record
 from wengert.tape.recording import recording
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = ["cross_entropy", "nll_loss", "one_hot"]
 
@@ -61,12 +60,12 @@ def _parts(xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str) -
     losses = xp.squeeze(xp.subtract(xp.log(total), chosen), axis=1)
     losses = xp.where(valid, xp.where(wrong, math.nan, losses), 0.0)
     slope = _slope(xp, xp.divide(e, total), target, ignore_index, reduction)
-    if reduction != "none":
-        total = xp.sum(losses)
-        losses = total
-        if reduction == "mean":
-            losses = xp.divide(total, xp.sum(xp.astype(valid, x.dtype)))
-    return losses, slope
+    if reduction == "none":
+        return losses, slope
+    loss = xp.sum(losses)
+    if reduction == "mean":
+        loss = xp.divide(loss, xp.sum(xp.astype(valid, x.dtype)))
+    return loss, slope
 
 
 def _slope(xp: Any, probs: Any, target: Any, ignore_index: int, reduction: str) -> Any:
@@ -87,19 +86,24 @@ def _forward(xp: Any, x: Any, target: Any, slope: Any, *, ignore_index: int, red
     return loss
 
 
+def _recorded(xp: Any, x: Any, target: Any, slope: Any, ignore_index: int, reduction: str) -> Any:
+    """The slope as a function of ``x``, which what the forward pass has left is not."""
+    if slope is not None and xp.plain:
+        return slope
+    return _slope(xp, xp.softmax(x, axis=(1,)), target, ignore_index, reduction)
+
+
 def _by_logits(
     xp: Any, g: Any, x: Any, target: Any, slope: Any, ignore_index: int, reduction: str
 ) -> Any:
-    if slope is None or not xp.plain:  # what the forward pass has left is no function of x
-        slope = _slope(xp, xp.softmax(x, axis=(1,)), target, ignore_index, reduction)
+    slope = _recorded(xp, x, target, slope, ignore_index, reduction)
     return xp.multiply(slope, xp.expand_dims(g, axis=1) if len(g.shape) else g)
 
 
 def _tangent_by_logits(
     xp: Any, t: Any, x: Any, target: Any, slope: Any, ignore_index: int, reduction: str
 ) -> Any:
-    if slope is None or not xp.plain:
-        slope = _slope(xp, xp.softmax(x, axis=(1,)), target, ignore_index, reduction)
+    slope = _recorded(xp, x, target, slope, ignore_index, reduction)
     return xp.sum(xp.multiply(slope, t), axis=1 if reduction == "none" else None)
 
 
@@ -245,7 +249,7 @@ def nll_loss(
     IndexError, ValueError, RuntimeError
         As `cross_entropy`.
     """
-    x, labels = as_tensor(input), as_tensor(target)
+    x, labels = wrapped(input), wrapped(target)
     check_reduction(reduction)
     if x.ndim < 1 or not x.dtype.inexact:
         raise ValueError(
@@ -280,7 +284,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
         If an index is negative or too large (checked where `cross_entropy` checks), or there are
         no indices to tell the number of classes from.
     """
-    x = as_tensor(tensor)
+    x = wrapped(tensor)
     if not x.dtype.kind.endswith("integer"):
         raise RuntimeError(f"one_hot is only applicable to index tensor, not {x.dtype.name}")
     if num_classes == -1:
@@ -351,7 +355,7 @@ def _likelihoods(
 
 
 def _class_weights(x: Tensor, weight: Any, axis: int) -> Tensor:
-    w = as_tensor(weight)
+    w = wrapped(weight)
     if tuple(w.shape) != (x.shape[axis],):
         raise RuntimeError(
             "weight tensor should be defined either for all or no classes: expected shape "

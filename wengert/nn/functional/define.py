@@ -5,7 +5,7 @@ from typing import Any, Literal
 from wengert import ops
 from wengert.tape.tensor import Tensor
 
-__all__ = ["REDUCTIONS", "Reduction", "as_tensor", "check_reduction", "on_host", "reduced"]
+__all__ = ["REDUCTIONS", "Reduction", "check_reduction", "on_host", "reduced"]
 
 Reduction = Literal["none", "mean", "sum"]
 REDUCTIONS = ("mean", "sum", "none")
@@ -23,11 +23,6 @@ def on_host(array: Any) -> bool:
         return bool(array.__dlpack_device__()[0] == _DLPACK_CPU)
     except Exception:
         return False
-
-
-def as_tensor(x: Any) -> Tensor:
-    """A Tensor as it is, and a raw array as a Tensor."""
-    return x if isinstance(x, Tensor) else Tensor(x)
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:

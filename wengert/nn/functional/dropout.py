@@ -3,8 +3,7 @@
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.define import as_tensor
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["dropout"]
 
@@ -38,7 +37,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    x = as_tensor(input)
+    x = wrapped(input)
     if not training or p == 0.0:
         return x
     drawn = ops.rand_like(x)

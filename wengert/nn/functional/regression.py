@@ -3,15 +3,15 @@
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.define import Reduction, as_tensor, check_reduction, reduced
-from wengert.tape.tensor import Tensor
+from wengert.nn.functional.define import Reduction, check_reduction, reduced
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"]
 
 
 def _difference(name: str, input: Any, target: Any, reduction: str) -> Tensor:
     check_reduction(reduction)
-    x, y = as_tensor(input), as_tensor(target)
+    x, y = wrapped(input), wrapped(target)
     if x.shape != y.shape:
         raise ValueError(
             f"{name} got an input of shape {tuple(x.shape)} and a target of shape "

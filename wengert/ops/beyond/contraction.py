@@ -12,7 +12,7 @@ from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import permute_dims, reshape
 from wengert.ops.statistical import sum as sum_over
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["einsum"]
 
@@ -242,10 +242,7 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
     Each step is one matrix product of stacks, on any library. NumPy: ``einsum``.
     """
     arrays, inputs, result = parsed(operands)
-    terms = [
-        Term(x if isinstance(x, Tensor) else Tensor(x), labels)
-        for x, labels in zip(arrays, inputs, strict=True)
-    ]
+    terms = [Term(wrapped(x), labels) for x, labels in zip(arrays, inputs, strict=True)]
     for term in terms:
         if dtype_of(raw_array(term.x).dtype).kind == "bool":
             raise TypeError("einsum needs numeric dtypes, not bool")

@@ -10,7 +10,7 @@ from wengert.ops.axes import as_axis, shape_of
 from wengert.ops.creation import full, zeros
 from wengert.ops.indexing import replaced, take
 from wengert.tape.interpreter import differentiable
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = ["pad"]
 
@@ -117,7 +117,7 @@ def pad(
     NumPy: ``pad``.
     """
     shape = shape_of(array)
-    x = array if isinstance(array, Tensor) else Tensor(array)
+    x = wrapped(array)
     pairs = _pairs(pad_width, len(shape))
     if mode not in MODES:
         raise ValueError(f"pad: mode is one of {', '.join(MODES)}, and not {mode!r}")

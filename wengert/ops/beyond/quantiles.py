@@ -14,7 +14,7 @@ from wengert.ops.elementwise import equal
 from wengert.ops.manipulation import expand_dims, moveaxis, permute_dims, reshape
 from wengert.ops.sorting import sort
 from wengert.tape.interpreter import differentiable
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = ["median", "one_hot", "quantile"]
 
@@ -75,7 +75,7 @@ def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor,
 def _probabilities(q: Any) -> Any:
     """The quantiles asked for: a Tensor as it is, others as a NumPy array, checked."""
     if isinstance(q, Tensor) or not isinstance(q, int | float | list | tuple | np.ndarray):
-        q = q if isinstance(q, Tensor) else Tensor(q)
+        q = wrapped(q)
         if q.dtype.kind != "real floating":
             raise TypeError(f"quantile: q is of a real floating dtype, not {q.dtype.name}")
         return q
@@ -239,7 +239,7 @@ def one_hot(x: Any, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -
     if num_classes < 0:
         raise ValueError(f"one_hot: num_classes is {num_classes}")
     at = as_axis(axis, ndim)
-    x = x if isinstance(x, Tensor) else Tensor(x)
+    x = wrapped(x)
     x = astype(x, "int64", copy=False)
     classes = arange(num_classes, dtype="int64", device=differentiable.device(x))
     classes = reshape(classes, (num_classes,) + (1,) * (ndim - at - 1))

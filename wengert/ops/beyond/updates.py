@@ -25,7 +25,7 @@ from wengert.ops.searching import where
 from wengert.ops.sorting import argsort
 from wengert.tape.interpreter import differentiable
 from wengert.tape.primitive import PRIMITIVES, SCALARS, Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["At", "at"]
 
@@ -72,7 +72,8 @@ def _extreme_forward(better: str) -> Any:
     return forward
 
 
-def _scattered(xp: Any, value: Any, rows: Any, n: int) -> Any:
+def _sums(xp: Any, value: Any, rows: Any, n: int) -> Any:
+    """For each of ``n`` places the sum of the values that have it."""
     return xp.scatter_add(value, rows, key=(SLOT,), shape=(n,))
 
 
@@ -81,16 +82,15 @@ def _shares(xp: Any, x: Any, value: Any, rows: Any, out: Any, beaten: str) -> tu
     lose = getattr(xp, beaten)
     lost_x, lost_value = lose(x, out), lose(value, xp.take(out, rows, axis=0))
     tied = xp.astype(xp.logical_not(lost_value), out.dtype)
-    number = xp.add(
-        xp.astype(xp.logical_not(lost_x), out.dtype), _scattered(xp, tied, rows, x.shape[0])
-    )
+    number = xp.add(xp.astype(xp.logical_not(lost_x), out.dtype), _sums(xp, tied, rows, x.shape[0]))
     # NaN beats all without being equal to them, as in `max`: the derivatives there are NaN.
     unknown = xp.logical_and(xp.isnan(out), xp.greater(number, 1))
     return lost_x, lost_value, xp.where(unknown, math.nan, xp.divide(xp.ones_like(number), number))
 
 
 def _extreme(name: str, better: str, beaten: str) -> Any:
-    def x_rule(xp: Any, g: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
+    # Of its own element a result has a share, in both directions.
+    def by_x(xp: Any, g: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
         lost, _, share = _shares(xp, x, value, rows, out, beaten)
         return xp.where(lost, 0, xp.multiply(g, share))
 
@@ -98,22 +98,18 @@ def _extreme(name: str, better: str, beaten: str) -> Any:
         _, lost, share = _shares(xp, x, value, rows, out, beaten)
         return xp.where(lost, 0, xp.take(xp.multiply(g, share), rows, axis=0))
 
-    def x_tangent(xp: Any, t: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
-        lost, _, share = _shares(xp, x, value, rows, out, beaten)
-        return xp.where(lost, 0, xp.multiply(t, share))
-
     def value_tangent(xp: Any, t: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
         _, lost, share = _shares(xp, x, value, rows, out, beaten)
-        moved = _scattered(xp, xp.where(lost, 0, t), rows, x.shape[0])
+        moved = _sums(xp, xp.where(lost, 0, t), rows, x.shape[0])
         return xp.multiply(moved, share)
 
     return Primitive(
         name,
         ["x", "value", "rows"],
-        {"x": x_rule, "value": value_rule},
+        {"x": by_x, "value": value_rule},
         kind="irregular",
         forward=_extreme_forward(better),
-        jvps={"x": x_tangent, "value": value_tangent},
+        jvps={"x": by_x, "value": value_tangent},
     ).bind
 
 
@@ -123,7 +119,7 @@ _scatter_min = _extreme("scatter_min", "minimum", "greater")
 # -- the product of what comes to a place ----------------------------------------------------------
 
 
-def _products(value: Tensor, rows: Tensor, n: int) -> Tensor:
+def _products(xp: Any, value: Tensor, rows: Tensor, n: int) -> Tensor:
     """For each of ``n`` places the product of the values that have it; 1 for none.
 
     The values are sorted by their places and multiplied up within each, by a recurrence that
@@ -136,8 +132,8 @@ def _products(value: Tensor, rows: Tensor, n: int) -> Tensor:
     ends = concat([not_equal(rows[1:], rows[:-1]), edge])
     factors, first = where(starts, 0, value), where(starts, value, 0)
     running = PRIMITIVES["linear_recurrence"].bind(factors, first, axis=0)
-    total = _scattered(differentiable, where(ends, running, 0), rows, n)
-    blank = zeros((n,), dtype="bool", device=differentiable.device(rows))
+    total = _sums(xp, where(ends, running, 0), rows, n)
+    blank = zeros((n,), dtype="bool", device=xp.device(rows))
     return where(replaced(blank, rows, True), total, 1)
 
 
@@ -183,40 +179,23 @@ class At:
 
     def add(self, value: Any, /) -> Tensor:
         """Add ``value``, as often as a place comes."""
-        value = self._fitting(value, "add")
-        found = self._rows(value)
-        if found is None:
-            return self.set(add(self.get(), value))
-        x, value, rows = found
-        return self._whole(add(x, _scattered(differentiable, value, rows, x.shape[0])))
+        return self._combined(value, "add", add, _sums)
 
     def subtract(self, value: Any, /) -> Tensor:
         """Subtract ``value``, as often as a place comes."""
-        value = self._fitting(value, "subtract")
-        found = self._rows(value)
-        if found is None:
-            return self.set(subtract(self.get(), value))
-        x, value, rows = found
-        return self._whole(subtract(x, _scattered(differentiable, value, rows, x.shape[0])))
+        return self._combined(value, "subtract", subtract, _sums)
 
     def multiply(self, value: Any, /) -> Tensor:
         """Multiply by ``value``, as often as a place comes."""
-        value = self._fitting(value, "multiply")
-        found = self._rows(value)
-        if found is None:
-            return self.set(multiply(self.get(), value))
-        x, value, rows = found
-        return self._whole(multiply(x, _products(value, rows, x.shape[0])))
+        return self._combined(value, "multiply", multiply, _products)
 
     def divide(self, value: Any, /) -> Tensor:
         """Divide by ``value``, as often as a place comes; for floating and complex dtypes."""
-        self._demand_inexact("divide")
-        value = self._fitting(value, "divide")
-        found = self._rows(value)
-        if found is None:
-            return self.set(divide(self.get(), value))
-        x, value, rows = found
-        return self._whole(divide(x, _products(value, rows, x.shape[0])))
+        if not self._x.dtype.inexact:
+            raise TypeError(
+                f"at.divide needs a floating or complex array, not {self._x.dtype.name}"
+            )
+        return self._combined(value, "divide", divide, _products)
 
     def power(self, value: Any, /) -> Tensor:
         """Raise to the power of ``value``; of several for one place one is taken, as in `set`.
@@ -236,17 +215,23 @@ class At:
     def _best(self, value: Any, function: str, pick: Any, scatter: Any) -> Tensor:
         if self._x.dtype.complex:
             raise TypeError(f"at.{function} needs a real dtype: complex numbers have no order")
+        return self._updated(value, function, pick, scatter)
+
+    def _combined(self, value: Any, function: str, operation: Any, gather: Any) -> Tensor:
+        """``operation`` of each element and what is gathered for its place."""
+
+        def scatter(x: Tensor, value: Tensor, rows: Tensor) -> Tensor:
+            return operation(x, gather(differentiable, value, rows, x.shape[0]))  # type: ignore[no-any-return]
+
+        return self._updated(value, function, operation, scatter)
+
+    def _updated(self, value: Any, function: str, operation: Any, scatter: Any) -> Tensor:
+        """The array after ``operation``, or after ``scatter`` where a place may come twice."""
         value = self._fitting(value, function)
         found = self._rows(value)
         if found is None:
-            return self.set(pick(self.get(), value))
-        return self._whole(scatter(*found))
-
-    def _demand_inexact(self, function: str) -> None:
-        if not self._x.dtype.inexact:
-            raise TypeError(
-                f"at.{function} needs a floating or complex array, not {self._x.dtype.name}"
-            )
+            return self.set(operation(self.get(), value))
+        return reshape(scatter(*found), self._x.shape)
 
     def _fitting(self, value: Any, function: str) -> Any:
         """``value`` as a number, or as a Tensor of the dtype of ``x``."""
@@ -287,9 +272,6 @@ class At:
         value = broadcast_to(value, places.shape)
         return reshape(x, (-1,)), reshape(value, (-1,)), reshape(places, (-1,))
 
-    def _whole(self, flat: Tensor) -> Tensor:
-        return reshape(flat, self._x.shape)
-
 
 _NOWHERE: Final = object()
 
@@ -324,5 +306,5 @@ def at(x: Any, key: Any = _NOWHERE, /) -> At:
     Where integer arrays name a place several times, sums, products and extremes take in all the
     values, on every library. After JAX's ``x.at`` and array-api-extra's ``at``.
     """
-    made = At(x if isinstance(x, Tensor) else Tensor(x))
+    made = At(wrapped(x))
     return made if key is _NOWHERE else made[key]

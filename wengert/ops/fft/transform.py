@@ -12,7 +12,7 @@ from wengert.ops.manipulation import concat
 from wengert.ops.single import single
 from wengert.tape.interpreter import differentiable
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = [
     "ADJOINT",
@@ -86,10 +86,6 @@ _irfftn = single(Primitive("fft.irfftn", ["x"], {"x": _irfftn_rule}, kind="linea
 # -- what transforms take ------------------------------------------------------------------------
 
 
-def _tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else Tensor(x)
-
-
 def operand(x: Any, function: str, *, real: bool) -> Tensor:
     """A Tensor of the real or complex dtype that a transform needs."""
     shape_of(x)
@@ -99,9 +95,9 @@ def operand(x: Any, function: str, *, real: bool) -> Tensor:
         raise TypeError(f"fft.{function} needs {wanted} dtype, not {dtype.name}")
     if real:
         # There are no half-precision transforms.
-        return astype(x, "float32") if dtype.itemsize == 2 else _tensor(x)
+        return astype(x, "float32") if dtype.itemsize == 2 else wrapped(x)
     if dtype.complex:
-        return _tensor(x)
+        return wrapped(x)
     return astype(x, "complex128" if dtype.itemsize == 8 else "complex64")
 
 

@@ -14,7 +14,7 @@ from wengert.ops.linalg.common import (
 from wengert.ops.linear_algebra import matmul, matrix_transpose
 from wengert.ops.manipulation import concat
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["QRResult", "cholesky", "qr"]
 
@@ -191,7 +191,7 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResu
         raise ValueError(f"qr has the modes 'reduced' and 'complete', not {mode!r}")
     if m >= n:
         return QRResult(*_qr(x, mode=mode))
-    tensor = x if isinstance(x, Tensor) else Tensor(x)
+    tensor = wrapped(x)
     q, first = _qr(tensor[..., :m], mode="reduced")
     rest = matmul(conj(matrix_transpose(q)), tensor[..., m:])
     return QRResult(q, concat([first, rest], axis=-1))

@@ -4,7 +4,7 @@ from operator import index
 from typing import Any
 
 from wengert.ops import statistical
-from wengert.ops.axes import as_axis, shape_of
+from wengert.ops.axes import axis_from_end, shape_of
 from wengert.ops.creation import clone, eye, ones
 from wengert.ops.elementwise import multiply
 from wengert.ops.indexing import getitem
@@ -15,7 +15,7 @@ from wengert.ops.manipulation import broadcast_to, reshape
 from wengert.ops.searching import where
 from wengert.tape.interpreter import differentiable
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["cross", "diagonal", "matrix_power", "outer", "trace"]
 
@@ -59,18 +59,11 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     Array API standard 2025.12, linear algebra extension.
     """
     shape1, shape2 = shape_of(x1), shape_of(x2)
-    at = index(axis)
-    if at >= 0 and len(shape1) != len(shape2):
-        raise ValueError(
-            f"axis={at} is not the same axis of shapes {tuple(shape1)} and {tuple(shape2)}: count "
-            "it from the end"
-        )
-    from_end = as_axis(at, len(shape1)) - len(shape1)
-    as_axis(from_end, len(shape2))
+    from_end = axis_from_end(axis, shape1, shape2, "cross")
     if shape1[from_end] != 3 or shape2[from_end] != 3:
         raise ValueError(
-            f"cross along axis {at} of shapes {tuple(shape1)} and {tuple(shape2)}: its length has "
-            "to be 3 in both"
+            f"cross along axis {axis} of shapes {tuple(shape1)} and {tuple(shape2)}: its length "
+            "has to be 3 in both"
         )
     x1, x2 = promoted(x1, x2)
     return _cross(x1, x2, axis=from_end)  # type: ignore[no-any-return]
@@ -204,7 +197,7 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     n = index(n)
     if n < 0:
         x, n = inv(x), -n
-    tensor: Tensor = x if isinstance(x, Tensor) else Tensor(x)
+    tensor: Tensor = wrapped(x)
     if not n:
         place = differentiable.device(tensor)
         one = broadcast_to(eye(shape[-1], dtype=tensor.dtype, device=place), shape)

@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from wengert.ops.special.normal import erfcinv, erfcx, erfinv, log_ndtr, ndtr, ndtri
     from wengert.ops.special.polygammas import polygamma, zeta
 
-_LATER = {
-    "bessel": ("i0", "i0e", "i1", "i1e"),
-    "cardinal": ("sinc",),
-    "entropy": ("entr", "kl_div", "rel_entr", "xlog1py"),
-    "gammas": (
-        "beta", "betaln", "digamma", "gamma", "gammaln", "gammasgn", "multigammaln", "psi",
-    ),
-    "normal": ("erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"),
-    "polygammas": ("polygamma", "zeta"),
-}  # fmt: skip
-_HOMES = {name: home for home, names in _LATER.items() for name in names}
-
 __all__ = [
     "beta",
     "betaln",
@@ -70,10 +58,10 @@ __all__ += everyday.__all__
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # A rule may call functions of another file (digamma's derivative is polygamma), so all come.
-    for home, names in _LATER.items():
+    for home in ("bessel", "cardinal", "entropy", "gammas", "normal", "polygammas"):
         module = importlib.import_module(f"{__name__}.{home}")
-        globals().update({found: getattr(module, found) for found in names})
+        globals().update({found: getattr(module, found) for found in module.__all__})
     return globals()[name]
