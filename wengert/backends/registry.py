@@ -165,8 +165,9 @@ def backend_of(array: Any) -> Backend:
         namespace = namespaces[kind]
     if not namespace.plain:
         raise TypeError(f"{kind.__qualname__} is not a raw array")
-    backend: Backend = namespace.backend
-    return backend
+    backend: Backend | None = namespace.backend
+    # An array with another inside (wengert.tape.lifted) is the backend's of the one inside.
+    return backend_of(array.bottom) if backend is None else backend
 
 
 class Selection(NamedTuple):

@@ -189,10 +189,13 @@ def _output(tensor: Tensor, g: Any, create_graph: bool, position: int = 0) -> tu
         raise TypeError(f"a gradient should be a Tensor or None, not {type(g).__name__}")
     check_cotangent(g, node)
     if namespaces[type(g._array)] is not namespaces[type(array)]:
-        raise BackendError(
-            f"the gradient is on {g.backend.name} and the output on {tensor.backend.name}; "
-            f"move it with gradient.to_backend({tensor.backend.name!r})"
-        )
+        if g.backend is not tensor.backend:
+            raise BackendError(
+                f"the gradient is on {g.backend.name} and the output on {tensor.backend.name}; "
+                f"move it with gradient.to_backend({tensor.backend.name!r})"
+            )
+        if not create_graph and hasattr(array, "constant"):  # lifted, as the rules' operands are
+            return node, array.constant(g._array)
     return node, g if create_graph else g._array
 
 

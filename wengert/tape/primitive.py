@@ -251,11 +251,13 @@ class Primitive:
                 )
         if not self.weak:
             xp = owners[0].namespace
-            dtype = xp.result_type(*given)
+            dtype = xp.result_type(*[a.dtype for a in given])
+            like = getattr(given[0], "bottom", given[0])
             for i, a in enumerate(arrays):
                 if type(a) in SCALARS:
-                    arrays[i] = _scalar(xp, a, dtype, given[0])
-        return type(given[0])
+                    arrays[i] = _scalar(xp, a, dtype, like)
+        # What has other arrays inside takes them as constants; they do not know it.
+        return next((type(a) for a in given if hasattr(a, "bottom")), type(given[0]))
 
 
 def _scalar(xp: Any, value: Any, dtype: Any, like: Any) -> Any:

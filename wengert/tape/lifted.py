@@ -1,0 +1,287 @@
+"""Arrays with arrays inside: interpreters beside the three, such as forward mode.
+
+Kernels are resolved by the type of a raw array. So a class of raw arrays of our own, with a
+namespace that says what an operation on it does, changes what programs mean at no cost for those
+that do not use it: a Tensor may hold such an array, the tape may save it, and the sweep runs rules
+on it plainly. All these classes share one namespace, `lifted`, so that they mix and nest.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from types import ModuleType
+from typing import Any, ClassVar
+
+from wengert.backends import EXTENSIONS, Selection, backend_of, dtype_of, namespaces
+from wengert.tape.interpreter import differentiable
+from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = [
+    "Lifted",
+    "apply",
+    "bottom",
+    "constant",
+    "lifted",
+    "namespace_of",
+    "new_level",
+    "raw",
+    "run",
+]
+
+#: A level for each transform that is running: the inner one has the larger number.
+new_level: Callable[[], int] = count(1).__next__
+
+
+class Lifted:
+    """A raw array that has another array inside.
+
+    Attributes
+    ----------
+    level : int
+        Which running transform it belongs to. Where several meet, the innermost, which has the
+        largest number, is interpreted first, and sees the others as constants: that is what keeps
+        perturbations apart (Siskind and Pearlmutter, Nesting forward-mode AD, 2008).
+    inner : array or Tensor
+        What it is an array of: a library's raw array, another `Lifted`, or a Tensor, where the
+        tape records what happens inside.
+    """
+
+    __slots__ = ("inner", "level")
+
+    inner: Any
+    level: int
+
+    #: Makes NumPy leave ``array * lifted`` to the reflected operator.
+    __array_ufunc__: ClassVar[None] = None
+
+    @classmethod
+    def interpret(
+        cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
+    ) -> Any:
+        """Run a primitive on inputs of which some are this class's, at this level.
+
+        Inputs are as for the primitive's kernel, and so is the result: raw arrays, lifted or not.
+        """
+        raise NotImplementedError
+
+    def constant(self, value: Any) -> "Lifted":
+        """A raw array as one of this kind and level, in which nothing varies."""
+        raise NotImplementedError
+
+    @property
+    def bottom(self) -> Any:
+        """The library's own array at the bottom."""
+        return bottom(self)
+
+    @property
+    def shape(self) -> Any:
+        return self.inner.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The library's own data type."""
+        return bottom(self).dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.inner!r}, level={self.level})"
+
+    # Rules use operators between arrays of one dtype.
+
+    def __getitem__(self, key: Any) -> Any:
+        return raw(untracked(self)[key])
+
+    def __add__(self, other: Any) -> Any:
+        return lifted.add(self, other)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Any) -> Any:
+        return lifted.multiply(self, other)
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: Any) -> Any:
+        return lifted.subtract(self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return lifted.subtract(other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return lifted.divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return lifted.divide(other, self)
+
+    def __neg__(self) -> Any:
+        return lifted.negative(self)
+
+
+def constant(value: Any, like: Any) -> Any:
+    """A raw floating or complex array as what ``like`` is: lifted as often, or in a Tensor."""
+    if isinstance(like, Tensor):
+        return untracked(constant(value, like._array))
+    if isinstance(like, Lifted) and dtype_of(value.dtype).inexact:
+        return like.constant(value)
+    return value
+
+
+def bottom(array: Any) -> Any:
+    """The library's own array at the bottom of a lifted one, or of a Tensor."""
+    while True:
+        if isinstance(array, Tensor):
+            array = array._array
+        elif isinstance(array, Lifted):
+            array = array.inner
+        else:
+            return array
+
+
+def raw(x: Any) -> Any:
+    """What a Tensor of no node holds, or each of a tuple of them; anything else as it is."""
+    if isinstance(x, tuple):
+        return tuple(map(raw, x))
+    return x._array if isinstance(x, Tensor) else x
+
+
+def namespace_of(*values: Any) -> Any:
+    """The namespace in which values of several kinds are computed with: the most general's."""
+    found = None
+    for value in values:
+        if isinstance(value, Tensor):
+            return differentiable
+        if isinstance(value, Lifted):
+            found = lifted
+        elif found is None and hasattr(value, "dtype"):
+            found = namespaces[type(value)]
+    if found is None:
+        raise TypeError("there is no array among the operands")
+    return found
+
+
+def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
+    """Run a primitive on what is inside: Tensors, lifted arrays, raw arrays, numbers, None."""
+    xp = namespace_of(*inputs)
+    if xp is differentiable:
+        return primitive.bind(*inputs, **parameters)
+    if xp is lifted:
+        return run(primitive, inputs, parameters)
+    kind = next(type(x) for x in inputs if hasattr(x, "dtype"))
+    return primitive.kernels[kind](*inputs, **parameters)
+
+
+def run(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
+    """Interpret a primitive's application: the innermost level first."""
+    top = max((x for x in inputs if isinstance(x, Lifted)), key=_level, default=None)
+    if top is None:
+        return raw(apply(primitive, inputs, parameters))
+    return type(top).interpret(top.level, primitive, inputs, parameters)
+
+
+def _level(x: Lifted) -> int:
+    return x.level
+
+
+#: Functions whose results are made of no array's elements.
+CREATION = frozenset(
+    ("empty", "eye", "full", "linspace", "ones", "zeros")
+    + ("empty_like", "full_like", "ones_like", "zeros_like")
+)
+
+# -- the namespace -------------------------------------------------------------------------------
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """What a name does to lifted arrays: a primitive is interpreted, a composition is composed."""
+    primitive = PRIMITIVES.get(name)
+    if primitive is not None:
+
+        def interpreted(*inputs: Any, **parameters: Any) -> Any:
+            return run(primitive, inputs, parameters)
+
+        return interpreted
+    extension, _, short = name.rpartition(".")
+    home = getattr(differentiable, extension) if extension else differentiable
+    public = getattr(home, short)
+
+    def composed(*inputs: Any, **parameters: Any) -> Any:
+        return raw(public(*map(_wrapped, inputs), **parameters))
+
+    def created(*inputs: Any, **parameters: Any) -> Any:
+        # A cotangent that a rule makes anew goes on through other rules, as what it is beside.
+        beside = parameters.get("device")
+        like = beside.like if isinstance(beside, _Beside) else inputs[0] if inputs else None
+        return constant(composed(*inputs, **parameters), like)
+
+    return created if name in CREATION else composed
+
+
+def _wrapped(x: Any) -> Any:
+    if isinstance(x, list | tuple):
+        return type(x)(map(_wrapped, x))
+    return untracked(x) if isinstance(x, Lifted) else x
+
+
+def _namespace(name: str, prefix: str = "") -> ModuleType:
+    module = ModuleType(name)
+
+    def find(name: str) -> Any:
+        if name[:2] == "__":
+            raise AttributeError(name)
+        function = _function(prefix + name)
+        setattr(module, name, function)
+        return function
+
+    vars(module)["__getattr__"] = find
+    return module
+
+
+class _Beside(Selection):
+    """Where new arrays are made beside a lifted one: `lifted` itself has no backend."""
+
+    like: Any
+
+
+def _device(x: Any) -> Selection:
+    array = bottom(x)
+    backend = backend_of(array)
+    beside = _Beside(backend, backend.device(array), "it is another array's")
+    beside.like = x
+    return beside
+
+
+def _conj(x: Any) -> Any:
+    """Conjugate in a rule: a real array as it is, and Python numbers are welcome."""
+    if isinstance(x, complex | float | int):
+        return x.conjugate()
+    return run(PRIMITIVES["conj"], (x,), {}) if dtype_of(x.dtype).complex else x
+
+
+def _same(part: str) -> Callable[[Any], Any]:
+    """``real`` or ``imag``, of real arrays too."""
+
+    def function(x: Any) -> Any:
+        if dtype_of(x.dtype).complex:
+            return run(PRIMITIVES[part], (x,), {})
+        return x if part == "real" else lifted.zeros_like(x)
+
+    return function
+
+
+#: The functions of all lifted arrays. Names are found when they are first asked for.
+lifted = _namespace("wengert.tape.lifted.namespace")
+vars(lifted).update(
+    plain=True,
+    backend=None,
+    device=_device,
+    is_view=lambda array: True,
+    conj=_conj,
+    real=_same("real"),
+    imag=_same("imag"),
+)
+for _extension in EXTENSIONS:
+    setattr(lifted, _extension, _namespace(f"{lifted.__name__}.{_extension}", f"{_extension}."))
+namespaces[Lifted] = lifted
