@@ -26,7 +26,7 @@ from wengert.autograd import (
 )
 from wengert.backends import EXTENSIONS, BackendError, DType, get_backend, set_backend, use_backend
 from wengert.ops import *  # noqa: F403 -- its __all__ is the list
-from wengert.ops import random, special
+from wengert.ops import random
 from wengert.tape.interpreter import LATER
 from wengert.tape.listing import global_tape
 from wengert.tape.tensor import Tensor
@@ -34,13 +34,27 @@ from wengert.tape.tensor import Tensor
 if TYPE_CHECKING:
     from wengert import nn, optim
     from wengert import testing as testing
-    from wengert.ops import fft, linalg
+    from wengert.ops import fft, linalg, special
     from wengert.ops.beyond import at as at
     from wengert.ops.beyond import einsum as einsum
     from wengert.ops.beyond import median as median
     from wengert.ops.beyond import one_hot as one_hot
     from wengert.ops.beyond import pad as pad
     from wengert.ops.beyond import quantile as quantile
+    from wengert.ops.special.everyday import erf as erf
+    from wengert.ops.special.everyday import erfc as erfc
+    from wengert.ops.special.everyday import expit as expit
+    from wengert.ops.special.everyday import gelu as gelu
+    from wengert.ops.special.everyday import leaky_relu as leaky_relu
+    from wengert.ops.special.everyday import log_expit as log_expit
+    from wengert.ops.special.everyday import log_softmax as log_softmax
+    from wengert.ops.special.everyday import logit as logit
+    from wengert.ops.special.everyday import logsumexp as logsumexp
+    from wengert.ops.special.everyday import relu as relu
+    from wengert.ops.special.everyday import silu as silu
+    from wengert.ops.special.everyday import softmax as softmax
+    from wengert.ops.special.everyday import softplus as softplus
+    from wengert.ops.special.everyday import xlogy as xlogy
 
 __version__ = "0.1.0"
 #: The version of the standard that this namespace follows.
@@ -104,9 +118,12 @@ Tensor.__array_namespace__ = _array_namespace  # type: ignore[method-assign]
 def __getattr__(name: str) -> Any:
     # Each has imports of its own, which most programs do not need all of.
     if name in ("nn", "optim", "testing"):
-        return importlib.import_module(f"wengert.{name}")
-    if name in EXTENSIONS:
-        return importlib.import_module(f"wengert.ops.{name}")
-    if name in LATER:
-        return getattr(ops, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = importlib.import_module(f"wengert.{name}")
+    elif name in EXTENSIONS or name == "special":
+        found = importlib.import_module(f"wengert.ops.{name}")
+    elif name in LATER:
+        found = getattr(ops, name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found

@@ -22,7 +22,6 @@ from wengert.ops import (
     searching,
     set,  # noqa: A004 -- the chapter's name
     sorting,
-    special,
     statistical,
     utility,
 )
@@ -38,7 +37,6 @@ from wengert.ops.random import *
 from wengert.ops.searching import *
 from wengert.ops.set import *
 from wengert.ops.sorting import *
-from wengert.ops.special.everyday import *
 from wengert.ops.statistical import *
 from wengert.ops.utility import *
 from wengert.tape.interpreter import LATER, differentiable
@@ -58,21 +56,23 @@ __all__ += random.__all__
 __all__ += searching.__all__
 __all__ += set.__all__
 __all__ += sorting.__all__
-__all__ += special.everyday.__all__
 __all__ += statistical.__all__
 __all__ += utility.__all__
 
 
 def __getattr__(name: str) -> Any:
     if name in LATER:
-        return getattr(import_module(LATER[name]), name)
+        function = globals()[name] = getattr(import_module(LATER[name]), name)
+        return function
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _primitive(name: str) -> Any:
     """What rules ask the differentiable namespace for beside the public functions."""
     if name in LATER:
-        return getattr(import_module(LATER[name]), name)
+        function = getattr(import_module(LATER[name]), name)
+        setattr(differentiable, name, function)
+        return function
     try:
         return PRIMITIVES[name].bind
     except KeyError:

@@ -57,6 +57,9 @@ UNARY = (
 )
 ORDER = (("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal"))
 
+#: Functions that are imported late and whose first argument is not called ``x``.
+NO_METHODS = {"einsum", "logsumexp", "pad"}
+
 _RANK = {
     "bool": 0,
     "signed integer": 1,
@@ -251,7 +254,7 @@ def _attach_operators() -> None:
         div_=_in_place(divide),
         copy_=_copy,
     )
-    methods.update((name, _Later(name)) for name in ("at", "median", "one_hot", "quantile"))
+    methods.update((name, _Later(name)) for name in LATER.keys() - NO_METHODS)
     for name, method in methods.items():
         setattr(Tensor, name, method)
 

@@ -10,9 +10,14 @@ from wengert.tape.tensor import Tensor, placed
 __all__ = ["LATER", "differentiable"]
 
 #: Functions whose module is imported when one of them is first named: few programs need them.
-LATER = dict.fromkeys(
-    ("at", "einsum", "median", "one_hot", "pad", "quantile"), "wengert.ops.beyond"
-)
+_HOMES = {
+    "wengert.ops.beyond": ("at", "einsum", "median", "one_hot", "pad", "quantile"),
+    "wengert.ops.special.everyday": (
+        *("erf", "erfc", "expit", "gelu", "leaky_relu", "log_expit", "log_softmax", "logit"),
+        *("logsumexp", "relu", "silu", "softmax", "softplus", "xlogy"),
+    ),
+}
+LATER = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def lift(saved: tuple[Any, ...], node: Node) -> tuple[Any, ...]:

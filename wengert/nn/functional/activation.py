@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
+from wengert.ops.special import everyday
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -22,12 +23,12 @@ __all__ = [
 ]
 
 # These are functions of arrays as well, and some have another name there.
-gelu = ops.gelu
-leaky_relu = ops.leaky_relu
-logsigmoid = ops.log_expit
-relu = ops.relu
-sigmoid = ops.expit
-silu = ops.silu
+gelu = everyday.gelu
+leaky_relu = everyday.leaky_relu
+logsigmoid = everyday.log_expit
+relu = everyday.relu
+sigmoid = everyday.expit
+silu = everyday.silu
 tanh = ops.tanh
 
 
@@ -90,7 +91,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """
     x = wrapped(input)
     scaled = ops.multiply(x, beta)
-    smooth = ops.multiply(ops.softplus(scaled), 1 / beta)
+    smooth = ops.multiply(everyday.softplus(scaled), 1 / beta)
     return ops.where(ops.greater(scaled, threshold), x, smooth)
 
 
@@ -129,7 +130,7 @@ def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     -----
     Cotangent :math:`s (g - \sum_j g_j s_j)` with the result :math:`s`.
     """
-    return _along(ops.softmax, input, dim, dtype)
+    return _along(everyday.softmax, input, dim, dtype)
 
 
 def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
@@ -149,4 +150,4 @@ def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Ten
     -----
     Cotangent :math:`g - e^y \sum_j g_j` with the result :math:`y`.
     """
-    return _along(ops.log_softmax, input, dim, dtype)
+    return _along(everyday.log_softmax, input, dim, dtype)

@@ -10,6 +10,7 @@ from wengert.nn.functional.define import (
     on_host,
     reduced,
 )
+from wengert.ops.special.everyday import log_expit
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -91,7 +92,7 @@ def binary_cross_entropy_with_logits(
     else:
         scale = ops.add(ops.multiply(y, ops.subtract(pos_weight, 1)), 1)
         losses = ops.subtract(
-            ops.multiply(x, ops.subtract(1, y)), ops.multiply(scale, ops.log_expit(x))
+            ops.multiply(x, ops.subtract(1, y)), ops.multiply(scale, log_expit(x))
         )
     if weight is not None:
         losses = ops.multiply(losses, weight)

@@ -4,9 +4,5 @@ from wengert.ops.beyond.contraction import einsum
 from wengert.ops.beyond.padding import pad
 from wengert.ops.beyond.quantiles import median, one_hot, quantile
 from wengert.ops.beyond.updates import at
-from wengert.tape.interpreter import differentiable
 
 __all__ = ["at", "einsum", "median", "one_hot", "pad", "quantile"]
-
-# This package is imported late: its functions join those that were gathered before.
-vars(differentiable).update({name: globals()[name] for name in __all__})
