@@ -14,6 +14,7 @@ __all__ = [
     "no_grad",
     "recording",
     "set_grad_enabled",
+    "transforming",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -189,3 +190,10 @@ class inference_mode(_Mode):
 
     def _again(self) -> "inference_mode":
         return inference_mode(self._mode)
+
+
+class transforming(_Mode):
+    """Record whatever is on around, inference mode too: a transform's function is on its own."""
+
+    def _states(self) -> tuple[bool, bool]:
+        return True, False

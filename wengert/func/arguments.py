@@ -1,0 +1,317 @@
+"""Arguments of transforms: Tensors, raw arrays and Python numbers in trees, answered in kind.
+
+Every transform begins with `split`, which takes from a call's arguments the leaves that are to be
+differentiated, as Tensors. The transform makes Tensors of its own of these, calls the function with
+them by `Call.run`, and answers by `Call.pack` and `Call.answer`.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from wengert import ops
+from wengert.backends import BackendError, as_dtype, backend_of, dtype_of, namespaces
+from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map
+from wengert.tape.lifted import Lifted, bottom
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["Argnums", "Call", "check_function", "in_kind", "named_like", "outputs", "split"]
+
+Argnums = int | Sequence[int]
+
+#: Python's numbers that have derivatives; and floating dtypes in both their forms.
+_NUMBERS = (float, complex)
+_REAL = {"complex64": "float32", "complex128": "float64"}
+_COMPLEX = {real: number for number, real in _REAL.items()}
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of a function that is transformed.
+
+    Attributes
+    ----------
+    tensors : list of Tensor
+        The leaves to be differentiated: as they were given where these are Tensors, so that they
+        are still at their places on outer tapes; otherwise untracked Tensors of arrays or numbers.
+    names : list of str
+        What errors call each leaf, such as ``"argument 0['weights']"``.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    argnums: tuple[int, ...]
+    single: bool
+    structures: list[TreeDef]
+    leaves: list[Any]
+    tensors: list[Tensor]
+    names: list[str]
+
+    def run(self, tensors: Iterable[Tensor]) -> Any:
+        """Call the function with other Tensors in the places of the differentiated leaves."""
+        args = list(self.args)
+        for position, tree in zip(self.argnums, self.rebuilt(tensors), strict=True):
+            args[position] = tree
+        return self.function(*args, **self.kwargs)
+
+    def rebuilt(self, values: Iterable[Any]) -> list[Any]:
+        """Put one value for each differentiated leaf into trees like the arguments."""
+        found = list(values)
+        trees, start = [], 0
+        for structure in self.structures:
+            trees.append(structure.unflatten(found[start : start + structure.num_leaves]))
+            start += structure.num_leaves
+        return trees
+
+    def pack(self, tensors: Iterable[Tensor], given: Iterable[Tensor] = ()) -> Any:
+        """Answer with one Tensor for each differentiated leaf, in the leaf's kind.
+
+        Raw arrays are of their own: whoever changes one changes no other.
+
+        Parameters
+        ----------
+        tensors : iterable of Tensor
+            The answers.
+        given : iterable of Tensor
+            What the caller gave beside the arguments, such as cotangents.
+
+        Returns
+        -------
+        tree or tuple of tree
+            A tree like the argument if ``argnums`` is one integer, otherwise one for each.
+        """
+        seen = {id(x._array) for x in (*self.tensors, *given)}
+        trees = self.rebuilt(
+            in_kind(x, leaf) if isinstance(leaf, Tensor) else _own(in_kind(x, leaf), seen)
+            for x, leaf in zip(tensors, self.leaves, strict=True)
+        )
+        return trees[0] if self.single else tuple(trees)
+
+    def answer(self, tree: Any) -> Any:
+        """Answer with a tree of results: Tensors in the kind of the call, all else as it is.
+
+        If any argument holds a Tensor, results are Tensors; otherwise raw arrays if any holds one;
+        otherwise Python numbers where they have no axes, and raw arrays where they have.
+        """
+        given = tree_leaves((self.args, self.kwargs))
+        if not given or any(isinstance(leaf, Tensor) for leaf in given):
+            return tree
+        like = next((leaf for leaf in given if _is_array(leaf)), None)
+        if like is None:
+            like = next((leaf for leaf in given if isinstance(leaf, int | float | complex)), None)
+        elif isinstance(like, np.ndarray):
+            like = like.dtype.type()  # NumPy's functions answer with scalars for arrays of no axes
+        return tree_map(lambda x: in_kind(x, like) if isinstance(x, Tensor) else x, tree)
+
+
+def split(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums
+) -> Call:
+    """Take the leaves that are to be differentiated from a call's arguments.
+
+    A Python number becomes a Tensor of the precision that it would have beside the first floating
+    array among the arguments, on that array's backend; where there is none, a double on the
+    selected backend.
+
+    Parameters
+    ----------
+    function : callable
+        What is called.
+    args, kwargs
+        Its arguments.
+    argnums : int or sequence of int
+        Positions of the arguments to differentiate; negative ones count from the end.
+
+    Raises
+    ------
+    TypeError
+        If a leaf has no derivative: it is an integer or a boolean, or no number at all. The error
+        names the argument and the place in its tree.
+    ValueError
+        If there is no such argument, or one is named twice.
+    """
+    single = not isinstance(argnums, Sequence)
+    positions = _positions(argnums, len(args))
+    structures, leaves, names = [], [], []
+    for position in positions:
+        found, structure = tree_flatten(args[position])
+        structures.append(structure)
+        leaves += found
+        names += [f"argument {position}{path}" for path in structure.paths()]
+    like = None
+    if any(type(leaf) in _NUMBERS for leaf in leaves):
+        like = _floating_array((args, kwargs))
+    tensors = [_as_tensor(leaf, name, like) for leaf, name in zip(leaves, names, strict=True)]
+    return Call(function, args, kwargs, positions, single, structures, leaves, tensors, names)
+
+
+def in_kind(tensor: Tensor, like: Any) -> Any:
+    """Answer with what ``like`` is: a Tensor, a raw array, or a Python number.
+
+    A Tensor that an outer transform or the tape still follows stays one: the array alone would
+    lose the derivative.
+    """
+    array = tensor._array
+    if isinstance(like, Tensor) or tensor._node is not None or isinstance(array, Lifted):
+        return tensor
+    if not array.shape:
+        if type(like) in (*_NUMBERS, int, bool):
+            return tensor.item()
+        if isinstance(like, np.generic) and isinstance(array, np.ndarray):
+            return array[()]
+        if isinstance(like, np.generic) and isinstance(array, np.generic):
+            return array
+    return tensor.array
+
+
+def _own(answer: Any, seen: set[int]) -> Any:
+    """An array that nobody else has, of one that others may have, or that views another's memory.
+
+    Rules may pass one array on to several inputs.
+    """
+    if isinstance(answer, Tensor) or not hasattr(answer, "dtype"):
+        return answer
+    xp = namespaces[type(answer)]
+    if not xp.backend.immutable and (id(answer) in seen or xp.is_view(answer)):
+        answer = xp.asarray(answer, copy=True)
+    seen.add(id(answer))
+    return answer
+
+
+def outputs(tree: Any, transform: str) -> tuple[list[Tensor], TreeDef]:
+    """Take apart what a function returned; its leaves have to be Tensors with derivatives.
+
+    Parameters
+    ----------
+    tree : object
+        What it returned.
+    transform : str
+        Which transform asks: errors name it.
+
+    Raises
+    ------
+    TypeError
+        If a leaf is no Tensor (what was computed off the tape has lost its derivative), or
+        neither floating nor complex.
+    """
+    leaves, structure = tree_flatten(tree)
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, Tensor) and leaf.dtype.inexact:
+            continue
+        what = f"the result{structure.paths()[i]} of the function given to {transform}"
+        if isinstance(leaf, Tensor):
+            raise TypeError(
+                f"{what} has dtype {leaf.dtype.name}, and only floating and complex results have "
+                "derivatives; return it as auxiliary data with has_aux=True"
+            )
+        raise TypeError(
+            f"{what} is a {type(leaf).__name__}, and should be a Tensor: a result that is not "
+            "computed from the arguments by Tensor operations has no derivative that could be "
+            "found. Leave out float(), item() and numpy(), and make a constant by wg.asarray"
+        )
+    return leaves, structure
+
+
+def check_function(function: Any, transform: str) -> None:
+    """Raise if what a transform is to differentiate cannot be called."""
+    if not callable(function):
+        raise TypeError(f"{transform} takes a function, not {type(function).__name__}")
+
+
+def named_like(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a transformed function the name, docstring and signature of the one it comes from."""
+    # An object that is called may keep anything in its __dict__, such as a module's parameters.
+    return functools.wraps(function, updated=())
+
+
+def _positions(argnums: Argnums, count: int) -> tuple[int, ...]:
+    given: tuple[Any, ...] = tuple(argnums) if isinstance(argnums, Sequence) else (argnums,)
+    positions = []
+    for number in given:
+        try:
+            position = index(number)
+        except TypeError:
+            message = f"argnums should be an integer or several, not {argnums!r}"
+            raise TypeError(message) from None
+        if not -count <= position < count:
+            raise ValueError(
+                f"argnums={argnums!r}: there is no argument {position} to differentiate among the "
+                f"{count} that were given by position; arguments given by keyword are passed on, "
+                "and not differentiated"
+            )
+        positions.append(position % count)
+    if not positions:
+        raise ValueError("argnums is empty: name at least one argument to differentiate")
+    if len(set(positions)) < len(positions):
+        raise ValueError(f"argnums={argnums!r} names an argument twice")
+    return tuple(positions)
+
+
+def _as_tensor(leaf: Any, name: str, like: Tensor | None) -> Tensor:
+    if isinstance(leaf, Tensor):
+        dtype = leaf.dtype
+    elif type(leaf) in _NUMBERS:
+        return _of_number(leaf, like)
+    elif _is_array(leaf):
+        dtype = dtype_of(leaf.dtype)
+    elif isinstance(leaf, int):
+        raise TypeError(
+            f"{name} is the {'truth value' if isinstance(leaf, bool) else 'integer'} {leaf}, and "
+            f"only floating and complex numbers have derivatives; pass {float(leaf)} to "
+            "differentiate with respect to it"
+        )
+    else:
+        raise TypeError(
+            f"{name} is a {type(leaf).__name__}; what is differentiated should be Tensors, arrays "
+            "or numbers, in dicts, lists, tuples or dataclasses. Leave the argument out of argnums"
+        )
+    if not dtype.inexact:
+        raise TypeError(
+            f"{name} has dtype {dtype.name}, and only floating and complex arrays have "
+            "derivatives; convert it to floating first, or leave it out of argnums"
+        )
+    if isinstance(leaf, Tensor):
+        return leaf
+    return untracked(backend_of(leaf).adopt(leaf))
+
+
+def _of_number(number: Any, like: Tensor | None) -> Tensor:
+    if like is None:
+        return ops.asarray(number, dtype=as_dtype(type(number)))
+    name = _REAL.get(like.dtype.name, like.dtype.name)
+    if isinstance(number, complex):
+        name = _COMPLEX.get(name, "complex64")
+    array = bottom(like)
+    backend = backend_of(array)
+    host = np.asarray(number, dtype="complex128" if isinstance(number, complex) else "float64")
+    made = backend.from_numpy(host, backend.device(array))
+    return untracked(backend.namespace.astype(made, backend.raw_dtype(as_dtype(name))))
+
+
+def _floating_array(tree: Any) -> Tensor | None:
+    """The first floating or complex array in a tree, as a Tensor."""
+    for leaf in tree_leaves(tree):
+        if isinstance(leaf, Tensor):
+            if leaf.dtype.inexact:
+                return leaf
+        elif _is_array(leaf):
+            found = untracked(leaf)
+            if found.dtype.inexact:
+                return found
+    return None
+
+
+def _is_array(x: Any) -> bool:
+    """Whether this is a raw array (or a NumPy scalar) of a library that is known."""
+    if isinstance(x, Tensor | type) or not hasattr(x, "dtype") or not hasattr(x, "shape"):
+        return False
+    try:
+        backend_of(x)
+    except (TypeError, BackendError):
+        return False
+    return True

@@ -1,0 +1,456 @@
+"""Transforms by the reverse sweep: gradients, and products of cotangents with Jacobians."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from wengert.backends import BackendError, namespaces
+from wengert.func.arguments import Argnums, Call, check_function, named_like, outputs, split
+from wengert.func.trees import TreeDef, tree_leaves, tree_map
+from wengert.tape.lifted import bottom, constant
+from wengert.tape.node import Node, tick
+from wengert.tape.primitive import PRIMITIVES, record
+from wengert.tape.recording import recording, transforming
+from wengert.tape.sweep import leading_to, sweep
+from wengert.tape.tensor import Tensor, placed, untracked, wrapped
+
+__all__ = ["Reverse", "elementwise_grad", "grad", "value_and_grad", "vjp"]
+
+
+class Reverse:
+    """A function that has been called on Tensors of its own, so that it can be swept.
+
+    The function sees each differentiated leaf as the result of an identity, which is recorded on
+    the tape at a node of its own: so it is told from the same Tensor where the function closes
+    over that, and outer derivatives pass. No leaf is made, and no ``.grad`` is touched.
+
+    Parameters
+    ----------
+    call : Call
+        The call, from `wengert.func.arguments.split`.
+    transform : str
+        The transform's name, for errors.
+    has_aux : bool
+        Whether the function returns a pair, of which the second is passed on.
+
+    Attributes
+    ----------
+    entries : list of Node
+        For each differentiated leaf, its place on the tape.
+    results : list of Tensor
+        The leaves of what the function returned, still on the tape.
+    structure : TreeDef
+        Their structure.
+    """
+
+    def __init__(self, call: Call, transform: str, has_aux: bool = False) -> None:
+        self.call = call
+        self.connect = recording()
+        self._start = tick()
+        self._barren: set[int] = set()
+        own = [_entry(tensor, self.connect) for tensor in call.tensors]
+        self.entries: list[Node] = [tensor._node for tensor in own]  # type: ignore[misc]
+        with transforming():
+            returned = call.run(own)
+        aux = None
+        if has_aux:
+            if not isinstance(returned, tuple) or len(returned) != 2:
+                raise TypeError(
+                    f"with has_aux=True the function given to {transform} should return a pair "
+                    f"(result, aux), and returned a {type(returned).__name__}"
+                )
+            returned, aux = returned
+        self.results: list[Tensor]
+        self.structure: TreeDef
+        self.results, self.structure = outputs(returned, transform)
+        self._aux = tree_map(lambda x: self.released(x) if isinstance(x, Tensor) else x, aux)
+        self._linked: bool | None = None
+
+    @property
+    def value(self) -> Any:
+        """What the function returned, in the kind of the call."""
+        released = [self.released(result) for result in self.results]
+        return self.call.answer(self.structure.unflatten(released))
+
+    @property
+    def aux(self) -> Any:
+        """What the function returned beside it, in the kind of the call."""
+        return self.call.answer(self._aux)
+
+    @property
+    def linked(self) -> bool:
+        """Whether the results depend on Tensors outside that require grad, and are to be linked."""
+        if self._linked is None:
+            self._linked = self.connect and any(self._reaches_out(y._node) for y in self.results)
+        return self._linked
+
+    def released(self, tensor: Tensor, inlets: Sequence[Node] = ()) -> Tensor:
+        """A Tensor that may be given to the outside: tracked only if it depends on what is there.
+
+        Parameters
+        ----------
+        tensor : Tensor
+            What the function or the sweep computed.
+        inlets : sequence of Node
+            Places on the tape beside those from before the call that belong to the outside.
+        """
+        if tensor._node is None:
+            return tensor
+        if self.connect and self._reaches_out(tensor._node, inlets):
+            return tensor
+        return untracked(tensor._array)
+
+    def _reaches_out(self, root: Node | None, inlets: Sequence[Node] = ()) -> bool:
+        """Whether a node descends from one that was there before the call."""
+        if root is None:
+            return False
+        barren = set() if inlets else self._barren
+        found = {node.number for node in inlets}
+        visited: set[int] = set()
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            number = node.number
+            if number < self._start or number in found:
+                return True
+            if number not in visited and number not in barren:
+                visited.add(number)
+                stack.extend([parent for parent in node.parents if parent is not None])
+        barren |= visited
+        return False
+
+    def pull(self, cotangents: Iterable[Tensor | None], keep: bool) -> list[Tensor]:
+        """Sweep once: from cotangents of the results to those of the differentiated leaves.
+
+        Parameters
+        ----------
+        cotangents : iterable of (Tensor or None)
+            For each of `results` its cotangent, of its shape; None is zero.
+        keep : bool
+            Whether to sweep again later.
+        """
+        seeds = [
+            (y, y._node, g)
+            for y, g in zip(self.results, cotangents, strict=True)
+            if y._node is not None and g is not None
+        ]
+        numbers = {node.number for node in self.entries}
+        wanted = leading_to(numbers, [node for _, node, _ in seeds]) if numbers else set()
+        seeds = [seed for seed in seeds if seed[1].number in wanted]
+        inlets = [g._node for _, _, g in seeds if g._node is not None]
+        create = self.connect and recording() and bool(inlets or self.linked)
+        keep = (
+            keep
+            or create
+            or any(isinstance(x, Tensor) and x._node is not None for x in tree_leaves(self._aux))
+        )
+        flows = [(node, g if create else constant(g._array, y._array)) for y, node, g in seeds]
+        arrived = sweep(flows, keep=keep, targets=numbers, wanted=wanted)
+        reached = {node.number: g for node, g in arrived}
+        found = []
+        for node, tensor in zip(self.entries, self.call.tensors, strict=True):
+            g = reached.get(node.number)
+            if g is None:
+                g = namespaces[type(tensor._array)].zeros_like(tensor._array)
+            if isinstance(g, Tensor):  # a Tensor of its own: two leaves may have been given one
+                found.append(self.released(placed(g._array, g._node), inlets))
+            else:
+                found.append(untracked(g))
+        return found
+
+
+def _entry(tensor: Tensor, connect: bool) -> Tensor:
+    """A Tensor of the same values at a new place on the tape."""
+    array, node = tensor._array, tensor._node if connect else None
+    return record(_identity.plans[(node is not None,)], (node,), (), array)
+
+
+_identity = PRIMITIVES["positive"]
+
+
+def grad(
+    function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    r"""Return a function that computes the gradient of one that returns a real scalar.
+
+    Parameters
+    ----------
+    function : callable
+        A function of Tensors. What is differentiated comes to it as Tensors, whatever kind it was
+        given in; other arguments come as they are.
+    argnums : int or sequence of int
+        Positions of the arguments to differentiate; negative ones count from the end. Arguments
+        given by keyword are passed on.
+    has_aux : bool
+        Whether the function returns a pair ``(value, aux)``, of which the value is
+        differentiated.
+
+    Returns
+    -------
+    callable
+        A function of the same arguments. It returns the gradient :math:`\nabla f`: a tree like the
+        argument, or a tuple of these if ``argnums`` is a sequence. Each leaf is of the kind, shape
+        and dtype of the argument's leaf: a Tensor, an array of the same library, or a Python
+        number. With ``has_aux``, it returns a pair ``(gradient, aux)``.
+
+    Raises
+    ------
+    TypeError
+        If a differentiated argument holds integers, booleans or other objects, or the result is
+        no real Tensor.
+    ValueError
+        If the result is no scalar, or ``argnums`` does not fit the arguments.
+
+    See Also
+    --------
+    value_and_grad : The value too.
+    vjp, jacobian, elementwise_grad : For functions that return more than a scalar.
+
+    Notes
+    -----
+    With complex arguments it is the conjugate Wirtinger gradient, :math:`2\,\partial f / \partial
+    \bar z`, as in PyTorch: the direction of steepest ascent. JAX gives its conjugate.
+
+    Gradients of Tensors that require grad, or of functions that use such Tensors, are themselves on
+    the tape, unless this is inside `no_grad`. What is differentiated is recorded in every mode.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> wg.func.grad(lambda x: x**3)(2.0)
+    12.0
+    >>> wg.func.grad(wg.func.grad(lambda x: x**3))(2.0)
+    12.0
+    """
+    compute = _value_and_grad(function, argnums, has_aux, "grad")
+
+    @named_like(function)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        swept, found = compute(args, kwargs)
+        return (found, swept.aux) if has_aux else found
+
+    return gradient
+
+
+def value_and_grad(
+    function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """Return a function that computes a real scalar function's value and its gradient.
+
+    Parameters
+    ----------
+    function, argnums, has_aux
+        As for `grad`.
+
+    Returns
+    -------
+    callable
+        A function of the same arguments that returns ``(value, gradient)``, or ``((value, aux),
+        gradient)``. The value is a Tensor if any argument is one, otherwise an array if any is
+        one, otherwise a Python number.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `grad`.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> wg.func.value_and_grad(lambda x, y: x * y)(2.0, 5.0)
+    (10.0, 5.0)
+    """
+    compute = _value_and_grad(function, argnums, has_aux, "value_and_grad")
+
+    @named_like(function)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        swept, found = compute(args, kwargs)
+        return ((swept.value, swept.aux) if has_aux else swept.value), found
+
+    return both
+
+
+def _value_and_grad(
+    function: Callable[..., Any], argnums: Argnums, has_aux: bool, transform: str
+) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Reverse, Any]]:
+    check_function(function, transform)
+
+    def compute(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Reverse, Any]:
+        call = split(function, args, kwargs, argnums)
+        swept = Reverse(call, transform, has_aux)
+        result = _only(swept, transform)
+        if result.shape:
+            raise ValueError(
+                f"{transform} is for functions that return a scalar, and this one returned a "
+                f"Tensor of shape {tuple(result.shape)}; use vjp with a cotangent, jacobian for "
+                "all derivatives, or elementwise_grad"
+            )
+        if result.dtype.complex:
+            raise TypeError(
+                f"{transform} is for functions that return a real scalar, and this one returned "
+                f"{result.dtype.name}; return its real part, or use vjp or jacobian"
+            )
+        return swept, call.pack(swept.pull([_ones(result)], keep=False))
+
+    return compute
+
+
+def _only(swept: Reverse, transform: str) -> Tensor:
+    """The only result of a function that has to return one Tensor."""
+    if swept.structure.cls is None:
+        return swept.results[0]
+    raise TypeError(
+        f"{transform} is for functions that return one Tensor, and this one returned "
+        f"{swept.structure}; return what else there is as auxiliary data with has_aux=True, or use "
+        "vjp or jacobian"
+    )
+
+
+def _ones(result: Tensor) -> Tensor:
+    array = result._array
+    return untracked(namespaces[type(array)].ones_like(array))
+
+
+def elementwise_grad(
+    function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    r"""Return a function that computes the derivative of an elementwise function everywhere.
+
+    Parameters
+    ----------
+    function : callable
+        A function that returns one Tensor of any shape, each of whose elements depends on one
+        element of an argument.
+    argnums, has_aux
+        As for `grad`.
+
+    Returns
+    -------
+    callable
+        A function of the same arguments that returns :math:`f'(x)` in the shape of the argument,
+        as `grad` does. Of any other function it is the gradient of the sum of the results; so it
+        is where an argument was broadcast, too.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `grad`, but for the shape of the result and its dtype.
+
+    Notes
+    -----
+    Of a holomorphic function of complex numbers it is :math:`\overline{f'(z)}`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import wengert as wg
+    >>> wg.func.elementwise_grad(np.sin)(np.array([0.0, np.pi]))
+    array([ 1., -1.])
+    """
+    check_function(function, "elementwise_grad")
+
+    @named_like(function)
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        call = split(function, args, kwargs, argnums)
+        swept = Reverse(call, "elementwise_grad", has_aux)
+        result = _only(swept, "elementwise_grad")
+        found = call.pack(swept.pull([_ones(result)], keep=False))
+        return (found, swept.aux) if has_aux else found
+
+    return derivative
+
+
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    r"""Call a function, and return its value and the products of cotangents with its Jacobian.
+
+    Parameters
+    ----------
+    function : callable
+        A function of Tensors that returns a Tensor or a tree of Tensors.
+    *primals
+        Its arguments, all of which are differentiated: Tensors, arrays and Python numbers, or
+        trees of these.
+    has_aux : bool
+        Whether the function returns a pair ``(value, aux)``.
+
+    Returns
+    -------
+    value : Tensor, array, number or tree
+        What the function returned, in the kind of the primals.
+    pullback : callable
+        ``pullback(cotangent)``, for a cotangent :math:`\bar y` like the value, returns a tuple
+        with :math:`\bar x = J^H \bar y` for each primal. It can be called any number of times.
+    aux : object
+        With ``has_aux`` alone.
+
+    Raises
+    ------
+    TypeError
+        If a primal or a result has no derivative, or a cotangent is no array.
+    ValueError
+        If the cotangent's structure differs from the value's, by the pullback.
+    RuntimeError
+        If a cotangent has another shape than its result, by the pullback.
+
+    Notes
+    -----
+    The pullback holds what the function's derivatives need, until it is itself dropped. Its answer
+    is linear in the cotangent, and can be differentiated with respect to that, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import wengert as wg
+    >>> value, pullback = wg.func.vjp(lambda x: x**2, np.array([1.0, 2.0]))
+    >>> pullback(np.array([1.0, 10.0]))
+    (array([ 2., 40.]),)
+    """
+    check_function(function, "vjp")
+    if not primals:
+        raise TypeError("vjp takes the function and at least one argument to call it with")
+    call = split(function, primals, {}, range(len(primals)))
+    swept = Reverse(call, "vjp", has_aux)
+
+    def pullback(cotangent: Any, /) -> tuple[Any, ...]:
+        """Return for each primal the cotangent that one of the function's value causes."""
+        given = swept.structure.flatten_up_to(cotangent, "the cotangent")
+        paths = swept.structure.paths()
+        cotangents = list(map(_cotangent, given, swept.results, paths))
+        found = swept.pull(cotangents, keep=True)
+        return call.pack(found, cotangents)  # type: ignore[no-any-return]
+
+    return (swept.value, pullback, swept.aux) if has_aux else (swept.value, pullback)
+
+
+def _cotangent(given: Any, result: Tensor, path: str) -> Tensor:
+    """What a user gave as the cotangent of a result, as a Tensor."""
+    array = result._array
+    if isinstance(given, int | float | complex) and not hasattr(given, "dtype"):
+        if result.shape:
+            raise RuntimeError(
+                f"the cotangent{path} is the number {given}, and the result has shape "
+                f"{tuple(result.shape)}; give an array of that shape"
+            )
+        return untracked(namespaces[type(array)].full_like(array, given))
+    try:
+        tensor = wrapped(given)
+    except TypeError:
+        raise TypeError(
+            f"the cotangent{path} should be a Tensor, an array or a number, not "
+            f"{type(given).__name__}"
+        ) from None
+    if tensor.shape != result.shape:
+        raise RuntimeError(
+            f"the cotangent{path} has shape {tuple(tensor.shape)} and the result has shape "
+            f"{tuple(result.shape)}"
+        )
+    if not tensor.dtype.inexact:
+        raise TypeError(
+            f"the cotangent{path} should be floating or complex, not {tensor.dtype.name}"
+        )
+    home, other = (namespaces[type(bottom(x._array))] for x in (result, tensor))
+    if home is not other:
+        raise BackendError(
+            f"the cotangent{path} is on {other.backend.name} and the result on "
+            f"{home.backend.name}; move it with tensor.to_backend({home.backend.name!r})"
+        )
+    return tensor

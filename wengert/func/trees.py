@@ -1,0 +1,338 @@
+"""Trees: nested dicts, lists, tuples, named tuples and dataclasses, as a list of their leaves."""
+
+import dataclasses
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+__all__ = [
+    "TreeDef",
+    "register_node",
+    "tree_flatten",
+    "tree_leaves",
+    "tree_map",
+    "tree_structure",
+    "tree_unflatten",
+]
+
+IsLeaf = Callable[[Any], bool] | None
+
+
+class _Kind(NamedTuple):
+    """How the objects of one class are taken apart and put together.
+
+    ``take`` gives children, what else is needed to rebuild (compared between structures), and a
+    name for each child; ``make`` rebuilds from the second, the object's class and new children.
+    """
+
+    take: Callable[[Any], tuple[Iterable[Any], Any, Iterable[str]]]
+    make: Callable[[type, Any, Sequence[Any]], Any]
+
+
+class _Keys:
+    """The keys of a dict: in the order of the children, and as they were inserted."""
+
+    __slots__ = ("inserted", "keys")
+
+    def __init__(self, given: Iterable[Hashable]) -> None:
+        self.inserted = tuple(given)
+        try:
+            self.keys = tuple(sorted(self.inserted))  # type: ignore[type-var]
+        except TypeError:  # keys that cannot be compared stay as they are
+            self.keys = self.inserted
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Keys) and self.keys == other.keys
+
+    def __hash__(self) -> int:
+        return hash(self.keys)
+
+    def __repr__(self) -> str:
+        return f"keys {list(self.keys)}"
+
+    def items(self, children: Sequence[Any]) -> list[tuple[Hashable, Any]]:
+        found = dict(zip(self.keys, children, strict=True))
+        return [(key, found[key]) for key in self.inserted]
+
+
+def _take_dict(node: dict[Any, Any]) -> tuple[list[Any], _Keys, list[str]]:
+    keys = _Keys(node)
+    return [node[key] for key in keys.keys], keys, [f"[{key!r}]" for key in keys.keys]
+
+
+def _take_ordered(node: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...], list[str]]:
+    return list(node.values()), tuple(node), [f"[{key!r}]" for key in node]
+
+
+def _take_default(node: Any) -> tuple[list[Any], tuple[Any, _Keys], list[str]]:
+    children, keys, names = _take_dict(node)
+    return children, (node.default_factory, keys), names
+
+
+def _take_sequence(node: Sequence[Any]) -> tuple[Sequence[Any], None, list[str]]:
+    return node, None, [f"[{i}]" for i in range(len(node))]
+
+
+def _take_named(node: Any) -> tuple[Any, None, list[str]]:
+    return node, None, [f".{name}" for name in node._fields]
+
+
+def _take_dataclass(node: Any) -> tuple[list[Any], tuple[Any, ...], list[str]]:
+    fields = [field for field in dataclasses.fields(node) if field.init]
+    moving = [field.name for field in fields if not field.metadata.get("static")]
+    still = tuple(
+        (field.name, getattr(node, field.name)) for field in fields if field.metadata.get("static")
+    )
+    return (
+        [getattr(node, name) for name in moving],
+        (tuple(moving), still),
+        [f".{name}" for name in moving],
+    )
+
+
+_KINDS: dict[type, _Kind] = {
+    type(None): _Kind(lambda node: ((), None, ()), lambda cls, extra, children: None),
+    list: _Kind(_take_sequence, lambda cls, extra, children: list(children)),
+    tuple: _Kind(_take_sequence, lambda cls, extra, children: tuple(children)),
+    deque: _Kind(
+        lambda node: (node, node.maxlen, [f"[{i}]" for i in range(len(node))]),
+        lambda cls, extra, children: deque(children, maxlen=extra),
+    ),
+    dict: _Kind(_take_dict, lambda cls, extra, children: dict(extra.items(children))),
+    OrderedDict: _Kind(
+        _take_ordered,
+        lambda cls, extra, children: OrderedDict(zip(extra, children, strict=True)),
+    ),
+    defaultdict: _Kind(
+        _take_default,
+        lambda cls, extra, children: defaultdict(extra[0], extra[1].items(children)),
+    ),
+}
+_NAMED = _Kind(_take_named, lambda cls, extra, children: cls(*children))
+_DATACLASS = _Kind(
+    _take_dataclass,
+    lambda cls, extra, children: cls(
+        **dict(zip(extra[0], children, strict=True)), **dict(extra[1])
+    ),
+)
+
+
+def register_node(
+    cls: type,
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten: Callable[[Any, tuple[Any, ...]], Any],
+) -> None:
+    """Let objects of a class be nodes of trees.
+
+    Parameters
+    ----------
+    cls : type
+        The class, not its subclasses.
+    flatten : callable
+        ``flatten(node)`` gives the children, and what else is needed to rebuild the node: a
+        hashable value by which structures are compared.
+    unflatten : callable
+        ``unflatten(extra, children)`` gives a node.
+
+    Raises
+    ------
+    TypeError
+        If ``cls`` is no class.
+    ValueError
+        If objects of the class are nodes already.
+    """
+    if not isinstance(cls, type):
+        raise TypeError(f"register_node takes a class, not {cls!r}")
+    if _kind(cls) is not None:
+        raise ValueError(f"objects of {cls.__qualname__} are nodes of trees already")
+
+    def take(node: Any) -> tuple[tuple[Any, ...], Any, list[str]]:
+        children, extra = flatten(node)
+        found = tuple(children)
+        return found, extra, [f"<{cls.__name__} child {i}>" for i in range(len(found))]
+
+    _KINDS[cls] = _Kind(take, lambda _, extra, children: unflatten(extra, tuple(children)))
+
+
+def _kind(cls: type) -> _Kind | None:
+    """How objects of a class are taken apart; None if they are leaves."""
+    found = _KINDS.get(cls)
+    if found is not None:
+        return found
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return _NAMED
+    return _DATACLASS if dataclasses.is_dataclass(cls) else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TreeDef:
+    """The structure of a tree: what is left when its leaves are taken away.
+
+    Two are equal if their trees have the same nodes with the same keys, fields and lengths.
+
+    Attributes
+    ----------
+    cls : type or None
+        The class of the node; None for a leaf.
+    children : tuple of TreeDef
+        The structures below it.
+    num_leaves : int
+        How many leaves there are in all.
+    """
+
+    cls: type | None
+    extra: Any
+    children: "tuple[TreeDef, ...]"
+    names: tuple[str, ...] = dataclasses.field(compare=False)
+    num_leaves: int
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """Return a tree of this structure: `tree_unflatten`."""
+        found = list(leaves)
+        if len(found) != self.num_leaves:
+            raise ValueError(
+                f"a tree of {self.num_leaves} leaves can't be made of {len(found)}: {self}"
+            )
+        return self._make(iter(found))
+
+    def _make(self, leaves: Any) -> Any:
+        if self.cls is None:
+            return next(leaves)
+        kind: _Kind = _kind(self.cls)  # type: ignore[assignment]
+        return kind.make(self.cls, self.extra, [child._make(leaves) for child in self.children])
+
+    def flatten_up_to(self, tree: Any, what: str = "tree") -> list[Any]:
+        """Return the subtrees of a tree that stand where this structure has its leaves.
+
+        Raises
+        ------
+        ValueError
+            If the tree does not begin as this structure does; the error names the place.
+        """
+        if self.cls is None:
+            return [tree]
+        kind = _kind(type(tree))
+        if type(tree) is not self.cls or kind is None:
+            raise ValueError(
+                f"{what} should be a {self._called()}, as its counterpart is, and is a "
+                f"{type(tree).__name__}"
+            )
+        children, extra, _ = kind.take(tree)
+        children = list(children)
+        if extra != self.extra or len(children) != len(self.children):
+            raise ValueError(
+                f"{what} should have the structure {self}, and has {tree_structure(tree)}"
+            )
+        return [
+            found
+            for child, below, name in zip(self.children, children, self.names, strict=True)
+            for found in child.flatten_up_to(below, what + name)
+        ]
+
+    def paths(self) -> list[str]:
+        """Where each leaf is, as it would be written behind the tree: ``"['weights'][0]"``."""
+        if self.cls is None:
+            return [""]
+        return [
+            name + path
+            for name, child in zip(self.names, self.children, strict=True)
+            for path in child.paths()
+        ]
+
+    def _called(self) -> str:
+        return "None" if self.cls is type(None) else str(getattr(self.cls, "__name__", "leaf"))
+
+    def __str__(self) -> str:
+        if self.cls is None:
+            return "*"
+        if self.cls is type(None):
+            return "None"
+        inside = ", ".join(
+            child if name.startswith("[") and self.cls in (list, tuple) else f"{name}: {child}"
+            for name, child in zip(self.names, map(str, self.children), strict=True)
+        )
+        return f"{self._called()}({inside})"
+
+
+_LEAF = TreeDef(None, None, (), (), 1)
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeDef]:
+    """Take a tree apart: its leaves, and the structure that `tree_unflatten` rebuilds it by.
+
+    Nodes are dicts (also ordered and default ones), lists, tuples, named tuples, deques,
+    dataclasses, and what `register_node` knows. None is a node without leaves. All else is a leaf:
+    Tensors, arrays, numbers, strings. The leaves of a dict come in the order of its sorted keys.
+    A field of a dataclass whose metadata has a true ``"static"`` belongs to the structure, as do
+    fields with ``init=False``, which the constructor sets.
+
+    Parameters
+    ----------
+    tree : object
+        A tree, or a single leaf.
+    is_leaf : callable, optional
+        Whether to take an object for a leaf although it is a node.
+
+    Returns
+    -------
+    leaves : list
+    structure : TreeDef
+    """
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, is_leaf, leaves)
+
+
+def _flatten(tree: Any, is_leaf: IsLeaf, leaves: list[Any]) -> TreeDef:
+    kind = _kind(type(tree))
+    if kind is None or (is_leaf is not None and is_leaf(tree)):
+        leaves.append(tree)
+        return _LEAF
+    before = len(leaves)
+    children, extra, names = kind.take(tree)
+    below = tuple([_flatten(child, is_leaf, leaves) for child in children])
+    return TreeDef(type(tree), extra, below, tuple(names), len(leaves) - before)
+
+
+def tree_unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
+    """Put a tree together from leaves, in the order in which `tree_flatten` gave them.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer leaves than the structure has.
+    """
+    return structure.unflatten(leaves)
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """Return the leaves of a tree: the first result of `tree_flatten`."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeDef:
+    """Return the structure of a tree: the second result of `tree_flatten`."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """Apply a function to each leaf of a tree, and answer with a tree of the same structure.
+
+    Parameters
+    ----------
+    function : callable
+        Of one leaf, and of its counterpart in each of ``rest``.
+    tree : object
+        A tree.
+    *rest
+        Trees of the same structure, or with whole trees where the first has leaves.
+    is_leaf : callable, optional
+        As in `tree_flatten`.
+
+    Raises
+    ------
+    ValueError
+        If one of ``rest`` has another structure; the error names the place.
+    """
+    leaves, structure = tree_flatten(tree, is_leaf)
+    others = [structure.flatten_up_to(other, f"rest[{i}]") for i, other in enumerate(rest)]
+    return structure.unflatten(map(function, leaves, *others))
