@@ -5,6 +5,18 @@ Tensors, shapes, axes and index keys with Hypothesis (the extra ``wengert[testin
 """
 
 from wengert.testing.gradcheck import gradcheck, gradgradcheck
-from wengert.testing.problem import GradcheckError
+from wengert.testing.verdicts import (
+    BadlyScaledError,
+    GradcheckError,
+    NotDifferentiableError,
+    WrongGradientError,
+)
 
-__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+__all__ = [
+    "BadlyScaledError",
+    "GradcheckError",
+    "NotDifferentiableError",
+    "WrongGradientError",
+    "gradcheck",
+    "gradgradcheck",
+]

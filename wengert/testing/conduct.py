@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import backend_of, dtype_of, namespaces
+from wengert.backends import DTYPES, backend_of, dtype_of, namespaces
 from wengert.tape.autograd import backward
 from wengert.tape.node import Node, Parts, tick
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 from wengert.testing.differences import Reals, to_reals
-from wengert.testing.problem import GradcheckError, Problem, like, values
+from wengert.testing.problem import Problem, inexact, like, values
+from wengert.testing.verdicts import GradcheckError
 
-__all__ = ["check_conduct", "check_precision", "sharing"]
+__all__ = ["check_absent", "check_conduct", "check_precision", "check_single", "sharing"]
 
 #: By how much rounding may change a sum of the same products: relatively to the products, and to
 #: what the cotangent's numbers may have cancelled within a rule.
@@ -179,6 +180,63 @@ def check_precision(results: Iterable[Tensor]) -> None:
                     f"the rule of {node.operation} for its operand {position}, of dtype "
                     f"{dtype_of(parent.dtype).name}, answers in {dtype_of(more.dtype).name}"
                 )
+
+
+def check_absent(problem: Problem) -> None:
+    """Check that a result without a cotangent counts as one with a cotangent of zeros.
+
+    Raises
+    ------
+    GradcheckError
+        If the gradients differ.
+    """
+    results = problem.run()
+    if sum(result._node is not None for result in results) < 2:
+        return
+    ones = [np.ones(result.shape, values(result).dtype) for result in results]
+    for at in range(len(results)):
+        absent = [None if i == at else g for i, g in enumerate(ones)]
+        zeros = [g * 0 if i == at else g for i, g in enumerate(ones)]
+        for i, without, with_zeros in zip(
+            problem.checked,
+            problem.sweep(results, absent, retain_graph=True),
+            problem.sweep(results, zeros, retain_graph=True),
+            strict=True,
+        ):
+            if not np.allclose(without, with_zeros, LINEARITY, CANCELLATION, equal_nan=True):
+                raise GradcheckError(
+                    f"the gradient of inputs[{i}] is another when result {at} has no cotangent "
+                    "than when that is zeros"
+                )
+
+
+#: The single-precision counterpart of what differences are taken in.
+SINGLE = {"float64": "float32", "complex128": "complex64"}
+
+
+def check_single(problem: Problem) -> None:
+    """Check that a function of single-precision inputs has results and rules of that precision.
+
+    Raises
+    ------
+    GradcheckError
+        If a result, or what a rule on the way to it answers, is in another precision.
+    """
+    copies = []
+    for x in problem.arguments:
+        if isinstance(x, Tensor) and x.dtype.name in SINGLE:
+            backend = backend_of(x._array)
+            xp, dtype = backend.namespace, DTYPES[SINGLE[x.dtype.name]]
+            single = xp.astype(x.array, backend.raw_dtype(dtype))
+            x = Tensor(single, requires_grad=x.requires_grad)
+        copies.append(x)
+    results = inexact(problem.func(*copies))
+    for i, result in enumerate(results):
+        if result.dtype.name in SINGLE:
+            raise GradcheckError(
+                f"result {i} has dtype {result.dtype.name} where the inputs are in single precision"
+            )
+    check_precision(results)
 
 
 def _each(dtype: Any) -> tuple[Any, ...]:

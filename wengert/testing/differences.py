@@ -1,6 +1,7 @@
 """Derivatives from values alone: central differences, extrapolated, with an estimate of error."""
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,10 @@ RATIO = 4
 #: what it removes.
 FIRST_STEPS = 3
 MOST_STEPS = 12
+#: Multiples of the rounding error that a kink or jump has to show.
+NOISE = 100
+#: How many of the last steps have to show it, each like the one before to within a fifth.
+SHOWING, STEADY = 4, 1.2
 
 
 class Estimate(NamedTuple):
@@ -30,13 +35,27 @@ class Estimate(NamedTuple):
         What rounding alone may have changed in ``value``.
     kink : ndarray of float64
         How much the derivatives from the right and from the left differ, if smaller steps don't
-        make it less; otherwise 0.
+        change it; otherwise 0.
+    right, left : ndarray of float64
+        The one-sided differences of the smallest step.
+    jump : ndarray of bool
+        Whether the values on both sides, or on one and at the point, stay apart while the step
+        shrinks: a jump, or an infinite slope.
     """
 
     value: Reals
     error: Reals
     rounding: Reals
     kink: Reals
+    right: Reals
+    left: Reals
+    jump: np.ndarray[Any, np.dtype[np.bool_]]
+
+    @classmethod
+    def exact(cls, value: Reals) -> "Estimate":
+        """A derivative that is known to rounding, as the complex step's is."""
+        none = np.zeros_like(value)
+        return cls(value, none, none, none, value, value, none.astype(np.bool_))
 
 
 def to_reals(array: np.ndarray[Any, Any]) -> Reals:
@@ -77,31 +96,51 @@ def derivative(
     """
     middle = line(0.0) if middle is None else middle
     row: list[Reals] = []
-    bend = np.zeros_like(middle)
-    best: Estimate | None = None
+    bends: list[Reals] = []
+    aparts: list[Reals] = []
+    best = Estimate.exact(np.full_like(middle, np.nan))
     h = eps
     with np.errstate(all="ignore"):
-        for count in range(1, MOST_STEPS + 1):
+        for step in count(1):
             right, left = line(h), line(-h)
             before, row = row, [(right - left) / (2 * h)]
             rounding = np.finfo(np.float64).eps * np.maximum(abs(right), abs(left)) / h
-            bent, bend = bend, abs(right - 2 * middle + left) / h
-            kink = np.where(bend > bent / 2, bend, 0.0)
-            if best is None:
-                best = Estimate(row[0], np.full_like(row[0], np.inf), rounding, kink)
+            bends.append(abs(right - 2 * middle + left) / h)
+            aparts.append(abs(right - left))
+            if step == 1:
+                best = best._replace(
+                    value=row[0], error=np.full_like(row[0], np.inf), rounding=rounding
+                )
             for order, coarse in enumerate(before):
                 gain = RATIO ** (2 * order + 2) - 1
                 value = row[order] + (row[order] - coarse) / gain
                 error = np.maximum(abs(value - row[order]), abs(value - coarse))
                 better = error < best.error
-                best = Estimate(
-                    np.where(better, value, best.value),
-                    np.where(better, error, best.error),
-                    np.where(better, 4 * rounding, best.rounding),
-                    kink,
+                best = best._replace(
+                    value=np.where(better, value, best.value),
+                    error=np.where(better, error, best.error),
+                    rounding=np.where(better, 4 * rounding, best.rounding),
                 )
                 row.append(value)
-            if count >= FIRST_STEPS and good_enough(best):
+            if step == MOST_STEPS or (step >= FIRST_STEPS and good_enough(best)):
                 break
             h /= RATIO
-    return best  # type: ignore[return-value]
+        bent = bends[-1] > NOISE * rounding
+        return best._replace(
+            kink=np.where(bent & _steady(bends, 0.5, 2.0), bends[-1], 0.0),
+            right=(right - middle) / h,
+            left=(middle - left) / h,
+            jump=(bent & _steady(bends, 2.0, 5.0))
+            | ((aparts[-1] > NOISE * rounding * h) & _steady(aparts, 0.5, 2.0)),
+        )
+
+
+def _steady(found: list[Reals], low: float, high: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Whether the last steps' values change by one factor, between the bounds."""
+    last = np.stack(found[-SHOWING:])
+    factors = last[1:] / last[:-1]
+    least, most = np.min(factors, axis=0), np.max(factors, axis=0)
+    steady: np.ndarray[Any, np.dtype[np.bool_]] = (
+        (least > low) & (most < high) & (most < STEADY * least)
+    )
+    return steady

@@ -1,15 +1,22 @@
 """Checks of derivatives: the tape's against differences, and the tape's conduct beside them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert.tape.autograd import grad
 from wengert.tape.tensor import Tensor
-from wengert.testing.conduct import check_conduct
+from wengert.testing.conduct import check_absent, check_conduct, check_single
 from wengert.testing.differences import Estimate, Reals, derivative, to_reals
-from wengert.testing.problem import GradcheckError, Problem, like
+from wengert.testing.problem import Problem, inexact, like, spread
+from wengert.testing.verdicts import (
+    GradcheckError,
+    NotDifferentiableError,
+    Tolerance,
+    WrongGradientError,
+    judge,
+)
 
 __all__ = ["gradcheck", "gradgradcheck"]
 
@@ -26,7 +33,14 @@ def gradcheck(
     rtol: float = 1e-6,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
     fast_mode: bool = False,
+    masked: bool | None = None,
     complex_step: bool = False,
 ) -> bool:
     r"""Check the gradients of a function against differences of its values.
@@ -40,6 +54,9 @@ def gradcheck(
     It checks also that gradients have their input's shape and dtype, are linear in the cotangent,
     the same each time, and in memory of their own; that no rule loses precision; that neither
     inputs nor cotangents change; and that the graph is freed with its last Tensor.
+
+    The parameters are those of ``torch.autograd.gradcheck``. The defaults of the first three are
+    narrower, because the differences are extrapolated.
 
     Parameters
     ----------
@@ -58,9 +75,25 @@ def gradcheck(
         Whether a failed check raises; otherwise it gives False.
     nondet_tol : float
         How far the results of two runs may differ.
+    check_undefined_grad : bool
+        Whether to check that a result without a cotangent counts as one with zeros, where there
+        are several results.
+    check_grad_dtypes : bool
+        Whether to run ``func`` on single-precision copies of the inputs too, and check that
+        results, gradients and every rule on the way are in single precision.
+    check_batched_grad : bool
+        Whether to check that a batch of cotangents gives what they give one by one.
+    check_batched_forward_grad : bool
+        Whether to check that a batch of tangents gives what they give one by one.
+    check_forward_ad : bool
+        Whether to check forward mode against the differences, too.
+    check_backward_ad : bool
+        Whether to check reverse mode; without it, only what the other parameters ask for.
     fast_mode : bool
         Compare each input's gradient along one random direction and for one random cotangent
         alone: one sweep and a handful of evaluations, whatever the sizes.
+    masked : bool, optional
+        PyTorch's, for sparse tensors. Wengert has none, so True is an error.
     complex_step : bool
         Use :math:`\operatorname{Im} f(x + ih) / h` instead of differences, which is exact to
         rounding. For real inputs and results of a ``func`` that extends to complex numbers
@@ -75,23 +108,41 @@ def gradcheck(
     ------
     GradcheckError
         If the check fails: with the input's and the result's position, the worst entry and both
-        values.
+        values. Its subclasses tell what is the matter: `WrongGradientError`;
+        `NotDifferentiableError` (a kink, a jump, the edge of the domain); `BadlyScaledError` (the
+        differences do not settle).
     ValueError
-        If no input requires grad, or one is not in double precision.
+        If no input requires grad, one is not in double precision, or the parameters ask for
+        nothing or for what there is not.
     """
+    if masked:
+        raise ValueError("masked=True is for sparse tensors, which Wengert does not have")
+    if not (check_forward_ad or check_backward_ad):
+        raise ValueError("gradcheck needs check_backward_ad or check_forward_ad, or both")
+    for asked, needed, what in (
+        (check_batched_grad, check_backward_ad, "check_batched_grad needs check_backward_ad"),
+        (
+            check_batched_forward_grad,
+            check_forward_ad,
+            "check_batched_forward_grad needs check_forward_ad",
+        ),
+    ):
+        if asked and not needed:
+            raise ValueError(f"{what}=True, as it compares with what that gives")
     problem = Problem(func, inputs)
+    numerical = _Numerical(problem, eps, Tolerance(atol, rtol), complex_step)
     try:
         rows = None
-        if fast_mode:
-            right = _right_along_random(problem, eps, atol, rtol, complex_step)
-        if not fast_mode or not right:
-            rows = _check_jacobian(problem, eps, atol, rtol, complex_step)
-        if fast_mode and not right:
-            raise GradcheckError(
-                "the gradient for a random cotangent differs from the differences, although each "
-                "entry of the Jacobian is right: the rules are not linear in the cotangent"
-            )
-        check_conduct(problem, rows, nondet_tol)
+        if check_backward_ad:
+            rows = _check_mode(numerical, _Reverse(problem), fast_mode)
+        if check_forward_ad:
+            _check_mode(numerical, _Forward(problem), fast_mode)
+        if check_backward_ad:
+            if check_undefined_grad:
+                check_absent(problem)
+            check_conduct(problem, rows, nondet_tol)
+        if check_grad_dtypes:
+            check_single(problem)
     except GradcheckError:
         if raise_exception:
             raise
@@ -107,14 +158,22 @@ def gradgradcheck(
     eps: float = EPS,
     atol: float = 1e-8,
     rtol: float = 1e-6,
+    gen_non_contig_grad_outputs: bool = False,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
     fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """Check second derivatives: `gradcheck` of the gradients of a function.
 
     The gradients of ``func`` with ``create_graph=True`` are themselves checked, with respect to
-    both the inputs and the cotangents.
+    both the inputs and the cotangents. The parameters are those of
+    ``torch.autograd.gradgradcheck``.
 
     Parameters
     ----------
@@ -122,7 +181,18 @@ def gradgradcheck(
         As for `gradcheck`.
     grad_outputs : Tensor or sequence of Tensor, optional
         Cotangents of the floating and complex results; random ones by default.
-    eps, atol, rtol, raise_exception, nondet_tol, fast_mode
+    eps, atol, rtol
+        As for `gradcheck`.
+    gen_non_contig_grad_outputs : bool
+        Whether the random cotangents are every second element of larger arrays, where the array
+        library shows such views.
+    raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad
+        As for `gradcheck`.
+    check_fwd_over_rev : bool
+        Whether to check the derivative of the gradients by forward mode.
+    check_rev_over_rev : bool
+        Whether to check it by reverse mode.
+    fast_mode, masked
         As for `gradcheck`.
 
     Returns
@@ -141,26 +211,24 @@ def gradgradcheck(
         raise ValueError("no result of func requires grad, so there are no second derivatives")
     if grad_outputs is None:
         random = np.random.default_rng(0)
-        seeds = [like(result, _normal(random, result)) for result in results]
+        make = spread if gen_non_contig_grad_outputs else like
+        seeds = [make(result, _normal(random, result)) for result in results]
     else:
         given = [grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs
         seeds = [g.detach() for g in given]
     for seed in seeds:
         seed.requires_grad = True
     count = len(problem.arguments)
-    targets = [problem.arguments[i] for i in problem.checked]
 
     def gradients(*arguments: Any) -> tuple[Tensor, ...]:
         pairs = [
             (result, g)
-            for result, g in zip(
-                problem.results(func(*arguments[:count])), arguments[count:], strict=True
-            )
+            for result, g in zip(inexact(func(*arguments[:count])), arguments[count:], strict=True)
             if result._node is not None
         ]
         return grad(  # type: ignore[return-value]
             [result for result, _ in pairs],
-            targets,
+            [arguments[i] for i in problem.checked],
             [g for _, g in pairs],
             create_graph=True,
             materialize_grads=True,
@@ -174,7 +242,13 @@ def gradgradcheck(
         rtol=rtol,
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
+        masked=masked,
     )
 
 
@@ -186,115 +260,195 @@ def _normal(random: np.random.Generator, tensor: Tensor) -> np.ndarray[Any, Any]
     return np.asarray(values)
 
 
-def _differentiate(
-    problem: Problem,
-    at: int,
-    direction: np.ndarray[Any, Any],
-    eps: float,
-    good_enough: Callable[[Estimate], bool],
-    complex_step: bool,
-) -> Estimate:
-    """The derivative of all results along a direction in one input."""
-    if complex_step:
-        value = problem.imaginary_step(at, direction)
-        none = np.zeros_like(value)
-        return Estimate(value, none, none, none)
-    return derivative(
-        lambda t: problem.moved(at, t * direction), eps, good_enough, problem.middle()
-    )
+class _Numerical:
+    """Derivatives of a problem by differences: all results along a direction in one input."""
+
+    def __init__(
+        self, problem: Problem, eps: float, tolerance: Tolerance, complex_step: bool
+    ) -> None:
+        self.problem, self.eps, self.tolerance = problem, eps, tolerance
+        self.complex_step = complex_step
+        self._columns: list[Estimate] = []
+
+    def along(
+        self,
+        at: int,
+        direction: np.ndarray[Any, Any],
+        good_enough: Callable[[Estimate], bool] | None = None,
+    ) -> Estimate:
+        problem = self.problem
+        if self.complex_step:
+            return Estimate.exact(problem.imaginary_step(at, direction))
+        return derivative(
+            lambda t: problem.moved(at, t * direction),
+            self.eps,
+            good_enough or self.tolerance.settled,
+            problem.middle(),
+        )
+
+    def columns(self) -> Iterator[Estimate]:
+        """The Jacobian's columns, each computed once."""
+        if not self._columns:
+            self._columns = [
+                self.along(at, direction)
+                for at in self.problem.checked
+                for direction in self.problem.directions(at)
+            ]
+        return iter(self._columns)
 
 
-def _right_along_random(
-    problem: Problem, eps: float, atol: float, rtol: float, complex_step: bool
-) -> bool:
+class _Reverse:
+    """A problem's derivatives by reverse mode."""
+
+    name = "the gradient"
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def jacobian(self) -> Reals:
+        return self.problem.jacobian()
+
+    def combined(
+        self, weights: list[np.ndarray[Any, Any]], directions: dict[int, np.ndarray[Any, Any]]
+    ) -> dict[int, float]:
+        """For each input the derivative of the weighted results along its direction."""
+        problem = self.problem
+        gradients = problem.sweep(problem.run(), weights, retain_graph=False)
+        problem.check_unchanged("the backward pass")
+        return {
+            at: float(to_reals(gradient) @ to_reals(directions[at]))
+            for at, gradient in zip(problem.checked, gradients, strict=True)
+        }
+
+
+class _Forward:
+    """A problem's derivatives by forward mode."""
+
+    name = "the forward derivative"
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def jacobian(self) -> Reals:
+        problem = self.problem
+        columns = [
+            problem.forward(at, direction)
+            for at in problem.checked
+            for direction in problem.directions(at)
+        ]
+        height = problem.middle().size
+        return np.stack(columns, axis=1) if columns else np.zeros((height, 0))
+
+    def combined(
+        self, weights: list[np.ndarray[Any, Any]], directions: dict[int, np.ndarray[Any, Any]]
+    ) -> dict[int, float]:
+        row = np.concatenate([to_reals(g) for g in weights])
+        return {
+            at: float(row @ self.problem.forward(at, direction))
+            for at, direction in directions.items()
+        }
+
+
+def _check_mode(numerical: _Numerical, mode: _Reverse | _Forward, fast: bool) -> Reals | None:
+    """Compare one mode's derivatives, and return its Jacobian if it was needed."""
+    if fast:
+        cause = _compare_along_random(numerical, mode)
+        if cause is None:
+            return None
+        _compare_jacobian(numerical, mode)
+        raise cause
+    return _compare_jacobian(numerical, mode)
+
+
+def _compare_along_random(
+    numerical: _Numerical, mode: _Reverse | _Forward
+) -> GradcheckError | None:
     """Compare the derivative of one random combination of results along random directions."""
+    problem, tolerance = numerical.problem, numerical.tolerance
     random = np.random.default_rng(0)
-    results = problem.run()
-    cotangents = [_normal(random, result) for result in results]
-    gradients = problem.sweep(results, cotangents, retain_graph=False)
+    cotangents = [_normal(random, result) for result in problem.run()]
     weights = np.concatenate([to_reals(g) for g in cotangents])
-    for at, gradient in zip(problem.checked, gradients, strict=True):
-        direction = _normal(random, problem.arguments[at])
+    directions = {at: _normal(random, problem.arguments[at]) for at in problem.checked}
+    for at, direction in directions.items():
+        directions[at] = direction / (np.linalg.norm(direction) or 1.0)
+    analytic = mode.combined(cotangents, directions)
+
+    def allowed(found: Estimate) -> Reals:
+        return (
+            tolerance.atol
+            + tolerance.rtol * abs(weights * found.value)
+            + abs(weights) * found.rounding
+        )
+
+    for at, direction in directions.items():
         if not direction.size:
             continue
-        direction /= np.linalg.norm(direction)
-
-        def tolerance(found: Estimate) -> Any:
-            return atol + rtol * abs(weights * found.value) + abs(weights) * found.rounding
-
-        found = _differentiate(
-            problem,
+        found = numerical.along(
             at,
             direction,
-            eps,
-            lambda found: bool(np.all(abs(weights) * found.error <= tolerance(found) / 2)),
-            complex_step,
+            lambda found: bool(np.all(abs(weights) * found.error <= allowed(found) / 2)),
         )
-        wrong = abs(to_reals(gradient) @ to_reals(direction) - weights @ found.value)
-        if not wrong <= np.sum(tolerance(found)):
-            return False
-    return True
-
-
-def _check_jacobian(
-    problem: Problem, eps: float, atol: float, rtol: float, complex_step: bool
-) -> Reals:
-    """Compare all entries, and return the Jacobian: a row for each real number of the results."""
-    analytic = problem.jacobian()
-
-    def tolerance(found: Estimate) -> Any:
-        return atol + rtol * abs(found.value) + found.rounding
-
-    worst: tuple[float, int, int, Estimate] | None = None
-    wrong = column = 0
-    for at in problem.checked:
-        for direction in problem.directions(at):
-            found = _differentiate(
-                problem,
-                at,
-                direction,
-                eps,
-                lambda found: bool(np.all(found.error <= tolerance(found) / 4)),
-                complex_step,
+        if not abs(analytic[at] - weights @ found.value) <= np.sum(allowed(found)):
+            if np.any(found.kink > 0) or np.any(found.jump):
+                return NotDifferentiableError(
+                    f"the function has a kink here along a random direction in inputs[{at}]"
+                )
+            return WrongGradientError(
+                f"{mode.name} for random weights of the results along a random direction in "
+                f"inputs[{at}] differs from the differences, although each entry of the Jacobian "
+                "is right: the rules are not linear"
             )
-            with np.errstate(all="ignore"):
-                excess = abs(analytic[:, column] - found.value) / tolerance(found)
-            excess = np.where(np.isnan(excess), np.inf, excess)
-            wrong += int(np.sum(excess > 1))
-            row = int(np.argmax(excess)) if excess.size else 0
-            if excess.size and excess[row] > (1 if worst is None else worst[0]):
-                worst = (float(excess[row]), row, column, found)
-            column += 1
-    if worst is not None:
-        _, row, column, found = worst
-        raise GradcheckError(
-            _explain(problem, row, column, float(analytic[row, column]), found, tolerance(found))
-            + f"\n{wrong} of {analytic.size} entries are wrong by more than atol={atol:g} + "
-            f"rtol={rtol:g} * abs(numerical)"
+    return None
+
+
+def _compare_jacobian(numerical: _Numerical, mode: _Reverse | _Forward) -> Reals:
+    """Compare all entries, and return the Jacobian: a row for each real number of the results."""
+    analytic, tolerance, problem = mode.jacobian(), numerical.tolerance, numerical.problem
+    worst: tuple[bool, float] | None = None
+    error: GradcheckError | None = None
+    wrong = 0
+    for column, found in enumerate(numerical.columns()):
+        allowed = tolerance(found)
+        with np.errstate(all="ignore"):
+            excess = abs(analytic[:, column] - found.value) / allowed
+        excess = np.where(np.isnan(excess), np.inf, excess)
+        for row in map(int, np.flatnonzero(excess > 1)):
+            wrong += 1
+            given = float(analytic[row, column])
+            # A nan may come from another result's infinity, times a cotangent of zero.
+            infinite = np.flatnonzero(~np.isfinite(found.value)) if np.isnan(given) else ()
+            at = int(infinite[0]) if len(infinite) else row
+            kind, cause = judge(found, at, given, float(problem.middle()[at]), float(allowed[at]))
+            # What is wrong where a derivative exists tells more than a kink elsewhere.
+            rank = (kind is WrongGradientError, float(excess[row]))
+            if worst is None or rank > worst:
+                worst = rank
+                error = kind(
+                    _explain(problem, mode, row, column, given, float(found.value[row]), cause)
+                )
+    if error is not None:
+        raise type(error)(
+            f"{error}\n{wrong} of {analytic.size} entries are wrong by more than "
+            f"atol={tolerance.atol:g} + rtol={tolerance.rtol:g} * abs(numerical)"
         )
     return analytic
 
 
 def _explain(
-    problem: Problem, row: int, column: int, analytic: float, found: Estimate, tolerance: Reals
+    problem: Problem,
+    mode: _Reverse | _Forward,
+    row: int,
+    column: int,
+    analytic: float,
+    numerical: float,
+    cause: str,
 ) -> str:
-    numerical, error, kink = found.value[row], found.error[row], found.kink[row]
-    where = f"d {problem.result_entry(row)} / d {problem.input_entry(column)}"
-    values = f"\n  numerical: {numerical:.12g}\n  analytic:  {analytic:.12g}"
-    if not np.isfinite(numerical):
-        cause = "the function is not finite, or not defined, around this point"
-    elif kink > 1e-3 * max(1.0, abs(numerical)):
-        cause = (
-            f"the function has a kink here: its derivatives from both sides differ by {kink:.3g}, "
-            "so there is no derivative to compare with"
-        )
-    elif error > 4 * tolerance[row]:
-        cause = (
-            f"the differences don't settle (to {error:.3g}): the function is not smooth here, or "
-            "badly scaled"
-        )
-    elif not problem.tracks(row):
-        cause = "the result is not tracked, but it depends on the input: the graph is broken"
-    else:
-        cause = "the gradient is wrong"
-    return f"{cause}: {where}{values}"
+    if cause == "the gradient is wrong":
+        if isinstance(mode, _Reverse) and not problem.tracks(row):
+            cause = "the result is not tracked, but it depends on the input: the graph is broken"
+        else:
+            cause = f"{mode.name} is wrong"
+    return (
+        f"{cause}: d {problem.result_entry(row)} / d {problem.input_entry(column)}"
+        f"\n  numerical: {numerical:.12g}\n  analytic:  {analytic:.12g}"
+    )

@@ -1,23 +1,23 @@
 """A function at a point: its values as rows of reals, moved along directions, and its sweeps."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from wengert.backends import backend_of
+from wengert.backends import backend_of, dtype_of
 from wengert.tape.autograd import grad
+from wengert.tape.dual import Dual
+from wengert.tape.lifted import new_level
 from wengert.tape.tensor import Tensor, untracked
 from wengert.testing.differences import Reals, to_reals
+from wengert.testing.verdicts import GradcheckError
 
-__all__ = ["GradcheckError", "Problem", "like", "values"]
+__all__ = ["Problem", "like", "raw_like", "values"]
 
 #: Small enough that its square vanishes beside 1, so that nothing is cut off.
 IMAGINARY_STEP = 1e-30
-
-
-class GradcheckError(AssertionError):
-    """A gradient is wrong, or something else about a derivative is."""
 
 
 def values(tensor: Tensor) -> np.ndarray[Any, Any]:
@@ -35,6 +35,35 @@ def raw_like(tensor: Tensor, array: np.ndarray[Any, Any]) -> Any:
 def like(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     """Return an untracked Tensor of NumPy values, on another Tensor's backend and device."""
     return untracked(raw_like(tensor, array))
+
+
+def spread(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
+    """Return what `like` does as every second element of a larger array."""
+    return untracked(raw_like(tensor, np.stack([array, array], axis=-1))[..., 0])
+
+
+def inexact(returned: Any) -> list[Tensor]:
+    """Return the floating and complex Tensors among those that a function returned.
+
+    Raises
+    ------
+    TypeError
+        If the function returned anything else than Tensors.
+    ValueError
+        If none is floating or complex.
+    """
+    given = [returned] if isinstance(returned, Tensor) else returned
+    if not isinstance(given, list | tuple):
+        raise TypeError(f"func should return Tensors, not a {type(returned).__name__}")
+    for i, result in enumerate(given):
+        if not isinstance(result, Tensor):
+            raise TypeError(
+                f"func should return Tensors, and result {i} is a {type(result).__name__}"
+            )
+    found = [result for result in given if result.dtype.inexact]
+    if not found:
+        raise ValueError("func returned no floating or complex Tensor to differentiate")
+    return found
 
 
 class Problem:
@@ -73,16 +102,8 @@ class Problem:
             )
 
     def results(self, returned: Any) -> list[Tensor]:
-        """The floating and complex Tensors in what the function returned."""
-        given = [returned] if isinstance(returned, Tensor) else list(returned)
-        for i, result in enumerate(given):
-            if not isinstance(result, Tensor):
-                raise TypeError(
-                    f"func should return Tensors, and result {i} is a {type(result).__name__}"
-                )
-        found = [result for result in given if result.dtype.inexact]
-        if not found:
-            raise ValueError("func returned no floating or complex Tensor to differentiate")
+        """The floating and complex Tensors in what the function returned, in double precision."""
+        found = inexact(returned)
         for i, result in enumerate(found):
             self._demand_double(result, f"result {i}")
         return found
@@ -141,6 +162,40 @@ class Problem:
         parts = [np.imag(values(result)).reshape(-1) for result in results]
         return np.concatenate(parts) / IMAGINARY_STEP
 
+    def forward(self, at: int, direction: np.ndarray[Any, Any]) -> Reals:
+        """The derivative of all results along a direction in one input, by forward mode."""
+        tensor = self.arguments[at]
+        array = tensor._array
+        level = new_level()
+        tensor._array = Dual(array, raw_like(tensor, direction.astype(self.dtype(at))), level)
+        try:
+            results = self.results(self.func(*self.arguments))
+        finally:
+            tensor._array = array
+        found = []
+        for i, result in enumerate(results):
+            array = result._array
+            own = isinstance(array, Dual) and array.level == level
+            tangent = array.tangent if own else None
+            if tangent is None:
+                size = math.prod(result.shape) * (2 if result.dtype.complex else 1)
+                found.append(np.zeros(size))
+                continue
+            if tangent.shape != result.shape or dtype_of(tangent.dtype) is not result.dtype:
+                raise GradcheckError(
+                    f"the tangent of result {i} has shape {tuple(tangent.shape)} and dtype "
+                    f"{dtype_of(tangent.dtype).name}, and the result {tuple(result.shape)} and "
+                    f"{result.dtype.name}"
+                )
+            found.append(to_reals(values(untracked(tangent))))
+        self.check_unchanged("forward mode")
+        return np.concatenate(found)
+
+    def dtype(self, at: int) -> np.dtype[Any]:
+        """NumPy's dtype of one input that is differentiated."""
+        dtype: np.dtype[Any] = self.before[self.checked.index(at)].dtype
+        return dtype
+
     def directions(self, at: int) -> Iterator[np.ndarray[Any, Any]]:
         """The unit directions in one input: those of reals, and of imaginary parts."""
         tensor = self.arguments[at]
@@ -152,14 +207,14 @@ class Problem:
                 yield direction
 
     def sweep(
-        self, results: list[Tensor], cotangents: list[np.ndarray[Any, Any]], retain_graph: bool
+        self, results: list[Tensor], cotangents: Sequence[Any], retain_graph: bool
     ) -> list[np.ndarray[Any, Any]]:
-        """The gradients of the inputs, for the given cotangents of the results."""
+        """The gradients of the inputs, for the given cotangents of the results (None: absent)."""
         targets = [self.arguments[i] for i in self.checked]
         pairs = [
             (result, like(result, g))
             for result, g in zip(results, cotangents, strict=True)
-            if result._node is not None
+            if result._node is not None and g is not None
         ]
         if not pairs:
             return [np.zeros_like(before) for before in self.before]
