@@ -206,6 +206,8 @@ def _function(name: str) -> Callable[..., Any]:
     extension, _, short = name.rpartition(".")
     home = getattr(differentiable, extension) if extension else differentiable
     public = getattr(home, short)
+    if not callable(public):  # a dtype
+        return public
 
     def composed(*inputs: Any, **parameters: Any) -> Any:
         return raw(public(*map(_wrapped, inputs), **parameters))
