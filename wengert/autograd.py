@@ -1,5 +1,7 @@
 """Gradients and recording: what PyTorch has under ``torch.autograd``."""
 
+from wengert.tape import graph
+from wengert.tape.anomaly import detect_anomaly, set_detect_anomaly
 from wengert.tape.autograd import backward, grad
 from wengert.tape.function import Function
 from wengert.tape.recording import (
@@ -14,11 +16,14 @@ from wengert.tape.recording import (
 __all__ = [
     "Function",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "grad",
+    "graph",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]

@@ -1,10 +1,11 @@
 """Gradients: the entry points of the reverse sweep."""
 
 from _thread import allocate_lock
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from wengert.backends import BackendError, namespaces
+from wengert.tape.hooks import eager
 from wengert.tape.node import Node, check_cotangent
 from wengert.tape.recording import set_grad_enabled
 from wengert.tape.sweep import leading_to, sweep
@@ -59,13 +60,26 @@ def _backward_from(
     outputs: list[tuple[Node, Any]], retain_graph: bool | None, create_graph: bool, inputs: Any
 ) -> None:
     keep = create_graph if retain_graph is None else retain_graph
+    # Rules may pass one array on to several inputs, and a seed belongs to the caller.
+    shared = {id(g) for _, g in outputs}
     if inputs is None:
-        arrived = _run(outputs, keep, create_graph)
-        _accumulate([(node.watch(), g) for node, g in arrived], outputs)
+        arrived = _run(outputs, keep, create_graph, give=_give)
+        _accumulate([(node.watch(), g) for node, g in arrived], shared)
     else:
         targets = _targets(inputs)
         flows = _reach(outputs, targets, keep, create_graph)
-        _accumulate(zip(targets, flows, strict=True), outputs)
+        pairs = list(zip(targets, flows, strict=True))
+        _accumulate([(target, g) for target, g in pairs if target._node not in eager], shared)
+        for target, g in pairs:
+            if g is not None and target._node in eager:
+                target._node.deliver(g, _give)  # type: ignore[union-attr]
+
+
+def _give(leaf: Node, g: Any) -> None:
+    """Accumulate the gradient of a leaf with hooks, while the sweep goes on or after it."""
+    # The sweep may hold the array still, so the gradient is always a copy of its own.
+    if leaf.watch is not None:
+        _accumulate([(leaf.watch(), g)], {id(g)})
 
 
 def grad(
@@ -200,16 +214,21 @@ def _output(tensor: Tensor, g: Any, create_graph: bool, position: int = 0) -> tu
 
 
 def _run(
-    outputs: list[tuple[Node, Any]], keep: bool, create_graph: bool, targets: set[int] | None = None
+    outputs: list[tuple[Node, Any]],
+    keep: bool,
+    create_graph: bool,
+    *,
+    targets: set[int] | None = None,
+    give: Callable[[Node, Any], None] | None = None,
 ) -> list[tuple[Node, Any]]:
     wanted = None
     if targets is not None:
         wanted = leading_to(targets, [node for node, _ in outputs])
         outputs = [(node, g) for node, g in outputs if node.number in wanted]
     if not create_graph:
-        return sweep(outputs, keep=keep, targets=targets, wanted=wanted)
+        return sweep(outputs, keep=keep, targets=targets, wanted=wanted, give=give)
     with set_grad_enabled(True):
-        return sweep(outputs, keep=keep, targets=targets, wanted=wanted)
+        return sweep(outputs, keep=keep, targets=targets, wanted=wanted, give=give)
 
 
 def _reach(
@@ -217,17 +236,16 @@ def _reach(
 ) -> list[Any]:
     """Return the cotangent of each target, or None where no output depends on it."""
     numbers = [target._node.number for target in targets]  # type: ignore[union-attr]
-    arrived = _run(outputs, keep, create_graph, set(numbers))
+    arrived = _run(outputs, keep, create_graph, targets=set(numbers))
     found = {node.number: g for node, g in arrived}
     return [found.get(number) for number in numbers]
 
 
-def _accumulate(
-    pairs: Iterable[tuple[Tensor | None, Any]], outputs: list[tuple[Node, Any]]
-) -> None:
-    """Add cotangents to the ``.grad`` of Tensors, each gradient in an array of its own."""
-    # Rules may pass one array on to several inputs, and a seed belongs to the caller.
-    shared = {id(g) for _, g in outputs}
+def _accumulate(pairs: Iterable[tuple[Tensor | None, Any]], shared: set[int]) -> None:
+    """Add cotangents to the ``.grad`` of Tensors, each gradient in an array of its own.
+
+    ``shared`` has the identities of arrays that are somebody else's.
+    """
     with _accumulating:
         for tensor, g in pairs:
             if tensor is None or g is None:  # a Tensor that is gone, an input that was not used

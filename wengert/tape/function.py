@@ -202,7 +202,7 @@ class FunctionNode(Node):
             return Output(self, index) if dtype_of(self.dtype[index]).inexact else None
         return self
 
-    def pull(self, g: Any, wanted: Any = None) -> list[tuple[Node, Any]]:
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         if self.saved is None:
             raise RuntimeError(FREED)
         ctx: FunctionCtx = self.saved[0]
@@ -215,14 +215,14 @@ class FunctionNode(Node):
                 cotangents = self.function.backward(ctx, *self._cotangents(ctx, given, like))
         finally:
             ctx._node = None
-        flows: list[tuple[Node, Any]] = []
+        flows: list[tuple[int, Any]] = []
         for position, (parent, cotangent) in enumerate(
             zip(self.parents, self._answers(cotangents), strict=True)
         ):
             if parent is None or cotangent is None or (wanted and parent.number not in wanted):
                 continue
             self._check(position, parent, cotangent)
-            flows.append((parent, cotangent if recorded else cotangent._array))
+            flows.append((position, cotangent if recorded else cotangent._array))
         return flows
 
     def _cotangents(

@@ -4,7 +4,7 @@ import gc
 from collections.abc import Iterator
 
 from wengert.backends import dtype_of
-from wengert.tape.node import AccumulateGrad, Node, Output, Several
+from wengert.tape.node import Node
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
@@ -68,8 +68,9 @@ class GlobalTape:
     def entries(self) -> Entries:
         """Return the live entries, oldest first."""
         # The collector knows every live object, so recording need not keep a second book.
-        kinds = {Node, AccumulateGrad, Several, Output, *Node.__subclasses__()}
-        found = [obj for obj in gc.get_objects() if type(obj) in kinds and hasattr(obj, "dtype")]
+        found = [
+            obj for obj in gc.get_objects() if issubclass(type(obj), Node) and hasattr(obj, "dtype")
+        ]
         return Entries(sorted(found, key=lambda node: node.number))
 
     def of(self, tensor: Tensor) -> Entries:

@@ -12,6 +12,7 @@ import numpy as np
 
 from wengert.ops.beyond.updates import At
 from wengert.ops.set import UniqueAllResult, UniqueCountsResult, UniqueInverseResult
+from wengert.tape.hooks import RemovableHandle
 from wengert.tape.tensor import Tensor
 
 class Methods:
@@ -87,6 +88,12 @@ class Methods:
         create_graph: builtins.bool = False,
         inputs: Tensor | Sequence[Tensor] | None = None,
     ) -> None: ...
+    def register_hook(  # type: ignore[misc]
+        self: Tensor, hook: Callable[[Tensor], Tensor | None]
+    ) -> RemovableHandle: ...
+    def register_post_accumulate_grad_hook(  # type: ignore[misc]
+        self: Tensor, hook: Callable[[Tensor], None]
+    ) -> RemovableHandle: ...
     @property
     def T(self) -> Tensor: ...
     def abs(self) -> Tensor: ...

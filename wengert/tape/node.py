@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert.backends import dtype_of, namespaces
 from wengert.tape.plan import Plan
@@ -48,9 +48,14 @@ class Node:
         Of the result, as raw values: what its cotangent must have.
     watch : weakref or None
         The Tensor whose ``.grad`` takes this node's cotangent: a leaf, or one that retains it.
+    extra : Extra
+        Set on the nodes that `wengert.tape.hooks.Hooked` is the class of, and on no others.
     """
 
-    __slots__ = ("__weakref__", "dtype", "number", "parents", "plan", "saved", "shape", "watch")
+    __slots__ = (
+        *("__weakref__", "dtype", "extra", "number", "parents", "plan", "saved", "shape"),
+        "watch",
+    )
 
     number: int
     plan: Plan
@@ -59,6 +64,16 @@ class Node:
     shape: Any
     dtype: Any
     watch: Any
+    extra: Any
+
+    if TYPE_CHECKING:  # attached by wengert.tape.hooks
+
+        def register_hook(self, hook: Callable[..., Any]) -> Any: ...
+        def register_prehook(self, hook: Callable[..., Any]) -> Any: ...
+
+    def receive(self, g: Any) -> Any:
+        """Return the complete cotangent of this node's result as hooks on the Tensor leave it."""
+        return g
 
     def pull(self, g: Any, wanted: Any = None) -> "list[tuple[Node, Any]]":
         """Return the parents with the cotangents that flow to them from this node's ``g``.
@@ -70,17 +85,26 @@ class Node:
         wanted : container of int, optional
             Numbers of the parents to answer for; all of them by default.
         """
+        parents = self.parents
+        return [(parents[at], more) for at, more in self.flows(g, wanted)]  # type: ignore[misc]
+
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
+        """As `pull`, with the positions of the parents in their place."""
         return self._run(namespaces[type(g)], g, wanted)
 
-    def _run(self, xp: Any, g: Any, wanted: Any) -> "list[tuple[Node, Any]]":
-        saved = self.saved
-        if saved is None:
+    def values(self) -> tuple[Any, ...]:
+        """What was saved, as the rules take it."""
+        if self.saved is None:
             raise RuntimeError(FREED)
+        return self.saved
+
+    def _run(self, xp: Any, g: Any, wanted: Any) -> list[tuple[int, Any]]:
+        saved = self.values()
         if not xp.plain:
             saved = xp.lift(saved, self)
         parents = self.parents
         return [
-            (parents[position], rule(xp, g, *saved[piece]))  # type: ignore[misc]
+            (position, rule(xp, g, *saved[piece]))
             for position, rule, _, piece in self.plan.steps
             if wanted is None or parents[position].number in wanted  # type: ignore[union-attr]
         ]
@@ -95,10 +119,8 @@ class Node:
         """
         g = self._given(cotangents)
         flows: list[Any] = [None] * len(self.parents)
-        for parent, cotangent in self.pull(g):
-            cotangent = conform(cotangent, parent)
-            at = next(i for i, p in enumerate(self.parents) if p is parent and flows[i] is None)
-            flows[at] = cotangent
+        for at, cotangent in self.flows(g):
+            flows[at] = conform(cotangent, self.parents[at])  # type: ignore[arg-type]
         return flows[0] if len(flows) == 1 else tuple(flows)
 
     def _given(self, cotangents: tuple[Any, ...]) -> Any:
@@ -150,7 +172,7 @@ class AccumulateGrad(Node):
         self.parents = self.saved = ()
         self.shape, self.dtype, self.watch = shape, dtype, None
 
-    def pull(self, g: Any, wanted: Any = None) -> list[tuple[Node, Any]]:
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         """Answer nothing: a leaf has no parents."""
         return []
 
@@ -184,7 +206,7 @@ class Several(Node):
 
     __slots__ = ()
 
-    def pull(self, g: Any, wanted: Any = None) -> list[tuple[Node, Any]]:
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         like = next(iter(g.items.values()))
         xp = namespaces[type(like)]
         if not self.plan.primitive.materialize:
@@ -209,9 +231,8 @@ class Output(Node):
         self.saved, self.watch = (), None
         self.shape, self.dtype = parent.shape[index], parent.dtype[index]
 
-    def pull(self, g: Any, wanted: Any = None) -> list[tuple[Node, Any]]:
-        parent = self.parents[0]
-        return [(parent, Parts(parent, {self.index: g}))]  # type: ignore[list-item,arg-type]
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
+        return [(0, Parts(self.parents[0], {self.index: g}))]  # type: ignore[arg-type]
 
     def name(self) -> str:
         return self.parents[0].name()  # type: ignore[union-attr]

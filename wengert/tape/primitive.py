@@ -8,9 +8,10 @@ import numpy as np
 
 from wengert.backends import BackendError, add_composite, backend_of, dtype_of, namespaces
 from wengert.tape.errors import explain
+from wengert.tape.hooks import observe
 from wengert.tape.node import Node, Output, Several, tick
 from wengert.tape.plan import Plan, Rule, Unused
-from wengert.tape.recording import recording
+from wengert.tape.recording import observing, recording
 from wengert.tape.tensor import Tensor, placed, untracked
 
 __all__ = [
@@ -223,6 +224,8 @@ class Primitive:
         fill(node, plan, tuple(nodes), plan.save(arrays, outs, parameters))
         node.shape = tuple(out.shape for out in outs)
         node.dtype = tuple(out.dtype for out in outs)
+        if observing:
+            observe(node)
         return tuple(
             placed(out, Output(node, i) if inexact(out) else None) for i, out in enumerate(outs)
         )
@@ -323,6 +326,8 @@ def record(
     node.shape = out.shape
     node.dtype = out.dtype
     node.watch = None
+    if observing:
+        observe(node)
     tensor = _new_tensor(Tensor)
     tensor._array = out
     tensor._grad = None

@@ -12,6 +12,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "no_grad",
+    "observing",
     "recording",
     "set_grad_enabled",
     "transforming",
@@ -24,6 +25,10 @@ _inference: ContextVar[bool] = ContextVar("wengert_inference", default=False)
 
 #: ``recording()`` tells whether operations are recorded now; the hot path calls it for each.
 recording = _recording.get
+
+#: Who looks at each node that is recorded: contexts of saved-value hooks and of anomaly detection,
+#: of any thread. While it is empty nothing of theirs is asked for.
+observing: list[Any] = []
 
 
 def is_grad_enabled() -> bool:

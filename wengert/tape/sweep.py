@@ -1,21 +1,25 @@
 """The reverse sweep: from a result's cotangent to those of everything it was computed from."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
 from wengert.backends import namespaces
+from wengert.tape.anomaly import detecting
+from wengert.tape.hooks import Delivery, eager, supervise
 from wengert.tape.node import FREED, AccumulateGrad, Node, Parts, conform
+from wengert.tape.recording import observing
 
 __all__ = ["ancestors", "leading_to", "sweep"]
 
 
 def sweep(
-    outputs: Iterable[tuple[Node, Any]],
+    outputs: Sequence[tuple[Node, Any]],
     *,
     keep: bool,
     targets: Container[int] | None = None,
     wanted: Container[int] | None = None,
+    give: Callable[[Node, Any], None] | None = None,
 ) -> list[tuple[Node, Any]]:
     """Run the rules of all ancestors of ``outputs``, in descending number.
 
@@ -25,7 +29,7 @@ def sweep(
 
     Parameters
     ----------
-    outputs : iterable of (Node, cotangent)
+    outputs : sequence of (Node, cotangent)
         Where to start. Raw arrays run the rules plainly; Tensors run them recorded.
     keep : bool
         Whether nodes keep what they saved. Otherwise each releases it once it has run.
@@ -34,16 +38,23 @@ def sweep(
         leaves, and whatever retains its gradient.
     wanted : container of int, optional
         Numbers of the nodes to visit, from `leading_to`; all by default.
+    give : callable, optional
+        ``give(leaf, cotangent)`` accumulates the gradients of leaves with hooks that run after
+        that, as soon as they are complete.
 
     Returns
     -------
     list of (Node, cotangent)
-        The complete cotangents of the targets that were reached.
+        The complete cotangents of the targets that were reached; None for those given before.
     """
     due: list[int] = []
     reached: dict[int, list[Any]] = {}  # number -> [node, cotangent so far]
     arrived: list[tuple[Node, Any]] = []
     flows: Iterable[tuple[Node, Any]] = outputs
+    if observing and detecting() is not None:
+        supervise(ancestors(node for node, _ in outputs))
+    if give is not None and eager:
+        _schedule(outputs, reached, due, give)
     while True:
         for target, g in flows:
             _flow(target, g, reached, due)
@@ -51,13 +62,16 @@ def sweep(
         if not due:
             break
         node, g = reached.pop(-heappop(due))
-        if node.watch is not None if targets is None else node.number in targets:
-            arrived.append((node, g))
         if type(node) is not Node:
+            g = node.receive(g)
+            if node.watch is not None if targets is None else node.number in targets:
+                arrived.append((node, g))
             flows = node.pull(g, wanted)
             if not keep:
                 node.saved = None
             continue
+        if node.watch is not None if targets is None else node.number in targets:
+            arrived.append((node, g))
         # What follows is Node.pull and _flow once more, inlined: it is the hot loop.
         saved = node.saved
         if saved is None:
@@ -104,6 +118,29 @@ def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> 
         cell[1] = cell[1].merge(g)
     else:
         cell[1] = namespaces[type(g)].add(cell[1], g)
+
+
+def _schedule(
+    outputs: Iterable[tuple[Node, Any]],
+    reached: dict[int, list[Any]],
+    due: list[int],
+    give: Callable[[Node, Any], None],
+) -> None:
+    """Let the sweep stop where the cotangents of leaves with hooks are complete."""
+    oldest: dict[Node, int] = {}  # leaf -> number of the oldest node that it is an operand of
+    for node in ancestors(node for node, _ in outputs):
+        if node in eager:
+            oldest.setdefault(node, node.number + 1)
+        for parent in node.parents:
+            if parent in eager:
+                oldest[parent] = node.number  # type: ignore[index]
+    stops: dict[int, list[Node]] = {}
+    for leaf, number in oldest.items():
+        stops.setdefault(number, []).append(leaf)
+    for number, leaves in stops.items():
+        stop = Delivery(number - 0.5, leaves, reached, give)
+        reached[stop.number] = [stop, None]
+        heappush(due, -stop.number)
 
 
 def ancestors(roots: Iterable[Node]) -> list[Node]:

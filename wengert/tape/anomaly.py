@@ -1,0 +1,172 @@
+"""Anomaly detection: the line of the program whose derivative gave the first NaN or infinity."""
+
+import linecache
+import sys
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from wengert.backends import dtype_of, namespaces
+from wengert.tape.node import Node, Parts
+from wengert.tape.recording import observing
+
+__all__ = ["Detection", "calls", "check", "describe", "detect_anomaly", "set_detect_anomaly"]
+
+Calls = tuple[tuple[str, int, str], ...]
+
+#: Frames of this package are not the user's lines.
+_PACKAGE = str(Path(__file__).parents[1]) + "/"
+
+#: How many of the calls that led to a line are shown, the innermost.
+_SHOWN = 6
+
+
+class Detection:
+    """One time that detection is on."""
+
+    __slots__ = ("check_nan",)
+
+    def __init__(self, check_nan: bool) -> None:
+        self.check_nan = check_nan
+
+
+_detection: ContextVar[Detection | None] = ContextVar("wengert_detection", default=None)
+
+#: The detection that is on in this thread or task, or None.
+detecting = _detection.get
+
+
+def _switch(detection: Detection | None) -> None:
+    current = detecting()
+    if current in observing:
+        observing.remove(current)
+    if detection is not None:
+        observing.append(detection)
+    _detection.set(detection)
+
+
+class detect_anomaly:
+    """Find the operation whose derivative gives the first NaN or infinity.
+
+    Inside the context, every operation remembers the line of the program that called it. When a
+    derivative that is computed inside the context is not finite, the sweep stops with an error
+    that names that line, the operation and the shapes. An error in a derivative, such as in a
+    user's `Function`, gets a note with the line. Of operations that were recorded outside, the
+    name and the shapes are known alone.
+
+    It belongs to the running thread or task, and slows programs down: it is for finding faults.
+
+    Parameters
+    ----------
+    check_nan : bool
+        Whether derivatives are checked; otherwise errors get their notes alone.
+
+    Raises
+    ------
+    RuntimeError
+        By `backward` and `grad` inside the context. No ``.grad`` has changed then, but for leaves
+        with a hook that runs after accumulation.
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self._detection: Detection | None = Detection(check_nan)
+        self._before: list[Detection | None] = []
+
+    def __enter__(self) -> None:
+        self._before.append(detecting())
+        _switch(self._detection)
+
+    def __exit__(self, *exception: object) -> None:
+        _switch(self._before.pop())
+
+
+class set_detect_anomaly(detect_anomaly):
+    """Switch `detect_anomaly` on or off, at once and until a ``with`` block ends, or for good.
+
+    Parameters
+    ----------
+    mode : bool
+        Whether to detect.
+    check_nan : bool
+        As for `detect_anomaly`.
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        super().__init__(check_nan)
+        if not mode:
+            self._detection = None
+        self._previous = detecting()
+        _switch(self._detection)
+
+    def __enter__(self) -> None:
+        # The constructor has switched already: what a block restores is the state before that.
+        self._before.append(self._previous)
+        _switch(self._detection)
+
+
+def calls() -> Calls:
+    """The calls that led here, outside this package: file, line and function, innermost first."""
+    found = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_PACKAGE):
+            found.append((name, frame.f_lineno, frame.f_code.co_name))
+            if len(found) == _SHOWN:
+                break
+        frame = frame.f_back  # type: ignore[assignment]
+    return tuple(found)
+
+
+def describe(node: Node, led: Calls | None) -> str:
+    """An operation with its shapes and the line that called it."""
+    inputs = ", ".join("-" if p is None else _shape(p.shape) for p in node.parents)
+    text = f"{node.operation} of inputs of shape {inputs}, with a result of shape "
+    text += ", ".join(map(_shape, node.shape)) if node.several else _shape(node.shape)
+    if not led:
+        return (
+            f"{text}. It was recorded outside of detect_anomaly: run the forward pass inside to "
+            "see its line"
+        )
+    lines = []
+    for name, number, function in reversed(led):
+        lines.append(f'  File "{name}", line {number}, in {function}')
+        source = linecache.getline(name, number).strip()
+        if source:
+            lines.append(f"    {source}")
+    return f"{text}. It was called at\n" + "\n".join(lines)
+
+
+def check(node: Node, g: Any, flows: list[tuple[int, Any]], led: Calls | None) -> None:
+    """Raise if a cotangent that a node gave is not finite."""
+    for position, flow in flows:
+        fault = _fault(flow)
+        if fault:
+            given = [item for item in _items(g) if item is not None]
+            reached = any(map(_fault, given))
+            already = " The gradient that reached it was not finite already." if reached else ""
+            raise RuntimeError(
+                f"Function '{node.name()}' returned {fault} values in its {position}th output."
+                f"{already} It is the derivative of {describe(node, led)}"
+            )
+
+
+def _items(g: Any) -> tuple[Any, ...]:
+    return tuple(g.items.values()) if type(g) is Parts else (g,)
+
+
+def _fault(g: Any) -> str | None:
+    """What is wrong with a cotangent: ``"nan"`` or ``"infinite"``."""
+    if type(g) is Parts:
+        return next((fault for fault in map(_fault, g.items.values()) if fault), None)
+    array = getattr(g, "_array", g)
+    array = getattr(array, "bottom", array)  # of lifted arrays: what the library computed
+    array = getattr(array, "_array", array)
+    xp = namespaces[type(array)]
+    if not dtype_of(array.dtype).inexact or bool(xp.all(xp.isfinite(array))):
+        return None
+    return "nan" if bool(xp.any(xp.isnan(array))) else "infinite"
+
+
+def _shape(shape: Any) -> str:
+    return str(tuple(shape))
