@@ -1,0 +1,261 @@
+"""Graph breaks: where a program loses track of its derivatives, by the line that does it."""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from wengert.backends import BackendError, backend_of, dtype_of
+from wengert.func.trees import tree_flatten
+from wengert.ops import asarray
+from wengert.tape.node import AccumulateGrad, Node
+from wengert.tape.tensor import Tensor, placed
+from wengert.testing.breaks import CONVERSIONS, GraphBreak, GraphBreaks, NotDifferentiableError
+from wengert.testing.lineage import Lineage, Tag, declared
+from wengert.watching import watching
+
+__all__ = [
+    "GraphBreak",
+    "GraphBreaks",
+    "NotDifferentiableError",
+    "assert_differentiable",
+    "graph_breaks",
+]
+
+
+@contextmanager
+def graph_breaks() -> Iterator[GraphBreaks]:
+    """List where tracking is lost inside a ``with`` block, with the lines that lose it.
+
+    A break is a Tensor that requires grad, or carries a tangent in forward mode, and whose values
+    go on without their derivative: as a Python number, a boolean that decides a branch, an array
+    of NumPy's or another library's, a detached or deep copy; through an operation that is not
+    recorded or whose derivative is zero, undefined or not implemented; or through a cast to
+    integers. That is what the program asks for in many places (a number to print, a stopped
+    gradient), so nothing is raised: `assert_differentiable` judges.
+
+    Yields
+    ------
+    GraphBreaks
+        A sequence of `GraphBreak`, in the order in which the lines first ran, filled while the
+        block runs. It prints as a report. A line that runs again is counted, not listed again.
+
+    Notes
+    -----
+    Only the thread or task that entered the block is looked at. Blocks may be nested. Operations
+    inside a block take several times as long as outside; outside they cost what they always do.
+
+    Examples
+    --------
+    >>> x = wg.tensor(2.0, requires_grad=True)
+    >>> with wg.testing.graph_breaks() as breaks:
+    ...     y = x * float(x)
+    >>> breaks[0].kind, breaks[0].operation
+    ('number', 'float')
+    """
+    lineage = Lineage()
+    with watching(lineage):
+        yield lineage.breaks
+
+
+def assert_differentiable(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> GraphBreaks:
+    """Assert that the result of a function depends differentiably on all of its inputs.
+
+    The function is run once, and no derivative is computed: every input has to be connected to
+    the result by recorded operations whose derivative is not zero by declaration. Whether the
+    derivative is *right* is for `wengert.testing.gradcheck` to tell.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays, a module, or anything else that can be called. Its result may be
+        nested in lists, tuples, dicts, named tuples and dataclasses.
+    *args, **kwargs
+        What it is called with, nested likewise. Its inputs are the Tensors that require grad among
+        them; if there is none, all floating and complex arrays are, of any array library, and
+        ``f`` gets Tensors in their places. The parameters of a module ``f`` are inputs as well.
+
+    Returns
+    -------
+    GraphBreaks
+        Breaks that were met and do not cut an input off, such as a number for a log.
+
+    Raises
+    ------
+    NotDifferentiableError
+        An AssertionError. If an input does not reach the result; if one of the results has lost
+        track of the inputs; if a derivative on the way is undefined or not implemented; or if
+        ``f`` fails because an operation would have lost track. It lists the lines.
+    ValueError
+        If there is no floating or complex array among the arguments.
+
+    Examples
+    --------
+    >>> wg.testing.assert_differentiable(lambda x: wg.sum(x * x), wg.asarray([1.0, 2.0]))
+    no graph breaks
+    """
+    inputs, arguments, keywords = _inputs(f, args, kwargs)
+    lineage = Lineage({node.number: name for name, node in inputs})
+    with watching(lineage):
+        try:
+            returned = f(*arguments, **keywords)
+        except Exception as error:
+            cause = lineage.cause_of(error)
+            if cause is None:
+                raise
+            raise NotDifferentiableError(
+                f"{_called(f)} failed where it would have lost track of its derivative",
+                [cause],
+                lineage.breaks,
+            ) from error
+    _judge(_called(f), inputs, returned, lineage)
+    return lineage.breaks
+
+
+# -- arguments -----------------------------------------------------------------------------------
+
+
+def _inputs(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[tuple[str, Node]], tuple[Any, ...], dict[str, Any]]:
+    """Names and places of the inputs, and the arguments with leaves of their own."""
+    leaves, structure = tree_flatten((args, kwargs))
+    names = [_readable(path, f) for path in structure.paths()]
+    parameters = [
+        (name, tensor._node)
+        for name, tensor in getattr(f, "named_parameters", tuple)()
+        if isinstance(tensor, Tensor) and tensor._node is not None
+    ]
+    chosen = [isinstance(leaf, Tensor) and leaf._node is not None for leaf in leaves]
+    if not any(chosen) and not parameters:
+        chosen = [_is_inexact_array(leaf) for leaf in leaves]
+    found: list[tuple[str, Node]] = []
+    for i, leaf in enumerate(leaves):
+        if chosen[i]:
+            array = asarray(leaf)._array
+            node = AccumulateGrad(array.shape, array.dtype)
+            leaves[i] = placed(array, node)
+            found.append((names[i], node))
+    if not found and not parameters:
+        raise ValueError(
+            "assert_differentiable needs at least one floating or complex array among the "
+            "arguments, or a module with parameters"
+        )
+    arguments, keywords = structure.unflatten(leaves)
+    return found + parameters, arguments, keywords
+
+
+def _is_inexact_array(leaf: Any) -> bool:
+    if not isinstance(leaf, Tensor):
+        try:
+            backend_of(leaf)
+        except (TypeError, BackendError):
+            return False
+    return dtype_of(leaf.dtype).inexact
+
+
+def _readable(path: str, f: Callable[..., Any]) -> str:
+    """An argument's path as the function's own parameter: ``[0][1]['w']`` is ``params['w']``."""
+    kind, _, rest = path[1:].partition("]")
+    first, _, below = rest[1:].partition("]")
+    if kind == "1":
+        return first.strip("'\"") + below
+    try:
+        parameters = [
+            p.name
+            for p in inspect.signature(f).parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+        return parameters[int(first)] + below
+    except (IndexError, TypeError, ValueError):
+        return f"args[{first}]{below}"
+
+
+def _called(f: Callable[..., Any]) -> str:
+    return str(getattr(f, "__qualname__", type(f).__name__)).rpartition("<locals>.")[2]
+
+
+# -- the verdict ---------------------------------------------------------------------------------
+
+
+def _judge(called: str, inputs: list[tuple[str, Node]], returned: Any, lineage: Lineage) -> None:
+    leaves, structure = tree_flatten(returned)
+    paths = structure.paths()
+    results = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    reached, failing = _reach([r._node for r in results if r._node is not None], lineage)
+    tag = lineage.union(results)
+    problems: list[str] = []
+    errors: list[GraphBreak] = list(failing)
+    for name, node in inputs:
+        if node.number in reached:
+            continue
+        blamed = _blamed(node.number, tag, lineage)
+        errors += [b for b in blamed if b not in errors]
+        used = bool(blamed) or node.number in tag.leaves
+        problems.append(
+            f"the result does not depend differentiably on {name}"
+            if used
+            else f"the result does not depend on {name}: it is not used"
+        )
+    for path, leaf in zip(paths, leaves, strict=True):
+        lost = _lost(leaf, lineage)
+        if lost is not None and len(leaves) > 1:
+            problems.append(f"result{path} is not tracked")
+            errors += [b for b in lost if b not in errors]
+    if failing:
+        problems.append("a derivative on the way to the result can't be computed")
+    if not results and inputs:
+        what = ", ".join(sorted({type(leaf).__name__ for leaf in leaves})) or "nothing"
+        problems.insert(0, f"the result is no Tensor, but: {what}")
+    if problems:
+        raise NotDifferentiableError(
+            f"{called} is not differentiable: " + "; ".join(problems), errors, lineage.breaks
+        )
+
+
+def _blamed(number: int, tag: Tag, lineage: Lineage) -> list[GraphBreak]:
+    """The breaks, or failing that the notes, that explain why an input does not reach the result.
+
+    Those whose values are known to be in the result come first, then those of which nobody can
+    tell, then the rest. A branch is to blame only where nothing else is.
+    """
+
+    def of_input(breaks: Iterable[GraphBreak]) -> list[GraphBreak]:
+        return [b for b in breaks if number in lineage.leaves_of(b)]
+
+    cut = of_input(lineage.breaks)
+    branches = [b for b in cut if b.kind == "branch"]
+    others = [b for b in cut if b.kind != "branch"]
+    flowing = [b for b in others if b.kind in CONVERSIONS or lineage.flows(b, tag)]
+    notes = [b for b in of_input(lineage.notes) if lineage.flows(b, tag)]
+    return flowing or notes or others or branches
+
+
+def _lost(leaf: Any, lineage: Lineage) -> list[GraphBreak] | None:
+    """The breaks that led to a floating result off the tape; None if it is none."""
+    if not isinstance(leaf, Tensor) or leaf._node is not None or not leaf.dtype.inexact:
+        return None
+    tag = lineage.union([leaf])
+    return [b for b in lineage.breaks if lineage.flows(b, tag)] or None
+
+
+def _reach(roots: Iterable[Node], lineage: Lineage) -> tuple[set[int], Sequence[GraphBreak]]:
+    """Numbers of the nodes that a cotangent can come to without being zero, and what would fail."""
+    stack = list(roots)
+    seen: set[int] = set()
+    failing: list[GraphBreak] = []
+    while stack:
+        node = stack.pop()
+        if node.number in seen:
+            continue
+        seen.add(node.number)
+        for position, parent in enumerate(node.parents):
+            if parent is None:
+                continue
+            stated = declared(node, position)
+            if stated == "zero":
+                continue
+            if stated is not None:
+                failing += [b for b in lineage.at(node) if b not in failing]
+            stack.append(parent)
+    return seen, failing
