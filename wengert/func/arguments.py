@@ -16,6 +16,7 @@ import numpy as np
 from wengert import ops
 from wengert.backends import BackendError, as_dtype, backend_of, dtype_of, namespaces
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map
+from wengert.tape.interpreter import differentiable
 from wengert.tape.lifted import Lifted, bottom
 from wengert.tape.tensor import Tensor, untracked
 
@@ -177,7 +178,7 @@ def _own(answer: Any, seen: set[int]) -> Any:
     if isinstance(answer, Tensor) or not hasattr(answer, "dtype"):
         return answer
     xp = namespaces[type(answer)]
-    if not xp.backend.immutable and (id(answer) in seen or xp.is_view(answer)):
+    if id(answer) in seen or xp.is_view(answer):
         answer = xp.asarray(answer, copy=True)
     seen.add(id(answer))
     return answer
@@ -258,7 +259,10 @@ def _as_tensor(leaf: Any, name: str, like: Tensor | None) -> Tensor:
     elif type(leaf) in _NUMBERS:
         return _of_number(leaf, like)
     elif _is_array(leaf):
-        dtype = dtype_of(leaf.dtype)
+        try:
+            dtype = dtype_of(leaf.dtype)
+        except TypeError as error:
+            raise TypeError(f"{name} has no derivative: {error}") from None
     elif isinstance(leaf, int):
         raise TypeError(
             f"{name} is the {'truth value' if isinstance(leaf, bool) else 'integer'} {leaf}, and "
@@ -286,11 +290,8 @@ def _of_number(number: Any, like: Tensor | None) -> Tensor:
     name = _REAL.get(like.dtype.name, like.dtype.name)
     if isinstance(number, complex):
         name = _COMPLEX.get(name, "complex64")
-    array = bottom(like)
-    backend = backend_of(array)
-    host = np.asarray(number, dtype="complex128" if isinstance(number, complex) else "float64")
-    made = backend.from_numpy(host, backend.device(array))
-    return untracked(backend.namespace.astype(made, backend.raw_dtype(as_dtype(name))))
+    beside = differentiable.device(untracked(bottom(like)))
+    return ops.asarray(number, dtype=as_dtype(name), device=beside)
 
 
 def _floating_array(tree: Any) -> Tensor | None:

@@ -54,9 +54,12 @@ class Reverse:
         aux = None
         if has_aux:
             if not isinstance(returned, tuple) or len(returned) != 2:
+                what = type(returned).__name__
+                if isinstance(returned, tuple):
+                    what += f" of {len(returned)}"
                 raise TypeError(
                     f"with has_aux=True the function given to {transform} should return a pair "
-                    f"(result, aux), and returned a {type(returned).__name__}"
+                    f"(result, aux), and returned a {what}"
                 )
             returned, aux = returned
         self.results: list[Tensor]

@@ -1,0 +1,247 @@
+"""Transforms take Tensors, arrays and numbers in trees, and answer in kind."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import func
+from wengert.backends import Backend, backend_of, get_backend, use_backend
+
+
+def raw(backend: Backend, values: Any, dtype: str = "float64") -> Any:
+    return backend.from_numpy(np.asarray(values, dtype=dtype))
+
+
+def values(x: Any) -> np.ndarray:
+    return backend_of(x).to_numpy(x)
+
+
+def test_arrays_give_arrays(backend: Backend) -> None:
+    x = raw(backend, [1.0, 2.0])
+    seen = []
+
+    def f(x: Any) -> Any:
+        seen.append(x)
+        return wg.sum(x**3)
+
+    gradient = func.grad(f)(x)
+    assert type(gradient) is type(x)
+    np.testing.assert_array_equal(values(gradient), [3.0, 12.0])
+    assert isinstance(seen[0], wg.Tensor)
+    value, gradient = func.value_and_grad(f)(x)
+    assert backend_of(value) is backend
+    assert values(value) == 9
+    assert type(gradient) is type(x)
+
+
+def test_arrays_stay_where_they_are_whichever_backend_is_selected(backend: Backend) -> None:
+    x = raw(backend, [1.0, 2.0], "float32")
+    with use_backend("numpy"):
+        gradient = func.grad(lambda x: wg.sum(x * x))(x)
+    assert type(gradient) is type(x)
+    assert gradient.dtype == x.dtype
+    number = func.grad(lambda a, x: wg.sum(a * x))(2.0, x)
+    assert number == 3.0
+    assert type(number) is float
+
+
+def test_tensors_give_tensors(backend: Backend) -> None:
+    x = wg.asarray([1.0, 2.0], dtype=wg.float32)
+    value, gradient = func.value_and_grad(lambda x: wg.sum(x**2))(x)
+    assert isinstance(gradient, wg.Tensor)
+    assert isinstance(value, wg.Tensor)
+    assert gradient.tolist() == [2, 4]
+    assert gradient.dtype is wg.float32
+    assert not gradient.requires_grad
+    assert not value.requires_grad
+    assert not x.requires_grad
+
+
+def test_numbers_give_numbers(backend: Backend) -> None:
+    value, gradient = func.value_and_grad(lambda x: wg.exp(x))(1.0)
+    assert type(value) is type(gradient) is float
+    assert value == pytest.approx(np.e, rel=1e-15)  # in double precision
+    assert gradient == value
+    gradient = func.grad(lambda z: wg.abs(z) ** 2)(3 + 4j)
+    assert type(gradient) is complex
+    assert gradient == pytest.approx(6 + 8j)
+    value, pullback = func.vjp(lambda x: x * wg.asarray([1.0, 2.0], dtype=wg.float64), 3.0)
+    assert values(value).tolist() == [3, 6]  # a number has no axes: this is an array
+    assert pullback(value) == (15.0,)
+
+
+def test_numbers_beside_arrays_have_their_precision() -> None:
+    x = np.ones(3, dtype=np.float32)
+    value, (a, z) = func.value_and_grad(lambda a, x, z: wg.real(wg.sum(a * x * z)), (0, 2))(
+        0.1, x, 1j
+    )
+    assert value.dtype == np.float32
+    assert type(a) is float
+    assert type(z) is complex
+    assert z == np.float32(0.1) + np.float32(0.1) + np.float32(0.1)
+    value = func.value_and_grad(lambda a, z: wg.real(wg.sum(a * z)))(0.1, np.ones(1, "complex64"))
+    assert value[0].dtype == np.float32
+    value = func.value_and_grad(lambda a, n: wg.sum(a * n))(0.1, np.arange(3))
+    assert value == (pytest.approx(0.3, rel=1e-15), 3.0)
+    assert value[0].dtype == np.float64
+
+
+def test_numpy_scalars() -> None:
+    gradient = func.grad(lambda x: x**2)(np.float32(3))
+    assert type(gradient) is np.float32
+    assert gradient == 6
+    value, gradient = func.value_and_grad(lambda x: wg.sum(x**2))(np.asarray(3.0))
+    assert type(value) is np.float64  # what NumPy's sum gives
+    assert type(gradient) is np.ndarray
+    assert gradient.shape == ()
+
+
+class Line(NamedTuple):
+    slope: Any
+    offset: Any
+
+
+@dataclass
+class Model:
+    layers: list[Line]
+    scale: Any
+
+
+def test_trees_of_mixed_kinds(backend: Backend) -> None:
+    def f(model: Model, x: Any) -> Any:
+        for slope, offset in model.layers:
+            x = x * slope + offset
+        return wg.sum(x * model.scale["value"])
+
+    x = wg.asarray([1.0, -2.0], dtype=wg.float64)
+    line = Line(raw(backend, [2.0, 3.0]), wg.asarray([0.5, 0.5], dtype=wg.float64))
+    model = Model([line], {"value": 4.0, "none": None})
+    gradient = func.grad(f)(model, x)
+    assert type(gradient) is Model
+    assert type(gradient.layers[0]) is Line
+    slope, offset = gradient.layers[0]
+    assert values(slope).tolist() == [4, -8]
+    assert type(offset) is wg.Tensor
+    assert offset.tolist() == [4, 4]
+    assert gradient.scale == {"value": 2.5 - 5.5, "none": None}
+    assert type(gradient.scale["value"]) is float
+
+
+def test_answers_are_arrays_of_their_own(backend: Backend) -> None:
+    x, y = raw(backend, [1.0, 2.0]), raw(backend, [3.0, 4.0])
+    seed = raw(backend, [1.0, 1.0])
+    _, pullback = func.vjp(lambda x, y: x + y, x, y)
+    a, b = pullback(seed)
+    assert len({id(a), id(b), id(seed)}) == 3
+    if backend.name != "jax":
+        a[0] = 100.0
+        assert values(b).tolist() == values(seed).tolist() == [1, 1]
+        gradient = func.grad(wg.sum)(x)  # which is one number, broadcast
+        gradient[0] = 5.0
+        assert values(gradient).tolist() == [5, 1]
+
+
+def test_other_arguments_come_as_they_are() -> None:
+    seen = []
+
+    def f(x: Any, data: Any, *rest: Any, **options: Any) -> Any:
+        seen.extend((data, *rest, options))
+        return wg.sum(x * data) * options["factor"]
+
+    data = np.asarray([1.0, 2.0])
+    gradient = func.grad(f)(np.ones(2), data, "text", [3], factor=3.0, flag=True)
+    assert gradient.tolist() == [3, 6]
+    assert seen[0] is data
+    assert seen[1:] == ["text", [3], {"factor": 3.0, "flag": True}]
+
+
+def test_a_gradient_that_is_still_followed_stays_a_tensor() -> None:
+    w = wg.tensor(3.0, dtype=wg.float64, requires_grad=True)
+    gradient = func.grad(lambda x: w * x**2)(2.0)
+    assert isinstance(gradient, wg.Tensor)
+    (slope,) = wg.autograd.grad(gradient, w)
+    assert float(slope) == 4
+    with wg.no_grad():
+        assert func.grad(lambda x: w * x**2)(2.0) == 12.0
+    assert func.grad(lambda x: x**2 + w)(2.0) == 4.0  # which does not depend on w
+    value, _ = func.value_and_grad(lambda x: x**2 + w)(2.0)
+    assert isinstance(value, wg.Tensor)
+    assert value.requires_grad
+
+
+def test_numpy_functions_are_differentiated() -> None:
+    x = np.linspace(0.1, 1, 5)
+    gradient = func.grad(lambda x: np.sum(np.sin(x) * np.exp(-x) + np.dot(x, x)))(x)
+    expected = np.cos(x) * np.exp(-x) - np.sin(x) * np.exp(-x) + 5 * 2 * x
+    np.testing.assert_allclose(gradient, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        (3, r"argument 0 is the integer 3, .* pass 3\.0"),
+        (True, "argument 0 is the truth value True"),
+        (np.arange(3), "argument 0 has dtype int64"),
+        (np.ones(3) > 0, "argument 0 has dtype bool"),
+        ({"w": [1.0, 2]}, r"argument 0\['w'\]\[1\] is the integer 2"),
+        ({"w": Line(1.0, np.arange(2, dtype="int8"))}, r"argument 0\['w'\]\.offset has dtype int8"),
+        (["text"], r"argument 0\[0\] is a str"),
+        (np.asarray(["a"], dtype=object), "argument 0 .*object"),
+    ],
+)
+def test_what_has_no_derivative_is_an_error_that_names_it(argument: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        func.grad(lambda x: wg.sum(x))(argument)
+
+
+def test_integer_tensors_are_an_error(backend: Backend) -> None:
+    with pytest.raises(TypeError, match="argument 1 has dtype int64"):
+        func.grad(lambda x, n: wg.sum(x * n), argnums=1)(1.0, wg.arange(3))
+    with pytest.raises(TypeError, match="argument 0 has dtype int32"):
+        func.grad(lambda n: wg.sum(n))(raw(backend, [1], "int32"))
+
+
+@pytest.mark.parametrize(
+    ("argnums", "message"),
+    [
+        (2, "no argument 2 to differentiate among the 2"),
+        (-3, "no argument -3"),
+        ((0, 2), "no argument 2"),
+        ((0, -2), "names an argument twice"),
+        ((), "argnums is empty"),
+    ],
+)
+def test_argnums_that_do_not_fit(argnums: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        func.grad(lambda x, y: x * y, argnums)(1.0, 2.0)
+
+
+@pytest.mark.parametrize("argnums", ["x", 1.0, (0, None), None])
+def test_argnums_that_are_no_integers(argnums: Any) -> None:
+    with pytest.raises(TypeError, match="argnums should be an integer or several"):
+        func.grad(lambda x, y: x * y, argnums)(1.0, 2.0)
+
+
+def test_keyword_arguments_are_not_differentiated() -> None:
+    with pytest.raises(ValueError, match="given by keyword are passed on"):
+        func.grad(lambda x: x * x)(x=1.0)
+
+
+def test_raw_pytorch_tensors_leave_pytorch_s_own_tape() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    gradient = func.grad(lambda x: wg.sum(x**2))(x)
+    assert type(gradient) is torch.Tensor
+    assert not gradient.requires_grad
+    assert gradient.tolist() == [2, 2]
+    assert x.grad is None
+
+
+def test_backends_are_not_mixed_silently() -> None:
+    pytest.importorskip("torch")
+    other = raw(get_backend("torch"), [1.0, 2.0])
+    with pytest.raises(wg.BackendError, match=r"numpy.*torch"):
+        func.grad(lambda x: wg.sum(x * other))(np.ones(2))

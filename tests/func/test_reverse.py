@@ -1,0 +1,461 @@
+"""Transforms by the reverse sweep, against formulae and against JAX."""
+
+import functools
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import func
+from wengert.backends import Backend
+
+
+def cube(x: Any) -> Any:
+    return x**3
+
+
+def test_any_order() -> None:
+    f = func.grad(func.grad(func.grad(lambda x: wg.sin(x) * x**2)))
+    # (x² sin x)''' = 6 cos x - 6 x sin x - x² cos x
+    x = 0.7
+    expected = 6 * np.cos(x) - 6 * x * np.sin(x) - x**2 * np.cos(x)
+    assert f(x) == pytest.approx(expected, rel=1e-14)
+    assert float(f(wg.asarray(x, dtype=wg.float64))) == pytest.approx(expected, rel=1e-14)
+
+
+def test_arguments_of_nested_functions_are_told_apart() -> None:
+    """A classic: d/dx (x d/dy (x + y)) is 1, not 2."""
+    assert func.grad(lambda x: x * func.grad(lambda y: x + y)(1.0))(1.0) == 1.0
+    assert func.grad(lambda x: x * func.grad(lambda y: x * y)(1.0))(3.0) == 6.0
+    x = wg.tensor(3.0, requires_grad=True)
+    gradient = func.grad(lambda y: x * y)(x)  # x closed over is not the argument
+    assert float(gradient) == 3
+    (second,) = wg.autograd.grad(gradient, x)
+    assert float(second) == 1
+
+
+def test_tensors_stay_on_the_outer_tape() -> None:
+    x = wg.asarray([1.0, 2.0], dtype=wg.float64).requires_grad_()
+    value, gradient = func.value_and_grad(lambda x: wg.sum(x**3))(x)
+    assert gradient.requires_grad
+    (second,) = wg.autograd.grad(wg.sum(gradient) + value, x)
+    assert second.tolist() == [6 + 3, 12 + 12]
+    assert x.grad is None
+    y = x * 2  # no leaf
+    (first,) = wg.autograd.grad(wg.sum(func.grad(lambda y: wg.sum(y**3))(y)), x)
+    assert first.tolist() == [24, 48]
+    assert y.grad_fn is not None
+
+
+def test_no_grad_field_changes() -> None:
+    x = wg.ones(2, requires_grad=True)
+    w = wg.ones(2, requires_grad=True)
+    func.grad(lambda x: wg.sum(x * w))(x)
+    _, pullback = func.vjp(lambda x: x * w, x)
+    pullback(wg.ones(2))
+    assert x.grad is None
+    assert w.grad is None
+
+
+@pytest.mark.parametrize(
+    "mode", [wg.no_grad, wg.inference_mode, lambda: wg.set_grad_enabled(False)]
+)
+def test_transforms_work_in_every_mode(mode: Any) -> None:
+    x = wg.asarray(2.0, dtype=wg.float64).requires_grad_()
+    with mode():
+        gradient = func.grad(cube)(x)
+        second = func.grad(func.grad(cube))(x)
+        value, pullback = func.vjp(cube, x)
+        (third,) = pullback(wg.asarray(1.0, dtype=wg.float64))
+        assert not wg.is_grad_enabled()
+    assert (float(gradient), float(second), float(value), float(third)) == (12, 12, 8, 12)
+    assert not any(t.requires_grad for t in (gradient, second, value, third))
+
+
+def test_no_grad_in_the_function_stands() -> None:
+    def f(x: Any) -> Any:
+        with wg.no_grad():
+            factor = x**2
+        return x * factor
+
+    assert func.grad(f)(3.0) == 9.0
+    assert func.grad(wg.no_grad()(cube))(3.0) == 0.0
+
+
+def test_argnums() -> None:
+    def f(x: Any, y: Any, z: Any) -> Any:
+        return x * y**2 * z**3
+
+    args = (2.0, 3.0, 5.0)
+    assert func.grad(f)(*args) == 9 * 125
+    assert func.grad(f, 1)(*args) == 2 * 6 * 125
+    assert func.grad(f, -1)(*args) == 2 * 9 * 75
+    assert func.grad(f, (2, 0))(*args) == (1350.0, 1125.0)
+    assert func.grad(f, [1])(*args) == (1500.0,)
+    assert func.grad(f, np.int64(1))(*args) == 1500.0
+
+
+def test_unused_arguments_have_zero_gradients(backend: Backend) -> None:
+    x, y = wg.ones((2, 3)), wg.ones(4)
+    a, b = func.grad(lambda x, y: wg.sum(x), (0, 1))(x, y)
+    assert a.tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert b.tolist() == [0, 0, 0, 0]
+    assert b.dtype is y.dtype
+    constant = wg.asarray(2.0)
+    assert func.grad(lambda x: constant)(3.0) == 0.0
+    _, pullback = func.vjp(lambda x: (constant, x), wg.asarray(1.0))
+    (c,) = pullback((wg.asarray(1.0), wg.asarray(3.0)))
+    assert float(c) == 3
+
+
+def test_has_aux() -> None:
+    def f(x: Any) -> Any:
+        y = x**2
+        return wg.sum(y), {"y": y, "text": "t", "n": wg.argmax(y), "none": None}
+
+    x = np.asarray([1.0, 2.0])
+    gradient, aux = func.grad(f, has_aux=True)(x)
+    assert gradient.tolist() == [2, 4]
+    assert type(aux["y"]) is np.ndarray
+    assert aux["y"].tolist() == [1, 4]
+    assert (aux["text"], aux["n"], aux["none"]) == ("t", 1, None)
+    (value, aux), gradient = func.value_and_grad(f, has_aux=True)(wg.asarray(x))
+    assert float(value) == 5
+    assert isinstance(aux["y"], wg.Tensor)
+    assert not aux["y"].requires_grad
+    value, pullback, aux = func.vjp(f, x, has_aux=True)
+    assert (value, aux["y"].tolist()) == (5, [1, 4])
+    assert pullback(2.0)[0].tolist() == [4, 8]
+    derivative, aux = func.elementwise_grad(lambda x: (x**2, "aux"), has_aux=True)(x)
+    assert derivative.tolist() == [2, 4]
+    assert aux == "aux"
+
+
+def test_aux_on_the_outer_tape_can_be_differentiated() -> None:
+    w = wg.asarray(3.0, dtype=wg.float64).requires_grad_()
+
+    def f(x: Any) -> Any:
+        y = wg.exp(x)
+        return y, w * y  # the value does not depend on w, the aux does, through the same node
+
+    gradient, aux = func.grad(f, has_aux=True)(1.0)
+    assert type(gradient) is float
+    aux.backward()
+    assert float(w.grad) == pytest.approx(np.e)
+
+
+def test_vjp_of_trees_many_times(backend: Backend) -> None:
+    x = wg.asarray([1.0, 2.0], dtype=wg.float64)
+    value, pullback = func.vjp(
+        lambda p: {"s": wg.sum(p["x"] * p["y"]), "y": (p["y"],)}, {"x": x, "y": x}
+    )
+    assert float(value["s"]) == 5
+    zero, one = wg.zeros_like(x), wg.asarray(1.0, dtype=wg.float64)
+    for _ in range(2):
+        (found,) = pullback({"s": one, "y": (zero,)})
+        assert found["x"].tolist() == [1, 2]
+    (found,) = pullback({"s": one * 0, "y": (x,)})
+    assert found["x"].tolist() == [0, 0]
+    assert found["y"].tolist() == [1, 2]
+
+
+def test_the_pullback_is_differentiable_in_the_cotangent_and_in_the_primal() -> None:
+    x = wg.asarray([1.0, 2.0], dtype=wg.float64).requires_grad_()
+    g = wg.asarray([3.0, 4.0], dtype=wg.float64).requires_grad_()
+    _, pullback = func.vjp(lambda x: x**3, x)
+    (found,) = pullback(g)  # 3 x² g
+    in_x, in_g = wg.autograd.grad(wg.sum(found), [x, g])
+    assert in_x.tolist() == [18, 48]
+    assert in_g.tolist() == [3, 12]
+    _, pullback = func.vjp(lambda x: x**3, np.asarray([1.0, 2.0]))
+    (found,) = pullback(g)
+    assert isinstance(found, wg.Tensor)  # which g is still followed by
+    assert wg.autograd.grad(wg.sum(found), g)[0].tolist() == [3, 12]
+    assert func.grad(lambda g: wg.sum(pullback(g)[0]))(np.ones(2)).tolist() == [3, 12]
+
+
+def test_elementwise_grad(backend: Backend) -> None:
+    x = wg.asarray([[0.0, 0.5], [1.0, 2.0]], dtype=wg.float64)
+    found = func.elementwise_grad(wg.tanh)(x)
+    expected = 1 - np.tanh(np.asarray([[0, 0.5], [1, 2]])) ** 2
+    np.testing.assert_allclose(found.backend.to_numpy(found.array), expected, rtol=1e-13)
+    second = func.elementwise_grad(func.elementwise_grad(lambda x, a: a * x**3))(x, 2.0)
+    assert second.tolist() == [[0, 6], [12, 24]]
+    # of a holomorphic function, the conjugate of its derivative
+    z = wg.asarray([1 + 2j, -1j], dtype=wg.complex128)
+    assert func.elementwise_grad(wg.square)(z).tolist() == [2 - 4j, 2j]
+
+
+def test_methods_callables_and_names() -> None:
+    class Spring:
+        """A spring."""
+
+        def __init__(self) -> None:
+            self.stiffness = 3.0
+
+        def energy(self, x: Any) -> Any:
+            """Energy at x."""
+            return self.stiffness * x**2 / 2
+
+        @functools.partial(func.grad, argnums=1)
+        def force(self, x: Any) -> Any:
+            return self.energy(x)
+
+        def __call__(self, x: Any) -> Any:
+            return self.energy(x)
+
+    spring = Spring()
+    assert func.grad(spring.energy)(2.0) == 6.0
+    assert spring.force(2.0) == 6.0
+    gradient = func.grad(spring)
+    assert gradient(2.0) == 6.0
+    assert not hasattr(gradient, "stiffness")
+    assert func.grad(functools.partial(lambda a, x: a * x**2, 3.0))(2.0) == 12.0
+    assert func.grad(spring.energy).__name__ == "energy"
+    assert func.grad(spring.energy).__doc__ == "Energy at x."
+
+
+def test_changes_in_place_in_the_function() -> None:
+    def f(x: Any) -> Any:
+        x *= 2
+        x[0] = 5.0
+        return wg.sum(x**2)
+
+    x = np.asarray([1.0, 2.0])
+    assert func.grad(f)(x).tolist() == [0, 16]
+    assert x.tolist() == [1, 2]
+    t = wg.asarray(x)
+    assert func.grad(f)(t).tolist() == [0, 16]
+    assert t.tolist() == [1, 2]
+
+
+def test_memory_is_released() -> None:
+    kept = []
+
+    def f(x: Any) -> Any:
+        y = wg.exp(x)
+        kept.append(weakref.ref(y))
+        return wg.sum(y * y)
+
+    gc.disable()
+    try:
+        before = len(wg.global_tape)
+        for _ in range(3):
+            func.value_and_grad(f)(np.ones(3))
+            func.grad(func.grad(f))(2.0)
+        assert len(wg.global_tape) == before
+        assert not any(reference() for reference in kept)
+        _, pullback = func.vjp(f, np.ones(3))
+        pullback(1.0)
+        assert len(wg.global_tape) > before
+        del pullback
+        assert len(wg.global_tape) == before
+    finally:
+        gc.enable()
+
+
+# -- JAX as the oracle -----------------------------------------------------------------------------
+
+X = np.asarray([0.3, -1.2, 2.5])
+M = np.asarray([[2.0, 0.3, -0.1], [0.3, 1.5, 0.2], [-0.1, 0.2, 1.0]])
+Z = np.asarray([0.5 + 1j, -1.2 + 0.3j])
+
+#: Functions of a namespace and of arguments, and the arguments.
+SCALAR: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "polynomial": (lambda xp, x: xp.sum(x**3 - 2 * x), (X,)),
+    "trigonometry": (lambda xp, x: xp.sum(xp.sin(x) * xp.cos(2 * x)), (X,)),
+    "logistic": (lambda xp, x: xp.sum(xp.log1p(xp.exp(-x))), (X,)),
+    "powers": (lambda xp, x: xp.sum(xp.abs(x) ** 1.5), (X,)),
+    "quotient": (lambda xp, x: xp.sum(x) / (1 + xp.sum(x * x)), (X,)),
+    "quadratic form": (lambda xp, x, m: x @ m @ x, (X, M)),
+    "solution": (lambda xp, x, m: xp.sum(xp.linalg.solve(m, x[:, None]) ** 2), (X, M)),
+    "log determinant": (lambda xp, m: xp.linalg.slogdet(m)[1], (M,)),
+    "inverse": (lambda xp, m: xp.sum(xp.linalg.inv(m) ** 2), (M,)),
+    "cholesky": (lambda xp, m: xp.sum(xp.linalg.cholesky(m @ m.T) ** 3), (M,)),
+    "indexing": (lambda xp, x: x[0] * x[1] ** 2 + xp.sum(x[1:] * x[:-1]), (X,)),
+    "where": (lambda xp, x: xp.sum(xp.where(x > 0, x**2, -x)), (X,)),
+    "softmax": (lambda xp, x: xp.log(xp.sum(xp.exp(x))) - x[0], (X,)),
+    "norms": (lambda xp, x, m: xp.sqrt(xp.sum(x**2)) * xp.max(m), (X, M)),
+    "sums of rows": (lambda xp, m: xp.prod(xp.sum(m, axis=1)), (M,)),
+    "cumulative": (lambda xp, x: xp.sum(xp.cumulative_sum(x) ** 2), (X,)),
+    "tree": (
+        lambda xp, p: xp.sum(p["w"] @ p["b"][0]) * p["b"][1] + xp.sum(p["w"] ** 2),
+        ({"w": M, "b": (X, np.asarray(0.7))},),
+    ),
+    "network": (
+        lambda xp, p, x: xp.sum((xp.tanh(x @ p[0]["w"] + p[0]["b"]) @ p[1]) ** 2),
+        ([{"w": M, "b": X}, X], M),
+    ),
+    "complex": (lambda xp, z: xp.sum(xp.real(z * z * xp.conj(z)) + xp.imag(z)), (Z,)),
+    "complex modulus": (lambda xp, z: xp.sum(xp.abs(xp.exp(z)) ** 2), (Z,)),
+    "complex and real": (lambda xp, z, x: xp.real(xp.sum(z * x[:2] * 1j)), (Z, X)),
+}
+VECTOR: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "elementwise": (lambda xp, x: xp.exp(x) * x, (X,)),
+    "matrix vector": (lambda xp, x, m: m @ x, (X, M)),
+    "two results": (lambda xp, x: (xp.sin(x), xp.sum(x**2)), (X,)),
+    "outer": (lambda xp, x: {"outer": x[:, None] * x[None, :], "x": [x]}, (X,)),
+    "broadcast": (lambda xp, x, m: m / (1 + x**2), (X, M)),
+    "complex": (lambda xp, z: xp.exp(z) * z, (Z,)),
+    "conjugate": (lambda xp, z: xp.conj(z) * xp.abs(z), (Z,)),
+}
+
+
+@pytest.fixture
+def jax() -> Any:
+    jax = pytest.importorskip("jax")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield jax
+    jax.config.update("jax_enable_x64", before)
+
+
+def compare(found: Any, expected: Any) -> None:
+    """To rounding: a few dozen units in the last place of the largest number."""
+    expected = [np.asarray(leaf) for leaf in func.tree_leaves(expected)]
+    leaves = func.tree_leaves(found)
+    assert len(leaves) == len(expected)
+    for a, b in zip(leaves, expected, strict=True):
+        a = np.asarray(a)
+        assert a.shape == b.shape
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13 * np.max(np.abs(b), initial=0))
+
+
+def conjugate(tree: Any) -> Any:
+    """JAX's gradient is the conjugate of PyTorch's."""
+    return func.tree_map(np.conj, tree)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", SCALAR)
+def test_grad_and_value_are_jax_s(name: str, jax: Any) -> None:
+    function, args = SCALAR[name]
+    argnums = tuple(range(len(args)))
+    ours = functools.partial(function, wg)
+    theirs = functools.partial(function, jax.numpy)
+    value, gradients = func.value_and_grad(ours, argnums)(*args)
+    their_value, expected = jax.value_and_grad(theirs, argnums)(*args)
+    compare(value, their_value)
+    compare(gradients, conjugate(jax.tree.map(np.asarray, expected)))
+    compare(func.grad(ours, -1)(*args), gradients[-1])
+    tensors = func.tree_map(wg.asarray, args)
+    compare(func.grad(ours, argnums)(*tensors), gradients)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", VECTOR)
+def test_vjp_is_jax_s(name: str, jax: Any) -> None:
+    function, args = VECTOR[name]
+    value, pullback = func.vjp(functools.partial(function, wg), *args)
+    their_value, their_pullback = jax.vjp(functools.partial(function, jax.numpy), *args)
+    compare(value, their_value)
+    rng = np.random.default_rng(0)
+
+    def draw(y: Any) -> Any:
+        g = rng.normal(size=np.shape(y))
+        return g + 1j * rng.normal(size=np.shape(y)) if np.iscomplexobj(y) else np.asarray(g)
+
+    g = func.tree_map(draw, value)
+    compare(pullback(g), conjugate(jax.tree.map(np.asarray, their_pullback(conjugate(g)))))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda xp, x: xp.sin(x) * xp.exp(x),
+        lambda xp, x: xp.log(1 + x**2) ** 3,
+        lambda xp, x: xp.tanh(x) / (1 + xp.sqrt(x)),
+        lambda xp, x: xp.sum(xp.cumulative_sum(xp.stack([x, x**2, xp.sin(x)])) ** 2),
+        lambda xp, x: xp.linalg.det(xp.stack([xp.stack([x, x**3]), xp.stack([xp.cos(x), x])])),
+        lambda xp, x: x**4 * xp.where(x > 0, x, -x),
+    ],
+)
+def test_grad_of_grad_of_grad_is_jax_s(function: Any, jax: Any) -> None:
+    ours = functools.partial(function, wg)
+    theirs = functools.partial(function, jax.numpy)
+    for order in range(1, 4):
+        ours, theirs = func.grad(ours), jax.grad(theirs)
+        for x in (0.7, 1.9):
+            assert ours(x) == pytest.approx(float(theirs(x)), rel=1e-11), order
+
+
+# -- misuse ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transform", [func.grad, func.value_and_grad])
+def test_results_that_are_no_real_scalar(transform: Any) -> None:
+    name = transform.__name__
+    with pytest.raises(ValueError, match=rf"{name} is for .* scalar.* shape \(3,\); use vjp .*jac"):
+        transform(lambda x: x * 2)(np.ones(3))
+    with pytest.raises(ValueError, match=r"shape \(1,\)"):
+        transform(lambda x: x)(np.ones(1))
+    with pytest.raises(TypeError, match="real scalar, and this one returned complex128"):
+        transform(lambda z: z**2)(1j)
+    with pytest.raises(TypeError, match=r"one Tensor, and this one returned tuple\(\*, \*\).*aux"):
+        transform(lambda x: (x, x))(1.0)
+    with pytest.raises(TypeError, match="returned None"):
+        transform(lambda x: None)(1.0)
+    with pytest.raises(TypeError, match=rf"given to {name} is a float, and should be a Tensor"):
+        transform(lambda x: 3.0)(1.0)
+    with pytest.raises(TypeError, match="is a ndarray, and should be a Tensor"):
+        transform(lambda x: np.ones(()))(1.0)
+    with pytest.raises(TypeError, match=r"dtype int64, .* has_aux=True"):
+        transform(lambda x: wg.argmax(x))(np.ones(3))
+
+
+@pytest.mark.parametrize(
+    "transform", [func.grad, func.value_and_grad, func.elementwise_grad, func.vjp]
+)
+def test_what_is_no_function(transform: Any) -> None:
+    with pytest.raises(TypeError, match=f"{transform.__name__} takes a function, not float"):
+        transform(3.0)
+
+
+def test_aux_that_is_missing() -> None:
+    with pytest.raises(TypeError, match=r"a pair \(result, aux\), and returned a Tensor"):
+        func.grad(lambda x: x * x, has_aux=True)(1.0)
+    with pytest.raises(TypeError, match="returned a tuple of 3"):
+        func.grad(lambda x: (x, x, x), has_aux=True)(1.0)
+
+
+def test_wrong_cotangents() -> None:
+    _, pullback = func.vjp(lambda x: {"y": x * 2}, np.ones(3))
+    with pytest.raises(ValueError, match="the cotangent should be a dict"):
+        pullback(np.ones(3))
+    with pytest.raises(ValueError, match="the cotangent should have the structure"):
+        pullback({"z": np.ones(3)})
+    with pytest.raises(RuntimeError, match=r"cotangent\['y'\] has shape \(2,\) and .* \(3,\)"):
+        pullback({"y": np.ones(2)})
+    with pytest.raises(RuntimeError, match="is the number 1"):
+        pullback({"y": 1.0})
+    with pytest.raises(TypeError, match="should be floating or complex, not int64"):
+        pullback({"y": np.arange(3)})
+    with pytest.raises(TypeError, match="should be a Tensor, an array or a number, not str"):
+        pullback({"y": "text"})
+    assert pullback({"y": np.ones(3)})[0].tolist() == [2, 2, 2]
+    with pytest.raises(TypeError, match="at least one argument"):
+        func.vjp(lambda: wg.ones(3))
+
+
+def test_cotangents_on_another_backend() -> None:
+    torch = pytest.importorskip("torch")
+    _, pullback = func.vjp(lambda x: x * 2, np.ones(3))
+    with pytest.raises(wg.BackendError, match="cotangent is on torch and the result on numpy"):
+        pullback(torch.ones(3))
+
+
+def test_errors_of_the_function_pass_and_leave_the_mode() -> None:
+    def fail(x: Any) -> Any:
+        raise KeyError("mine")
+
+    with wg.no_grad():
+        with pytest.raises(KeyError, match="mine"):
+            func.grad(fail)(1.0)
+        assert not wg.is_grad_enabled()
+    assert wg.is_grad_enabled()

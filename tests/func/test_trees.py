@@ -1,0 +1,158 @@
+"""Trees: taken apart and put together again."""
+
+from collections import OrderedDict, defaultdict, deque
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wengert import func
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+@dataclass
+class Layer:
+    weight: Any
+    bias: Any
+    name: str = field(default="layer", metadata={"static": True})
+    doubled: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.doubled = (self.weight, self.weight)
+
+
+class Interval:
+    def __init__(self, low: Any, high: Any, unit: str) -> None:
+        self.low, self.high, self.unit = low, high, unit
+
+
+func.register_node(
+    Interval, lambda i: ((i.low, i.high), i.unit), lambda unit, ends: Interval(*ends, unit)
+)
+
+keys = st.text(max_size=3) | st.integers()
+trees = st.recursive(
+    st.integers() | st.none() | st.text(max_size=2),
+    lambda below: (
+        st.lists(below, max_size=3)
+        | st.lists(below, max_size=3).map(tuple)
+        | st.dictionaries(keys, below, max_size=3)
+        | st.dictionaries(keys, below, max_size=3).map(OrderedDict)
+        | st.lists(below, max_size=3).map(lambda items: deque(items, 5))
+        | st.builds(Point, below, below)
+        | st.builds(Layer, below, below, st.text(max_size=2))
+    ),
+    max_leaves=12,
+)
+
+
+@given(trees)
+def test_a_tree_is_rebuilt(tree: Any) -> None:
+    leaves, structure = func.tree_flatten(tree)
+    rebuilt = func.tree_unflatten(structure, leaves)
+    assert rebuilt == tree
+    assert type(rebuilt) is type(tree)
+    assert func.tree_structure(rebuilt) == structure
+    assert hash(func.tree_structure(rebuilt)) == hash(structure)
+    assert structure.num_leaves == len(leaves) == len(structure.paths())
+    assert repr(structure)
+    assert str(structure)
+    assert not any(leaf is None or isinstance(leaf, list | dict | tuple) for leaf in leaves)
+
+
+@given(trees)
+def test_the_structure_has_places_not_values(tree: Any) -> None:
+    replaced = func.tree_map(lambda leaf: object(), tree)
+    assert func.tree_structure(replaced) == func.tree_structure(tree)
+    assert func.tree_structure([tree]) != func.tree_structure(tree)
+    assert func.tree_structure(tree).flatten_up_to(replaced) == func.tree_leaves(replaced)
+
+
+def test_leaves_of_jax_come_in_the_same_order() -> None:
+    jax = pytest.importorskip("jax")
+    tree = {"b": [1, (2, None)], "a": {"z": 3, "y": Point(4, 5)}, "c": OrderedDict(q=6, p=7)}
+    assert func.tree_leaves(tree) == jax.tree.leaves(tree) == [4, 5, 3, 1, 2, 6, 7]
+
+
+def test_dicts_keep_the_order_of_their_keys() -> None:
+    leaves, structure = func.tree_flatten({"b": 1, "a": 2})
+    assert leaves == [2, 1]
+    assert list(structure.unflatten(leaves)) == ["b", "a"]
+    assert structure == func.tree_structure({"a": 2, "b": 1})
+    assert func.tree_leaves({"b": 1, 0: 2}) == [1, 2]  # these cannot be sorted
+    default = defaultdict(list, x=1)
+    rebuilt = func.tree_map(lambda leaf: leaf + 1, default)
+    assert rebuilt == {"x": 2}
+    assert rebuilt["new"] == []
+
+
+def test_dataclasses() -> None:
+    layer = Layer(1, [2, 3], "first")
+    leaves, structure = func.tree_flatten(layer)
+    assert leaves == [1, 2, 3]
+    assert structure.paths() == [".weight", ".bias[0]", ".bias[1]"]
+    rebuilt = structure.unflatten([10, 20, 30])
+    assert rebuilt == Layer(10, [20, 30], "first")
+    assert rebuilt.doubled == (10, 10)
+    assert structure != func.tree_structure(Layer(1, [2, 3], "second"))
+    assert func.tree_leaves(Layer) == [Layer]  # the class itself is no node
+
+
+def test_registered_nodes() -> None:
+    leaves, structure = func.tree_flatten({"range": Interval(1, [2], "m")})
+    assert leaves == [1, 2]
+    rebuilt = structure.unflatten([3, 4])["range"]
+    assert (rebuilt.low, rebuilt.high, rebuilt.unit) == (3, [4], "m")
+    assert structure.paths() == [
+        "['range']<Interval child 0>",
+        "['range']<Interval child 1>[0]",
+    ]
+    with pytest.raises(ValueError, match="Interval are nodes of trees already"):
+        func.register_node(Interval, lambda i: ((), None), lambda e, c: None)
+    with pytest.raises(ValueError, match="dict are nodes"):
+        func.register_node(dict, lambda i: ((), None), lambda e, c: None)
+    with pytest.raises(TypeError, match="takes a class"):
+        func.register_node(3, lambda i: ((), None), lambda e, c: None)
+
+
+def test_tree_map_of_several_trees() -> None:
+    tree = {"a": 1, "b": (2, None)}
+    assert func.tree_map(lambda *x: x, tree, {"a": [9], "b": (8, None)}) == {
+        "a": (1, [9]),
+        "b": ((2, 8), None),
+    }
+    assert func.tree_map(len, [(1, 2), (3,)], is_leaf=lambda x: isinstance(x, tuple)) == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"a": 1, "b": [2, None]}, r"rest\[0\]\['b'\] should be a tuple, .* and is a list"),
+        ({"a": 1, "b": (2,)}, r"rest\[0\]\['b'\] should have the structure tuple\(\*, None\)"),
+        ({"a": 1, "c": (2, None)}, r"rest\[0\] should have the structure dict"),
+        ({"a": 1, "b": (2, 3)}, r"rest\[0\]\['b'\]\[1\] should be a None, .* and is a int"),
+        (3, r"rest\[0\] should be a dict, as its counterpart is, and is a int"),
+    ],
+)
+def test_another_structure_is_an_error_that_names_the_place(other: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        func.tree_map(lambda x, y: x, {"a": 1, "b": (2, None)}, other)
+
+
+def test_as_many_leaves_as_places() -> None:
+    structure = func.tree_structure([1, 2])
+    for leaves in ([1], [1, 2, 3]):
+        with pytest.raises(ValueError, match=f"2 leaves can't be made of {len(leaves)}"):
+            func.tree_unflatten(structure, leaves)
+
+
+def test_arrays_are_leaves() -> None:
+    array = np.ones((2, 2))
+    assert func.tree_leaves([array, "text", 3.0])[0] is array
