@@ -27,12 +27,16 @@ CONTINUOUS: Final = {
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
-METHODS: Final = ("linear", "lower", "higher", "midpoint", "nearest", *CONTINUOUS)
+#: Those that take an element, or the mean of two: where the empirical distribution has its steps.
+DISCRETE: Final = ("inverted_cdf", "averaged_inverted_cdf", "closest_observation")
+METHODS: Final = ("linear", "lower", "higher", "midpoint", "nearest", *CONTINUOUS, *DISCRETE)
 
 
 def _positions(xp: Any, q: Any, n: int, method: str) -> Any:
     """Where the quantiles are among ``n`` sorted elements, also between two of them."""
-    if method in CONTINUOUS:
+    if method in DISCRETE:
+        at = _steps(xp, q * n - 1, method)
+    elif method in CONTINUOUS:
         alpha, beta = CONTINUOUS[method]
         at = q * (n + 1 - alpha - beta) + (alpha - 1)
     else:
@@ -46,6 +50,17 @@ def _positions(xp: Any, q: Any, n: int, method: str) -> Any:
     if method == "nearest":
         return xp.round(at)
     return (xp.floor(at) + xp.ceil(at)) * 0.5 if method == "midpoint" else at
+
+
+def _steps(xp: Any, at: Any, method: str) -> Any:
+    """Where the steps of the empirical distribution are that have the quantiles."""
+    if method == "closest_observation":  # half-way, the one that is even when counted from 1
+        below = xp.floor(at - 0.5)
+        tie = xp.equal(below, at - 0.5) & xp.equal(xp.remainder(below, 2), 1)
+        return xp.where(tie, below, below + 1)
+    if method == "averaged_inverted_cdf":
+        return xp.where(xp.equal(xp.floor(at), at), at + 0.5, xp.ceil(at))
+    return xp.ceil(at)
 
 
 def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor, Tensor]:
@@ -111,7 +126,9 @@ def quantile(
         two of them: ``"linear"`` interpolation, the ``"lower"`` or ``"higher"`` one, their
         ``"midpoint"``, or the ``"nearest"`` (of the even index, half-way). Or another estimator
         that interpolates: ``"hazen"``, ``"weibull"``, ``"median_unbiased"``,
-        ``"normal_unbiased"``, ``"interpolated_inverted_cdf"``.
+        ``"normal_unbiased"``, ``"interpolated_inverted_cdf"``; or one that takes an element, or
+        the mean of two: ``"inverted_cdf"``, ``"averaged_inverted_cdf"``,
+        ``"closest_observation"``.
 
     Returns
     -------

@@ -6,7 +6,7 @@ from wengert.backends import add_composite, namespaces
 from wengert.ops.linalg.common import adjoint, columns, complex_dtype, imaginary, matrices, product
 from wengert.tape.interpreter import differentiable
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = ["SlogdetResult", "det", "slogdet"]
 
@@ -47,10 +47,12 @@ def _bordering(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     )
 
 
-def _constant_bordering(x: Tensor) -> tuple[Tensor, ...]:
+def _constant_bordering(x: Any) -> tuple[Tensor, ...]:
     """The same of a Tensor, and off the tape: the result does not depend on the border."""
-    raw = x._array
-    return tuple(map(untracked, namespaces[type(raw)].bordering(raw)))
+    array = wrapped(x).detach()._array
+    xp = namespaces[type(array)]
+    made = _bordering(xp, array) if xp.backend is None else xp.bordering(array)
+    return tuple(map(untracked, made))
 
 
 add_composite("bordering", _bordering)

@@ -111,7 +111,7 @@ def vector_norm(
     terms = where(zero, 0.0 if ord > 0 else math.inf, elementwise.pow(where(zero, 1, size), ord))
     total = statistical.sum(terms, axis=axes, keepdims=keepdims)
     regular = logical_and(greater(total, 0), isfinite(total))
-    at_limit = elementwise.pow(untracked(total._array), 1 / ord)
+    at_limit = elementwise.pow(total.detach(), 1 / ord)
     return where(regular, elementwise.pow(where(regular, total, 1), 1 / ord), at_limit)
 
 

@@ -72,11 +72,10 @@ def _cross(a: Any, b: Any, *, axis: int | None = None, **axes: int) -> Tensor:
 
 
 def _pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> Tensor:
-    values = keywords.pop("constant_values", 0)
-    for name, value in keywords.items():
-        raise UnsupportedError(f"{name}={value!r} is not supported for Tensors")
+    if callable(mode):
+        raise UnsupportedError("a function as mode writes in place, which Tensors do not have")
     (x,) = operands(array)
-    return pad(x, pad_width, mode, constant_values=values)
+    return pad(x, pad_width, mode, **keywords)
 
 
 def _take(x: Any, indices: Any, *, axis: int | None = None, mode: str = "raise") -> Tensor:
