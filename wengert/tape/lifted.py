@@ -54,6 +54,13 @@ class Lifted:
     #: Makes NumPy leave ``array * lifted`` to the reflected operator.
     __array_ufunc__: ClassVar[None] = None
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        # NumPy would make an array of one Python object of it.
+        raise TypeError(
+            f"a {type(self).__name__} inside a transform is no array of a library: what it has "
+            "beside its values would be lost; compute with wengert's functions on the Tensor"
+        )
+
     @classmethod
     def interpret(
         cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
@@ -86,6 +93,30 @@ class Lifted:
     def ndim(self) -> int:
         return len(self.shape)
 
+    @property
+    def device(self) -> Any:
+        """Where the library's own array is."""
+        array = bottom(self)
+        return backend_of(array).device(array)
+
+    def values(self) -> Any:
+        """The library's own array of the values, to look at: to print, or to branch upon.
+
+        Raises
+        ------
+        TypeError
+            If there is no one array that has them.
+        """
+        raise TypeError(f"the values of a {type(self).__name__} can't be read")
+
+    def parts(self) -> dict[str, Any]:
+        """The arrays that it prints beside its values, by name."""
+        return {}
+
+    def detached(self) -> Any:
+        """The same values as a raw array in which nothing varies, for `Tensor.detach`."""
+        return self
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.inner!r}, level={self.level})"
 
@@ -116,8 +147,14 @@ class Lifted:
     def __rtruediv__(self, other: Any) -> Any:
         return lifted.divide(other, self)
 
+    def __gt__(self, other: Any) -> Any:
+        return lifted.greater(self, other)
+
     def __neg__(self) -> Any:
         return lifted.negative(self)
+
+    def __lt__(self, other: Any) -> Any:
+        return lifted.less(self, other)
 
 
 def constant(value: Any, like: Any) -> Any:
@@ -143,7 +180,8 @@ def bottom(array: Any) -> Any:
 def raw(x: Any) -> Any:
     """What a Tensor of no node holds, or each of a tuple of them; anything else as it is."""
     if isinstance(x, tuple):
-        return tuple(map(raw, x))
+        parts = map(raw, x)
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
     return x._array if isinstance(x, Tensor) else x
 
 

@@ -252,7 +252,7 @@ class Primitive:
                     f"{tuple(given[0].shape)}) and {owner.name} (shape {tuple(a.shape)}); move one "
                     f"with tensor.to_backend({owners[0].name!r})"
                 )
-        if not self.weak:
+        if not self.weak and len(given) < sum(a is not None for a in arrays):
             xp = owners[0].namespace
             dtype = xp.result_type(*[a.dtype for a in given])
             like = getattr(given[0], "bottom", given[0])

@@ -25,9 +25,10 @@ def format_tensor(tensor: Any) -> str:
 
     Values have four decimals, or are in scientific notation where that would hide them; whole
     numbers end in a point. The data type is named unless it is a default one, the device unless
-    it is a CPU. A computed Tensor shows its ``grad_fn``, a leaf that it requires grad.
+    it is a CPU. A computed Tensor shows its ``grad_fn``, a leaf that it requires grad; what an array
+    has inside beside its values, such as a tangent, comes last, in the same format.
     """
-    values = tensor.backend.to_numpy(tensor.array)
+    values = tensor._values()
     prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
     text = "[]"
     if values.size:
@@ -43,6 +44,9 @@ def format_tensor(tensor: Any) -> str:
         notes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
     elif tensor.requires_grad:
         notes.append("requires_grad=True")
+    if hasattr(tensor._array, "bottom"):
+        for name, part in tensor._array.parts().items():
+            notes.append(f"{name}={format_tensor(type(tensor)(part))}")
     lines = [prefix + text]
     column = len(lines[0]) - (lines[0].rfind("\n") + 1)
     for position, note in enumerate(notes):

@@ -60,7 +60,8 @@ class Tensor(Methods):
 
     @property
     def array(self) -> Any:
-        """The raw array of the backend's library, not a copy of it."""
+        """The raw array of the backend's library, not a copy of it; see `numpy` for errors."""
+        self._check_bare("take the array of", "detach().array")
         return backend_of(self._array).array(self._array)
 
     @property
@@ -102,14 +103,30 @@ class Tensor(Methods):
         Raises
         ------
         RuntimeError
-            If the Tensor requires grad: the array would not be tracked.
+            If the Tensor requires grad, or a transform follows it: the array would not be tracked.
         """
         if self._node is not None:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
             )
+        self._check_bare("call numpy() on", "detach().numpy()")
         return backend_of(self._array).to_numpy(self.array)
+
+    def _check_bare(self, done: str, instead: str) -> None:
+        """Raise if the array has others inside, which what a transform follows would lose."""
+        if hasattr(self._array, "bottom"):
+            raise RuntimeError(
+                f"Can't {done} a Tensor inside a transform that follows it: the derivative would "
+                f"be lost. Use tensor.{instead} instead."
+            )
+
+    def _values(self) -> np.ndarray[Any, Any]:
+        """The values to look at, which derivatives do not follow."""
+        array = self._array
+        values = array.values() if hasattr(array, "bottom") else array
+        backend = backend_of(array)
+        return backend.to_numpy(backend.array(values))
 
     def item(self) -> Any:
         """Return the only element as a Python number.
@@ -124,11 +141,11 @@ class Tensor(Methods):
                 f"a Tensor of shape {tuple(self.shape)} has {self.size} elements and cannot be "
                 "converted to a Python scalar; item() needs exactly one"
             )
-        return backend_of(self._array).to_numpy(self.array).item()
+        return self._values().item()
 
     def tolist(self) -> Any:
         """Return the values as nested lists of Python numbers."""
-        return backend_of(self._array).to_numpy(self.array).tolist()
+        return self._values().tolist()
 
     def __bool__(self) -> bool:
         return bool(self.item())
@@ -171,6 +188,7 @@ class Tensor(Methods):
     ) -> Any:
         if self._node is not None:
             raise BufferError("Can't export a Tensor that requires grad; use tensor.detach()")
+        self._check_bare("export", "detach()")
         asked = {
             "stream": stream,
             "max_version": max_version,
@@ -224,7 +242,7 @@ class Tensor(Methods):
     @property
     def is_leaf(self) -> bool:
         """Whether this Tensor was not computed by a recorded operation."""
-        return self._node is None or type(self._node) is AccumulateGrad
+        return self._node is None or isinstance(self._node, AccumulateGrad)
 
     @property
     def grad_fn(self) -> Node | None:
@@ -235,8 +253,9 @@ class Tensor(Methods):
         return node.parents[0] if isinstance(node, Output) else node
 
     def detach(self) -> "Tensor":
-        """Return a Tensor of the same values that is not tracked."""
-        return untracked(self._array)
+        """Return a Tensor of the same values that is not tracked, and has no tangent."""
+        array = self._array
+        return untracked(array.detached() if hasattr(array, "bottom") else array)
 
     # -- the gradient ------------------------------------------------------------------------
 
@@ -287,7 +306,7 @@ class Tensor(Methods):
 
         The old array is left as it is, so nothing that was saved or shared can change.
         """
-        if recording() and self._node is not None and type(self._node) is AccumulateGrad:
+        if recording() and isinstance(self._node, AccumulateGrad):
             raise RuntimeError(IN_PLACE_ON_LEAF)
         if result.shape != self.shape:
             raise RuntimeError(
@@ -315,6 +334,7 @@ class Tensor(Methods):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
                 "protocol; use x.detach() first"
             )
+        self._check_bare("copy", "detach()")
         backend = backend_of(self._array)
         copied = type(self).__new__(type(self))
         copied._array = backend.xp.asarray(self.array, copy=True)
@@ -327,6 +347,7 @@ class Tensor(Methods):
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_leaf:
             raise RuntimeError("only leaf Tensors can be pickled; use x.detach() first")
+        self._check_bare("pickle", "detach()")
         backend = backend_of(self._array)
         return _unpickle, (
             type(self),
