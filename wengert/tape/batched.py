@@ -132,13 +132,15 @@ def _function(name: str) -> Callable[..., Any]:
     batched, alone = attrgetter(name)(lifted), attrgetter(name)(differentiable)
     if not callable(batched):
         return batched
-    composed = name not in PRIMITIVES
+    primitive = name in PRIMITIVES
 
     def function(*inputs: Any, **parameters: Any) -> Any:
         like = _batch(inputs) or getattr(parameters.get("device"), "like", None)
         if like is None:
             return alone(*inputs, **parameters)
-        return batched(*_constants(inputs, like) if composed else inputs, **parameters)
+        if primitive:
+            return batched(*inputs, **parameters)
+        return _recording(batched(*_constants(inputs, like), **parameters))
 
     return function
 
@@ -153,15 +155,23 @@ def _batch(inputs: Sequence[Any]) -> Batched | None:
 
 
 def _constants(inputs: Sequence[Any], like: Batched) -> list[Any]:
-    """Inputs with Tensors as batches, so that a composition's operations see batches alone."""
+    """Inputs as a composition takes them: Tensors too as batches, so that it sees these alone."""
     return [
-        like.constant(x)
+        Batched(x.inner, x.level)
+        if isinstance(x, Batched)
+        else Batched(members(x, like.level, like.inner.shape[0]), like.level)
         if isinstance(x, Tensor)
         else type(x)(_constants(x, like))
         if isinstance(x, list | tuple)
         else x
         for x in inputs
     ]
+
+
+def _recording(x: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(map(_recording, x))
+    return RecordedBatched(x.inner, x.level) if isinstance(x, Batched) else x
 
 
 def _namespace(name: str, prefix: str = "") -> ModuleType:

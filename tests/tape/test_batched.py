@@ -1,0 +1,277 @@
+"""Batches: what a primitive does to one is what it does to each of its members."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import wengert as wg
+from tests.ops.cases import SCALE, Entry, apply, function, leaves
+from tests.ops.tables import TABLE
+from tests.ops.watching import Call, watched
+from wengert.backends import Backend, backend_of, dtype_of, namespaces
+from wengert.tape.batched import Batched, RecordedBatched, identity, members
+from wengert.tape.batching import COMPOSED, Application, rule_of
+from wengert.tape.batching import _each as each
+from wengert.tape.dual import Dual
+from wengert.tape.forward import push
+from wengert.tape.lifted import lifted, new_level
+from wengert.tape.node import conform
+from wengert.tape.primitive import PRIMITIVES
+from wengert.tape.sweep import sweep
+from wengert.tape.tensor import Tensor, untracked
+
+ROWS = [(name, kind) for name, entry in sorted(TABLE.items()) for kind in entry.kinds()]
+TRACKED = [(name, kind) for name, kind in ROWS if TABLE[name].tracked and TABLE[name].order]
+EXAMPLES = {"numpy": 6, "torch": 2}
+COUNT = 3
+#: Draws differ from call to call; the members of a batch may have results of different shapes.
+FREE = {"rand_like", "nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values"}
+
+
+def calls_of(name: str, entry: Entry, case: Any) -> list[Call]:
+    """The calls of a primitive that a row's function makes on raw arrays."""
+    found: list[Call] = []
+
+    def see(call: Call) -> None:
+        if call.primitive.name == name:
+            found.append(call)
+
+    with watched(see):
+        apply(function(name, entry), case, leaves(case))
+    return found
+
+
+def host(x: Any) -> np.ndarray:
+    x = x._array if isinstance(x, Tensor) else x
+    return backend_of(x).to_numpy(backend_of(x).array(x))
+
+
+def like(x: Any, values: np.ndarray) -> Any:
+    """A raw array of the dtype, library and device of another."""
+    backend = backend_of(x)
+    made = backend.from_numpy(np.asarray(values), backend.device(x))
+    return made if made.dtype == x.dtype else namespaces[type(x)].astype(made, x.dtype)
+
+
+def varied(x: Any) -> list[Any]:
+    """Members of a batch that are valid where an array is: scaled a little, or turned around."""
+    values = host(x)
+    if dtype_of(x.dtype).inexact:
+        return [like(x, values * (1 - 1e-3 * i)) for i in range(COUNT)]
+    return [like(x, values[::-1] if i == 1 and values.ndim else values) for i in range(COUNT)]
+
+
+def normals(random: np.random.Generator, x: Any) -> list[Any]:
+    """Random members of the shape and dtype of an array."""
+    found = []
+    for _ in range(COUNT):
+        values = random.standard_normal(x.shape)
+        if dtype_of(x.dtype).complex:
+            values = values + 1j * random.standard_normal(x.shape)
+        found.append(like(x, values))
+    return found
+
+
+def together(arrays: Sequence[Any], level: int, kind: type[Batched] = Batched) -> Batched:
+    return kind(namespaces[type(arrays[0])].stack(list(arrays), axis=0), level)
+
+
+def check_equal(found: Any, expected: Sequence[Any], level: int) -> None:
+    """Whether a batch is the arrays that were computed one after the other."""
+    inner = members(found, level, COUNT)
+    assert isinstance(found, Batched) or not any(isinstance(y, Batched) for y in expected)
+    assert tuple(found.shape) == tuple(expected[0].shape)
+    assert found.dtype == expected[0].dtype
+    wanted = np.stack([host(y) for y in expected])
+    # Sums in another order: what is added up has about this size.
+    scale = np.max(abs(wanted), initial=1.0, where=np.isfinite(wanted)) if wanted.size else 1.0
+    np.testing.assert_allclose(host(inner), wanted, rtol=1e-9, atol=1e-11 * scale)
+
+
+def run(name: str, kind: str, backend: Backend, check: Callable[[Any], None]) -> None:
+    entry = TABLE[name]
+    if backend.name in entry.not_on:
+        pytest.skip(entry.not_on[backend.name])
+
+    def quietly(case: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a scaled point may have left the function's domain
+            check(case)
+
+    count = EXAMPLES.get(backend.name, 1) * SCALE
+    settings(max_examples=count)(given(getattr(entry, kind))(quietly))()
+
+
+def arrays_of(call: Call) -> list[int]:
+    return [i for i, x in enumerate(call.inputs) if hasattr(x, "dtype") and hasattr(x, "shape")]
+
+
+def several(call: Call, out: Any) -> tuple[Any, ...]:
+    return tuple(out) if call.primitive.several else (out,)
+
+
+@pytest.mark.parametrize(("name", "kind"), ROWS)
+def test_a_batch_gives_what_its_members_give(name, kind, backend):
+    """Each array input alone is a batch, and all of them are."""
+    if name in FREE:
+        pytest.skip("its results have no place in an array, or are random")
+    entry = TABLE[name]
+
+    def check(case):
+        for call in calls_of(name, entry, case):
+            places = arrays_of(call)
+            xp = namespaces[type(call.inputs[places[0]])]
+            kernel = call.primitive.kernels[type(call.inputs[places[0]])]
+            for chosen in {*[(i,) for i in places], tuple(places)}:
+                level = new_level()
+                variants = {i: varied(call.inputs[i]) for i in chosen}
+                one_by_one = [
+                    several(
+                        call,
+                        kernel(
+                            *[
+                                variants[i][m] if i in variants else x
+                                for i, x in enumerate(call.inputs)
+                            ],
+                            **call.parameters,
+                        ),
+                    )
+                    for m in range(COUNT)
+                ]
+                if len({tuple(y.shape for y in ys) for ys in one_by_one}) > 1:
+                    continue  # by masks of different sizes
+                batch = [
+                    together(variants[i], level) if i in variants else x
+                    for i, x in enumerate(call.inputs)
+                ]
+                found = several(
+                    call, call.primitive.kernels[Batched](*batch, **call.parameters)
+                )
+                for position, y in enumerate(found):
+                    check_equal(y, [ys[position] for ys in one_by_one], level)
+            assert xp.plain
+
+    run(name, kind, backend, check)
+
+
+class Likeness:
+    """Where a cotangent belongs: what `conform` asks of a node."""
+
+    def __init__(self, x: Any) -> None:
+        self.shape, self.dtype = x.shape, x.dtype
+
+
+def in_tensors(value: Any) -> Any:
+    """What the differentiable interpreter makes of what a node has saved."""
+    if isinstance(value, tuple) and any(hasattr(v, "shape") for v in value):
+        return tuple(map(in_tensors, value))
+    array = hasattr(value, "shape") and hasattr(value, "dtype")
+    return untracked(value) if array else value
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_rules_take_batches_of_cotangents(name, kind, recorded, backend):
+    entry = TABLE[name]
+
+    def check(case):
+        for call in calls_of(name, entry, case):
+            tracked = tuple(
+                i in arrays_of(call) and dtype_of(x.dtype).inexact
+                for i, x in enumerate(call.inputs)
+            )
+            results = [y for y in call.results if dtype_of(y.dtype).inexact]
+            if not any(tracked) or not results or not call.primitive.rules:
+                continue
+            random = np.random.default_rng(0)
+            level = new_level()
+            cotangents = [normals(random, y) for y in call.results]
+            plan = call.primitive.plans[tracked]
+            saved = plan.save(call.inputs, call.out, call.parameters)
+            batch = RecordedBatched if recorded else Batched
+            g = tuple(together(c, level, batch) for c in cotangents)
+            xp = namespaces[type(cotangents[0][0])]
+            for position, rule, _, piece in plan.steps:
+                where = Likeness(call.inputs[position])
+                values = saved[piece]
+                try:
+                    expected = [
+                        conform(
+                            rule(
+                                xp,
+                                tuple(c[m] for c in cotangents)
+                                if call.primitive.several
+                                else cotangents[0][m],
+                                *values,
+                            ),
+                            where,
+                        )
+                        for m in range(COUNT)
+                    ]
+                except NotImplementedError:
+                    continue
+                if recorded:
+                    values = tuple(map(in_tensors, values))
+                found = rule(
+                    namespaces[batch], g if call.primitive.several else g[0], *values
+                )
+                found = conform(found, where)
+                if recorded:
+                    assert isinstance(found, RecordedBatched)
+                check_equal(found, expected, level)
+
+    run(name, kind, backend, check)
+
+
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_tangents_are_pushed_in_batches(name, kind, backend):
+    entry = TABLE[name]
+
+    def check(case):
+        for call in calls_of(name, entry, case):
+            moving = [
+                i in arrays_of(call) and dtype_of(x.dtype).inexact
+                for i, x in enumerate(call.inputs)
+            ]
+            if not any(moving) or not call.primitive.rules:
+                continue
+            random = np.random.default_rng(0)
+            level = new_level()
+            tangents = [
+                normals(random, x) if m else None
+                for x, m in zip(call.inputs, moving, strict=True)
+            ]
+            xp = namespaces[type(next(t for t in tangents if t is not None)[0])]
+            try:
+                expected = [
+                    several(
+                        call,
+                        push(
+                            xp,
+                            call.primitive,
+                            call.inputs,
+                            call.parameters,
+                            call.out,
+                            [None if t is None else t[m] for t in tangents],
+                        ),
+                    )
+                    for m in range(COUNT)
+                ]
+            except NotImplementedError:
+                continue
+            batch = [None if t is None else together(t, level) for t in tangents]
+            found = several(
+                call,
+                push(lifted, call.primitive, call.inputs, call.parameters, call.out, batch),
+            )
+            for position, y in enumerate(found):
+                if y is None:
+                    assert expected[0][position] is None
+                elif dtype_of(y.dtype).inexact:
+                    check_equal(y, [ys[position] for ys in expected], level)
+
+    run(name, kind, backend, check)
