@@ -322,7 +322,7 @@ def _in_library(filename: str) -> bool:
     if {"site-packages", "dist-packages"} & set(path.parts):
         return True
     roots = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}
-    return any(root is not None and path.is_relative_to(root) for root in roots)
+    return any(map(path.is_relative_to, roots))
 
 
 def _excerpt(source: str, columns: tuple[int, int] | None) -> tuple[str, str]:

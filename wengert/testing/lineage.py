@@ -186,7 +186,7 @@ class Lineage(Watcher):
             if top.number in tags:
                 stack.pop()
                 continue
-            if type(top) is AccumulateGrad:
+            if isinstance(top, AccumulateGrad):
                 tags[top.number] = Tag(frozenset({top.number}), frozenset())
                 continue
             parents = [parent for parent in top.parents if parent is not None]

@@ -1,0 +1,544 @@
+"""Pictures of computation graphs: `draw` for a Graphviz object, `to_dot` for its text."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from wengert.backends import backend_of, dtype_of, namespaces
+from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform
+from wengert.tape.primitive import Primitive
+from wengert.tape.sweep import ancestors
+from wengert.tape.tensor import Tensor
+from wengert.watching import Watcher, watching
+
+__all__ = ["draw", "to_dot"]
+
+Gradients = bool | Literal["local", "total"]
+Direction = Literal["TB", "LR", "BT", "RL"]
+
+#: How operations are written that have a sign of their own.
+SIGNS = {
+    "add": "+",
+    "divide": "÷",
+    "matmul": "@",
+    "multiply": "×",
+    "negative": "-",
+    "pow": "^",
+    "subtract": "-",
+}
+#: Arrays of no more elements, and no longer rows, are written out.
+WRITTEN, ROW = 9, 4
+
+LEAF = 'shape=box, style="rounded,filled", fillcolor="#d9e8fb", color="#3b6fb6"'
+CONSTANT = 'shape=box, style="rounded,dashed", color="#808080", fontcolor="#505050"'
+OPERATION = 'shape=ellipse, style=filled, fillcolor="#ffffff", color="#505050"'
+RESULT = 'shape=ellipse, style=filled, fillcolor="#fbe6c2", color="#b6803b"'
+PART = 'shape=plaintext, fontcolor="#505050"'
+CLUSTER = 'style=rounded, color="#a0a0a0", fontcolor="#505050", fontname="Helvetica", labeljust=l'
+GRADIENT = "#b03060"
+
+
+def draw(
+    what: Any,
+    /,
+    *args: Any,
+    names: Mapping[str, Tensor] | None = None,
+    module: Any = None,
+    values: bool = False,
+    gradients: Gradients = False,
+    shapes: bool = True,
+    direction: Direction = "TB",
+) -> Any:
+    r"""Draw the computation graph of a result, from its leaves down to it.
+
+    Every recorded operation is a node, and an edge leads from what it was computed from. Leaves
+    are boxes. Notebooks show the picture; ``draw(loss).render("graph", format="svg")`` writes it
+    to a file, and ``draw(loss).source`` is its text in Graphviz's language.
+
+    Parameters
+    ----------
+    what : Tensor, sequence of Tensor, module or callable
+        Results; or what computes them from ``args``. Of a function that is run here more can be
+        shown: the value of every node, constants, and the modules that operations belong to.
+    *args
+        Arguments of the function, if ``what`` is one. Tensors among them are drawn by the names
+        of its parameters.
+    names : mapping of str to Tensor, optional
+        What leaves, and results in between, are called: ``{"w1": w1, "b": b}``.
+    module : Module, optional
+        Whose parameters are drawn by their paths. Where a function is run, the operations of each
+        of its submodules have a frame with the module's path and class. A module ``what`` is its
+        own.
+    values : bool
+        Whether values are written: of small arrays all, of others the least and the largest.
+        Without a function to run, those are known of leaves, of results and Tensors in ``names``,
+        and of what rules have saved.
+    gradients : bool or str
+        What is written on each edge. True, or ``"total"``: the cotangent of the result that flows
+        back along it. ``"local"``: the derivative of the operation alone, which is the cotangent
+        that flows back for one of ones. Along a path of elementwise operations on scalars the
+        local ones multiply to the total one. Nothing is added to any ``.grad``.
+    shapes : bool
+        Whether shapes and dtypes are written.
+    direction : str
+        Where the graph goes: ``"TB"`` from top to bottom, ``"LR"``, ``"BT"`` or ``"RL"``.
+
+    Returns
+    -------
+    graphviz.Source
+        Of the package ``graphviz``.
+
+    Raises
+    ------
+    ImportError
+        If the package is not installed (``wengert[draw]``). `to_dot` does not need it. To *show*
+        or render the picture the program of the same name has to be installed as well.
+    RuntimeError
+        If a result does not require grad, or gradients are asked for of a graph that was swept
+        before and not retained.
+    TypeError
+        If ``what`` is, or gives, no Tensor.
+    ValueError
+        If an option is none of those above.
+
+    Examples
+    --------
+    >>> a, w = (wg.randn(3, 3, requires_grad=True) for _ in range(2))
+    >>> picture = wg.draw((w * a).sum(), names={"a": a, "w": w}, gradients=True)
+    """
+    try:
+        import graphviz
+    except ImportError as error:
+        raise ImportError(
+            "wg.draw needs the package graphviz: install wengert[draw]. The text that Graphviz's "
+            "programs read, wengert.drawing.to_dot gives without it"
+        ) from error
+    text = to_dot(
+        what,
+        *args,
+        names=names,
+        module=module,
+        values=values,
+        gradients=gradients,
+        shapes=shapes,
+        direction=direction,
+    )
+    return graphviz.Source(text)
+
+
+def to_dot(
+    what: Any,
+    /,
+    *args: Any,
+    names: Mapping[str, Tensor] | None = None,
+    module: Any = None,
+    values: bool = False,
+    gradients: Gradients = False,
+    shapes: bool = True,
+    direction: Direction = "TB",
+) -> str:
+    """Return what `draw` draws as text in Graphviz's language DOT, with no other package.
+
+    Parameters
+    ----------
+    what, *args, names, module, values, gradients, shapes, direction
+        As for `draw`.
+
+    Returns
+    -------
+    str
+        ``dot -Tsvg`` makes a picture of it.
+
+    Raises
+    ------
+    RuntimeError, TypeError, ValueError
+        As for `draw`.
+    """
+    if gradients not in (True, False, "local", "total"):
+        raise ValueError(f"gradients should be a bool, 'local' or 'total', not {gradients!r}")
+    if direction not in ("TB", "LR", "BT", "RL"):
+        raise ValueError(f"direction should be 'TB', 'LR', 'BT' or 'RL', not {direction!r}")
+    story = _Story()
+    called = {} if names is None else dict(names)
+    for name, tensor in called.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"names[{name!r}] should be a Tensor, not {type(tensor).__name__}")
+    if callable(what):
+        if module is None and hasattr(what, "named_modules"):
+            module = what
+        called = {**_arguments(what, args), **called}
+        with watching(story), _scopes(module, story):
+            what = what(*args)
+    elif args:
+        raise TypeError(f"arguments are for a function, and a {type(what).__name__} was given")
+    results = _results(what)
+    if module is not None:
+        called = {**dict(module.named_parameters()), **called}
+    picture = _Picture(results, called, story, values, shapes)
+    if gradients:
+        picture.gradients = _edges(results, picture.nodes, gradients == "local")
+    return picture.text(direction)
+
+
+def _results(what: Any) -> list[Tensor]:
+    found = list(what) if isinstance(what, list | tuple) else [what]
+    if not found:
+        raise TypeError("there is nothing to draw: an empty sequence was given")
+    for result in found:
+        if not isinstance(result, Tensor):
+            raise TypeError(
+                "draw takes Tensors, or a function that returns a Tensor or a sequence of them, "
+                f"not {type(result).__name__}"
+            )
+        if result._node is None:
+            raise RuntimeError(
+                f"a result of shape {tuple(result.shape)} does not require grad, so nothing of "
+                "its computation was recorded"
+            )
+    return found
+
+
+def _arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, Tensor]:
+    """Tensors among the arguments by the names of the function's parameters."""
+    try:
+        names = list(inspect.signature(getattr(function, "forward", function)).parameters)
+    except (TypeError, ValueError):  # of builtins nobody can tell
+        return {}
+    return {name: x for name, x in zip(names, args, strict=False) if isinstance(x, Tensor)}
+
+
+# -- what a function does while it runs ----------------------------------------------------------
+
+
+class _Story(Watcher):
+    """What was seen of a function's run.
+
+    Attributes
+    ----------
+    values : dict
+        Raw arrays by the numbers of their nodes.
+    constants : dict
+        For each operation the Tensors among its operands that are not tracked.
+    scopes : dict
+        The path of the module that an operation ran in, by the number of its node.
+    classes : dict
+        The class of each module, by its path.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[int, Any] = {}
+        self.constants: dict[int, list[Tensor]] = {}
+        self.scopes: dict[int, str] = {}
+        self.classes: dict[str, str] = {}
+
+    def operated(
+        self, name: str, primitive: Primitive | None, inputs: list[Tensor], results: list[Tensor]
+    ) -> None:
+        for tensor in (*inputs, *results):
+            if tensor._node is not None:
+                self.values[tensor._node.number] = tensor._array
+        scope = _scope.get()
+        for result in results:
+            node = result._node
+            while node is not None and node.number not in self.scopes:
+                if scope is not None:
+                    self.scopes[node.number] = scope
+                if not isinstance(node, Output):
+                    self.constants[node.number] = [t for t in inputs if t._node is None]
+                    break
+                node = node.parents[0]
+
+
+_scope: ContextVar[str | None] = ContextVar("wengert_drawing_scope", default=None)
+
+
+@contextmanager
+def _scopes(module: Any, story: _Story) -> Iterator[None]:
+    """Let every submodule say when it runs: each gets a ``forward`` of its own for the time."""
+    before: list[tuple[dict[str, Any], Any]] = []
+    missing = object()
+    try:
+        for path, one in () if module is None else module.named_modules():
+            own = vars(one)
+            story.classes[path] = type(one).__name__
+            forward = one.forward
+            before.append((own, own.get("forward", missing)))
+            own["forward"] = _scoped(path, forward)
+        yield
+    finally:
+        for own, forward in reversed(before):
+            if forward is missing:
+                del own["forward"]
+            else:
+                own["forward"] = forward
+
+
+def _scoped(path: str, forward: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(forward)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        token = _scope.set(path)
+        try:
+            return forward(*args, **kwargs)
+        finally:
+            _scope.reset(token)
+
+    return call
+
+
+# -- gradients -----------------------------------------------------------------------------------
+
+Edges = dict[tuple[int, int], Any]
+
+
+def _edges(results: list[Tensor], nodes: list[Node], local: bool) -> Edges:
+    """For each operation and position of an input, what flows back to it.
+
+    That is its part of the cotangent of the results' sum, or, for ``local``, what flows back for a
+    cotangent of ones.
+    """
+    edges: Edges = {}
+    reached: dict[int, Any] = {}
+    for result in results:
+        seed = namespaces[type(result._array)].ones_like(result._array)
+        _add(reached, result._node, seed)  # type: ignore[arg-type]
+    for node in nodes:
+        g = reached.get(node.number)
+        if g is None or isinstance(node, AccumulateGrad):
+            continue
+        flows = _flows(node, g if type(g) is Parts else node.receive(g))
+        for position, flow in flows:
+            _add(reached, node.parents[position], flow)  # type: ignore[arg-type]
+        for position, flow in _flows(node, _ones(g)) if local else flows:
+            edges[node.number, position] = flow
+    return edges
+
+
+def _ones(g: Any) -> Any:
+    """Ones like a cotangent."""
+    if type(g) is Parts:
+        return Parts(g, {i: _ones(item) for i, item in g.items.items()})  # type: ignore[arg-type]
+    return namespaces[type(g)].ones_like(g)
+
+
+def _flows(node: Node, g: Any) -> list[tuple[int, Any]]:
+    if node.saved is None:
+        raise RuntimeError(
+            "the gradients can't be drawn: backward() has freed what they are computed from. Draw "
+            "the graph before, or keep it with backward(retain_graph=True)"
+        )
+    return [
+        (position, conform(flow, node.parents[position]))  # type: ignore[arg-type]
+        for position, flow in node.flows(g)
+    ]
+
+
+def _add(reached: dict[int, Any], node: Node, g: Any) -> None:
+    held = reached.get(node.number)
+    if held is None:
+        reached[node.number] = g
+    elif type(g) is Parts:
+        reached[node.number] = held.merge(g)
+    else:
+        reached[node.number] = namespaces[type(g)].add(held, g)
+
+
+# -- the text ------------------------------------------------------------------------------------
+
+
+class _Box(NamedTuple):
+    """A node of the picture: what it is called in the text, its attributes, and its module."""
+
+    key: str
+    attributes: str
+    scope: str | None
+
+
+class _Picture:
+    """The graph of some results, as text."""
+
+    def __init__(
+        self,
+        results: list[Tensor],
+        names: dict[str, Tensor],
+        story: _Story,
+        values: bool,
+        shapes: bool,
+    ) -> None:
+        self.nodes = ancestors([result._node for result in results])  # type: ignore[misc]
+        self.gradients: Edges = {}
+        self.story = story
+        self.shapes = shapes
+        self.roots = {result._node.number for result in results}  # type: ignore[union-attr]
+        self.names = {
+            tensor._node.number: name for name, tensor in names.items() if tensor._node is not None
+        }
+        self.constants = {
+            id(tensor._array): (name, tensor)
+            for name, tensor in names.items()
+            if tensor._node is None
+        }
+        self.values = _known(self.nodes, [*results, *names.values()], story) if values else {}
+        self.show_values = values
+
+    def text(self, direction: str) -> str:
+        boxes: list[_Box] = []
+        edges: list[str] = []
+        for node in reversed(self.nodes):
+            boxes.append(self._box(node))
+            for position, parent in enumerate(node.parents):
+                if parent is not None:
+                    edges.append(self._edge(node, position, parent))
+            for key, name, tensor in self._untracked(node):
+                # What the caller names comes from outside the modules.
+                scope = self.story.scopes.get(node.number) if name is None else None
+                box = _Box(key, self._constant(name, tensor), scope)
+                if not any(one.key == key for one in boxes):
+                    boxes.append(box)
+                edges.append(f'  {key} -> n{node.number} [style=dashed, color="#808080"];')
+        lines = [
+            "digraph {",
+            f"  rankdir={direction};",
+            '  node [fontname="Helvetica", fontsize=11, margin="0.12,0.06", height=0.3];',
+            '  edge [fontname="Helvetica", fontsize=9, arrowsize=0.7];',
+            *_clusters(boxes, self.story.classes),
+            *edges,
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _box(self, node: Node) -> _Box:
+        name = self.names.get(node.number)
+        scope = self.story.scopes.get(node.number)
+        if isinstance(node, AccumulateGrad):
+            title, style = name or "leaf", LEAF
+            owner = (name or "").rpartition(".")[0]
+            scope = owner if owner in self.story.classes else None
+        elif isinstance(node, Output):
+            title, style = _entitled(name, f"result {node.index}"), PART
+        else:
+            title = _entitled(name, SIGNS.get(node.operation, node.operation))
+            style = OPERATION
+        if node.number in self.roots:
+            style = RESULT
+        lines = [title]
+        if self.shapes and not node.several:
+            lines.append(f"{tuple(node.shape)} {dtype_of(node.dtype).name}")
+        if node.number in self.values:
+            lines.append(_written(self.values[node.number]))
+        return _Box(f"n{node.number}", f"label={_quoted(lines)}, {style}", scope)
+
+    def _edge(self, node: Node, position: int, parent: Node) -> str:
+        gradient = self.gradients.get((node.number, position))
+        if type(gradient) is Parts:
+            gradient = gradient.items[node.index]  # type: ignore[attr-defined]
+        label = ""
+        if gradient is not None:
+            lines = [f" {line}" for line in _written(gradient).split("\n")]  # off the arrow
+            label = f' [label={_quoted(lines)}, fontcolor="{GRADIENT}"]'
+        return f"  n{parent.number} -> n{node.number}{label};"
+
+    def _constant(self, name: str | None, tensor: Tensor) -> str:
+        lines = [name or "constant"]
+        if self.shapes:
+            lines.append(f"{tuple(tensor.shape)} {tensor.dtype.name}")
+        if self.show_values:
+            lines.append(_written(tensor._array))
+        return f"label={_quoted(lines)}, {CONSTANT}"
+
+    def _untracked(self, node: Node) -> Iterator[tuple[str, str | None, Tensor]]:
+        """The operands of an operation that are not tracked, as far as they are known."""
+        seen = self.story.constants.get(node.number)
+        if seen is None:
+            held = [a for a, at in _saved(node) if at != -1 and node.parents[at] is None]
+            seen = [self.constants[id(a)][1] for a in held if id(a) in self.constants]
+        for tensor in seen:
+            name, _ = self.constants.get(id(tensor._array), (None, None))
+            yield f"c{id(tensor._array)}", name, tensor
+
+
+def _entitled(name: str | None, operation: str) -> str:
+    return operation if name is None else f"{name}: {operation}"
+
+
+def _known(nodes: list[Node], tensors: list[Tensor], story: _Story) -> dict[int, Any]:
+    """The raw arrays of nodes, by their numbers, as far as anybody still has them."""
+    found: dict[int, Any] = {}
+    for node in nodes:
+        watched = None if node.watch is None else node.watch()
+        if watched is not None and watched._node is node:
+            found[node.number] = watched._array
+        for array, at in _saved(node):
+            owner = node if at == -1 else node.parents[at]
+            if owner is not None and not owner.several:
+                found.setdefault(owner.number, array)
+    found.update(story.values)
+    found.update((t._node.number, t._array) for t in tensors if t._node is not None)
+    return found
+
+
+def _saved(node: Node) -> list[tuple[Any, int]]:
+    """The arrays that a node has saved, each with the input's position, or -1 for the result."""
+    plan = getattr(node, "plan", None)  # leaves, Functions and single results have none
+    if plan is None or node.saved is None:
+        return []
+    return [
+        (array, at)
+        for array, at in zip(node.values(), plan.origins, strict=True)
+        if isinstance(at, int) and hasattr(array, "dtype")
+    ]
+
+
+def _clusters(boxes: list[_Box], classes: dict[str, str]) -> list[str]:
+    """The boxes, those of each module in a frame, inside the frame of the module around it."""
+    inside: dict[str | None, list[str]] = {None: []}
+    for box in boxes:
+        path = box.scope
+        while path is not None and path not in inside:
+            inside[path] = []
+            path = _around(path)
+        inside[box.scope].append(f"{box.key} [{box.attributes}];")
+
+    def frame(path: str | None, indent: str) -> Iterator[str]:
+        for line in inside[path]:
+            yield indent + line
+        for below in [p for p in inside if p is not None and _around(p) == path]:
+            title = f"{below}: {classes[below]}" if below else classes[below]
+            yield f"{indent}subgraph {_quoted([f'cluster {below}'])} {{"
+            yield f"{indent}  label={_quoted([title])}; graph [{CLUSTER}];"
+            yield from frame(below, indent + "  ")
+            yield f"{indent}}}"
+
+    return list(frame(None, "  "))
+
+
+def _around(path: str) -> str | None:
+    """The path of the module around one; the outermost has none."""
+    return path.rpartition(".")[0] if path else None
+
+
+def _quoted(lines: list[str]) -> str:
+    text = "\n".join(lines).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{text}"'
+
+
+def _written(array: Any) -> str:
+    """The values of an array in a few characters, each row in a line of its own."""
+    bottom = getattr(array, "bottom", array)  # inside a transform: the library's own array
+    backend = backend_of(bottom)
+    values: np.ndarray[Any, Any] = backend.to_numpy(backend.array(bottom))
+    if values.size <= WRITTEN and values.shape[-1:] <= (ROW,):
+        return _nested(values)
+    sizes = np.abs(values) if values.dtype.kind == "c" else values
+    least, largest = (f.reduce(sizes, axis=None) for f in (np.fmin, np.fmax))
+    return f"{'abs ' if sizes is not values else ''}{least:.3g} … {largest:.3g}"
+
+
+def _nested(values: np.ndarray[Any, Any]) -> str:
+    if values.ndim:
+        return "[" + (", " if values.ndim == 1 else "\n").join(map(_nested, values)) + "]"
+    return f"{values[()]:.4g}"
