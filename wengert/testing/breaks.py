@@ -18,7 +18,7 @@ __all__ = [
     "CONVERSIONS",
     "GraphBreak",
     "GraphBreaks",
-    "NotDifferentiableError",
+    "GraphBreakError",
     "Place",
     "place",
 ]
@@ -220,7 +220,7 @@ class GraphBreaks(Sequence[GraphBreak]):
         return "\n\n".join(map(str, self._breaks)) or "no graph breaks"
 
 
-class NotDifferentiableError(AssertionError):
+class GraphBreakError(AssertionError):
     """A result does not depend differentiably on an input.
 
     Parameters

@@ -10,14 +10,14 @@ from wengert.func.trees import tree_flatten
 from wengert.ops import asarray
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.tensor import Tensor, placed
-from wengert.testing.breaks import CONVERSIONS, GraphBreak, GraphBreaks, NotDifferentiableError
+from wengert.testing.breaks import CONVERSIONS, GraphBreak, GraphBreaks, GraphBreakError
 from wengert.testing.lineage import Lineage, Tag, declared
 from wengert.watching import watching
 
 __all__ = [
     "GraphBreak",
     "GraphBreaks",
-    "NotDifferentiableError",
+    "GraphBreakError",
     "assert_differentiable",
     "graph_breaks",
 ]
@@ -82,7 +82,7 @@ def assert_differentiable(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -
 
     Raises
     ------
-    NotDifferentiableError
+    GraphBreakError
         An AssertionError. If an input does not reach the result; if one of the results has lost
         track of the inputs; if a derivative on the way is undefined or not implemented; or if
         ``f`` fails because an operation would have lost track. It lists the lines.
@@ -103,7 +103,7 @@ def assert_differentiable(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -
             cause = lineage.cause_of(error)
             if cause is None:
                 raise
-            raise NotDifferentiableError(
+            raise GraphBreakError(
                 f"{_called(f)} failed where it would have lost track of its derivative",
                 [cause],
                 lineage.breaks,
@@ -208,7 +208,7 @@ def _judge(called: str, inputs: list[tuple[str, Node]], returned: Any, lineage: 
         what = ", ".join(sorted({type(leaf).__name__ for leaf in leaves})) or "nothing"
         problems.insert(0, f"the result is no Tensor, but: {what}")
     if problems:
-        raise NotDifferentiableError(
+        raise GraphBreakError(
             f"{called} is not differentiable: " + "; ".join(problems), errors, lineage.breaks
         )
 
