@@ -3,7 +3,7 @@
 from wengert.tape import graph
 from wengert.tape.anomaly import detect_anomaly, set_detect_anomaly
 from wengert.tape.autograd import backward, grad
-from wengert.tape.function import Function
+from wengert.tape.function import Function, once_differentiable
 from wengert.tape.recording import (
     enable_grad,
     inference_mode,
@@ -24,6 +24,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "no_grad",
+    "once_differentiable",
     "set_detect_anomaly",
     "set_grad_enabled",
 ]

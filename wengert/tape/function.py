@@ -1,17 +1,23 @@
 """Operations that users define: a forward and a backward function of Tensors."""
 
+from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any
 
-from wengert.backends import dtype_of, namespaces
-from wengert.tape.node import FREED, Node, Output, Parts, tick
-from wengert.tape.recording import is_grad_enabled, recording, set_grad_enabled
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.backends import BackendError, dtype_of, namespaces
+from wengert.tape.hooks import hold, observe, release
+from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Parts, tick
+from wengert.tape.recording import is_grad_enabled, observing, recording, set_grad_enabled
+from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, placed, untracked
 
-__all__ = ["Function", "FunctionCtx"]
+__all__ = ["Function", "FunctionCtx", "FunctionNode", "once_differentiable"]
+
+#: Where a saved Tensor came from: the place of an argument and 0, or -1 and that of a result.
+Origin = tuple[int, int] | None
 
 
 class FunctionCtx:
-    """What a `Function`'s forward hands to its backward.
+    """What a `Function`'s forward hands to its backward and its jvp.
 
     Attributes of any name can be set on it. Tensors belong into `save_for_backward`, which keeps
     them without keeping the result alive, and gives them back at their place on the tape, so
@@ -20,47 +26,76 @@ class FunctionCtx:
     Attributes
     ----------
     needs_input_grad : tuple of bool
-        For each argument of ``apply``, whether its gradient is needed.
+        For each argument of ``apply``, whether its gradient is needed: in the forward, by any
+        derivative; in the backward, by the one that is computed.
     """
 
     needs_input_grad: tuple[bool, ...]
 
     def __init__(self) -> None:
-        self._to_save: tuple[Tensor | None, ...] = ()
-        self._saved: tuple[tuple[Any, Any], ...] = ()
-        self._non_differentiable: tuple[Tensor, ...] = ()
+        self._backward: tuple[Any, ...] = ()
+        self._forward: tuple[Any, ...] = ()
+        self._saved: tuple[tuple[Any, Origin], ...] = ()
+        self._marked: tuple[Tensor, ...] = ()
+        self._dirty: tuple[Tensor, ...] = ()
         self._materialize = True
         self._node: Any = None
+        self._given: tuple[Tensor | None, ...] | None = None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep Tensors for the backward: arguments, results, or others, which are constants."""
-        for tensor in tensors:
-            if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(
-                    "save_for_backward can only save Tensors, not "
-                    f"{type(tensor).__name__}; set other values as attributes of ctx"
-                )
-        self._to_save = tensors
+        """Keep Tensors for the backward: arguments, results, or others, which are constants.
+
+        Each is kept with the value that it has now. A Tensor that the forward computed and does
+        not return is a constant when the backward is differentiated: return it, too, if the
+        second derivative depends on it.
+        """
+        self._backward = _kept(tensors, "save_for_backward")
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep Tensors for the jvp, if these are others than `save_for_backward` keeps."""
+        self._forward = _kept(tensors, "save_for_forward")
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say that some results do not depend on the arguments differentiably."""
-        self._non_differentiable = tensors
+        self._marked = tensors
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say that arguments were changed in place: the caller's Tensors become the results.
+
+        They have to be returned, too. An argument that is changed in place without this is an
+        error. As in any operation in place, the Tensor object takes a new value, and what was
+        computed from the old one is not affected; and a leaf that requires grad is an error
+        outside of `no_grad`.
+        """
+        self._dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Choose whether the backward sees zeros (the default) or None for an unused result."""
+        """Choose whether backward and jvp see zeros (the default) or None where nothing flows."""
         self._materialize = bool(value)
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """The Tensors that `save_for_backward` was given."""
-        node = self._node
-        if node is None:
-            raise RuntimeError("saved_tensors can be read in backward alone")
-        track = is_grad_enabled()
-        return tuple(
-            None if array is None else placed(array, node.place(origin) if track else None)
-            for array, origin in self._saved
-        )
+        """The Tensors that were saved: in a jvp, by `save_for_forward` if that was called."""
+        if self._given is None:
+            node = self._node
+            if node is None:
+                raise RuntimeError("saved_tensors can be read in backward and jvp alone")
+            track = is_grad_enabled()
+            self._given = tuple(
+                None if held is None else placed(release(held), node.place(origin, track))
+                for held, origin in self._saved
+            )
+        return self._given
+
+
+def _kept(tensors: tuple[Any, ...], method: str) -> tuple[Any, ...]:
+    for tensor in tensors:
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"{method} can only save Tensors, not {type(tensor).__name__}; set other values "
+                "as attributes of ctx"
+            )
+    return tuple(None if tensor is None else (tensor, tensor._array) for tensor in tensors)
 
 
 class Function:
@@ -79,13 +114,22 @@ class Function:
                 (x,) = ctx.saved_tensors
                 return g * 3 * x * x
 
+            @staticmethod
+            def jvp(ctx, t):
+                (x,) = ctx.saved_tensors
+                return t * 3 * x * x
+
         y = Cube.apply(x)
 
     ``forward`` runs unrecorded; it takes the arguments of ``apply``, Tensors or not, and returns
-    a Tensor or a tuple of them. ``backward`` takes the cotangent of each result and returns that
-    of each argument, None where there is none. When a derivative of a derivative is asked for,
-    it runs recorded. As in PyTorch, ``forward`` may also leave out ``ctx``, if a third static
-    method ``setup_context(ctx, inputs, output)`` fills it.
+    a Tensor or a tuple of them, in which None may stand. ``backward`` takes the cotangent of each
+    result and returns that of each argument, None where there is none. When a derivative of a
+    derivative is asked for, it runs recorded. As in PyTorch, ``forward`` may also leave out
+    ``ctx``, if a third static method ``setup_context(ctx, inputs, output)`` fills it.
+
+    ``jvp``, which forward mode needs, takes a tangent for each argument, None for those that are
+    not floating Tensors, and returns that of each result. Tensors inside of lists or dictionaries
+    are constants.
     """
 
     @staticmethod
@@ -100,6 +144,14 @@ class Function:
             "a Function needs a static method backward(ctx, *cotangents) to be differentiated"
         )
 
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """Compute the tangents of the results from those of the arguments."""
+        raise NotImplementedError(
+            "a Function needs a static method jvp(ctx, *tangents) to be differentiated in forward "
+            "mode: its backward tells nothing of tangents"
+        )
+
     setup_context: Any = None
 
     @classmethod
@@ -110,63 +162,249 @@ class Function:
         ------
         TypeError
             If ``forward`` returns something else than Tensors.
+        RuntimeError
+            If ``forward`` changed an argument in place and did not say so.
         """
-        ctx = FunctionCtx()
-        nodes = tuple(arg._node if isinstance(arg, Tensor) else None for arg in args)
+        call = _Call(cls, args, kwargs)
+        results = call.run((False,) * len(args))
+        leaf = any(isinstance(args[at]._node, AccumulateGrad) for at in call.dirty.values())
+        if leaf and recording():
+            raise RuntimeError(IN_PLACE_ON_LEAF)
+        outputs = tuple(
+            args[call.dirty[i]]._assign(result) if i in call.dirty else result
+            for i, result in enumerate(results)
+        )
+        return outputs[0] if call.single else outputs
+
+
+class _Call:
+    """One application of a `Function`, or what it is at an inner level of forward mode."""
+
+    def __init__(self, function: type[Function], args: tuple[Any, ...], kwargs: Any) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.arrays = [arg._array if isinstance(arg, Tensor) else None for arg in args]
+        self.nodes = tuple(arg._node if isinstance(arg, Tensor) else None for arg in args)
+
+    def run(self, needs: tuple[bool, ...]) -> tuple[Any, ...]:
+        """Compute the results, with tangents if arguments have them, and record the operation.
+
+        ``needs`` tells of which arguments an inner level needs the gradient.
+        """
+        nodes = self.nodes
         record = recording() and any(node is not None for node in nodes)
-        ctx.needs_input_grad = tuple(record and node is not None for node in nodes)
-        with set_grad_enabled(False):
-            if cls.setup_context is None:
-                result = cls.forward(ctx, *args, **kwargs)
-            else:
-                result = cls.forward(*args, **kwargs)
-                cls.setup_context(ctx, args, result)
-        single = not isinstance(result, tuple | list)
-        results: tuple[Any, ...] = (result,) if single else tuple(result)
-        for value in results:
-            if not isinstance(value, Tensor) and (single or value is not None):
-                raise TypeError(
-                    f"{cls.__name__}.forward should return Tensors, and returned "
-                    f"{type(value).__name__}"
-                )
         if record:
-            outputs = _record(cls, ctx, args, nodes, results, single)
-        else:
-            outputs = tuple(None if r is None else untracked(r._array) for r in results)
-        return outputs[0] if single else outputs
+            needs = tuple(n or p is not None for n, p in zip(needs, nodes, strict=True))
+        # The innermost transform that follows an argument; forward mode, if it carries tangents.
+        top = max((a for a in self.arrays if hasattr(a, "level")), key=_level, default=None)
+        if top is not None and not hasattr(top, "tangent") and any(map(_has_tangent, self.arrays)):
+            raise NotImplementedError(
+                f"{self.function.__name__} inside of a batch cannot be differentiated in forward "
+                "mode: compute the Jacobian without batching"
+            )
+        results = self._forward(needs) if not _has_tangent(top) else self._pushed(top, needs)
+        if not record:
+            return tuple(None if r is None else placed(r._array, None) for r in results)
+        node = FunctionNode(self.function, self.ctx, nodes)
+        shapes = tuple(() if r is None else r.shape for r in results)
+        dtypes = tuple(None if r is None else r._array.dtype for r in results)
+        node.shape, node.dtype = (shapes[0], dtypes[0]) if self.single else (shapes, dtypes)
+        self.ctx._saved = tuple(
+            (None, None) if kept is None else (hold(self._array(kept, results)), kept[1])
+            for kept in self.backward
+        )
+        if observing:
+            observe(node)
+        return tuple(
+            None
+            if r is None
+            else placed(r._array, None)
+            if i in self.fixed
+            else placed(r._array, node if self.single else Output(node, i))
+            for i, r in enumerate(results)
+        )
+
+    def _array(self, kept: tuple[Any, Origin], results: tuple[Any, ...]) -> Any:
+        """The array that was saved, as this level has it."""
+        array, origin = kept
+        if origin is None:
+            return array
+        return self.arrays[origin[0]] if origin[0] >= 0 else results[origin[1]]._array
+
+    # -- without tangents --------------------------------------------------------------------
+
+    def _forward(self, needs: tuple[bool, ...]) -> tuple[Any, ...]:
+        function, args = self.function, self.args
+        ctx = self.ctx = FunctionCtx()
+        ctx.needs_input_grad = needs
+        try:
+            with set_grad_enabled(False):
+                if function.setup_context is None:
+                    result = function.forward(ctx, *args, **self.kwargs)
+                else:
+                    result = function.forward(*args, **self.kwargs)
+                    function.setup_context(ctx, args, result)
+            self.single = not isinstance(result, tuple | list)
+            results: tuple[Any, ...] = (result,) if self.single else tuple(result)
+            for value in results:
+                if not isinstance(value, Tensor) and (self.single or value is not None):
+                    raise TypeError(
+                        f"{function.__name__}.forward should return Tensors, and returned "
+                        f"{type(value).__name__}"
+                    )
+            self._settle(results)
+            return tuple(None if r is None else untracked(r._array) for r in results)
+        finally:
+            # What was changed in place is the caller's once the results are recorded, or never.
+            for arg, array in zip(args, self.arrays, strict=True):
+                if array is not None:
+                    arg._array = array
+
+    def _settle(self, results: tuple[Any, ...]) -> None:
+        """Find out what was marked and saved: an argument, a result, or neither."""
+        ctx, args = self.ctx, self.args
+        name = self.function.__name__
+        places = {id(arg): i for i, arg in enumerate(args) if isinstance(arg, Tensor)}
+        changed = [i for i in places.values() if args[i]._array is not self.arrays[i]]
+        returned = {id(r): i for i, r in enumerate(results) if r is not None}
+        self.dirty: dict[int, int] = {}
+        for tensor in ctx._dirty:
+            if id(tensor) not in places:
+                raise RuntimeError(f"{name}.forward marked a Tensor as dirty that is no argument")
+            if id(tensor) not in returned:
+                raise RuntimeError(
+                    f"Some elements marked as dirty during the forward method of {name} were not "
+                    "returned as output. The inputs that are modified inplace must all be outputs "
+                    "of the Function."
+                )
+            self.dirty[returned[id(tensor)]] = places[id(tensor)]
+        for i in changed:
+            if i not in self.dirty.values():
+                raise RuntimeError(
+                    f"{name}.forward changed its argument {i} in place: call "
+                    f"ctx.mark_dirty with it and return it, or compute a new Tensor"
+                )
+        marked = {id(tensor) for tensor in ctx._marked}
+        self.fixed = frozenset(
+            i for i, r in enumerate(results) if r is not None and (
+                id(r) in marked or not r.dtype.inexact
+            )
+        )  # fmt: skip
+
+        def origin(tensor: Tensor, array: Any) -> Origin:
+            at = places.get(id(tensor))
+            if at is not None and array is self.arrays[at]:
+                return at, 0
+            at = returned.get(id(tensor))
+            return (-1, at) if at is not None and array is tensor._array else None
+
+        def entries(kept: Iterable[Any]) -> tuple[Any, ...]:
+            return tuple(None if k is None else (k[1], origin(*k)) for k in kept)
+
+        self.backward = entries(ctx._backward)
+        self.forward = entries(ctx._forward) or self.backward
+        ctx._backward = ctx._forward = ctx._marked = ctx._dirty = ()
+
+    # -- with tangents -----------------------------------------------------------------------
+
+    def _pushed(self, top: Any, needs: tuple[bool, ...]) -> tuple[Any, ...]:
+        """Results at one level of forward mode: from the primals, and the jvp of the tangents."""
+        dual, level = type(top), top.level
+        primals: list[Any] = []
+        tangents: list[Tensor | None] = []
+        for arg, array in zip(self.args, self.arrays, strict=True):
+            if array is None or type(array) is not dual or array.level != level:
+                primals.append(arg)
+                tangents.append(None)
+            else:
+                primals.append(untracked(array.inner))
+                tangents.append(None if array.tangent is None else untracked(array.tangent))
+        inside = _Call(self.function, tuple(primals), self.kwargs)
+        inside.nodes = (None,) * len(primals)  # which are this level's to record
+        results = inside.run(needs)
+        self.single, self.dirty, self.fixed = inside.single, inside.dirty, inside.fixed
+        self.backward, self.forward = inside.backward, inside.forward
+        self.ctx = inside.ctx
+        if all(t is None for t in tangents):
+            return results
+        answers = self._tangents(inside, results, tangents)
+        return tuple(
+            r
+            if r is None or i in self.fixed
+            else untracked(dual(r._array, None if t is None else t._array, level))
+            for i, (r, t) in enumerate(zip(results, answers, strict=True))
+        )
+
+    def _tangents(
+        self, inside: "_Call", results: tuple[Any, ...], tangents: list[Tensor | None]
+    ) -> list[Tensor | None]:
+        """The tangents that jvp answers, checked."""
+        ctx = inside.ctx
+        if ctx._materialize:
+            tangents = [
+                _zeros(x) if t is None and isinstance(x, Tensor) and x.dtype.inexact else t
+                for x, t in zip(inside.args, tangents, strict=True)
+            ]
+        ctx._given = tuple(_saved_tensor(kept, inside.args, results) for kept in self.forward)
+        try:
+            with set_grad_enabled(False):
+                answer = self.function.jvp(ctx, *tangents)
+        finally:
+            ctx._given = None
+        name = f"{self.function.__name__}.jvp"
+        answers = list(answer) if isinstance(answer, tuple | list) else [answer]
+        while len(answers) > len(results) and answers[-1] is None:
+            answers.pop()
+        if len(answers) != len(results):
+            raise RuntimeError(
+                f"{name} returned an incorrect number of tangents (expected {len(results)}, got "
+                f"{len(answers)})"
+            )
+        return [
+            _conforming(t, r, name, i)
+            for i, (t, r) in enumerate(zip(answers, results, strict=True))
+        ]
 
 
-def _record(
-    function: type[Function],
-    ctx: FunctionCtx,
-    args: tuple[Any, ...],
-    nodes: tuple[Node | None, ...],
-    results: tuple[Any, ...],
-    single: bool,
-) -> tuple[Any, ...]:
-    node = FunctionNode(function, ctx, nodes)
-    shapes = tuple(() if r is None else r.shape for r in results)
-    dtypes = tuple(None if r is None else r._array.dtype for r in results)
-    node.shape, node.dtype = (shapes[0], dtypes[0]) if single else (shapes, dtypes)
-    fixed = {id(tensor) for tensor in ctx._non_differentiable}
-    places = [
-        None
-        if r is None or id(r) in fixed or not r.dtype.inexact
-        else node
-        if single
-        else Output(node, i)
-        for i, r in enumerate(results)
-    ]
-    origins: dict[int, Any] = {id(r): (-1, i) for i, r in enumerate(results)}
-    origins.update((id(arg), (i, 0)) for i, arg in enumerate(args) if isinstance(arg, Tensor))
-    ctx._saved = tuple(
-        (None, None) if t is None else (t._array, origins.get(id(t))) for t in ctx._to_save
-    )
-    ctx._to_save = ctx._non_differentiable = ()
-    return tuple(
-        None if r is None else placed(r._array, place)
-        for r, place in zip(results, places, strict=True)
-    )
+def _level(array: Any) -> int:
+    return array.level  # type: ignore[no-any-return]
+
+
+def _has_tangent(array: Any) -> bool:
+    """Whether forward mode follows an array, at any level."""
+    while array is not None and not hasattr(array, "tangent"):
+        array = getattr(array, "inner", None)
+    return array is not None
+
+
+def _zeros(x: Tensor) -> Tensor:
+    return untracked(namespaces[type(x._array)].zeros_like(x._array))
+
+
+def _saved_tensor(kept: Any, args: tuple[Any, ...], results: tuple[Any, ...]) -> Tensor | None:
+    if kept is None:
+        return None
+    array, origin = kept
+    if origin is None:
+        return untracked(array)
+    found: Tensor = args[origin[0]] if origin[0] >= 0 else results[origin[1]]
+    return found
+
+
+def _conforming(t: Any, result: Tensor | None, name: str, position: int) -> Tensor | None:
+    """A tangent of a result, of its shape and dtype."""
+    if t is None or result is None:
+        return None
+    where = f"{name} returned an invalid tangent at index {position}"
+    if not isinstance(t, Tensor):
+        raise TypeError(f"{where}: {type(t).__name__} instead of a Tensor or None")
+    if tuple(t.shape) != tuple(result.shape):
+        raise RuntimeError(f"{where} - got {list(t.shape)} but expected shape {list(result.shape)}")
+    if t.dtype is not result.dtype:
+        xp = namespaces[Tensor]
+        if t.dtype.complex and not result.dtype.complex:
+            t = xp.real(t)
+        t = xp.astype(t, result.dtype)
+    return t  # type: ignore[no-any-return]
 
 
 class FunctionNode(Node):
@@ -190,9 +428,9 @@ class FunctionNode(Node):
     def operation(self) -> str:
         return self.function.__name__
 
-    def place(self, origin: Any) -> Node | None:
+    def place(self, origin: Any, track: bool = True) -> Node | None:
         """The node at which a saved Tensor is rebuilt."""
-        if origin is None:
+        if origin is None or not track:
             return None
         position, index = origin
         if position >= 0:
@@ -205,23 +443,28 @@ class FunctionNode(Node):
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         if self.saved is None:
             raise RuntimeError(FREED)
+        needs = tuple(
+            p is not None and (wanted is None or p.number in wanted) for p in self.parents
+        )
+        if not any(needs):
+            return []
         ctx: FunctionCtx = self.saved[0]
         given = g.items if type(g) is Parts else {0: g}
         like = next(iter(given.values()))
         recorded = isinstance(like, Tensor)
-        ctx._node = self
+        ctx._node, ctx.needs_input_grad = self, needs
         try:
             with set_grad_enabled(recorded and is_grad_enabled()):
                 cotangents = self.function.backward(ctx, *self._cotangents(ctx, given, like))
         finally:
-            ctx._node = None
+            ctx._node = ctx._given = None
         flows: list[tuple[int, Any]] = []
         for position, (parent, cotangent) in enumerate(
             zip(self.parents, self._answers(cotangents), strict=True)
         ):
-            if parent is None or cotangent is None or (wanted and parent.number not in wanted):
+            if parent is None or cotangent is None or not needs[position]:
                 continue
-            self._check(position, parent, cotangent)
+            self._check(position, parent, cotangent, like)
             flows.append((position, cotangent if recorded else cotangent._array))
         return flows
 
@@ -255,7 +498,7 @@ class FunctionNode(Node):
             )
         return tuple(answers)
 
-    def _check(self, position: int, parent: Node, cotangent: Any) -> None:
+    def _check(self, position: int, parent: Node, cotangent: Any, like: Any) -> None:
         where = f"function {self.name()} returned an invalid gradient at index {position}"
         if not isinstance(cotangent, Tensor):
             raise TypeError(f"{where}: {type(cotangent).__name__} instead of a Tensor or None")
@@ -267,3 +510,57 @@ class FunctionNode(Node):
             )
         if not cotangent.dtype.inexact:
             raise TypeError(f"{where}: of dtype {cotangent.dtype.name}")
+        there = namespaces[type(cotangent._array)].backend
+        here = namespaces[type(like._array if isinstance(like, Tensor) else like)].backend
+        if there is not here and None not in (there, here):
+            raise BackendError(f"{where}: on {there.name} instead of {here.name}")
+
+
+class _Twice(Function):
+    """What stands on the tape where a gradient must not be differentiated again."""
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable: "
+            f"the backward of {ctx.name} has no derivative"
+        )
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a `Function`'s backward as one that is not differentiable itself.
+
+    It goes between ``@staticmethod`` and the function. The backward then always runs unrecorded,
+    so that it may compute by other means than Wengert's operations. Differentiating its results
+    is an error.
+
+    Raises
+    ------
+    RuntimeError
+        When a second derivative through the function is computed.
+    """
+
+    @wraps(backward)
+    def call(ctx: FunctionCtx, *cotangents: Any) -> Any:
+        with set_grad_enabled(False):
+            answer = backward(ctx, *cotangents)
+        if not recording():
+            return answer
+        found = [g._node for g in cotangents if isinstance(g, Tensor)] + [*ctx._node.parents]
+        parents = tuple(parent for parent in found if parent is not None)
+        several = isinstance(answer, tuple | list)
+        answers = [_refusing(a, ctx, parents) for a in (answer if several else [answer])]
+        return tuple(answers) if several else answers[0]
+
+    return call
+
+
+def _refusing(answer: Any, ctx: FunctionCtx, parents: tuple[Node, ...]) -> Any:
+    """A gradient with a place on the tape at which differentiation fails."""
+    if not isinstance(answer, Tensor) or not answer.dtype.inexact:
+        return answer
+    context = FunctionCtx()
+    context.name = ctx._node.operation  # type: ignore[attr-defined]
+    node = FunctionNode(_Twice, context, parents)
+    node.shape, node.dtype = answer._array.shape, answer._array.dtype
+    return placed(answer._array, node)
