@@ -189,7 +189,7 @@ def test_numpy_functions_are_differentiated() -> None:
         ({"w": [1.0, 2]}, r"argument 0\['w'\]\[1\] is the integer 2"),
         ({"w": Line(1.0, np.arange(2, dtype="int8"))}, r"argument 0\['w'\]\.offset has dtype int8"),
         (["text"], r"argument 0\[0\] is a str"),
-        (np.asarray(["a"], dtype=object), "argument 0 .*object"),
+        (np.asarray(["a"], dtype=object), r"argument 0 has no derivative: dtype\('O'\)"),
     ],
 )
 def test_what_has_no_derivative_is_an_error_that_names_it(argument: Any, message: str) -> None:

@@ -1,7 +1,20 @@
 """Optimisers: they change parameters along their gradients."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from wengert.optim.adam import Adam, AdamW
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+if TYPE_CHECKING:
+    from wengert.optim.scipy_adapters import least_squares, minimize, root
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "least_squares", "minimize", "root"]
+
+
+def __getattr__(name: str) -> Any:
+    # Few programs need both these and the optimisers above.
+    if name in ("least_squares", "minimize", "root"):
+        return getattr(import_module("wengert.optim.scipy_adapters"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,439 @@
+"""SciPy's optimisers, with derivatives from the tape and parameters in trees."""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert import ops
+from wengert.func import value_and_grad, vjp
+from wengert.func.arguments import check_function
+from wengert.func.reverse import grad
+from wengert.optim.vectors import Vector, Vectors, joined, real_parts
+from wengert.tape.interpreter import differentiable
+from wengert.tape.recording import no_grad
+from wengert.tape.tensor import Tensor
+
+__all__ = ["least_squares", "minimize", "root"]
+
+#: SciPy's methods that take no gradient, and those that take a Hessian, in the form that suits.
+_VALUES_ONLY = frozenset(("nelder-mead", "powell", "cobyla", "cobyqa"))
+_HESSIANS = {
+    "newton-cg": "product",
+    "trust-ncg": "product",
+    "trust-krylov": "product",
+    "trust-constr": "product",
+    "dogleg": "dense",
+    "trust-exact": "dense",
+}
+#: Methods of `scipy.optimize.root` that take a Jacobian.
+_JACOBIANS = frozenset(("hybr", "lm"))
+
+
+def _scipy(asking: str) -> Any:
+    """SciPy's optimisers, for one of the functions here."""
+    try:
+        from scipy import optimize
+    except ImportError as error:
+        raise ImportError(
+            f"wengert.optim.{asking} needs SciPy, which cannot be imported ({error}); install "
+            "wengert[scipy]"
+        ) from error
+    return optimize
+
+
+class _Objective:
+    """A user's scalar function of parameters in a tree, as functions of a vector."""
+
+    def __init__(self, fun: Callable[..., Any], args: tuple[Any, ...], vectors: Vectors) -> None:
+        self.vectors = vectors
+        self.of_parts: Callable[..., Any] = lambda parts: fun(vectors.tree(parts), *args)
+        self._both = value_and_grad(self.of_parts)
+        self._at: bytes | None = None
+        self._pullback: Any = None
+
+    def value(self, vector: Vector) -> float:
+        """The value alone."""
+        with no_grad():
+            result = self.of_parts(self.vectors.parts(vector))
+        if not isinstance(result, Tensor):
+            return float(result)
+        if result.shape:
+            raise ValueError(
+                "minimize is for functions that return a scalar, and this one returned a Tensor "
+                f"of shape {tuple(result.shape)}"
+            )
+        return float(result)
+
+    def both(self, vector: Vector) -> tuple[float, Vector]:
+        """The value and the gradient, from one run."""
+        with no_grad():
+            value, gradients = self._both(self.vectors.parts(vector))
+        return float(value), joined(gradients)
+
+    def product(self, vector: Vector, direction: Vector) -> Vector:
+        """The Hessian times a vector.
+
+        The Hessian is symmetric, so this is what the gradient's pullback gives. It is recorded once
+        for each point, at which SciPy asks for many products.
+        """
+        at = np.asarray(vector, dtype=np.float64).tobytes()
+        with no_grad():
+            if at != self._at:
+                _, self._pullback = vjp(grad(self.of_parts), self.vectors.parts(vector))
+                self._at = at
+            return joined(self._pullback(self.vectors.parts(direction))[0])
+
+    def dense(self, vector: Vector) -> Vector:
+        """The whole Hessian."""
+        return np.stack([self.product(vector, row) for row in np.eye(self.vectors.size)])
+
+
+class _Residuals:
+    """A user's function with results in a tree, as functions of a vector that give vectors."""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        args: Sequence[Any],
+        vectors: Vectors,
+        name: str,
+        mode: str = "auto",
+    ) -> None:
+        if mode not in ("auto", "forward", "reverse"):
+            raise ValueError(f'jac should be "auto", "forward" or "reverse", not {mode!r}')
+        self.vectors = vectors
+        self.mode = mode
+        self.of_parts: Callable[..., Any] = lambda parts: real_parts(
+            fun(vectors.tree(parts), *args), name
+        )
+
+    def value(self, vector: Vector) -> Vector:
+        """The residuals."""
+        with no_grad():
+            return joined(self.of_parts(self.vectors.parts(vector)))
+
+    def jacobian(self, vector: Vector) -> Vector:
+        """Their derivatives: a row for each residual, a column for each parameter."""
+        with no_grad():
+            values, pullback = vjp(self.of_parts, self.vectors.parts(vector))
+            ends = np.cumsum([value.size for value in values])
+            rows = []
+            for unit in np.eye(ends[-1]):
+                pieces = np.split(unit, ends[:-1])
+                given = [
+                    ops.asarray(
+                        piece.reshape(y.shape), dtype=y.dtype, device=differentiable.device(y)
+                    )
+                    for piece, y in zip(pieces, values, strict=True)
+                ]
+                rows.append(joined(pullback(given)[0]))
+        return np.stack(rows)
+
+
+def minimize(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    method: Any = None,
+    *,
+    hess: Any = "auto",
+    bounds: Any = None,
+    constraints: Any = (),
+    tol: float | None = None,
+    callback: Callable[..., Any] | None = None,
+    options: dict[str, Any] | None = None,
+) -> Any:
+    r"""Minimise a function by SciPy's optimisers, with derivatives from the tape.
+
+    The gradient comes with the value, from one run of the function; methods that use a Hessian get
+    that, or its products with vectors.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(x, *args)`` gives a real scalar Tensor; ``x`` is a tree of Tensors like ``x0``.
+    x0 : tree
+        Where to begin: a Tensor, an array, a number, or nested dicts, lists, tuples and dataclasses
+        of these, on any backend. A list of numbers is an array, as for SciPy.
+    args : tuple
+        Further arguments of ``fun``, passed on as they are.
+    method : str or callable, optional
+        As for `scipy.optimize.minimize`. Methods that use no derivatives get none.
+    hess : {"auto", "dense", "product", None} or object
+        What to give of the second derivatives: the Hessian matrix (``"dense"``), its products with
+        vectors, or nothing. ``"auto"`` gives products to ``Newton-CG``, ``trust-ncg``,
+        ``trust-krylov`` and ``trust-constr``, the matrix to ``dogleg`` and ``trust-exact``, and
+        nothing to others. Other objects, such as `scipy.optimize.BFGS`, are passed on.
+    bounds : tree, sequence or scipy.optimize.Bounds, optional
+        For a tree of parameters a tree with a pair ``(low, high)``, or None, in the place of each
+        leaf; numbers, arrays or None are ``low`` and ``high``. For a single array, and as
+        ``Bounds``, SciPy's own form.
+    constraints : constraint or sequence
+        SciPy's. The functions of a dict or ``NonlinearConstraint`` are functions of the tree, that
+        return Tensors; they get their Jacobian from the tape unless they bring one. A
+        ``LinearConstraint`` is one of the vector of all parameters, leaf by leaf.
+    tol, options
+        As for SciPy.
+    callback : callable, optional
+        As for SciPy, with the parameters in the tree's form: ``callback(x)``, or
+        ``callback(intermediate_result)``.
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        ``x`` and ``jac`` (for ``trust-constr``, ``grad``) are trees in the kinds of ``x0``; the
+        rest is SciPy's, with vectors of all parameters, leaf by leaf.
+
+    Raises
+    ------
+    ImportError
+        If SciPy is not installed.
+    ValueError
+        If ``fun`` returns no scalar, ``bounds`` do not fit the tree, or ``hess`` is nothing that
+        the method can use.
+    TypeError
+        If a leaf of ``x0`` is no number, or ``fun`` returns no Tensor.
+
+    Notes
+    -----
+    SciPy computes in double precision; the function in that of ``x0``. With float32 line searches
+    may end early, at about half the digits. A complex parameter counts as two real ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import wengert as wg
+    >>> def rosenbrock(x):
+    ...     return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+    >>> found = wg.optim.minimize(rosenbrock, np.zeros(4), method="trust-ncg")
+    >>> found.x.round(6)
+    array([1., 1., 1., 1.])
+    """
+    optimize = _scipy("minimize")
+    check_function(fun, "minimize")
+    vectors = Vectors(x0, "minimize")
+    objective = _Objective(fun, args if isinstance(args, tuple) else (args,), vectors)
+    name = method.lower() if isinstance(method, str) else None
+    derivatives: dict[str, Any] = _second(objective, method, name, hess)
+    gradients = name not in _VALUES_ONLY
+    result = optimize.minimize(
+        objective.both if gradients else objective.value,
+        vectors.x0,
+        method=method,
+        jac=True if gradients else None,
+        bounds=vectors.bounds(bounds, optimize.Bounds),
+        constraints=_constraints(constraints, vectors, optimize),
+        tol=tol,
+        callback=_callback(callback, vectors),
+        options=options,
+        **derivatives,
+    )
+    return _in_trees(result, vectors, ("grad",) if name == "trust-constr" else ("jac",))
+
+
+def _second(objective: _Objective, method: Any, name: str | None, hess: Any) -> dict[str, Any]:
+    """SciPy's arguments that give second derivatives."""
+    if isinstance(hess, str) and hess == "auto":
+        hess = _HESSIANS.get(name or "")
+    if hess is None:
+        return {}
+    if not isinstance(hess, str):
+        return {"hess": hess}
+    if hess not in ("dense", "product"):
+        raise ValueError(f'hess should be "auto", "dense", "product" or None, not {hess!r}')
+    takes = name in _HESSIANS if name or method is None else callable(method)
+    if not takes or (hess == "product" and _HESSIANS.get(name or "") == "dense"):
+        raise ValueError(f"the method {method!r} doesn't use a Hessian of the form {hess!r}")
+    return {"hess": objective.dense} if hess == "dense" else {"hessp": objective.product}
+
+
+def _callback(callback: Callable[..., Any] | None, vectors: Vectors) -> Any:
+    """A callback of vectors, for one of trees; SciPy looks at its signature."""
+    if callback is None:
+        return None
+    if set(inspect.signature(callback).parameters) == {"intermediate_result"}:
+
+        def with_result(intermediate_result: Any) -> Any:
+            copied = type(intermediate_result)(intermediate_result)
+            copied.x = vectors.answer(copied.x)
+            return callback(intermediate_result=copied)
+
+        return with_result
+
+    def with_parameters(vector: Vector, *rest: Any) -> Any:
+        return callback(vectors.answer(vector), *rest)
+
+    return with_parameters
+
+
+def _constraints(constraints: Any, vectors: Vectors, optimize: Any) -> Any:
+    """SciPy's constraints of vectors, for those of trees."""
+    single = isinstance(constraints, dict) or hasattr(constraints, "lb")
+    found = []
+    for constraint in (constraints,) if single else constraints:
+        if isinstance(constraint, dict):
+            residuals = _Residuals(
+                constraint["fun"], constraint.get("args", ()), vectors, "constraints"
+            )
+            rest = {k: v for k, v in constraint.items() if k != "args"}
+            found.append({"jac": residuals.jacobian, **rest, "fun": residuals.value})
+        elif isinstance(constraint, optimize.NonlinearConstraint):
+            residuals = _Residuals(constraint.fun, (), vectors, "constraints")
+            found.append(
+                optimize.NonlinearConstraint(
+                    residuals.value,
+                    constraint.lb,
+                    constraint.ub,
+                    constraint.jac if callable(constraint.jac) else residuals.jacobian,
+                    constraint.hess,
+                    constraint.keep_feasible,
+                )
+            )
+        else:
+            found.append(constraint)
+    return found[0] if single else found
+
+
+def _in_trees(result: Any, vectors: Vectors, names: tuple[str, ...]) -> Any:
+    """An `OptimizeResult` with the parameters, and some others, in the form of the tree."""
+    for name in ("x", *names):
+        if result.get(name) is not None:
+            result[name] = vectors.answer(result[name])
+    return result
+
+
+def least_squares(
+    fun: Callable[..., Any],
+    x0: Any,
+    *,
+    jac: str = "auto",
+    bounds: Any = None,
+    args: Any = (),
+    kwargs: dict[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    r"""Fit parameters to data by SciPy's non-linear least squares, with the tape's Jacobian.
+
+    It minimises :math:`\tfrac12 \sum_i \rho(f_i(x)^2)`.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(x, *args, **kwargs)`` gives the residuals: a Tensor of any shape, or a tree of these.
+        ``x`` is a tree of Tensors like ``x0``.
+    x0 : tree
+        Where to begin, as for `minimize`.
+    jac : {"auto", "forward", "reverse"}
+        How the Jacobian is computed: by a forward run for each parameter, or by a sweep for each
+        residual. ``"auto"`` takes what are fewer.
+    bounds : tree, pair or scipy.optimize.Bounds, optional
+        As for `minimize`; for a single array SciPy's pair of lower and upper bounds.
+    args, kwargs
+        Further arguments of ``fun``, passed on as they are.
+    **options
+        `scipy.optimize.least_squares`'s own: ``method``, ``loss``, ``f_scale``, ``x_scale``,
+        ``ftol``, ``xtol``, ``gtol``, ``max_nfev``, ``verbose``, ``tr_solver`` and others.
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        ``x`` and ``grad`` are trees in the kinds of ``x0``. ``fun`` is the vector of all residuals
+        and ``jac`` their Jacobian, with a column for each parameter, leaf by leaf.
+
+    Raises
+    ------
+    ImportError, TypeError, ValueError
+        As `minimize`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import wengert as wg
+    >>> t = np.linspace(0, 1, 5)
+    >>> data = 3 * np.exp(-2 * t)
+    >>> found = wg.optim.least_squares(
+    ...     lambda p: p["height"] * np.exp(-p["rate"] * t) - data, {"height": 1.0, "rate": 1.0}
+    ... )
+    >>> round(found.x["height"], 6), round(found.x["rate"], 6)
+    (3.0, 2.0)
+    """
+    optimize = _scipy("least_squares")
+    check_function(fun, "least_squares")
+    vectors = Vectors(x0, "least_squares")
+    args = args if isinstance(args, tuple) else (args,)
+    residuals = _Residuals(
+        functools.partial(fun, **(kwargs or {})), args, vectors, "least_squares", jac
+    )
+    if options.get("callback") is not None:
+        options["callback"] = _callback(options["callback"], vectors)
+    result = optimize.least_squares(
+        residuals.value,
+        vectors.x0,
+        jac=residuals.jacobian,
+        bounds=(-np.inf, np.inf) if bounds is None else vectors.bounds(bounds, optimize.Bounds),
+        **options,
+    )
+    return _in_trees(result, vectors, ("grad",))
+
+
+def root(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    method: str = "hybr",
+    *,
+    tol: float | None = None,
+    callback: Callable[..., Any] | None = None,
+    options: dict[str, Any] | None = None,
+) -> Any:
+    r"""Solve a system of equations :math:`f(x) = 0` by SciPy, with the tape's Jacobian.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(x, *args)`` gives as many real numbers as there are in ``x``: a Tensor of any shape,
+        or a tree of these. ``x`` is a tree of Tensors like ``x0``.
+    x0 : tree
+        Where to begin, as for `minimize`.
+    args : tuple
+        Further arguments of ``fun``, passed on as they are.
+    method : str
+        As for `scipy.optimize.root`. ``"hybr"`` and ``"lm"`` use the Jacobian.
+    tol, options
+        As for SciPy.
+    callback : callable, optional
+        ``callback(x, f)``, for methods that call one: ``x`` is a tree, ``f`` a vector.
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        ``x`` is a tree in the kinds of ``x0``, ``fun`` the vector of all residuals.
+
+    Raises
+    ------
+    ImportError, TypeError, ValueError
+        As `minimize`.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> round(wg.optim.root(lambda x: wg.cos(x) - x, 1.0).x, 6)
+    0.739085
+    """
+    optimize = _scipy("root")
+    check_function(fun, "root")
+    vectors = Vectors(x0, "root")
+    residuals = _Residuals(fun, args if isinstance(args, tuple) else (args,), vectors, "root")
+    result = optimize.root(
+        residuals.value,
+        vectors.x0,
+        method=method,
+        jac=residuals.jacobian if method.lower() in _JACOBIANS else None,
+        tol=tol,
+        callback=_callback(callback, vectors),
+        options=options,
+    )
+    return _in_trees(result, vectors, ())

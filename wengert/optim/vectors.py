@@ -1,0 +1,153 @@
+"""Parameters in trees, as the vectors of doubles that SciPy's optimisers move."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert import ops
+from wengert.backends import backend_of
+from wengert.func.arguments import in_kind, outputs, split
+from wengert.func.trees import tree_flatten, tree_leaves
+from wengert.tape.interpreter import differentiable
+from wengert.tape.tensor import Tensor
+
+__all__ = ["Vector", "Vectors", "joined", "real_parts"]
+
+Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+_REAL = {"complex64": ops.float32, "complex128": ops.float64}
+
+
+class Vectors:
+    """A tree of parameters, and vectors of the numbers in it.
+
+    The leaves come one after the other, each in C order, a complex one as its real and then its
+    imaginary part. These *parts* are what is differentiated, so that all derivatives are real.
+
+    Parameters
+    ----------
+    x0 : tree
+        Parameters in the kinds in which answers are to be. A list or tuple of numbers is an array,
+        as for SciPy, and integers are doubles.
+    name : str
+        The function that asks, for errors.
+    """
+
+    def __init__(self, x0: Any, name: str) -> None:
+        if isinstance(x0, list | tuple) and not hasattr(x0, "_fields") and _numbers(x0):
+            x0 = np.asarray(x0)
+        leaves, self.structure = tree_flatten(x0)
+        tree = self.structure.unflatten(map(_floating, leaves))
+        call = split(lambda x: x, (tree,), {}, 0)
+        self.leaves = call.leaves
+        self.likes = [tensor.detach() for tensor in call.tensors]
+        sizes = [like.size for like in self.likes for _ in range(1 + like.dtype.complex)]
+        self._ends = np.cumsum(sizes)[:-1]
+        self.size = sum(sizes)
+        if not self.size:
+            raise ValueError(f"{name} was given no parameters: x0 holds no numbers")
+        self.x0 = joined(real_parts(self.likes))
+
+    def parts(self, vector: Any) -> list[Tensor]:
+        """The real Tensors of a vector, each on the backend and device of its leaf."""
+        pieces = iter(np.split(np.asarray(vector, dtype=np.float64), self._ends))
+        found = []
+        for like in self.likes:
+            dtype = _REAL.get(like.dtype.name, like.dtype)
+            where = differentiable.device(like)
+            for _ in range(1 + like.dtype.complex):
+                host = np.array(next(pieces)).reshape(like.shape)
+                found.append(ops.asarray(host, dtype=dtype, device=where))
+        return found
+
+    def tree(self, parts: Iterable[Tensor]) -> Any:
+        """The parameters as the user's function sees them, of their parts."""
+        following = iter(parts)
+        return self.structure.unflatten(
+            next(following) + 1j * next(following) if like.dtype.complex else next(following)
+            for like in self.likes
+        )
+
+    def answer(self, vector: Any) -> Any:
+        """The parameters of a vector, in the kinds of those that were given."""
+        leaves = tree_leaves(self.tree(self.parts(vector)))
+        return self.structure.unflatten(map(in_kind, leaves, self.leaves))
+
+    def bounds(self, bounds: Any, make: Callable[[Vector, Vector], Any]) -> Any:
+        """What SciPy takes, of bounds in the form of the tree, or of SciPy's own.
+
+        Parameters
+        ----------
+        bounds : tree, sequence, scipy.optimize.Bounds or None
+            For a tree of parameters, a pair ``(low, high)`` or None in the place of each leaf.
+        make : callable
+            `scipy.optimize.Bounds`.
+        """
+        if bounds is None or self.structure.cls is None or hasattr(bounds, "lb"):
+            return bounds
+        lower: list[Vector] = []
+        upper: list[Vector] = []
+        pairs = self.structure.flatten_up_to(bounds, "bounds")
+        for like, pair, path in zip(self.likes, pairs, self.structure.paths(), strict=True):
+            if pair is not None and like.dtype.complex:
+                raise ValueError(f"bounds{path} are for a complex parameter, and these have none")
+            try:
+                low, high = (None, None) if pair is None else pair
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"bounds{path} should be a pair (low, high) or None, not {pair!r}"
+                ) from None
+            for found, bound, default in ((lower, low, -np.inf), (upper, high, np.inf)):
+                host = np.asarray(default if bound is None else _host(bound), dtype=np.float64)
+                try:
+                    spread = np.broadcast_to(host, like.shape).reshape(-1)
+                except ValueError:
+                    raise ValueError(
+                        f"bounds{path} of shape {host.shape} don't fit the parameter's shape "
+                        f"{tuple(like.shape)}"
+                    ) from None
+                found += [spread] * (1 + like.dtype.complex)
+        return make(np.concatenate(lower), np.concatenate(upper))
+
+
+def real_parts(tree: Any, name: str = "") -> list[Tensor]:
+    """The real Tensors of a tree of Tensors: of each complex one its real and imaginary part.
+
+    Parameters
+    ----------
+    tree : tree of Tensor
+        What a user's function returned; anything else in it is an error.
+    name : str
+        The function that asks, for that error.
+    """
+    return [
+        part
+        for x in outputs(tree, name)[0]
+        for part in ((ops.real(x), ops.imag(x)) if x.dtype.complex else (x,))
+    ]
+
+
+def joined(parts: Sequence[Tensor]) -> Vector:
+    """The vector of the numbers in some real Tensors."""
+    return np.concatenate([_host(x).astype(np.float64).reshape(-1) for x in parts])
+
+
+def _numbers(x: Any) -> bool:
+    """Whether a list holds nothing but numbers, or lists of such: SciPy's way to write an array."""
+    leaves = tree_leaves(x)
+    return bool(leaves) and all(type(leaf) in (bool, int, float, complex) for leaf in leaves)
+
+
+def _floating(leaf: Any) -> Any:
+    """A leaf in a floating dtype: SciPy takes integers to begin with, and goes on with doubles."""
+    if isinstance(leaf, np.ndarray | np.generic):
+        return leaf.astype(np.float64) if leaf.dtype.kind in "iu" else leaf
+    return float(leaf) if type(leaf) is int else leaf
+
+
+def _host(x: Any) -> Any:
+    """A NumPy array of a Tensor, an array or a number."""
+    if isinstance(x, Tensor):
+        x = x.array
+    return backend_of(x).to_numpy(x) if hasattr(x, "dtype") else np.asarray(x)
