@@ -1,0 +1,356 @@
+"""Jacobians and Hessians: all rows or columns in one sweep, as a batch."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert import ops
+from wengert.backends import DType, as_dtype, backend_of, namespaces
+from wengert.func.arguments import Argnums, check_function, named_like, split
+from wengert.func.forward import jacfwd
+from wengert.func.reverse import Reverse
+from wengert.tape.batched import identity, members
+from wengert.tape.dual import Drop
+from wengert.tape.lifted import bottom, new_level
+from wengert.tape.node import AccumulateGrad, Node, Output, Several
+from wengert.tape.recording import recording
+from wengert.tape.sweep import leading_to, sweep
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["hessian", "jacobian", "jacrev"]
+
+
+def jacrev(
+    function: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    r"""Return a function that computes a function's Jacobian, by its rows.
+
+    The function is called once, and one reverse sweep carries a batch of cotangents: one for each
+    element of the results. For few results and many arguments this is the way; `jacfwd` is for few
+    arguments, and `jacobian` chooses.
+
+    Parameters
+    ----------
+    function : callable
+        A function of Tensors that returns a Tensor or a tree of them. What is differentiated comes
+        to it as Tensors, whatever kind it was given in; other arguments come as they are.
+    argnums : int or sequence of int
+        Positions of the arguments to differentiate; negative ones count from the end. Arguments
+        given by keyword are passed on.
+    has_aux : bool
+        Whether the function returns a pair ``(value, aux)``, of which the value is differentiated.
+    chunk_size : int, optional
+        How many rows a sweep carries at most. Memory grows with it; by default it is all.
+
+    Returns
+    -------
+    callable
+        A function of the same arguments. It returns a tree like the result, in which each leaf is
+        replaced by a tree like the argument (by a tuple of these, if ``argnums`` is a sequence),
+        whose leaves are :math:`\partial y_i / \partial x_j`, of shape ``(*y.shape, *x.shape)``
+        and of the kind of the argument's leaf. With ``has_aux``, it returns ``(jacobian, aux)``.
+
+    Raises
+    ------
+    TypeError
+        If a differentiated argument or a result holds something that has no derivative.
+    ValueError
+        If ``argnums`` does not fit the arguments, or ``chunk_size`` is not positive.
+
+    See Also
+    --------
+    jacfwd : By columns.
+    jacobian : By the cheaper of the two.
+
+    Notes
+    -----
+    Of complex results it is the derivative :math:`\partial y / \partial x` itself, as `jacfwd` and
+    JAX have it: with respect to real arguments, and to complex ones if the function is holomorphic,
+    which is not checked. (PyTorch's ``jacrev`` gives the conjugate of the latter.) Of real results
+    with respect to complex arguments there is no such derivative: each row is then the gradient as
+    `grad` gives it.
+
+    An operation of the user's own (`wengert.autograd.Function`), hooks and checkpoints see one
+    cotangent at a time: then rows come one after the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import wengert as wg
+    >>> wg.func.jacrev(lambda x: x[:2] * x[2])(np.array([1.0, 2.0, 3.0]))
+    array([[3., 0., 1.],
+           [0., 3., 2.]])
+    """
+    check_function(function, "jacrev")
+    _check_chunk_size(chunk_size)
+
+    @named_like(function)
+    def rows(*args: Any, **kwargs: Any) -> Any:
+        swept = Reverse(split(function, args, kwargs, argnums), "jacrev", has_aux)
+        found = _by_rows(swept, chunk_size)
+        return (found, swept.aux) if has_aux else found
+
+    return rows
+
+
+def jacobian(
+    function: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    r"""Return a function that computes a function's Jacobian, by rows or by columns.
+
+    Parameters
+    ----------
+    function, argnums, has_aux, chunk_size
+        As for `jacrev`.
+
+    Returns
+    -------
+    callable
+        As of `jacrev`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As by `jacrev`.
+
+    Notes
+    -----
+    The function is called once and recorded. If the differentiated arguments have as many elements
+    as the results, or more, or hold complex numbers where a result is real, the sweep gives the
+    rows. If they have fewer, the function is called a second time, with tangents, as `jacfwd` does:
+    so if it draws random numbers the Jacobian is that of the second call. Where an operation has no
+    forward derivative, rows are used all the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import wengert as wg
+    >>> wg.func.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+    check_function(function, "jacobian")
+    _check_chunk_size(chunk_size)
+    columns = jacfwd(function, argnums, has_aux, chunk_size)
+
+    @named_like(function)
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        swept = Reverse(split(function, args, kwargs, argnums), "jacobian", has_aux)
+        if _is_tall(swept):
+            try:
+                return columns(*args, **kwargs)
+            except NotImplementedError:
+                pass  # an operation without a forward rule
+        found = _by_rows(swept, chunk_size)
+        return (found, swept.aux) if has_aux else found
+
+    return chosen
+
+
+def hessian(
+    function: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    r"""Return a function that computes a function's second derivatives: forward over reverse.
+
+    The gradient is computed once, with a batch of tangents: one for each element of the arguments.
+
+    Parameters
+    ----------
+    function, argnums, has_aux, chunk_size
+        As for `jacrev`; the chunks are of columns. The function mostly returns a scalar.
+
+    Returns
+    -------
+    callable
+        A function of the same arguments. It returns what ``jacfwd(jacrev(function))`` does: a tree
+        like the result, of trees like the arguments, of trees like the arguments, whose leaves are
+        :math:`\partial^2 y_i / \partial x_j \partial x_k`, of shape ``(*y.shape, *x.shape,
+        *x.shape)``. With ``has_aux``, it returns ``(hessian, aux)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As by `jacrev`.
+    NotImplementedError
+        If an operation has no forward derivative; ``jacrev(jacrev(function))`` needs none.
+
+    See Also
+    --------
+    hvp : The product with one direction, at the cost of some gradients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import wengert as wg
+    >>> wg.func.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
+    array([[4., 2.],
+           [2., 0.]])
+    """
+    gradient = jacrev(function, argnums, has_aux)
+    return named_like(function)(jacfwd(gradient, argnums, has_aux, chunk_size))
+
+
+def _check_chunk_size(chunk_size: int | None) -> None:
+    if chunk_size is None:
+        return
+    if not isinstance(chunk_size, int) or isinstance(chunk_size, bool):
+        raise TypeError(f"chunk_size should be an integer or None, not {chunk_size!r}")
+    if chunk_size < 1:
+        raise ValueError(f"chunk_size should be positive, not {chunk_size}")
+
+
+def _is_tall(swept: Reverse) -> bool:
+    """Whether there are fewer columns than rows, and tangents give the whole derivative."""
+    inputs, results = swept.call.tensors, swept.results
+    if any(x.dtype.complex for x in inputs) and not all(y.dtype.complex for y in results):
+        return False
+    return sum(x.size for x in inputs) < sum(y.size for y in results)
+
+
+# -- rows ----------------------------------------------------------------------------------------
+
+
+def _by_rows(swept: Reverse, chunk_size: int | None) -> Any:
+    """The Jacobian of what was called: a tree of results of trees of arguments."""
+    return swept.structure.unflatten(
+        [swept.call.pack(_rows(swept, y, chunk_size)) for y in swept.results]
+    )
+
+
+def _rows(swept: Reverse, y: Tensor, chunk_size: int | None) -> list[Tensor]:
+    """One result's derivatives by each differentiated leaf, of shape ``(*y.shape, *x.shape)``."""
+    inputs = swept.call.tensors
+    count = y.size
+    source = _Source.of(swept, y) if count else None
+    if source is None:
+        return [
+            _zeros(
+                x,
+                (*y.shape, *x.shape),
+                _complex(x) if y.dtype.complex and not x.dtype.complex else x.dtype,
+            )
+            for x in inputs
+        ]
+    step = chunk_size or count
+    chunks = [source.rows(start, min(start + step, count)) for start in range(0, count, step)]
+    found = []
+    for x, parts in zip(inputs, zip(*chunks, strict=True), strict=True):
+        whole = parts[0] if len(parts) == 1 else ops.concat(parts, axis=0)
+        found.append(swept.released(ops.reshape(whole, (*y.shape, *x.shape))))
+    return found
+
+
+#: Nodes whose rules run on batches: those of primitives. All others may do what they like with a
+#: cotangent; a forward transform inside runs on batches as long as the sweep is not recorded.
+_REGULAR = (Node, AccumulateGrad, Several, Output)
+
+
+class _Source:
+    """Where rows come from: a result, and what of the tape leads from it to the arguments."""
+
+    def __init__(self, swept: Reverse, y: Tensor, targets: set[int], wanted: set[int]) -> None:
+        self.swept, self.y = swept, y
+        self.targets, self.wanted = targets, wanted
+        self.recorded = swept.connect and recording() and swept.linked
+        regular = _REGULAR if self.recorded else (*_REGULAR, Drop)
+        self.batches = y.size > 1 and self._passes(regular)
+
+    @classmethod
+    def of(cls, swept: Reverse, y: Tensor) -> "_Source | None":
+        """The source of a result; None if it depends on no argument."""
+        targets = {node.number for node in swept.entries}
+        wanted = leading_to(targets, [y._node]) if y._node is not None and targets else set()
+        if y._node is None or y._node.number not in wanted:
+            return None
+        return cls(swept, y, targets, wanted)
+
+    def _passes(self, regular: tuple[type, ...]) -> bool:
+        """Whether all nodes on the way take batches."""
+        seen: set[int] = set()
+        stack: list[Node | None] = [self.y._node]
+        while stack:
+            node = stack.pop()
+            if node is None or node.number not in self.wanted or node.number in seen:
+                continue
+            if node.number in self.targets:  # its own rule does not run
+                continue
+            if type(node) not in regular:
+                return False
+            seen.add(node.number)
+            stack.extend(node.parents)
+        return True
+
+    def rows(self, start: int, stop: int) -> list[Tensor]:
+        """Some rows of the derivatives by each leaf, the first axis counting them."""
+        pull = self._together if self.batches else self._one_by_one
+        found = pull(start, stop, 1)
+        if not self.y.dtype.complex:
+            return found
+        # A cotangent's product with the Jacobian has its conjugate. Of real arguments it keeps
+        # the real part alone, and so the imaginary part is that of another cotangent.
+        complex_inputs = [x.dtype.complex for x in self.swept.call.tensors]
+        others = found if all(complex_inputs) else pull(start, stop, 1j)
+        return [
+            ops.conj(real)
+            if is_complex
+            else ops.add(real, ops.multiply(ops.astype(imag, _complex(imag)), 1j))
+            for real, imag, is_complex in zip(found, others, complex_inputs, strict=True)
+        ]
+
+    def _together(self, start: int, stop: int, factor: complex) -> list[Tensor]:
+        """Rows by one sweep."""
+        swept, count = self.swept, stop - start
+        level = new_level()
+        (g,) = identity([self.y._array], level, start, stop, recorded=self.recorded)
+        if factor != 1:
+            g.inner = namespaces[type(g.inner)].multiply(g.inner, factor)
+        seeds: list[tuple[Any, Any]] = [(self.y._node, g)]
+        arrived = sweep(seeds, keep=True, targets=self.targets, wanted=self.wanted)
+        reached = {node.number: g for node, g in arrived}
+        found = []
+        for node, x in zip(swept.entries, swept.call.tensors, strict=True):
+            if node.number in reached:
+                rows = members(reached[node.number], level, count)
+                found.append(rows if isinstance(rows, Tensor) else untracked(rows))
+            else:
+                found.append(_zeros(x, (count, *x.shape), x.dtype))
+        return found
+
+    def _one_by_one(self, start: int, stop: int, factor: complex) -> list[Tensor]:
+        """Rows by a sweep for each."""
+        (g,) = identity([self.y._array], 0, start, stop)
+        xp = namespaces[type(g.inner)]
+        seeds = xp.multiply(g.inner, factor) if factor != 1 else g.inner
+        swept = self.swept
+        found = [
+            swept.pull(
+                [
+                    untracked(xp.getitem(seeds, key=(i, ...))) if y is self.y else None
+                    for y in swept.results
+                ],
+                keep=True,
+            )
+            for i in range(stop - start)
+        ]
+        return [ops.stack(column, axis=0) for column in zip(*found, strict=True)]
+
+
+def _complex(x: Tensor) -> DType:
+    """The complex dtype of a real Tensor's precision."""
+    return as_dtype("complex128" if x.dtype.itemsize == 8 else "complex64")
+
+
+def _zeros(x: Tensor, shape: Sequence[int], dtype: DType) -> Tensor:
+    """Zeros of the library and device of a leaf."""
+    like = bottom(x._array)
+    xp = namespaces[type(like)]
+    raw = backend_of(like).raw_dtype(dtype)
+    return untracked(xp.zeros(tuple(shape), dtype=raw, device=xp.device(like)))
