@@ -162,7 +162,8 @@ def constant(value: Any, like: Any) -> Any:
     if isinstance(like, Tensor):
         return untracked(constant(value, like._array))
     if isinstance(like, Lifted) and dtype_of(value.dtype).inexact:
-        return like.constant(value)
+        held = isinstance(value, Lifted) and value.level >= like.level
+        return value if held else like.constant(value)
     return value
 
 
