@@ -1,22 +1,59 @@
 """Tests of derivatives, for Wengert's own functions and for yours.
 
-`gradcheck` and `gradgradcheck` need nothing but Wengert. `wengert.testing.strategies` generates
-Tensors, shapes, axes and index keys with Hypothesis (the extra ``wengert[testing]``).
+`gradcheck` and `gradgradcheck` need nothing but Wengert. `check_gradients`, `check_derivative` and
+`wengert.testing.strategies` draw arguments with Hypothesis (the extra ``wengert[testing]``).
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from wengert.testing.gradcheck import gradcheck, gradgradcheck
-from wengert.testing.verdicts import (
-    BadlyScaledError,
-    GradcheckError,
-    NotDifferentiableError,
-    WrongGradientError,
+from wengert.testing.graph_breaks import (
+    GraphBreak,
+    GraphBreakError,
+    GraphBreaks,
+    assert_differentiable,
+    graph_breaks,
 )
+from wengert.testing.verdicts import BadlyScaledError, GradcheckError, KinkError, WrongGradientError
+
+if TYPE_CHECKING:
+    from wengert.testing.arguments import Argument as Argument
+    from wengert.testing.arguments import Axis as Axis
+    from wengert.testing.check import check_gradients as check_gradients
+    from wengert.testing.hand_written import check_derivative as check_derivative
+    from wengert.testing.program import Program as Program
+    from wengert.testing.program import programs as programs
+
+#: What needs Hypothesis, which `gradcheck` does not.
+_LATER = {
+    "Argument": "arguments",
+    "Axis": "arguments",
+    "Program": "program",
+    "check_derivative": "hand_written",
+    "check_gradients": "check",
+    "programs": "program",
+    "strategies": "",
+}
 
 __all__ = [
     "BadlyScaledError",
     "GradcheckError",
-    "NotDifferentiableError",
+    "GraphBreak",
+    "GraphBreakError",
+    "GraphBreaks",
+    "KinkError",
     "WrongGradientError",
+    "assert_differentiable",
     "gradcheck",
     "gradgradcheck",
+    "graph_breaks",
 ]
+__all__ += ["Argument", "Axis", "Program", "check_derivative", "check_gradients", "programs"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_LATER[name] or name}")
+    return getattr(module, name) if _LATER[name] else module

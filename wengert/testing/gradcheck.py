@@ -12,7 +12,7 @@ from wengert.testing.differences import Estimate, Reals, derivative, to_reals
 from wengert.testing.problem import Problem, inexact, like, spread
 from wengert.testing.verdicts import (
     GradcheckError,
-    NotDifferentiableError,
+    KinkError,
     Tolerance,
     WrongGradientError,
     judge,
@@ -109,7 +109,7 @@ def gradcheck(
     GradcheckError
         If the check fails: with the input's and the result's position, the worst entry and both
         values. Its subclasses tell what is the matter: `WrongGradientError`;
-        `NotDifferentiableError` (a kink, a jump, the edge of the domain); `BadlyScaledError` (the
+        `KinkError` (a kink, a jump, the edge of the domain); `BadlyScaledError` (the
         differences do not settle).
     ValueError
         If no input requires grad, one is not in double precision, or the parameters ask for
@@ -390,7 +390,7 @@ def _compare_along_random(
         )
         if not abs(analytic[at] - weights @ found.value) <= np.sum(allowed(found)):
             if np.any(found.kink > 0) or np.any(found.jump):
-                return NotDifferentiableError(
+                return KinkError(
                     f"the function has a kink here along a random direction in inputs[{at}]"
                 )
             return WrongGradientError(
@@ -416,8 +416,8 @@ def _compare_jacobian(numerical: _Numerical, mode: _Reverse | _Forward) -> Reals
             wrong += 1
             given = float(analytic[row, column])
             # A nan may come from another result's infinity, times a cotangent of zero.
-            infinite = np.flatnonzero(~np.isfinite(found.value)) if np.isnan(given) else ()
-            at = int(infinite[0]) if len(infinite) else row
+            infinite = list(np.flatnonzero(~np.isfinite(found.value))) if np.isnan(given) else []
+            at = int(infinite[0]) if infinite else row
             kind, cause = judge(found, at, given, float(problem.middle()[at]), float(allowed[at]))
             # What is wrong where a derivative exists tells more than a kink elsewhere.
             rank = (kind is WrongGradientError, float(excess[row]))

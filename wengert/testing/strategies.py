@@ -6,7 +6,7 @@ two values are too close for differences, and `reals` can keep away from kinks.
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,7 @@ __all__ = [
     "dtypes",
     "index_keys",
     "integers",
+    "matrices",
     "reals",
     "shapes",
     "tensors",
@@ -48,8 +49,8 @@ def reals(
     high: float = 4.0,
     *,
     away_from: Sequence[float] = (),
-    distance: float = STEP,
-    step: float = STEP,
+    distance: float | None = None,
+    step: float | None = None,
     special: Sequence[float] = (),
 ) -> Strategy:
     """Real numbers on a grid.
@@ -60,16 +61,28 @@ def reals(
         Bounds, both included where the grid has them.
     away_from : sequence of float
         Points (kinks, poles) to which no value is nearer than ``distance``.
-    distance : float
-        See ``away_from``.
-    step : float
-        Of the grid of multiples.
+    distance : float, optional
+        See ``away_from``; a step by default.
+    step : float, optional
+        Of the grid of multiples. By default 1/16, or a power of two that gives a narrower range
+        at least 32 steps.
     special : sequence of float
         Values that are drawn as well, off the grid or out of bounds (``0.0``, ``math.inf``).
     """
+    if not low <= high:
+        raise ValueError(f"there is no number from {low} to {high}")
+    if step is None:
+        step = STEP if high - low >= 2 else 2.0 ** math.floor(math.log2((high - low) / 32 or STEP))
+    distance = step if distance is None else distance
     grid = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
     grid = [x for x in grid if all(abs(x - point) >= distance for point in away_from)]
+    if not (grid or special):
+        raise ValueError(
+            f"no multiple of {step} from {low} to {high} is {distance} away from {list(away_from)}"
+        )
     grid.sort(key=lambda x: (abs(x), x < 0))
+    if not grid:
+        return st.sampled_from([*special])
     if special:
         return st.sampled_from([*special]) | st.sampled_from(grid)
     return st.sampled_from(grid)
@@ -125,6 +138,9 @@ def arrays(
     *,
     elements: Strategy | None = None,
     unique: bool = False,
+    domain: tuple[float, float] = (-4.0, 4.0),
+    away_from: Sequence[float] = (),
+    special: Sequence[float] = (),
 ) -> Strategy:
     """NumPy arrays.
 
@@ -135,15 +151,28 @@ def arrays(
     shape : tuple, int or strategy, optional
         `shapes` by default.
     elements : strategy, optional
-        `reals`, or `complexes` of them, by default.
+        By default `reals` of the next three, or `complexes` of them; or integers from 0 to 9.
     unique : bool
         Whether no value comes twice (so that sorting and extrema have derivatives).
+    domain : tuple of float
+        Bounds of real numbers, and of the parts of complex ones.
+    away_from : sequence of float
+        Kinks and poles that no value comes near to.
+    special : sequence of float
+        Values that come often, wherever they are.
     """
+    given: dict[str, Any] = {
+        "elements": elements,
+        "unique": unique,
+        "domain": domain,
+        "away_from": away_from,
+        "special": special,
+    }
     if isinstance(dtype, st.SearchStrategy):
-        return dtype.flatmap(lambda drawn: arrays(drawn, shape, elements=elements, unique=unique))
+        return dtype.flatmap(lambda drawn: arrays(drawn, shape, **given))
     dtype = as_dtype(dtype)
     if elements is None:
-        elements = reals()
+        elements = reals(*domain, away_from=away_from, special=special)
         if dtype.complex:
             elements = complexes(elements)
         elif not dtype.inexact:
@@ -165,34 +194,30 @@ def tensors(
     dtype: Any = "float64",
     shape: Any = None,
     *,
-    elements: Strategy | None = None,
-    unique: bool = False,
     requires_grad: bool = False,
     backend: str | None = None,
+    **choices: Any,
 ) -> Strategy:
     """Tensors.
 
     Parameters
     ----------
-    dtype, shape, elements, unique
+    dtype, shape
         As for `arrays`.
     requires_grad : bool
         Whether the Tensors require grad.
     backend : str, optional
         Name of the backend that holds them; the one selected when they are drawn by default.
+    **choices
+        ``elements``, ``unique``, ``domain``, ``away_from`` and ``special``, as for `arrays`.
     """
     if isinstance(dtype, st.SearchStrategy):
         return dtype.flatmap(
             lambda drawn: tensors(
-                drawn,
-                shape,
-                elements=elements,
-                unique=unique,
-                requires_grad=requires_grad,
-                backend=backend,
+                drawn, shape, requires_grad=requires_grad, backend=backend, **choices
             )
         )
-    drawn = arrays(dtype, shape, elements=elements, unique=unique)
+    drawn = arrays(dtype, shape, **choices)
     return drawn.map(lambda array: _tensor(array, as_dtype(dtype), requires_grad, backend))
 
 
@@ -217,6 +242,71 @@ def broadcastable(
     return _xps.mutually_broadcastable_shapes(
         count, max_dims=max_dims, min_side=min_side, max_side=max_side
     ).map(lambda drawn: drawn.input_shapes)
+
+
+#: Diagonals that keep small matrices well-conditioned, and their eigenvalues apart.
+_APART = 4.0
+
+
+@st.composite  # type: ignore[untyped-decorator]
+def matrices(
+    draw: Any,
+    kind: str = "general",
+    dtype: Any = "float64",
+    *,
+    side: Any = None,
+    stack: Any = (),
+) -> Any:
+    """Square matrices of a kind, as NumPy arrays with short numbers.
+
+    ==========================  =================================================================
+    ``"general"``               elements from -4 to 4
+    ``"well-conditioned"``      invertible: strictly diagonally dominant, of either sign
+    ``"symmetric"``             with eigenvalues at least 1 apart; Hermitian if complex
+    ``"positive definite"``     the same, with eigenvalues of at least 1
+    ``"lower triangular"``      invertible
+    ``"upper triangular"``      invertible
+    ==========================  =================================================================
+
+    Parameters
+    ----------
+    kind : str
+        One of these.
+    dtype : dtype
+        Floating or complex.
+    side : int or strategy, optional
+        The number of rows; from 1 to 3 by default.
+    stack : tuple or strategy
+        Shape of the axes before the last two.
+    """
+    if kind not in _KINDS:
+        raise ValueError(f"there are no matrices of the kind {kind!r}; there are: {_KINDS}")
+    side = draw(side) if isinstance(side, st.SearchStrategy) else side or draw(st.integers(1, 3))
+    stack = draw(stack) if isinstance(stack, st.SearchStrategy) else tuple(stack)
+    bound = 4.0 if kind == "general" else 0.5 / (side or 1)
+    x = draw(arrays(dtype, (*stack, side, side), domain=(-bound, bound)))
+    if kind == "general":
+        return x
+    diagonal = _APART * np.arange(1, side + 1)
+    if kind == "well-conditioned" or "triangular" in kind:
+        signs = [draw(st.sampled_from([1, -1])) for _ in range(side)]
+        x[..., range(side), range(side)] += diagonal * signs
+        triangle = {"lower triangular": np.tril, "upper triangular": np.triu}.get(kind)
+        return triangle(x) if triangle else x
+    # By Gershgorin's circles no eigenvalue is further than 1 from its place on the diagonal.
+    x = (x + np.conj(np.swapaxes(x, -1, -2))) / 2
+    x[..., range(side), range(side)] += diagonal - (kind == "symmetric") * _APART * (side // 2 + 1)
+    return x
+
+
+_KINDS: Final = (
+    "general",
+    "well-conditioned",
+    "symmetric",
+    "positive definite",
+    "lower triangular",
+    "upper triangular",
+)
 
 
 def axis(ndim: int) -> Strategy:

@@ -9,7 +9,7 @@ from wengert.testing.differences import Estimate, Reals
 __all__ = [
     "BadlyScaledError",
     "GradcheckError",
-    "NotDifferentiableError",
+    "KinkError",
     "Tolerance",
     "WrongGradientError",
     "judge",
@@ -34,7 +34,7 @@ class WrongGradientError(GradcheckError):
     verdict = "wrong"
 
 
-class NotDifferentiableError(GradcheckError):
+class KinkError(GradcheckError):
     """The function has a kink, a jump, or the edge of its domain here: nothing to compare with."""
 
     verdict = "not differentiable here"
@@ -85,11 +85,11 @@ def judge(
     if not np.isfinite(numerical):
         if not np.isfinite(middle):
             return (
-                NotDifferentiableError,
+                KinkError,
                 "the function is not finite, or not defined, at this point",
             )
         if np.isfinite(right) != np.isfinite(left):
-            return NotDifferentiableError, (
+            return KinkError, (
                 "the function is finite on one side of this point alone, so it is not finite, or "
                 "not defined, around it"
             )
@@ -99,7 +99,7 @@ def judge(
         )
     if found.kink[row] > 0:
         if min(right, left) - allowed <= analytic <= max(right, left) + allowed:
-            return NotDifferentiableError, (
+            return KinkError, (
                 "the function has a kink here: its derivatives from both sides differ by "
                 f"{found.kink[row]:.3g}, so there is no derivative to compare with"
             )
@@ -108,7 +108,7 @@ def judge(
             "both sides, and the gradient is not between them: it is wrong"
         )
     if found.jump[row]:
-        return NotDifferentiableError, (
+        return KinkError, (
             "the function jumps here, or is infinitely steep: its values on both sides stay apart"
         )
     if found.error[row] > 4 * allowed:

@@ -1,0 +1,303 @@
+"""check_gradients catches a planted mistake of each kind, and lets through what is right."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import get_backend
+from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.testing import (
+    Argument,
+    Axis,
+    BadlyScaledError,
+    GradcheckError,
+    KinkError,
+    WrongGradientError,
+    check_gradients,
+)
+
+
+@pytest.fixture
+def plant():
+    """Make primitives for one test, and take them out of the table again."""
+    count = itertools.count()
+    made = []
+
+    def make(forward, kind="elementwise", **rules):
+        name = f"planted_{next(count)}_{id(made)}"
+        names = forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
+        primitive = Primitive(name, names, rules, kind=kind, forward=forward)
+        made.append(name)
+        setattr(wg.tape.interpreter.differentiable, name, primitive.bind)
+
+        def planted(*arrays, **parameters):
+            return primitive.bind(*arrays, **parameters)
+
+        planted.primitive = name
+        return planted
+
+    yield make
+    for name in made:
+        del PRIMITIVES[name]
+        delattr(wg.tape.interpreter.differentiable, name)
+
+
+def square(xp, x):
+    return xp.multiply(x, x)
+
+
+def caught(error, function, *arguments, match, **options):
+    """Whether the check fails so, with a text that has the verdict, the backend, and code."""
+    options = {"backends": ["numpy"], "examples": 60, **options}
+    with pytest.raises(error, match=match) as found:
+        check_gradients(*arguments, **options)(function)()
+    text = str(found.value)
+    assert f"verdict:   {found.value.verdict}" in text
+    assert "import wengert as wg" in text
+    return text
+
+
+# -- each kind of mistake --------------------------------------------------------------------------
+
+
+def test_wrong_sign(plant, backend):
+    wrong = plant(square, x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), -2))
+    text = caught(
+        WrongGradientError, wrong, ..., match="gradient is wrong", backends=[backend.name]
+    )
+    assert f"backend:   {backend.name}" in text
+    assert "order:     first derivative" in text
+    # 0-d arrays are the smallest there are, and 1 the number next to 0, where nothing shows.
+    assert "inputs = [wg.tensor(1.0, dtype=wg.float64, requires_grad=True)]" in text
+    assert "numerical: 2\n" in text
+    assert "analytic:  -2\n" in text
+
+
+@pytest.mark.parametrize("special", [0.0, 1.0, -2.0])
+def test_wrong_factor_at_a_special_value_only(plant, special):
+    def rule(xp, g, x):
+        factor = xp.where(xp.equal(x, special), xp.full_like(x, 3.0), xp.multiply(x, 2))
+        return xp.multiply(g, factor)
+
+    wrong = plant(lambda xp, x: xp.multiply(x, x), x=rule)
+    text = caught(WrongGradientError, wrong, ..., match="is wrong", order=1)
+    assert f"wg.tensor({special!r}, " in text
+
+
+def test_wrong_under_broadcasting_only(plant):
+    def rule(xp, g, x1, x2):
+        return xp.multiply(g, xp.multiply(x2, 1 if x1.shape == g.shape else 2))
+
+    wrong = plant(
+        lambda xp, x1, x2: xp.multiply(x1, x2),
+        kind="multilinear",
+        x1=rule,
+        x2=lambda xp, g, x1: xp.multiply(g, x1),
+    )
+    caught(WrongGradientError, wrong, ..., ..., match=r"is wrong: .* inputs\[0\]")
+    check_gradients(wrong, ("n", "m"), ("n", "m"), backends=["numpy"])
+
+
+def test_wrong_second_derivative_only(plant):
+    # The rule is right, and calls a function whose own rule is not.
+    double = plant(lambda xp, x: xp.multiply(x, 2), x=lambda xp, g: xp.multiply(g, -2))
+    wrong = plant(square, x=lambda xp, g, x: xp.multiply(g, getattr(xp, double.primitive)(x)))
+    text = caught(WrongGradientError, wrong, ..., match="is wrong")
+    assert "order:     second derivative" in text
+    assert "wg.testing.gradgradcheck(" in text
+    check_gradients(wrong, ..., backends=["numpy"], order=1)
+
+
+def test_wrong_at_a_negative_axis_only(plant):
+    def rule(xp, g, x_shape, axis):
+        # Forgets to count the axis from the start.
+        return xp.broadcast_to(xp.expand_dims(g, axis=max(axis, 0)), x_shape)
+
+    total = plant(lambda xp, x, *, axis: xp.sum(x, axis=axis), kind="linear", x=rule)
+
+    def wrong(x, axis):
+        return total(x, axis=axis)
+
+    text = caught(WrongGradientError, wrong, ("n", "n"), Axis(0), match="is wrong", min_side=2)
+    assert "    -1,\n" in text
+    check_gradients(wrong, ("n", "n"), 1, backends=["numpy"])
+
+
+@pytest.mark.parametrize("where", ["forward", "rule"])
+def test_damage_to_an_input(plant, where):
+    def forward(xp, x):
+        if where == "forward":
+            x += 1
+        return xp.multiply(x, x)
+
+    def rule(xp, g, x):
+        out = xp.multiply(xp.multiply(g, x), 2)
+        if where == "rule" and xp.plain and isinstance(x, np.ndarray):
+            x += 1
+        return out
+
+    wrong = plant(forward, x=rule)
+    culprit = "func" if where == "forward" else "the backward pass"
+    caught(
+        GradcheckError,
+        wrong,
+        Argument(("n",)),
+        match=rf"{culprit} changed inputs\[0\] in place",
+        min_side=1,
+    )
+
+
+def test_aliased_gradients(plant):
+    buffers = {}
+
+    def rule(xp, g, x):
+        if not (xp.plain and isinstance(g, np.ndarray)):
+            return xp.multiply(g, xp.multiply(x, 2))
+        buffer = buffers.setdefault(x.shape, np.empty(x.shape))
+        np.multiply(g, x, out=buffer)
+        buffer *= 2
+        return buffer
+
+    wrong = plant(square, x=rule)
+    caught(GradcheckError, wrong, ("n",), match="shares its memory", min_side=1, single=False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_wrong_dtype(plant, dtype):
+    def rule(xp, g, x):
+        # Exact for these values: nothing but the dtype is wrong.
+        factor = xp.astype(
+            xp.multiply(x, 2), getattr(wg, dtype) if not xp.plain else _raw(dtype, x)
+        )
+        return xp.multiply(xp.astype(g, factor.dtype), factor)
+
+    def _raw(name, x):
+        return getattr(np, name)
+
+    wrong = plant(square, x=rule)
+    where = "float64, answers in float32" if dtype == "float32" else "float32, answers in float64"
+    caught(GradcheckError, wrong, ("n",), match=where, min_side=1, order=1, forward=False)
+    if dtype == "float64":
+        check_gradients(wrong, ("n",), backends=["numpy"], single=False, order=1, forward=False)
+
+
+def test_results_in_another_precision():
+    def wrong(x):
+        return wg.astype(x, wg.float64)
+
+    caught(GradcheckError, wrong, ..., match="result 0 has dtype float64 where the inputs")
+
+
+def test_a_broken_graph():
+    def wrong(x):
+        return x * x.detach()
+
+    caught(WrongGradientError, wrong, ..., match="gradient is wrong")
+    caught(
+        WrongGradientError, lambda x: wg.exp(x.detach()), ..., match="the graph is broken", order=1
+    )
+
+
+def test_wrong_complex_derivative_only(plant):
+    wrong = plant(lambda xp, x: xp.conj(x), x=lambda xp, g: g)
+    check_gradients(wrong, ..., backends=["numpy"])
+    caught(
+        WrongGradientError,
+        wrong,
+        ...,
+        match="Im ",
+        dtypes=("float64", "complex128"),
+    )
+
+
+def test_wrong_forward_derivative_only(plant):
+    name = None
+
+    def make():
+        primitive = Primitive(
+            "planted_forward",
+            ("x",),
+            {"x": lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2)},
+            kind="irregular",
+            forward=lambda xp, x: xp.multiply(x, x),
+            jvps={"x": lambda xp, t, x: xp.multiply(t, x)},
+        )
+        return primitive.name
+
+    try:
+        name = make()
+        wrong = PRIMITIVES[name].bind
+        caught(WrongGradientError, lambda x: wrong(x), ..., match="forward derivative is wrong")
+        check_gradients(lambda x: wrong(x), ..., backends=["numpy"], forward=False)
+    finally:
+        del PRIMITIVES[name]
+
+
+def test_not_linear_in_the_cotangent(plant):
+    wrong = plant(square, x=lambda xp, g, x: xp.multiply(xp.multiply(g, g), xp.multiply(x, 2)))
+    caught(GradcheckError, wrong, ..., match="linear", order=1, forward=False)
+
+
+# -- a kink, a jump, bad scaling -------------------------------------------------------------------
+
+
+def test_a_kink_is_told_from_a_wrong_rule(plant):
+    relu = plant(
+        lambda xp, x: xp.where(x > 0, x, xp.zeros_like(x)),
+        x=lambda xp, g, x: xp.where(x > 0, g, xp.zeros_like(g)),
+    )
+    check_gradients(relu, ..., backends=["numpy"])
+    text = caught(KinkError, relu, ..., match="has a kink here", kinks="fail")
+    assert "verdict:   not differentiable here" in text
+    check_gradients(relu, Argument(away_from=[0]), backends=["numpy"], kinks="fail")
+    wrong = plant(
+        lambda xp, x: xp.where(x > 0, x, xp.zeros_like(x)),
+        x=lambda xp, g, x: xp.where(x > 0, xp.multiply(g, -1), xp.zeros_like(g)),
+    )
+    for kinks in ("skip", "fail"):
+        caught(WrongGradientError, wrong, ..., match="gradient is wrong", kinks=kinks)
+
+
+def test_a_gradient_at_a_kink_lies_between_both_sides(plant):
+    def rule(xp, g, x):
+        slope = xp.where(x > 0, xp.ones_like(x), xp.full_like(x, -1.0))
+        return xp.multiply(g, xp.where(xp.equal(x, 0), xp.full_like(x, 1.5), slope))
+
+    wrong = plant(lambda xp, x: xp.abs(x), x=rule)
+    caught(WrongGradientError, wrong, ..., match="not between them: it is wrong")
+
+
+def test_a_jump_is_no_wrong_rule():
+    def step(x):
+        return wg.sum(wg.where(x > 0, x + 1, x))
+
+    check_gradients(step, ..., backends=["numpy"])
+    caught(KinkError, step, ..., match="jumps here", kinks="fail")
+
+
+def test_a_kink_of_the_derivative_is_one_of_second_order():
+    def huber(x):
+        return wg.where(wg.abs(x) < 1, x * x / 2, wg.abs(x) - 0.5)
+
+    check_gradients(huber, ..., backends=["numpy"])
+    text = caught(KinkError, huber, ..., match="kink|jump", kinks="fail")
+    assert "order:     second derivative" in text
+
+
+def test_bad_scaling_is_told():
+    def fast(x):
+        return wg.sin(1e10 * x)
+
+    caught(BadlyScaledError, fast, ..., match="don't settle", min_side=1)
+
+    def steep(x):
+        return wg.exp(709.78 + 0 * x) * wg.exp(300 * x)
+
+    caught(BadlyScaledError, steep, Argument(domain=(0, 1e-5)), match="overflows", min_side=1)
+
+
+def test_a_function_that_is_differentiable_nowhere_is_told():
+    with pytest.raises(KinkError, match="log could be checked nowhere: .* examples lie at kinks"):
+        check_gradients(wg.log, Argument(("n",), domain=(-2, -1)), min_side=1, backends=["numpy"])

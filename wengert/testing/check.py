@@ -1,0 +1,419 @@
+"""Property-based tests of derivatives, made from a function and what its arguments may be."""
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import update_wrapper
+from typing import Any, Literal
+
+import numpy as np
+
+from wengert.backends import builtin_backends, get_backend, use_backend
+from wengert.func.trees import tree_map
+from wengert.tape.tensor import Tensor
+from wengert.testing.gradcheck import EPS, gradcheck, gradgradcheck
+from wengert.testing.problem import values
+from wengert.testing.snippets import block, function_code, value_code
+from wengert.testing.verdicts import (
+    BadlyScaledError,
+    GradcheckError,
+    KinkError,
+    WrongGradientError,
+)
+
+try:
+    import hypothesis
+    from hypothesis import strategies as st
+except ImportError as error:
+    raise ImportError(
+        "wengert.testing.check_gradients needs Hypothesis: install wengert[testing]"
+    ) from error
+
+from wengert.testing.arguments import Argument, Axis, calls, understood
+
+__all__ = ["GradientTest", "check_gradients", "installed_backends"]
+
+Kinks = Literal["skip", "fail"]
+
+#: The share of the examples for libraries that compile or schedule anew for each shape.
+SHARE = {"jax": 0.1, "dask": 0.1}
+#: Of several failures the first in this order is told.
+GRAVITY = (WrongGradientError, GradcheckError, BadlyScaledError, KinkError)
+
+
+def installed_backends() -> list[str]:
+    """Return the names of the built-in backends that can be used here."""
+    found = [name for name, installed in builtin_backends().items() if installed]
+    return [name for name in found if name != "cupy" or get_backend(name).devices()]
+
+
+class PropertyTest:
+    """A function with the strategy of its arguments: what Hypothesis runs.
+
+    Attributes
+    ----------
+    function : callable
+        What is tested.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        *,
+        kinks: Kinks,
+        examples: int | None,
+        settings: Any,
+        dtypes: Sequence[str],
+        bounds: dict[str, int],
+    ) -> None:
+        if kinks not in ("skip", "fail"):
+            raise ValueError(f"kinks should be 'skip' or 'fail', not {kinks!r}")
+        self.function, self.kinks = function, kinks
+        self.arguments = understood(arguments or [...] * _arity(function))
+        self.strategy = calls(self.arguments, dtypes=list(dtypes), **bounds)
+        self.settings, self.examples = settings, examples
+        self.skipped = 0
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def example(self, drawn: tuple[Any, ...]) -> None:
+        """Check one call; raise if a derivative is wrong."""
+        raise NotImplementedError
+
+    def fixed(self) -> bool:
+        """Whether there is nothing to draw: one call is all."""
+        return not any(
+            isinstance(given, Argument | Axis | st.SearchStrategy) for given in self.arguments
+        )
+
+    def explore(self, digest: str, share: float = 1.0) -> None:
+        """Check as many calls as the settings say, or that share, and raise the gravest failure."""
+        self.skipped = 0
+        if self.fixed():
+            self.example(tuple(self.arguments))
+            return
+
+        def run(drawn: tuple[Any, ...]) -> None:
+            try:
+                self.example(drawn)
+            except KinkError:
+                if self.kinks == "fail":
+                    raise
+                self.skipped += 1
+                hypothesis.reject()
+
+        run.__name__ = run.__qualname__ = digest  # what Hypothesis's database knows it by
+        given = self.settings or hypothesis.settings()
+        chosen = hypothesis.settings(
+            given,
+            deadline=None,
+            print_blob=False,
+            suppress_health_check=list(hypothesis.HealthCheck),
+            max_examples=math.ceil(share * (self.examples or given.max_examples)),
+        )
+        try:
+            chosen(hypothesis.given(self.strategy)(run))()
+        except BaseExceptionGroup as group:
+            raise min(group.exceptions, key=_gravity) from None
+        except hypothesis.errors.Unsatisfiable:
+            raise KinkError(
+                f"{self.name} could be checked nowhere: {self.skipped} examples lie at kinks, or "
+                "at the edge of the domain. Say with Argument(domain=..., away_from=...) where it "
+                "is differentiable"
+            ) from None
+
+
+def _gravity(error: BaseException) -> int:
+    kinds = [kind for kind in GRAVITY if isinstance(error, kind)]
+    return GRAVITY.index(kinds[0]) if kinds else len(GRAVITY)
+
+
+def _arity(function: Callable[..., Any]) -> int:
+    """The number of arguments that a function has to be given."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        parameters = ()  # type: ignore[assignment]
+    needed = [
+        p
+        for p in parameters
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
+    if not needed:
+        raise TypeError(
+            f"{function!r} does not tell how many arguments it takes: give check_gradients one "
+            "strategy, shape or value for each"
+        )
+    return len(needed)
+
+
+class GradientTest(PropertyTest):
+    """What `check_gradients` makes of a function; see there."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        *,
+        order: int,
+        backends: Sequence[str] | None,
+        forward: bool | None,
+        single: bool,
+        fast_mode: bool | None,
+        tolerances: dict[str, float],
+        **rest: Any,
+    ) -> None:
+        super().__init__(function, arguments, **rest)
+        if order not in (1, 2):
+            raise ValueError(f"order should be 1 or 2, not {order!r}")
+        self.order, self.forward, self.single = order, forward, single
+        self.fast_mode, self.tolerances = fast_mode, tolerances
+        self.backends = None if backends is None else list(backends)
+        self._only: list[str] | None = None
+
+    @contextmanager
+    def on(self, name: str) -> Iterator[None]:
+        """Run on one backend alone, inside a ``with`` block: the pytest plugin's doing."""
+        before, self._only = self._only, [name]
+        try:
+            yield
+        finally:
+            self._only = before
+
+    def run(self) -> None:
+        """Check on every backend.
+
+        Raises
+        ------
+        GradcheckError
+            For the first backend on which something is wrong.
+        """
+        for name in self._only or self.backends or installed_backends():
+            with use_backend(name):
+                self._backend, self._forward = name, self.forward
+                module = getattr(self.function, "__module__", "")
+                digest = re.sub(r"\W", "_", f"{module}_{self.name}_{name}")
+                self.explore(digest, SHARE.get(name, 1.0))
+
+    def example(self, drawn: tuple[Any, ...]) -> None:
+        inputs = tree_map(_tensor, drawn)
+        fast = self._backend != "numpy" if self.fast_mode is None else self.fast_mode
+        first: dict[str, Any] = {"check_grad_dtypes": self.single, "fast_mode": fast}
+        self._check(gradcheck, inputs, "check_forward_ad", first)
+        if self.order > 1:
+            self._check(gradgradcheck, inputs, "check_fwd_over_rev", {"fast_mode": True})
+
+    def _check(
+        self,
+        check: Callable[..., bool],
+        inputs: tuple[Any, ...],
+        forward: str,
+        options: dict[str, Any],
+    ) -> None:
+        given = {**options, **self.tolerances}
+        if self._forward is not False:
+            given[forward] = True
+        try:
+            with np.errstate(all="ignore"):
+                check(self.function, inputs, **given)
+        except NotImplementedError:
+            if self._forward is not None or forward not in given:
+                raise
+            self._forward = False  # it has no forward derivative, and need not have one
+            self._check(check, inputs, forward, options)
+        except GradcheckError as error:
+            raise type(error)(self._report(error, check.__name__, inputs, given)) from None
+        except Exception as error:
+            error.add_note(
+                f"That was {self.name} on {self._backend}:\n"
+                + block(self._snippet(check.__name__, inputs, given))
+            )
+            raise
+
+    def _report(
+        self, error: GradcheckError, check: str, inputs: tuple[Any, ...], options: dict[str, Any]
+    ) -> str:
+        order = "first derivative" if check == "gradcheck" else "second derivative"
+        return (
+            f"{self.name}: {error}\n"
+            f"  verdict:   {error.verdict}\n"
+            f"  order:     {order}\n"
+            f"  backend:   {self._backend}\n"
+            "To see it again:\n\n" + block(self._snippet(check, inputs, options)) + "\n"
+        )
+
+    def _snippet(self, check: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> list[str]:
+        definition, name = function_code(self.function, "f")
+        lines = ["import wengert as wg"]
+        imports = [line for line in definition if line.startswith("from ")]
+        lines += imports
+        if self._backend != "numpy":
+            lines.append(f"wg.set_backend({self._backend!r})")
+        lines += [line for line in definition if line not in imports]
+        if len(inputs) == 1:
+            lines.append(f"inputs = [{value_code(inputs[0])}]")
+        else:
+            lines += ["inputs = [", *(f"    {value_code(x)}," for x in inputs), "]"]
+        given = "".join(f", {key}={value!r}" for key, value in options.items())
+        return [*lines, f"wg.testing.{check}({name}, inputs{given})"]
+
+
+def _tensor(value: Any) -> Any:
+    """A drawn array as a Tensor of the selected backend; a Tensor is moved there."""
+    if isinstance(value, Tensor):
+        moved = _of(values(value))
+        return moved.requires_grad_(value.requires_grad) if moved.dtype.inexact else moved
+    if isinstance(value, np.ndarray):
+        made = _of(value)
+        return made.requires_grad_() if made.dtype.inexact else made
+    return value
+
+
+def _of(array: np.ndarray[Any, Any]) -> Tensor:
+    return Tensor(get_backend().from_numpy(np.array(array, copy=True)))
+
+
+def check_gradients(
+    *arguments: Any,
+    order: int = 2,
+    dtypes: Sequence[str] = ("float64",),
+    backends: Sequence[str] | None = None,
+    kinks: Kinks = "skip",
+    forward: bool | None = None,
+    single: bool = True,
+    fast_mode: bool | None = None,
+    eps: float = EPS,
+    atol: float = 1e-8,
+    rtol: float = 1e-6,
+    nondet_tol: float = 0.0,
+    examples: int | None = None,
+    settings: Any = None,
+    min_side: int = 0,
+    max_side: int = 3,
+    max_dims: int = 3,
+) -> Any:
+    r"""Make a property-based test of a function's derivatives.
+
+    Hypothesis draws arguments, and on each backend `gradcheck` and `gradgradcheck` compare first
+    and second derivatives by reverse and forward mode with differences, and check that inputs
+    are not changed, that gradients share no memory, have the inputs' shapes and dtypes, and are
+    linear in the cotangents, and that single precision stays single. A failure is shrunk, and
+    the message ends with code that shows it again.
+
+    ::
+
+        @wg.testing.check_gradients(("n", "m"), ("m", "k"))
+        def test_product(x, y):
+            return wg.tanh(x @ y)
+
+        test_huber = wg.testing.check_gradients(Argument(away_from=[-1, 1]))(huber)
+
+        wg.testing.check_gradients(wg.hypot, ..., ...)      # at once
+
+    Parameters
+    ----------
+    *arguments
+        For each argument of the function one of
+
+        - a shape, such as ``(2, 3)`` or ``("n", ..., )``; see `Argument`;
+        - ``...``: any shape that broadcasts with the others';
+        - an `Argument`: shape, dtype, domain, kinks, special values;
+        - an `Axis` of another argument;
+        - a Hypothesis strategy. Floating and complex NumPy arrays in what it draws, in containers
+          too, become Tensors that require grad, other arrays Tensors;
+        - any other value, which is passed on.
+
+        Without any, the function's required arguments are arrays that broadcast. Where the first
+        is a function, it is checked at once.
+    order : {2, 1}
+        How many times to differentiate.
+    dtypes : sequence of str
+        Of the arrays: ``("float64", "complex128")`` for both. Differences need double precision.
+    backends : sequence of str, optional
+        On which to run; all that are installed by default.
+    kinks : {"skip", "fail"}
+        What to do with examples at which the function is not differentiable. At a kink a gradient
+        passes that lies between the derivatives from both sides; other ones are wrong.
+    forward : bool, optional
+        Whether to check forward mode. By default where the function has one.
+    single : bool
+        Whether to check that results and rules keep to single precision when the inputs do.
+    fast_mode : bool, optional
+        Whether to check first derivatives along random directions, as `gradcheck` does. By
+        default whole Jacobians are compared on NumPy, and random directions elsewhere: rules are
+        the same on every backend. Second derivatives are always checked along random directions.
+    eps, atol, rtol, nondet_tol : float
+        As for `gradcheck`.
+    examples : int, optional
+        How many calls to draw on each backend; as ``settings`` say by default. JAX and dask, which
+        prepare each call for its shapes, take a tenth of them.
+    settings : hypothesis.settings, optional
+        The loaded profile by default. There is no deadline.
+    min_side, max_side, max_dims : int
+        Bounds for lengths that are not given, and numbers of axes. Give ``min_side=1`` for a
+        function that is not for empty arrays.
+
+    Returns
+    -------
+    callable
+        A decorator. What it makes of the function is a test without parameters, for pytest or to
+        be called, with the function as its attribute ``function``.
+
+    Raises
+    ------
+    GradcheckError
+        When the test runs and a derivative is wrong: of the subclass that says the verdict.
+    TypeError, ValueError
+        If arguments cannot be understood.
+    """
+    if settings is not None and not isinstance(settings, hypothesis.settings):
+        raise TypeError(f"settings should be hypothesis.settings, not {type(settings).__name__}")
+    options: dict[str, Any] = {
+        "order": order,
+        "dtypes": [dtypes] if isinstance(dtypes, str) else dtypes,
+        "backends": [backends] if isinstance(backends, str) else backends,
+        "kinks": kinks,
+        "forward": forward,
+        "single": single,
+        "fast_mode": fast_mode,
+        "tolerances": {
+            name: value
+            for name, value, default in (
+                ("eps", eps, EPS),
+                ("atol", atol, 1e-8),
+                ("rtol", rtol, 1e-6),
+                ("nondet_tol", nondet_tol, 0.0),
+            )
+            if value != default
+        },
+        "examples": examples,
+        "settings": settings,
+        "bounds": {"min_side": min_side, "max_side": max_side, "max_dims": max_dims},
+    }
+    if arguments and callable(arguments[0]) and not isinstance(arguments[0], st.SearchStrategy):
+        GradientTest(arguments[0], arguments[1:], **options).run()
+        return None
+
+    def decorate(function: Callable[..., Any]) -> Callable[[], None]:
+        return _as_test(GradientTest(function, arguments, **options))
+
+    return decorate
+
+
+def _as_test(check: GradientTest) -> Callable[[], None]:
+    """A function that pytest collects: without parameters, in its function's place."""
+
+    def test() -> None:
+        check.run()
+
+    update_wrapper(test, check.function)
+    del test.__wrapped__  # type: ignore[attr-defined]
+    test.__annotations__ = {}
+    vars(test).update(function=check.function, wengert_check=check)
+    return test

@@ -1,0 +1,127 @@
+"""Counterexamples as code: a few lines of Python that show a failure again."""
+
+import ast
+import inspect
+import math
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert import ops
+from wengert.backends import dtype_of
+from wengert.tape.tensor import Tensor
+from wengert.testing.problem import values
+
+__all__ = ["array_code", "function_code", "number_code", "value_code"]
+
+
+def number_code(x: Any, inf: str) -> str:
+    """Return code for a Python number, to the last bit; ``inf`` names the module of inf and nan."""
+    if isinstance(x, complex):
+        parts = (x.real, x.imag)
+        if all(map(math.isfinite, parts)) and not any(
+            p == 0 and math.copysign(1, p) < 0 for p in parts
+        ):
+            return repr(x)
+        return f"complex({number_code(x.real, inf)}, {number_code(x.imag, inf)})"
+    if isinstance(x, float) and not math.isfinite(x):
+        return f"{inf}.nan" if math.isnan(x) else f"{inf}.inf" if x > 0 else f"-{inf}.inf"
+    return repr(x)
+
+
+def _nested(x: Any, inf: str) -> str:
+    if isinstance(x, list):
+        return f"[{', '.join(_nested(item, inf) for item in x)}]"
+    return number_code(x, inf)
+
+
+def array_code(array: np.ndarray[Any, Any]) -> str:
+    """Return code that makes a NumPy array."""
+    if not array.size:
+        return f"np.zeros({array.shape}, dtype=np.{array.dtype.name})"
+    return f"np.array({_nested(array.tolist(), 'np')}, dtype=np.{array.dtype.name})"
+
+
+def _tensor_code(tensor: Tensor) -> str:
+    flag = ", requires_grad=True" if tensor.requires_grad else ""
+    dtype = f"dtype=wg.{dtype_of(tensor._array.dtype).name}"
+    if not tensor.size:
+        return f"wg.zeros({tuple(tensor.shape)}, {dtype}{flag})"
+    return f"wg.tensor({_nested(values(tensor).tolist(), 'wg')}, {dtype}{flag})"
+
+
+def value_code(value: Any) -> str:
+    """Return code for an argument: a Tensor, an array, a container of them, or anything else."""
+    if isinstance(value, Tensor):
+        return _tensor_code(value)
+    if isinstance(value, np.ndarray):
+        return array_code(value)
+    if type(value) is dict:
+        return "{" + ", ".join(f"{k!r}: {value_code(v)}" for k, v in value.items()) + "}"
+    if type(value) is list:
+        return f"[{', '.join(map(value_code, value))}]"
+    if type(value) is tuple:
+        return f"({', '.join(map(value_code, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, float | complex) and not isinstance(value, np.generic):
+        return number_code(value, "wg")
+    return repr(value)
+
+
+def function_code(function: Callable[..., Any], name: str) -> tuple[list[str], str]:
+    """Return lines that import or define a function, and what it is called then.
+
+    Parameters
+    ----------
+    function : callable
+        Which function.
+    name : str
+        A name for it, if it has none of its own that is a Python one.
+    """
+    own = str(getattr(function, "__name__", name))
+    if getattr(ops, own, None) is function:
+        return [], f"wg.{own}"
+    module, qualified = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    home = sys.modules.get(module or "")
+    if home is not None and module not in (None, "__main__") and "<" not in qualified:
+        outermost = qualified.partition(".")[0]
+        found: Any = home
+        for part in qualified.split("."):
+            found = getattr(found, part, None)
+        if found is function or found == function:
+            return [f"from {module} import {outermost}"], qualified
+        if getattr(found, "function", None) is function:  # decorated: the name is the test's
+            return [f"from {module} import {outermost}"], f"{qualified}.function"
+    source = _source(function, own if own.isidentifier() else name)
+    return (
+        (source, own if own.isidentifier() else name) if source else (_told(function, name), name)
+    )
+
+
+def _source(function: Callable[..., Any], name: str) -> list[str]:
+    """The definition of a function that cannot be imported, if it is found."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return []
+    if function.__name__ == "<lambda>":
+        found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+        return [f"{name} = {ast.unparse(found[0])}"] if len(found) == 1 else []
+    definition = tree.body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        return []
+    definition.decorator_list = []
+    return ast.unparse(definition).splitlines()
+
+
+def _told(function: Callable[..., Any], name: str) -> list[str]:
+    code = getattr(function, "__code__", None)
+    where = f", line {code.co_firstlineno} of {code.co_filename}" if code else ""
+    return [f"{name} = ...  # {getattr(function, '__qualname__', repr(function))}{where}"]
+
+
+def block(lines: Sequence[str]) -> str:
+    """Return lines of code, indented: what a message ends with."""
+    return textwrap.indent("\n".join(lines), "    ")
