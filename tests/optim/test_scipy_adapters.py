@@ -1,0 +1,430 @@
+"""SciPy's optimisers, with derivatives from the tape."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import optim
+from wengert.backends import Backend, backend_of, get_backend
+
+scipy_optimize = pytest.importorskip("scipy.optimize")
+
+GRADIENT = ["CG", "BFGS", "L-BFGS-B", "TNC", "SLSQP"]
+HESSIAN = ["Newton-CG", "trust-ncg", "trust-krylov", "trust-constr", "dogleg", "trust-exact"]
+VALUES = ["Nelder-Mead", "Powell", "COBYLA", "COBYQA"]
+
+
+def bowl(x: Any) -> Any:
+    """A convex function with its minimum, 0, at (1, 2, 3)."""
+    d = x - np.asarray([1.0, 2.0, 3.0])
+    return np.sum(np.cosh(d)) - 3 + np.sum(d) ** 2
+
+
+def rosenbrock(x: Any) -> Any:
+    return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+@pytest.mark.parametrize("method", [None, *GRADIENT, *HESSIAN, *VALUES])
+def test_every_method_finds_the_minimum(method: str | None) -> None:
+    # What bounds the gradient bounds the distance, for the curvature is 1 or more; what bounds the
+    # changes of the value has to be its square.
+    of_values = method in ("L-BFGS-B", "SLSQP", "TNC")
+    tol = 1e-12 if of_values else 1e-6
+    found = optim.minimize(bowl, [0.5, 1.0, 2.0], method=method, tol=tol)
+    assert found.success
+    assert type(found.x) is np.ndarray
+    # The function is flat to rounding within about the square root of epsilon.
+    np.testing.assert_allclose(found.x, [1, 2, 3], atol=2e-4 if method in VALUES else 1e-5)
+    assert type(found.fun) in (float, np.float64)
+
+
+def test_the_gradient_and_the_hessian_are_what_scipy_gets() -> None:
+    given = {}
+
+    def method(fun: Any, x0: Any, jac: Any, hess: Any, hessp: Any, **rest: Any) -> Any:
+        given.update(value=fun(x0), jac=jac(x0), hess=hess, hessp=hessp)
+        if hess is not None:
+            given["hess"] = hess(x0)
+        if hessp is not None:
+            given["hessp"] = np.stack([hessp(x0, row) for row in np.eye(len(x0))])
+        return scipy_optimize.OptimizeResult(x=x0)
+
+    x = np.asarray([1.2, -0.7, 0.4, 2.0])
+    hessian = scipy_optimize.rosen_hess(x)
+    optim.minimize(rosenbrock, x, method=method)
+    assert given["value"] == pytest.approx(scipy_optimize.rosen(x), rel=1e-14)
+    np.testing.assert_allclose(given["jac"], scipy_optimize.rosen_der(x), rtol=1e-13)
+    assert given["hess"] is given["hessp"] is None
+    optim.minimize(rosenbrock, x, method=method, hess="product")
+    np.testing.assert_allclose(given["hessp"], hessian, rtol=1e-13, atol=1e-11)
+    optim.minimize(rosenbrock, x, method=method, hess="dense")
+    np.testing.assert_allclose(given["hess"], hessian, rtol=1e-13, atol=1e-11)
+
+
+def test_second_derivatives_take_fewer_steps() -> None:
+    x0 = np.full(10, -1.0)
+    first = optim.minimize(rosenbrock, x0, method="BFGS")
+    second = optim.minimize(rosenbrock, x0, method="trust-exact")
+    dense = optim.minimize(rosenbrock, x0, method="Newton-CG", hess="dense")
+    product = optim.minimize(rosenbrock, x0, method="Newton-CG")
+    assert second.nit < first.nit
+    assert second.nhev > 0
+    for found in (first, second):
+        np.testing.assert_allclose(found.x, 1, atol=1e-4)
+    np.testing.assert_allclose(dense.x, product.x, atol=1e-5)
+
+
+def test_the_function_is_run_once_for_value_and_gradient() -> None:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(x)
+        return bowl(x)
+
+    found = optim.minimize(f, np.zeros(3), method="L-BFGS-B")
+    assert len(calls) == found.nfev
+    assert all(isinstance(x, wg.Tensor) and x.shape == (3,) for x in calls)
+
+
+def test_products_at_one_point_share_one_run() -> None:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(x)
+        return rosenbrock(x)
+
+    found = optim.minimize(f, np.full(6, -1.0), method="trust-ncg")
+    assert found.nhev > found.nit
+    assert len(calls) <= found.nfev + found.njev + found.nit + 1
+
+
+@dataclass
+class Curve:
+    height: Any
+    rates: list[Any]
+
+
+def model(curve: Curve, t: Any) -> Any:
+    return curve.height * wg.exp(-curve.rates[0] * t) + curve.rates[1] * t
+
+
+def test_trees_in_kind(backend: Backend) -> None:
+    t = wg.linspace(0, 1, 8, dtype=wg.float64)
+    target = model(Curve(3.0, [2.0, 0.5]), t)
+    array = backend.from_numpy(np.asarray([1.0]))
+    x0 = Curve(1.0, [wg.ones(1, dtype=wg.float64, requires_grad=True), array])
+    found = optim.minimize(lambda c, t: wg.sum((model(c, t) - target) ** 2), x0, t, tol=1e-9)
+    assert found.success
+    for tree in (found.x, found.jac):
+        assert type(tree) is Curve
+        assert type(tree.height) is float
+        assert type(tree.rates[0]) is wg.Tensor
+        assert not tree.rates[0].requires_grad
+        assert type(tree.rates[1]) is type(array)
+    assert found.x.height == pytest.approx(3, abs=1e-4)
+    assert float(found.x.rates[0]) == pytest.approx(2, abs=1e-4)
+    assert float(backend.to_numpy(found.x.rates[1])[0]) == pytest.approx(0.5, abs=1e-4)
+    assert x0.rates[0].grad is None
+    assert x0.rates[0].tolist() == [1]
+
+
+def test_backends_and_precisions_in_one_tree() -> None:
+    torch = get_backend("torch") if "torch" in sys.modules else None
+    seen = []
+
+    def f(p: Any) -> Any:
+        seen.append((p["w"].dtype, p["b"].dtype, p["w"].backend.name))
+        b = p["b"].to_backend(p["w"].backend.name)
+        return wg.sum((p["w"] - 2) ** 2) + wg.sum((wg.astype(b, wg.float32) - 1) ** 2)
+
+    w = np.zeros(2, dtype=np.float32)
+    x0 = {"w": w if torch is None else torch.from_numpy(w), "b": np.zeros(1)}
+    found = optim.minimize(f, x0, method="BFGS", tol=1e-3)
+    assert set(seen) == {(wg.float32, wg.float64, "numpy" if torch is None else "torch")}
+    assert found.x["w"].dtype == x0["w"].dtype
+    np.testing.assert_allclose(backend_of(x0["w"]).to_numpy(found.x["w"]), 2, atol=1e-3)
+    np.testing.assert_allclose(found.x["b"], 1, atol=1e-3)
+
+
+def test_complex_parameters() -> None:
+    target = np.asarray([1 + 2j, -3j])
+    weights = np.asarray([[1.0, 0.5j], [0.2, 2.0]])
+
+    def f(z: Any) -> Any:
+        return wg.sum(wg.abs(weights @ (z - target)) ** 2)
+
+    for method in ("BFGS", "trust-exact", "trust-ncg"):
+        found = optim.minimize(f, np.zeros(2, dtype=complex), method=method, tol=1e-7)
+        np.testing.assert_allclose(found.x, target, atol=1e-6)
+        assert found.x.dtype == np.complex128
+        assert found.jac.shape == (2,)
+    fit = optim.least_squares(lambda z: weights @ (z - target), np.zeros(2, dtype=complex))
+    np.testing.assert_allclose(fit.x, target, atol=1e-12)
+    assert fit.jac.shape == (4, 4)
+    solved = optim.root(lambda z: z**2 - target, np.asarray([1 + 1j, 1 - 1j]), tol=1e-13)
+    np.testing.assert_allclose(solved.x**2, target, rtol=1e-12)
+
+
+def test_numbers_and_integers_to_begin_with() -> None:
+    found = optim.minimize(lambda x: (x - 2) ** 2, 5.0)
+    assert type(found.x) is float
+    assert found.x == pytest.approx(2)
+    assert optim.minimize(lambda x: (x - 2) ** 2, 5).x == pytest.approx(2)
+    assert optim.minimize(bowl, [0, 0, 0]).x.dtype == np.float64
+    assert optim.minimize(bowl, (0, 1, 0)).x.shape == (3,)
+    assert optim.minimize(bowl, np.zeros(3, dtype=int)).x.dtype == np.float64
+    matrix = optim.minimize(lambda x: wg.sum((x - 1) ** 2), [[0, 0], [1, 5.0]])
+    np.testing.assert_allclose(matrix.x, np.ones((2, 2)), atol=1e-6)
+
+
+def test_bounds_in_the_form_of_the_tree() -> None:
+    def f(p: Any) -> Any:
+        return wg.sum((p["a"] - 3) ** 2) + (p["b"][0] + 3) ** 2 + (p["b"][1] - 1) ** 2
+
+    x0 = {"a": np.zeros((2, 2)), "b": [0.0, 0.0]}
+    upper = np.asarray([[1.0, 2.0], [np.inf, 4.0]])
+    bounds = {"a": (None, upper), "b": [(-1, None), None]}
+    found = optim.minimize(f, x0, method="L-BFGS-B", bounds=bounds)
+    np.testing.assert_allclose(found.x["a"], [[1, 2], [3, 3]], atol=1e-6)
+    assert found.x["b"] == pytest.approx([-1, 1], abs=1e-6)
+    flat = scipy_optimize.Bounds([-1] * 6, [1, 2, np.inf, 4, 9, 9])
+    again = optim.minimize(f, x0, method="L-BFGS-B", bounds=flat)
+    np.testing.assert_allclose(again.x["a"], found.x["a"], atol=1e-6)
+    pairs = [(None, 0.5), (0, 1), (None, None)]  # of one array: SciPy's own form
+    np.testing.assert_allclose(
+        optim.minimize(bowl, np.zeros(3), method="TNC", bounds=pairs).x[:2] <= [0.5, 1], True
+    )
+    fit = optim.least_squares(
+        lambda p: p["a"] - 3, {"a": np.zeros((2, 2))}, bounds={"a": (-1, upper)}
+    )
+    np.testing.assert_allclose(fit.x["a"], [[1, 2], [3, 3]], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ({"a": (0, 1)}, "bounds should have the structure"),
+        ({"a": (0, 1), "b": 3}, r"bounds\['b'\] should be a pair \(low, high\) or None, not 3"),
+        ({"a": (np.zeros(3), 1), "b": None}, r"bounds\['a'\] of shape \(3,\) don't fit .* \(2,\)"),
+        ([(0, 1)], "bounds should be a dict"),
+    ],
+)
+def test_bounds_that_do_not_fit(bounds: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        optim.minimize(lambda p: p["b"], {"a": np.zeros(2), "b": 1.0}, bounds=bounds)
+    with pytest.raises(ValueError, match=r"bounds\[0\] are for a complex parameter"):
+        optim.minimize(lambda p: wg.abs(p[0]), [np.ones(1, dtype=complex)], bounds=[(0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("method", "form"),
+    [
+        ("SLSQP", "dict"),
+        ("COBYLA", "dict"),
+        ("SLSQP", "object"),
+        ("COBYLA", "object"),
+        ("COBYQA", "object"),
+        ("trust-constr", "object"),
+    ],
+)
+def test_constraints_are_functions_of_the_tree(method: str, form: str) -> None:
+    """The point of the unit circle that is nearest to (2, 1)."""
+
+    def distance(p: Any) -> Any:
+        return (p["x"] - 2) ** 2 + (p["y"] - 1) ** 2
+
+    def inside(p: Any, radius: float = 1.0) -> Any:
+        return radius - p["x"] ** 2 - p["y"] ** 2
+
+    if form == "dict":
+        constraints: Any = {"type": "ineq", "fun": inside, "args": (1.0,)}
+    else:
+        constraints = [scipy_optimize.NonlinearConstraint(inside, 0, np.inf)]
+    found = optim.minimize(
+        distance, {"x": 0.1, "y": 0.1}, method=method, constraints=constraints, tol=1e-8
+    )
+    expected = np.asarray([2, 1]) / np.sqrt(5)
+    assert [found.x["x"], found.x["y"]] == pytest.approx(expected.tolist(), abs=1e-4)
+    linear = scipy_optimize.LinearConstraint([[1, 1]], -np.inf, 0)
+    found = optim.minimize(distance, {"x": 0.0, "y": -1.0}, method=method, constraints=linear)
+    assert [found.x["x"], found.x["y"]] == pytest.approx([0.5, -0.5], abs=1e-3)
+
+
+def test_jacobians_that_constraints_bring_are_used() -> None:
+    calls = []
+
+    def jac(vector: Any) -> Any:
+        calls.append(vector)
+        return -2 * vector
+
+    constraint = {"type": "ineq", "fun": lambda p: 1 - wg.sum(p**2), "jac": jac}
+    found = optim.minimize(bowl, np.zeros(3), method="SLSQP", constraints=[constraint])
+    assert calls
+    assert np.sum(found.x**2) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["BFGS", "L-BFGS-B", "trust-constr", "Nelder-Mead"])
+def test_callbacks_see_the_tree(method: str) -> None:
+    seen: list[Any] = []
+    x0 = {"a": np.zeros(2), "b": 1.0}
+
+    def f(p: Any) -> Any:
+        return wg.sum(wg.cosh(p["a"] - 1)) + p["b"] ** 2
+
+    optim.minimize(f, x0, method=method, callback=lambda x, *rest: seen.append(x))
+    optim.minimize(
+        f,
+        x0,
+        method=method,
+        callback=lambda intermediate_result: seen.append(intermediate_result.x),
+    )
+    assert len(seen) > 4
+    assert all(set(x) == {"a", "b"} and type(x["b"]) is float for x in seen)
+    assert seen[-1]["a"].tolist() == pytest.approx([1, 1], abs=1e-3)
+
+
+def test_a_callback_can_stop() -> None:
+    def stop(intermediate_result: Any) -> None:
+        raise StopIteration
+
+    found = optim.minimize(rosenbrock, np.zeros(5), method="BFGS", callback=stop)
+    assert found.nit == 1
+
+
+@pytest.mark.parametrize("jac", ["auto", "forward", "reverse"])
+@pytest.mark.parametrize("method", ["trf", "dogbox", "lm"])
+def test_least_squares(jac: str, method: str) -> None:
+    t = np.linspace(0, 2, 12)
+    data = 2.5 * np.exp(-1.3 * t) + 0.5
+
+    def residuals(p: dict[str, Any], t: Any, *, weight: float) -> Any:
+        fit = p["height"] * np.exp(-p["rate"] * t) + p["offset"]
+        return {"first": weight * (fit - data)[:5], "rest": wg.reshape((fit - data)[5:-1], (2, 3))}
+
+    found = optim.least_squares(
+        residuals,
+        {"height": 1.0, "rate": 1.0, "offset": 0.0},
+        jac=jac,
+        method=method,
+        args=(t,),
+        kwargs={"weight": 2.0},
+        xtol=1e-12,
+    )
+    assert found.success
+    assert found.x == pytest.approx({"height": 2.5, "rate": 1.3, "offset": 0.5}, rel=1e-9)
+    decay = np.exp(-1.3 * t)
+    weights = np.where(np.arange(12) < 5, 2.0, 1.0)
+    expected = (weights * np.stack([decay, np.ones(12), -2.5 * t * decay])).T[:11]
+    np.testing.assert_allclose(found.jac, expected, rtol=1e-7, atol=1e-9)  # at the found point
+    assert found.fun.shape == (11,)
+    assert set(found.grad) == {"height", "rate", "offset"}
+
+
+def test_least_squares_agrees_with_differences_and_takes_a_loss() -> None:
+    t = np.linspace(0, 2, 12)
+    data = 2.5 * np.exp(-1.3 * t)
+    data[3] += 5  # an outlier
+
+    def residuals(x: Any) -> Any:
+        return x[0] * np.exp(-x[1] * t) - data
+
+    options: Any = {"loss": "soft_l1", "f_scale": 0.1, "xtol": 1e-12, "ftol": 1e-14, "gtol": 1e-12}
+    found = optim.least_squares(residuals, [1.0, 1.0], **options)
+    expected = scipy_optimize.least_squares(residuals, [1.0, 1.0], jac="3-point", **options)
+    np.testing.assert_allclose(found.x, expected.x, rtol=1e-6)
+    np.testing.assert_allclose(found.x, [2.5, 1.3], rtol=0.03)
+
+
+@pytest.mark.parametrize("method", ["hybr", "lm", "broyden1", "krylov", "df-sane"])
+def test_root(method: str) -> None:
+    def f(p: Any, c: float) -> Any:
+        return {"u": p["x"] + p["y"] * 0.1 - c, "v": p["y"] + 0.1 * wg.sin(p["x"])}
+
+    found = optim.root(f, {"x": np.zeros(2), "y": wg.zeros(2, dtype=wg.float64)}, 1.0, method)
+    assert found.success
+    x, y = found.x["x"], found.x["y"].numpy()
+    np.testing.assert_allclose(x + 0.1 * y, 1, atol=1e-5)
+    np.testing.assert_allclose(y + 0.1 * np.sin(x), 0, atol=1e-5)
+    if method in ("hybr", "lm"):
+        assert found.njev > 0
+
+
+def test_models_are_not_touched() -> None:
+    """What the function closes over keeps its ``.grad``, and no graph is built beyond it."""
+    w = wg.ones(3, dtype=wg.float64, requires_grad=True)
+    found = optim.minimize(lambda x: wg.sum((w * x - 2) ** 2), np.zeros(3))
+    np.testing.assert_allclose(found.x, 2, atol=1e-6)
+    assert type(found.x) is np.ndarray
+    assert w.grad is None
+    assert wg.is_grad_enabled()
+
+
+# -- misuse ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["BFGS", "Nelder-Mead"])
+def test_functions_that_return_no_scalar(method: str) -> None:
+    with pytest.raises(ValueError, match=r"functions that return a scalar, .* shape \(3,\)"):
+        optim.minimize(lambda x: x * 2, np.ones(3), method=method)
+
+
+def test_results_and_parameters_without_derivatives() -> None:
+    with pytest.raises(TypeError, match="is a float, and should be a Tensor"):
+        optim.minimize(lambda x: 3.0, np.ones(3))
+    with pytest.raises(TypeError, match="given to least_squares is a float"):
+        optim.least_squares(lambda x: 3.0, np.ones(3))
+    with pytest.raises(TypeError, match=r"argument 0\['n'\] is a str"):
+        optim.minimize(lambda x: x, {"n": "text"})
+    with pytest.raises(TypeError, match="dtype bool"):
+        optim.minimize(lambda x: x, np.ones(2) > 0)
+    for adapter in (optim.minimize, optim.least_squares, optim.root):
+        name = adapter.__name__
+        with pytest.raises(TypeError, match=f"{name} takes a function, not int"):
+            adapter(3, np.ones(3))
+        with pytest.raises(ValueError, match=f"{name} was given no parameters"):
+            adapter(lambda x: x, {})
+
+
+@pytest.mark.parametrize(
+    ("method", "hess", "message"),
+    [
+        ("BFGS", "dense", "'BFGS' doesn't use a Hessian of the form 'dense'"),
+        (None, "product", "None doesn't use a Hessian"),
+        ("trust-exact", "product", "'trust-exact' doesn't use a Hessian of the form 'product'"),
+        ("trust-ncg", "exact", "hess should be"),
+    ],
+)
+def test_hessians_that_a_method_does_not_use(method: Any, hess: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        optim.minimize(bowl, np.zeros(3), method=method, hess=hess)
+
+
+def test_hessian_approximations_are_passed_on() -> None:
+    found = optim.minimize(
+        bowl, np.zeros(3), method="trust-constr", hess=scipy_optimize.BFGS(), tol=1e-8
+    )
+    np.testing.assert_allclose(found.x, [1, 2, 3], atol=1e-5)
+    with pytest.raises(ValueError, match="Hessian matrix is required"):
+        optim.minimize(bowl, np.zeros(3), method="trust-exact", hess=None)
+
+
+def test_jac_of_no_known_kind() -> None:
+    with pytest.raises(ValueError, match='jac should be "auto", "forward" or "reverse"'):
+        optim.least_squares(bowl, np.zeros(3), jac="2-point")
+
+
+def test_scipy_is_imported_when_it_is_used() -> None:
+    program = (
+        "import sys, wengert as wg; wg.optim.SGD; wg.optim.minimize\n"
+        "assert 'scipy' not in sys.modules\n"
+        "sys.modules['scipy'] = None\n"
+        "try: wg.optim.minimize(lambda x: x * x, 1.0)\n"
+        "except ImportError as error: assert 'install wengert[scipy]' in str(error), error\n"
+        "else: raise AssertionError\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
