@@ -3,6 +3,7 @@
 from wengert.tape import graph
 from wengert.tape.anomaly import detect_anomaly, set_detect_anomaly
 from wengert.tape.autograd import backward, grad
+from wengert.tape.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
 from wengert.tape.function import Function, once_differentiable
 from wengert.tape.recording import (
     enable_grad,
@@ -14,8 +15,11 @@ from wengert.tape.recording import (
 )
 
 __all__ = [
+    "CheckpointError",
     "Function",
     "backward",
+    "checkpoint",
+    "checkpoint_sequential",
     "detect_anomaly",
     "enable_grad",
     "grad",

@@ -3,17 +3,30 @@
 import os
 from _thread import RLock  # threading's own, without the rest of it
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["HostStream", "get_states", "reseed", "set_states", "stream", "uniform"]
+__all__ = [
+    "HostStream",
+    "get_rng_state",
+    "get_states",
+    "host",
+    "lock",
+    "reseed",
+    "set_rng_state",
+    "set_states",
+    "stream",
+    "uniform",
+]
 
 
 #: A generator of some library; its attribute ``state`` can be taken and given back.
 S = TypeVar("S")
 
-_lock = RLock()
+#: Held while a generator in host memory draws, or states change.
+lock = RLock()
 _seed = int.from_bytes(os.urandom(7))
 _streams: dict[tuple[str, str], Any] = {}
 _waiting: dict[tuple[str, str], Any] = {}  # states of streams that nothing has drawn from yet
@@ -24,7 +37,7 @@ def stream(backend: str, device: Any, make: Callable[[int], S]) -> S:
     key = backend, str(device)
     found: Any = _streams.get(key)
     if found is None:
-        with _lock:
+        with lock:
             found = _streams.get(key)
             if found is None:
                 found = make(_seed)
@@ -37,7 +50,7 @@ def stream(backend: str, device: Any, make: Callable[[int], S]) -> S:
 def reseed(seed: int) -> None:
     """Start every stream again from ``seed``."""
     global _seed
-    with _lock:
+    with lock:
         _seed = seed
         _streams.clear()
         _waiting.clear()
@@ -45,15 +58,34 @@ def reseed(seed: int) -> None:
 
 def get_states() -> dict[str, Any]:
     """Return the seed, and the state of every stream that has been drawn from."""
-    with _lock:
+    with lock:
         return {"seed": _seed, "streams": {key: each.state for key, each in _streams.items()}}
 
 
 def set_states(states: dict[str, Any]) -> None:
     """Go back to what `get_states` returned."""
-    with _lock:
+    with lock:
         reseed(states["seed"])
         _waiting.update(states["streams"])
+
+
+@cache
+def host() -> "np.random.Generator":  # naming it imports np.random, which costs 10 ms
+    """The generator of what starts a model."""
+    return np.random.Generator(np.random.PCG64())
+
+
+def get_rng_state() -> dict[str, Any]:
+    """Return the state of all random generators, for `set_rng_state`; it can be pickled."""
+    with lock:
+        return {"host": host().bit_generator.state, "devices": get_states()}
+
+
+def set_rng_state(state: dict[str, Any]) -> None:
+    """Go back to a state that `get_rng_state` returned."""
+    with lock:
+        host().bit_generator.state = state["host"]
+        set_states(state["devices"])
 
 
 class HostStream:

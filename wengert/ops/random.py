@@ -6,13 +6,12 @@ numbers on every backend. What is drawn during training (`rand_like`, `bernoulli
 comes from a generator of the array's own device.
 """
 
-from _thread import allocate_lock
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators
+from wengert.backends.generators import get_rng_state, host, lock, set_rng_state
 from wengert.ops import elementwise
 from wengert.ops.creation import as_lengths, leaf, place
 from wengert.ops.data_type import astype, get_default_dtype
@@ -33,14 +32,6 @@ __all__ = [
     "uniform",
 ]
 
-_lock = allocate_lock()
-
-
-@cache
-def _host() -> "np.random.Generator":  # naming it imports np.random, which costs 10 ms
-    """The generator of what starts a model."""
-    return np.random.Generator(np.random.PCG64())
-
 
 def manual_seed(seed: int) -> None:
     """Start all random numbers again from a seed, on the host and on every device.
@@ -53,22 +44,9 @@ def manual_seed(seed: int) -> None:
     seed = seed.__index__()
     if seed < 0:
         raise ValueError(f"a seed is not negative, and {seed} is")
-    with _lock:
-        _host().bit_generator.state = np.random.PCG64(seed).state
+    with lock:
+        host().bit_generator.state = np.random.PCG64(seed).state
         generators.reseed(seed)
-
-
-def get_rng_state() -> dict[str, Any]:
-    """Return the state of all random generators, for `set_rng_state`; it can be pickled."""
-    with _lock:
-        return {"host": _host().bit_generator.state, "devices": generators.get_states()}
-
-
-def set_rng_state(state: dict[str, Any]) -> None:
-    """Go back to a state that `get_rng_state` returned."""
-    with _lock:
-        _host().bit_generator.state = state["host"]
-        generators.set_states(state["devices"])
 
 
 def _floating(dtype: Any) -> DType:
@@ -86,8 +64,8 @@ def _uniform(shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
     """Host numbers of ``[0, 1)``; both parts of a complex number are drawn."""
     if dtype.complex:
         return _pair(_uniform((*shape, 2), _real_part(dtype)))
-    with _lock:
-        return generators.uniform(_host(), shape, dtype.name)
+    with lock:
+        return generators.uniform(host(), shape, dtype.name)
 
 
 def _normal(shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
@@ -95,10 +73,10 @@ def _normal(shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
     if dtype.complex:
         parts: np.ndarray[Any, Any] = _normal((*shape, 2), _real_part(dtype)) * 0.5**0.5
         return _pair(parts)
-    with _lock:
+    with lock:
         if dtype.name in ("float32", "float64"):
-            return _host().standard_normal(shape, dtype=np.dtype(dtype.name).type)
-        return _host().standard_normal(shape, dtype=np.float32)
+            return host().standard_normal(shape, dtype=np.dtype(dtype.name).type)
+        return host().standard_normal(shape, dtype=np.float32)
 
 
 def _pair(parts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -234,16 +212,16 @@ def randint(
     if high <= low:
         raise ValueError(f"randint: there is no integer in [{low}, {high})")
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
-    with _lock:
-        values = _host().integers(low, high, as_lengths((size,), "randint"))
+    with lock:
+        values = host().integers(low, high, as_lengths((size,), "randint"))
     return _placed(np.asarray(values), wanted, device, False)
 
 
 def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Return the integers of [0, ``n``) in random order, of dtype int64 by default."""
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
-    with _lock:
-        values = _host().permutation(n)
+    with lock:
+        values = host().permutation(n)
     return _placed(values, wanted, device, False)
 
 

@@ -1,0 +1,340 @@
+"""Checkpointing: values that the backward pass needs are computed again instead of kept."""
+
+import weakref
+from _thread import RLock
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import copy_context
+from typing import Any, NamedTuple
+
+from wengert.backends import dtype_of, generators
+from wengert.tape.graph import saved_tensors_hooks
+from wengert.tape.hooks import hold, release
+from wengert.tape.node import Node, tick
+from wengert.tape.recording import recording
+from wengert.tape.tensor import Tensor, placed, untracked
+
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
+
+Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
+
+_CHECKS = ("default", "values", "none")
+
+
+class CheckpointError(RuntimeError):
+    """A checkpointed function did something else when it was run again."""
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    preserve_rng_state: bool = True,
+    determinism_check: str = "default",
+    context_fn: Callable[[], Contexts] | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Call a function, and keep nothing of it for the backward pass but its arguments.
+
+    When the backward pass comes to the function's operations, it is run again, to compute what
+    they had saved. So memory is traded for time: a chain of n layers in segments of √n keeps
+    about 2√n results instead of n, for one more forward pass (Chen et al., Training deep nets
+    with sublinear memory cost, 2016). Gradients, also those of what the function closes over, are
+    the same to the last bit. Checkpoints nest, and derivatives of any order go through them.
+
+    Parameters
+    ----------
+    function : callable
+        It has to do the same when it is called again with the same arguments.
+    *args, **kwargs
+        Its arguments: anything. Tensors, also those inside of lists, tuples and dictionaries, are
+        kept with the values that they have now.
+    preserve_rng_state : bool
+        Whether Wengert's random generators repeat their draws. It costs little, and may be
+        switched off for functions that draw nothing.
+    determinism_check : str
+        What is compared when the function is run again: ``"default"``, the number, shapes, data
+        types and devices of the saved arrays; ``"values"``, their contents, too, which reads them
+        all; ``"none"``, nothing but their number.
+    context_fn : callable, optional
+        It returns two contexts: one for the call, one for the call that computes again.
+
+    Returns
+    -------
+    object
+        What ``function`` returns.
+
+    Raises
+    ------
+    CheckpointError
+        In the backward pass, if the function did something else.
+
+    Notes
+    -----
+    The function is run again with the recording mode and the backend that were selected at the
+    call. Python's and other libraries' random numbers are not repeated, and changes that it makes
+    to other objects are made twice.
+    """
+    if determinism_check not in _CHECKS:
+        raise ValueError(f"determinism_check is one of {_CHECKS}, and not {determinism_check!r}")
+    if not callable(function):
+        raise TypeError(f"checkpoint calls a function, not {type(function).__name__}")
+    first, _ = context_fn() if context_fn else (nullcontext(), None)
+    if not recording():
+        with first:
+            return function(*args, **kwargs)
+    frame = _Frame(function, (args, kwargs), preserve_rng_state, determinism_check, context_fn)
+    with saved_tensors_hooks(frame.pack, frame.unpack), first:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(
+    functions: Iterable[Callable[[Any], Any]],
+    segments: int,
+    input: Any,
+    *,
+    preserve_rng_state: bool = True,
+) -> Any:
+    """Call functions one after the other, in segments of which each is a `checkpoint`.
+
+    Parameters
+    ----------
+    functions : iterable of callable
+        Of one argument each, such as the layers of a ``wg.nn.Sequential``.
+    segments : int
+        In how many runs of about equal length they are divided. The last one keeps what it needs,
+        for the backward pass begins with it.
+    input : object
+        The argument of the first.
+    preserve_rng_state : bool
+        As for `checkpoint`.
+
+    Returns
+    -------
+    object
+        What the last one returns.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer functions than segments.
+    """
+    layers = list(functions)
+    if not 1 <= segments <= len(layers):
+        raise ValueError(f"{len(layers)} functions cannot be divided into {segments} segments")
+    size = len(layers) // segments
+    value = input
+    for i in range(segments - 1):
+        run = _chain(layers[i * size : (i + 1) * size])
+        value = checkpoint(run, value, preserve_rng_state=preserve_rng_state)
+    return _chain(layers[(segments - 1) * size :])(value)
+
+
+def _chain(layers: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    def run(value: Any) -> Any:
+        for layer in layers:
+            value = layer(value)
+        return value
+
+    return run
+
+
+# -- what is kept, and computed again ------------------------------------------------------------
+
+
+class _Holder:
+    """What a node keeps in the place of one saved array."""
+
+    __slots__ = ("__weakref__", "array", "index")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.array: Any = None
+
+
+class _Frame:
+    """One call of a checkpointed function: how to call it again, and what it had saved."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        arguments: Any,
+        preserve: bool,
+        check: str,
+        context_fn: Callable[[], Contexts] | None,
+    ) -> None:
+        self.function, self.check, self.context_fn = function, check, context_fn
+        # Inside of another checkpoint the arguments are among what that one computes again.
+        self.arguments = _keep(arguments, {})
+        self.state = generators.get_rng_state() if preserve else None
+        self.context = copy_context()
+        self.holders: list[weakref.ref[_Holder]] = []
+        self.traits: list[Any] = []
+        self.lock = RLock()
+
+    def pack(self, tensor: Tensor) -> _Holder:
+        holder = _Holder(len(self.holders))
+        self.holders.append(weakref.ref(holder))
+        self.traits.append(_traits(tensor, self.check))
+        return holder
+
+    def unpack(self, holder: _Holder) -> Tensor:
+        with self.lock:
+            if holder.array is None:
+                self._compute()
+            # Once more, if it is asked for once more: nothing is kept longer than it is used.
+            array, holder.array = holder.array, None
+        return untracked(array)
+
+    def _compute(self) -> None:
+        """Run the function again, and hand each array that it saves to its holder."""
+        before = generators.get_rng_state() if self.state is not None else None
+        found = _Found(self)
+        try:
+            if self.state is not None:
+                generators.set_rng_state(self.state)
+            self.context.copy().run(self._call, found)
+            if found.count != len(self.holders):
+                raise CheckpointError(
+                    f"{self._name()} saved {len(self.holders)} arrays for the backward pass when "
+                    f"it was called, and {found.count} when it was run again: a checkpointed "
+                    "function has to do the same both times"
+                )
+        except BaseException:
+            for reference in self.holders:
+                holder = reference()
+                if holder is not None:
+                    holder.array = None
+            raise
+        finally:
+            if before is not None:
+                generators.set_rng_state(before)
+
+    def _call(self, found: "_Found") -> None:
+        again = self.context_fn()[1] if self.context_fn else nullcontext()
+        args, kwargs = _again(self.arguments, {})
+        with saved_tensors_hooks(found.pack, _nothing), again:
+            self.function(*args, **kwargs)
+
+    def _name(self) -> str:
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        return f"checkpoint: the function {name!r}"
+
+
+class _Found:
+    """The arrays that are saved when a function is run again, in their order."""
+
+    def __init__(self, frame: _Frame) -> None:
+        self.frame = frame
+        self.count = 0
+
+    def pack(self, tensor: Tensor) -> None:
+        frame, at = self.frame, self.count
+        self.count += 1
+        if at >= len(frame.holders):
+            return  # which is an error once it is known how many there are
+        traits = _traits(tensor, frame.check)
+        if traits != frame.traits[at]:
+            raise CheckpointError(
+                f"{frame._name()} saved {frame.traits[at]} as array {at} for the backward pass "
+                f"when it was called, and {traits} when it was run again: a checkpointed function "
+                "has to do the same both times"
+            )
+        holder = frame.holders[at]()
+        if holder is not None:
+            holder.array = tensor._array
+
+
+def _nothing(packed: Any) -> Tensor:
+    raise RuntimeError("what a checkpoint records when it runs a function again is not for use")
+
+
+class _Traits(NamedTuple):
+    """What is compared of a saved array."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    digest: int | None
+
+    def __str__(self) -> str:
+        values = "" if self.digest is None else f" with the digest {self.digest & 0xFFFFFFFF:08x}"
+        return f"{self.dtype} {self.shape} on {self.device}{values}"
+
+
+def _traits(tensor: Tensor, check: str) -> Any:
+    if check == "none":
+        return None
+    digest = hash(tensor._values().tobytes()) if check == "values" else None
+    array = tensor._array
+    return _Traits(
+        tuple(array.shape), dtype_of(array.dtype).name, str(getattr(array, "device", "")), digest
+    )
+
+
+class _Argument(Node):
+    """The place of an argument that was computed, when a function is run again."""
+
+    __slots__ = ()
+
+    def __init__(self, array: Any) -> None:
+        self.number = tick()
+        self.parents = self.saved = ()
+        self.shape, self.dtype, self.watch = array.shape, array.dtype, None
+
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
+        """Answer nothing: nobody looks further."""
+        return []
+
+    def name(self) -> str:
+        return "CheckpointArgument"
+
+    @property
+    def operation(self) -> str:
+        return "argument"
+
+
+class _Kept:
+    """A Tensor among the arguments."""
+
+    __slots__ = ("array", "is_leaf", "tracked")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.array = hold(tensor._array)
+        self.tracked, self.is_leaf = tensor._node is not None, tensor.is_leaf
+
+    def tensor(self) -> Tensor:
+        """A Tensor like it, from which nothing leads on."""
+        array = release(self.array)
+        if self.tracked and not self.is_leaf:
+            return placed(array, _Argument(array))
+        return untracked(array).requires_grad_(self.tracked)
+
+
+def _keep(value: Any, kept: dict[int, _Kept]) -> Any:
+    """Arguments with what is to be kept of Tensors in their place."""
+    if isinstance(value, Tensor):
+        if id(value) not in kept:
+            kept[id(value)] = _Kept(value)
+        return kept[id(value)]
+    return _rebuilt(value, lambda item: _keep(item, kept))
+
+
+def _again(value: Any, made: dict[int, Tensor]) -> Any:
+    """Arguments for another call."""
+    if isinstance(value, _Kept):
+        if id(value) not in made:
+            made[id(value)] = value.tensor()
+        return made[id(value)]
+    return _rebuilt(value, lambda item: _again(item, made))
+
+
+def _rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A list, tuple or dictionary with each item changed; anything else as it is."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return kind(map(change, value))
+    if kind is dict:
+        return {key: change(item) for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return kind(*map(change, value))
+    return value
