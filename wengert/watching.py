@@ -21,7 +21,7 @@ from wengert.tape.function import Function
 from wengert.tape.primitive import Primitive, record
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = ["Watcher", "expression", "is_own", "is_watching", "watching"]
+__all__ = ["Watcher", "expression", "is_own", "watching"]
 
 
 class Watcher:
@@ -344,11 +344,6 @@ def _own_modules() -> list[Any]:
 def is_own(frame: FrameType) -> bool:
     """Whether a frame runs this package's code."""
     return str(frame.f_globals.get("__name__")).partition(".")[0] == "wengert"
-
-
-def is_watching(frame: FrameType) -> bool:
-    """Whether a frame runs this module's code."""
-    return frame.f_globals is globals()
 
 
 def expression(frame: FrameType) -> tuple[int, int | None, int | None]:

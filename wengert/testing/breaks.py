@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from wengert.watching import expression, is_own, is_watching
+from wengert.watching import expression, is_own
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CONVERSIONS",
     "GraphBreak",
-    "GraphBreaks",
     "GraphBreakError",
+    "GraphBreaks",
     "Place",
     "place",
 ]
@@ -271,6 +271,15 @@ class Place(NamedTuple):
 
 #: Modules inside which tracking stops on purpose: derivatives of derivatives, recomputation.
 _ON_PURPOSE = frozenset({"wengert.tape.checkpoint", "wengert.tape.sweep"})
+#: Modules that are between a function that is called and what it does.
+_BETWEEN = frozenset(
+    {
+        __name__,
+        "wengert.ops.numpy_protocols",
+        "wengert.testing.lineage",
+        "wengert.watching",
+    }
+)
 
 
 def place() -> Place | None:
@@ -283,7 +292,8 @@ def place() -> Place | None:
         if is_own(frame):
             if frame.f_globals["__name__"] in _ON_PURPOSE:
                 return None
-            entry = entry if site else frame
+            if site is None and frame.f_globals["__name__"] not in _BETWEEN:
+                entry = frame
         else:
             site = site or frame
             if user is None and not _in_library(frame.f_code.co_filename):
@@ -301,7 +311,7 @@ def place() -> Place | None:
         text = linecache.getline(site.f_code.co_filename, inner).strip()
         through = f"{module}:{inner}, in {site.f_code.co_name}" + (f": {text}" if text else "")
     columns = _characters(linecache.getline(code.co_filename, line), start, end)
-    name = None if entry is None or is_watching(entry) else entry.f_code.co_name
+    name = None if entry is None else entry.f_code.co_name
     return Place(code.co_filename, line, code.co_name, columns, through, name)
 
 

@@ -10,14 +10,14 @@ from wengert.func.trees import tree_flatten
 from wengert.ops import asarray
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.tensor import Tensor, placed
-from wengert.testing.breaks import CONVERSIONS, GraphBreak, GraphBreaks, GraphBreakError
+from wengert.testing.breaks import CONVERSIONS, GraphBreak, GraphBreakError, GraphBreaks
 from wengert.testing.lineage import Lineage, Tag, declared
 from wengert.watching import watching
 
 __all__ = [
     "GraphBreak",
-    "GraphBreaks",
     "GraphBreakError",
+    "GraphBreaks",
     "assert_differentiable",
     "graph_breaks",
 ]

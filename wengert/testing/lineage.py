@@ -38,9 +38,7 @@ WAYS = {
 #: Primitives whose rule gives zero for real numbers, though it is none for complex ones.
 ZERO_IF_REAL = frozenset({"sign"})
 #: Names of the functions that are called where an operation is called by its name or operator.
-DIRECTLY = frozenset(
-    {"_to", "array_function", "array_ufunc", "as_tensor", "asarray", "bind", "call", "method"}
-)
+DIRECTLY = frozenset({"_to", "as_tensor", "asarray", "bind", "call", "method"})
 _STATED: dict[Any, str] = {ZERO: "zero", UNDEFINED: "undefined", NOT_IMPLEMENTED: "not implemented"}
 
 
