@@ -1,0 +1,482 @@
+"""Hooks on Tensors and nodes, and on what is saved."""
+
+import gc
+import weakref
+import zlib
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+from wengert.autograd import graph
+from wengert.tape.recording import observing
+from wengert.testing import gradcheck
+
+pytestmark = pytest.mark.usefixtures("backend")
+
+
+def leaf(*values):
+    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
+
+
+def values(tensor):
+    return tensor.detach().numpy()
+
+
+# -- on Tensors ----------------------------------------------------------------------------------
+
+
+def test_a_hook_sees_the_whole_gradient_and_may_replace_it():
+    x = leaf(1.0, 2.0)
+    y = x * 3
+    seen = []
+    y.register_hook(lambda g: seen.append(values(g)))
+    y.register_hook(lambda g: g * 10)
+    y.register_hook(lambda g: seen.append(values(g)))
+    (y * y + y).sum().backward()
+    # d/dy (y² + y) = 2 y + 1 at y = 3, 6: both branches arrive before the hook runs, once.
+    np.testing.assert_array_equal(seen, [[7.0, 13.0], [70.0, 130.0]])
+    np.testing.assert_array_equal(values(x.grad), [210.0, 390.0])
+
+
+def test_hooks_of_leaves_and_of_retained_gradients():
+    x = leaf(1.0)
+    x.register_hook(lambda g: g * 2)
+    y = x * 3
+    y.retain_grad()
+    y.register_hook(lambda g: g + 1)
+    assert x.is_leaf and not y.is_leaf and y.retains_grad
+    y.sum().backward()
+    assert (y.grad.item(), x.grad.item()) == (2.0, 12.0)
+    assert wg.autograd.grad((x * 3).sum(), x)[0].item() == 6.0
+
+
+def test_a_removed_hook_is_not_called():
+    x = leaf(1.0)
+    with x.register_hook(lambda g: g * 2) as handle:
+        (x * 1).sum().backward()
+    handle.remove()
+    (x * 1).sum().backward()
+    assert x.grad.item() == 3.0
+
+
+def test_a_hook_is_recorded_when_the_sweep_is():
+    x = leaf(1.0, -2.0)
+    modes = []
+
+    def hook(g):
+        modes.append(wg.is_grad_enabled())
+        return g * g
+
+    def function(x):
+        y = x * x
+        y.register_hook(hook)
+        return (y * x).sum()
+
+    y = function(x)
+    (g,) = wg.autograd.grad(y, x, create_graph=True)
+    # the cotangent of y is x, so of x through y x² 2 x, and x² directly: g = 2 x³ + x²
+    np.testing.assert_allclose(values(g), [3.0, -12.0])
+    (gg,) = wg.autograd.grad(g.sum(), x)
+    np.testing.assert_allclose(values(gg), [8.0, 20.0])  # 6 x² + 2 x
+    # The direct x² is the saved y, so the second sweep passes y, too: with 1, which is its square.
+    assert modes == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("hook", "error", "message"),
+    [
+        (lambda g: wg.ones(3, dtype=wg.float64), RuntimeError, r"shape \(2,\).*shape \(3,\)"),
+        (lambda g: wg.astype(g, wg.float32), RuntimeError, "dtype float64.*float32"),
+        (lambda g: 1.0, TypeError, "returned float"),
+    ],
+)
+def test_a_hook_that_answers_wrongly(hook, error, message):
+    x = leaf(1.0, 2.0)
+    y = x * 3
+    y.register_hook(hook)
+    with pytest.raises(error, match=message):
+        y.sum().backward()
+    assert x.grad is None
+    z = x * 3
+    z.grad_fn.register_hook(lambda inputs, outputs: (hook(outputs[0]), None))
+    with pytest.raises(error, match=message):
+        z.sum().backward()
+    assert x.grad is None
+
+
+def test_registering_where_there_is_no_gradient():
+    x = wg.ones(2)
+    with pytest.raises(RuntimeError, match="doesn't require gradient"):
+        x.register_hook(print)
+    with pytest.raises(RuntimeError, match="doesn't require gradient"):
+        x.register_post_accumulate_grad_hook(print)
+    with pytest.raises(RuntimeError, match="non-leaf"):
+        (leaf(1.0) * 2).register_post_accumulate_grad_hook(print)
+    with pytest.raises(TypeError, match="a hook is a function, not int"):
+        leaf(1.0).register_hook(3)
+
+
+def test_an_operation_in_place_leaves_hooks_with_the_old_value():
+    x = leaf(2.0)
+    y = x * 3
+    seen = []
+    y.register_hook(lambda g: seen.append(g.item()))
+    y *= 5
+    y.register_hook(lambda g: seen.append(g.item()))
+    (y * 1).sum().backward()
+    assert seen == [1.0, 5.0]
+
+
+# -- after accumulation --------------------------------------------------------------------------
+
+
+def test_gradients_can_be_freed_while_the_sweep_goes_on():
+    """At most one of ten gradients is there at a time, and early: the last layer's first."""
+    weights = [leaf(float(i)) for i in range(10)]
+    order, most = [], []
+
+    def free(weight):
+        order.append(weight.item())
+        most.append(sum(w.grad is not None for w in weights))
+        weight.grad = None
+
+    for w in weights:
+        w.register_post_accumulate_grad_hook(free)
+    y = leaf(1.0)
+    reached = []
+    z = y * 1
+    z.register_hook(lambda g: reached.append(len(order)))
+    for w in weights:
+        z = wg.sin(z + w)
+    z.sum().backward()
+    assert order == [float(i) for i in reversed(range(10))]
+    assert most == [1] * 10
+    assert reached == [10]
+    assert y.grad is not None
+
+
+def test_the_optimiser_in_the_backward_pass():
+    def train(hooked):
+        wg.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+        parameters = list(model.parameters())
+        optimisers = {id(p): wg.optim.SGD([p], lr=0.1) for p in parameters}
+
+        def step(p):
+            optimisers[id(p)].step()
+            p.grad = None
+
+        if hooked:
+            for p in parameters:
+                p.register_post_accumulate_grad_hook(step)
+        for _ in range(3):
+            wg.sum(model(wg.ones((5, 4))) ** 2).backward()
+            if not hooked:
+                for p in parameters:
+                    step(p)
+        return [values(p) for p in parameters]
+
+    for a, b in zip(train(True), train(False), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_leaf_that_is_reached_in_several_ways():
+    x, w = leaf(2.0), leaf(3.0)
+    seen = []
+    w.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.item()))
+    y = x * w
+    (y * w + w).sum().backward()  # x w² + w
+    assert seen == [13.0]
+    w.backward()  # the leaf is the result
+    assert seen == [13.0, 14.0]
+    (w * 2).backward(inputs=[w])
+    assert seen == [13.0, 14.0, 16.0]
+    wg.autograd.grad(w * 2, w)
+    assert len(seen) == 3
+
+
+def test_an_accumulated_gradient_shares_its_array_with_nothing():
+    x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+
+    def spoil(p):
+        p.grad += 100.0
+
+    w.register_post_accumulate_grad_hook(spoil)
+    seed = wg.ones(2, dtype=wg.float64)
+    (x + w).backward(seed)
+    np.testing.assert_array_equal(values(x.grad), [1.0, 1.0])
+    np.testing.assert_array_equal(values(seed), [1.0, 1.0])
+
+
+def test_a_leaf_that_a_function_gives_no_gradient():
+    class Nothing(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            return x * w
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None
+
+    x, w = leaf(1.0), leaf(1.0)
+    seen = []
+    w.register_post_accumulate_grad_hook(seen.append)
+    Nothing.apply(x * 1, w).sum().backward()
+    assert not seen and w.grad is None and x.grad is not None
+
+
+# -- on nodes ------------------------------------------------------------------------------------
+
+
+def test_hooks_on_a_node_see_and_replace_gradients():
+    x, y = leaf(1.0, 2.0), leaf(5.0)
+    z = x * y
+    seen = []
+
+    def after(inputs, outputs):
+        seen.append([values(g).tolist() for g in (*inputs, *outputs)])
+        return inputs[0] + 1, None
+
+    z.grad_fn.register_prehook(lambda outputs: (outputs[0] * 2,))
+    handle = z.grad_fn.register_hook(after)
+    z.sum().backward(retain_graph=True)
+    # 2 y for x; for y the sum of 2 x, because it was broadcast
+    assert seen == [[[10.0, 10.0], [6.0], [2.0, 2.0]]]
+    np.testing.assert_array_equal(values(x.grad), [11.0, 11.0])
+    assert y.grad is None
+    handle.remove()
+    z.sum().backward()
+    np.testing.assert_array_equal(values(y.grad), [6.0])
+
+
+def test_hooks_on_an_operation_with_several_results():
+    x = leaf(4.0, 1.0, 3.0)
+    first, second, _ = wg.unstack(x)
+    seen = []
+    first.grad_fn.register_prehook(lambda outputs: seen.append([g is None for g in outputs]))
+    first.grad_fn.register_prehook(lambda outputs: (outputs[0], outputs[1], outputs[0]))
+    second.register_hook(lambda g: g * 7)
+    (first * 2 + second).sum().backward()
+    assert seen == [[False, False, True]]
+    np.testing.assert_array_equal(values(x.grad), [2.0, 7.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        ((), RuntimeError, "returned 0 gradients in the place of the 2 grad_inputs"),
+        ("ab", TypeError, "returned str"),
+    ],
+)
+def test_a_node_hook_that_answers_wrongly(answer, error, message):
+    x, y = leaf(1.0), leaf(2.0)
+    z = x * y
+    z.grad_fn.register_hook(lambda inputs, outputs: answer)
+    with pytest.raises(error, match=message):
+        z.backward()
+    assert x.grad is None
+
+
+def test_the_order_is_documented():
+    x = leaf(2.0)
+    log = []
+    x.register_hook(lambda g: log.append("leaf"))
+    x.register_post_accumulate_grad_hook(lambda p: log.append(f"accumulated {p.grad.item()}"))
+    y = x * 3
+    place = y.grad_fn.next_functions[0][0]
+    place.register_prehook(lambda outputs: log.append(f"before {x.grad}"))
+    place.register_hook(lambda inputs, outputs: log.append(f"after {inputs}"))
+    y.grad_fn.register_hook(lambda inputs, outputs: log.append("node after"))
+    y.grad_fn.register_prehook(lambda outputs: log.append("node before"))
+    y.register_hook(lambda g: log.append("tensor"))
+    y.sum().backward()
+    assert log == [
+        *("tensor", "node before", "node after"),
+        *("leaf", "before None", "accumulated 3.0", "after ()"),
+    ]
+    log.clear()
+    wg.autograd.grad((x * 3).sum(), x)
+    assert log == ["leaf"]
+    log.clear()
+    y = x * 3
+    y.grad_fn.register_hook(lambda inputs, outputs: log.append("node"))
+    y.register_hook(lambda g: log.append("tensor"))
+    wg.autograd.grad((y * 2).sum(), y)
+    assert log == ["tensor"]  # the node itself does not have to run
+
+
+def test_derivatives_through_hooked_nodes():
+    def function(x, y):
+        z = wg.exp(x) * y
+        z.register_hook(lambda g: g * 1)
+        z.grad_fn.register_hook(lambda inputs, outputs: tuple(g * 1 for g in inputs))
+        return z * z
+
+    inputs = [leaf(0.3, -0.2), leaf(1.5, 2.5)]
+    assert gradcheck(function, inputs)
+
+
+def test_hooks_keep_nothing_alive():
+    gc.collect()
+    gc.disable()
+    try:
+        x = leaf(1.0)
+        y = x * 2
+        y.register_hook(lambda g: g)
+        handle = y.grad_fn.register_hook(lambda inputs, outputs: None)
+        node = weakref.ref(y.grad_fn)
+        (y * 2).backward()
+        del y
+        assert node() is None
+        handle.remove()
+    finally:
+        gc.enable()
+
+
+def test_a_deep_graph_of_hooked_nodes(backend):
+    if backend.name != "numpy":
+        pytest.skip("nothing here depends on the backend")
+    x = y = leaf(1.0)
+    calls = []
+
+    def hook(g):
+        calls.append(None)
+
+    for _ in range(100_000):
+        y = y + 1.0
+        y.register_hook(hook)
+    y.backward()
+    assert len(calls) == 100_000 and x.grad.item() == 1.0
+
+
+# -- on what is saved ----------------------------------------------------------------------------
+
+
+def compressed():
+    """Hooks that keep zlib's bytes in the place of arrays."""
+
+    def pack(tensor):
+        array = tensor.numpy()
+        return zlib.compress(array.tobytes()), array.shape, array.dtype, tensor.backend.name
+
+    def unpack(packed):
+        data, shape, dtype, name = packed
+        array = np.frombuffer(zlib.decompress(data), dtype).reshape(shape)
+        return wg.asarray(array.copy()).to_backend(name)
+
+    return graph.saved_tensors_hooks(pack, unpack)
+
+
+@pytest.mark.parametrize("context", [compressed, graph.save_on_cpu])
+def test_packed_values_give_the_same_gradients(context):
+    def function(x, y):
+        with context():
+            z = wg.exp(x) * y
+            return wg.concat([z, wg.tanh(y)]) ** 3
+
+    inputs = [leaf(0.3, -0.2), leaf(1.5, 2.5)]
+    assert gradcheck(function, inputs)
+    plain = (wg.concat([wg.exp(inputs[0]) * inputs[1], wg.tanh(inputs[1])]) ** 3).sum()
+    again = wg.autograd.grad(function(*inputs).sum(), inputs)
+    for a, b in zip(again, wg.autograd.grad(plain, inputs), strict=True):
+        np.testing.assert_array_equal(values(a), values(b))
+
+
+def test_second_derivatives_of_packed_values():
+    x = leaf(0.5, 2.0)
+    with compressed():
+        y = (wg.exp(x) * x).sum()
+    (g,) = wg.autograd.grad(y, x, create_graph=True)
+    (gg,) = wg.autograd.grad(g.sum(), x)
+    np.testing.assert_allclose(values(gg), np.exp([0.5, 2.0]) * (2 + np.array([0.5, 2.0])))
+
+
+def test_what_is_packed_is_not_kept():
+    kept = []
+
+    def pack(tensor):
+        assert not tensor.requires_grad and not wg.is_grad_enabled()
+        kept.append(values(tensor))
+        return len(kept) - 1
+
+    x = leaf(1.0, 2.0)
+    with graph.saved_tensors_hooks(pack, lambda at: wg.asarray(kept[at])):
+        y = wg.exp(x) * 2
+    z = y * y
+    # exp saves its result; a product with a number nothing but it.
+    assert len(kept) == 1
+    z.sum().backward()
+    np.testing.assert_allclose(values(x.grad), 8 * np.exp([2.0, 4.0]))
+    assert not observing
+
+
+def test_contexts_nest_and_the_innermost_is_asked():
+    log = []
+
+    def hooks(name):
+        return graph.saved_tensors_hooks(
+            lambda t: (log.append(name), t)[1], lambda t: (log.append(f"un{name}"), t)[1]
+        )
+
+    x = leaf(1.0)
+    with hooks("a"):
+        y = wg.tanh(x)
+        with hooks("b"):
+            y = wg.tanh(y)
+        y = wg.tanh(y)
+    wg.tanh(y).backward()
+    assert log == ["a", "b", "a", "una", "unb", "una"]
+
+
+def test_a_users_function_is_packed_too():
+    class Cube(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, None)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            x, nothing = ctx.saved_tensors
+            assert nothing is None
+            return g * 3 * x * x
+
+    log = []
+    x = leaf(2.0)
+    with graph.saved_tensors_hooks(
+        lambda t: (log.append("pack"), t)[1], lambda t: (log.append("unpack"), t)[1]
+    ):
+        y = Cube.apply(x)
+    y.backward()
+    assert x.grad.item() == 12.0 and log == ["pack", "unpack"]
+
+
+@pytest.mark.parametrize(
+    ("unpack", "error", "message"),
+    [
+        (lambda packed: packed[:1], RuntimeError, r"shape \(1,\).*saved Tensor of shape \(2,\)"),
+        (lambda packed: wg.astype(packed, wg.float32), RuntimeError, "dtype float32"),
+        (lambda packed: 3, TypeError, "returned int, not a Tensor"),
+    ],
+)
+def test_an_unpack_hook_that_answers_wrongly(unpack, error, message):
+    x = leaf(1.0, 2.0)
+    with graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = wg.exp(x)
+    with pytest.raises(error, match=message):
+        y.sum().backward()
+    assert x.grad is None
+    with pytest.raises(TypeError, match="a hook is a function"):
+        graph.saved_tensors_hooks(1, unpack)
+
+
+def test_hooked_nodes_are_on_the_tape():
+    x = leaf(1.0)
+    live = len(wg.global_tape)
+    y = x * 2
+    y.register_hook(lambda g: g)
+    assert len(wg.global_tape) == live + 1
+    assert [node.operation for node in wg.global_tape.of(y)] == ["leaf", "multiply"]
+    assert repr(y).endswith("grad_fn=<MulBackward0>)")
