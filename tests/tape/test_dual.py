@@ -10,7 +10,7 @@ from tests.ops.cases import apply, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from tests.ops.test_forward import TRACKED, close, inner, normal, numbers, run, size
 from wengert.backends import dtype_of, namespaces
-from wengert.tape.dual import Dual, drop, lift
+from wengert.tape.dual import Dual, Exit, drop, lift
 from wengert.tape.lifted import new_level
 from wengert.tape.node import tick
 from wengert.tape.tensor import Tensor, untracked
@@ -20,7 +20,7 @@ def pushed(call: Any, primals: Any, tangents: Any) -> list[tuple[Tensor, Tensor]
     """Primal values and tangents of what a call returns: forward mode without its front door."""
     start, level = tick(), new_level()
     inputs = [lift(x, t, level) for x, t in zip(primals, tangents, strict=True)]
-    pairs = drop(call(inputs), level, start)
+    pairs = drop(call(inputs), Exit(level, start))
     return [(y, wg.zeros_like(y) if t is None else t) for y, t in pairs]
 
 

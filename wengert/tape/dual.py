@@ -7,9 +7,10 @@ inside. So forward and reverse mode nest in any order, and a function may close 
 outer transforms follow.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
 from wengert.tape.forward import push
@@ -20,7 +21,7 @@ from wengert.tape.recording import recording
 from wengert.tape.sweep import leading_to
 from wengert.tape.tensor import Tensor, placed, untracked
 
-__all__ = ["Drop", "Dual", "Lift", "drop", "lift"]
+__all__ = ["Drop", "Dual", "Exit", "Lift", "drop", "lift", "tangent_of", "without_tangent"]
 
 
 class Dual(Lifted):
@@ -122,26 +123,61 @@ class Lift(Node):
         return "lift"
 
 
-def lift(primal: Tensor, tangent: Tensor | None, level: int) -> Tensor:
-    """Make a Tensor with a tangent of two Tensors of one shape and dtype."""
+def lift(primal: Tensor, tangent: Tensor | None, level: int, always: bool = False) -> Tensor:
+    """Make a Tensor with a tangent of two Tensors of one shape and dtype.
+
+    It is recorded inside if one of them is outside, or ``always``: its tangent may come later.
+    """
     dual = Dual(primal._array, None if tangent is None else tangent._array, level)
     owners = primal._node, None if tangent is None else tangent._node
-    if recording() and owners != (None, None):
+    if recording() and (always or owners != (None, None)):
         return placed(dual, Lift(dual, owners))
     return untracked(dual)
 
 
-def drop(tensors: Sequence[Tensor], level: int, start: int) -> list[tuple[Tensor, Tensor | None]]:
+class Exit(NamedTuple):
+    """How results of a forward transform come out of its level.
+
+    Attributes
+    ----------
+    level : int
+        Of the transform.
+    start : int
+        What the tape's clock was when it began: nodes with larger numbers are recorded inside.
+    read : callable
+        From tangents inside, raw arrays or None, to those outside.
+    directions : dict
+        From the numbers of `Lift` nodes to the nodes of their tangents, where these came later.
+    """
+
+    level: int
+    start: int
+    read: Callable[[list[Any]], list[Any]] = list
+    directions: Mapping[int, Node | None] = MappingProxyType({})
+
+    def ways(self, edges: Sequence[Node]) -> list[tuple[Node, Node, int]]:
+        """Ways out: an edge, a node outside, and which part of a cotangent goes there."""
+        found: list[tuple[Node, Node, int]] = []
+        for edge in edges:
+            if isinstance(edge, Lift) and edge.level == self.level:
+                primal, tangent = edge.owners
+                owners = (primal, self.directions.get(edge.number, tangent))
+            else:
+                owners = (edge, None)
+            # The tangent of a cotangent belongs to the value, and its value to the tangent.
+            found += [(edge, owner, 1 - i) for i, owner in enumerate(owners) if owner is not None]
+        return found
+
+
+def drop(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tensor | None]]:
     """Take Tensors of a level apart: the primal values, and the tangents, outside.
 
     Parameters
     ----------
     tensors : sequence of Tensor
         Results of a transform's function, with a tangent or without.
-    level : int
-        Of the transform.
-    start : int
-        What the tape's clock was when it began: nodes with larger numbers are recorded inside.
+    out : Exit
+        Which level they are of, and how tangents are read.
 
     Returns
     -------
@@ -150,40 +186,59 @@ def drop(tensors: Sequence[Tensor], level: int, start: int) -> list[tuple[Tensor
         they are on the tape, as functions of what the transform's arguments and the Tensors that
         its function closed over are functions of.
     """
+    duals = [_apart(tensor._array, out.level) for tensor in tensors]
+    tangents = out.read([tangent for _, tangent in duals])
+    recorded = [
+        (tensor._node, dual)
+        for tensor, dual in zip(tensors, duals, strict=True)
+        if tensor._node is not None and dual[0] is not tensor._array
+    ]
+    edges = _edges([node for node, _ in recorded], out)
+    node = Drop(recorded, out, edges) if out.ways(edges) else None
     pairs: list[tuple[Tensor, Tensor | None]] = []
-    recorded: list[tuple[int, Tensor]] = []
-    for i, tensor in enumerate(tensors):
-        dual = tensor._array
-        if not isinstance(dual, Dual) or dual.level != level:
+    slot = 0
+    for tensor, (primal, _), tangent in zip(tensors, duals, tangents, strict=True):
+        if primal is tensor._array:
             pairs.append((tensor, None))
             continue
-        tangent = None if dual.tangent is None else untracked(dual.tangent)
-        pairs.append((untracked(dual.inner), tangent))
+        places: tuple[Node | None, Node | None] = None, None
         if tensor._node is not None:
-            recorded.append((i, tensor))
-    edges = _edges([tensor for _, tensor in recorded], level, start)
-    if edges:
-        node = Drop([tensor for _, tensor in recorded], level, start, edges)
-        for slot, (i, _) in enumerate(recorded):
-            primal, tangent = pairs[i]
-            pairs[i] = (
-                placed(primal._array, Output(node, 2 * slot)),
-                None if tangent is None else placed(tangent._array, Output(node, 2 * slot + 1)),
-            )
+            if node is not None:
+                places = Output(node, slot), Output(node, slot + 1)
+            slot += 2
+        moving = None if tangent is None else placed(tangent, places[1])
+        pairs.append((placed(primal, places[0]), moving))
     return pairs
 
 
-def _edges(tensors: Sequence[Tensor], level: int, start: int) -> list[Node]:
+def _apart(array: Any, level: int) -> tuple[Any, Any]:
+    """The value and the tangent at a level; what is of no such level is constant."""
+    own = isinstance(array, Dual) and array.level == level
+    return (array.inner, array.tangent) if own else (array, None)
+
+
+def tangent_of(tensor: Tensor, level: int) -> Any:
+    """The tangent of a Tensor at a level, as a raw array; None if it has none."""
+    return _apart(tensor._array, level)[1]
+
+
+def without_tangent(tensor: Tensor, level: int) -> Tensor:
+    """A Tensor at the same place on the tape, whose tangent at a level is left out."""
+    value, tangent = _apart(tensor._array, level)
+    return tensor if tangent is None else placed(Dual(value, None, level), tensor._node)
+
+
+def _edges(roots: Sequence[Node], out: Exit) -> list[Node]:
     """The nodes at which a sweep inside ends: of arguments, and of what was recorded before."""
     found: dict[int, Node] = {}
     seen: set[int] = set()
-    stack = [tensor._node for tensor in tensors]
+    stack: list[Node | None] = [*roots]
     while stack:
         node = stack.pop()
         if node is None or node.number in seen:
             continue
         seen.add(node.number)
-        if node.number < start or _is_lift(node, level):
+        if node.number < out.start or (isinstance(node, Lift) and node.level == out.level):
             found[node.number] = node
         else:
             stack.extend(node.parents)
@@ -201,63 +256,57 @@ class Drop(Several):
     :math:`\bar{\dot x} = J^H \bar{\dot y}`,
     :math:`\bar x = J^H \bar y + \partial_x (J^H \bar{\dot y}) \cdot \dot x`.
 
-    Attributes
+    Parameters
     ----------
-    level, start : int
+    results : sequence of (Node, (array, array))
+        What was recorded inside, and the values.
+    out : Exit
         As for `drop`.
+    edges : sequence of Node
+        Where a sweep inside ends.
     """
 
-    __slots__ = ("level", "start")
+    __slots__ = ("out",)
 
-    level: int
-    start: int
+    out: Exit
 
     def __init__(
-        self, tensors: Sequence[Tensor], level: int, start: int, edges: Sequence[Node]
+        self,
+        results: Sequence[tuple[Node, tuple[Any, Any]]],
+        out: Exit,
+        edges: Sequence[Node],
     ) -> None:
         self.number = tick()
-        self.level, self.start = level, start
-        self.saved = ([tensor._node for tensor in tensors], edges)
-        self.parents = tuple([owner for _, owner, _ in self._ways()])
+        self.out = out
+        self.saved = ([node for node, _ in results], edges)
+        self.parents = tuple([owner for _, owner, _ in out.ways(edges)])
         self.watch = None
-        self.shape = tuple(tensor._array.shape for tensor in tensors for _ in range(2))
-        self.dtype = tuple(tensor._array.dtype for tensor in tensors for _ in range(2))
-
-    def _ways(self) -> list[tuple[Node, Node, int]]:
-        """Ways out: an edge, a node outside, and which part of a cotangent goes there."""
-        # The tangent of a cotangent belongs to the value, and its value to the tangent.
-        return [
-            (edge, owner, 1 - part)
-            for edge in self.values()[1]
-            for part, owner in enumerate(_owners(edge, self.level))
-            if owner is not None
-        ]
+        self.shape = tuple(primal.shape for _, (primal, _) in results for _ in range(2))
+        self.dtype = tuple(primal.dtype for _, (primal, _) in results for _ in range(2))
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
+        roots, edges = self.values()
         seeds = [
-            (root, _exchanged(g.items.get(2 * i), g.items.get(2 * i + 1), self.level))
-            for i, root in enumerate(self.values()[0])
+            (root, _exchanged(g.items.get(2 * i), g.items.get(2 * i + 1), self.out.level))
+            for i, root in enumerate(roots)
             if 2 * i in g.items or 2 * i + 1 in g.items
         ]
         ways = [
             (position, edge.number, part)
-            for position, (edge, owner, part) in enumerate(self._ways())
+            for position, (edge, owner, part) in enumerate(self.out.ways(edges))
             if wanted is None or owner.number in wanted
         ]
         arrived = _swept(seeds, {number for _, number, _ in ways})
-        parts = dict(zip(arrived, self._apart(list(arrived.values())), strict=True))
-        found = [
-            (position, parts[number][part]) for position, number, part in ways if number in parts
-        ]
+        parts = dict(zip(arrived, self._parts(list(arrived.values())), strict=True))
+        found = [(at, parts[number][part]) for at, number, part in ways if number in parts]
         return [(position, more) for position, more in found if more is not None]
 
-    def _apart(self, duals: list[Any]) -> list[Any]:
-        if duals and isinstance(duals[0], Tensor):
-            return drop(duals, self.level, self.start)
-        return [
-            (g.inner, g.tangent) if isinstance(g, Dual) and g.level == self.level else (g, None)
-            for g in duals
-        ]
+    def _parts(self, cotangents: list[Any]) -> list[Any]:
+        if cotangents and isinstance(cotangents[0], Tensor):
+            return drop(cotangents, self.out)
+        duals = [_apart(g, self.out.level) for g in cotangents]
+        tangents = self.out.read([tangent for _, tangent in duals])
+        return [(still, t) for (still, _), t in zip(duals, tangents, strict=True)]
 
     def name(self) -> str:
         return "DropBackward0"
@@ -265,15 +314,6 @@ class Drop(Several):
     @property
     def operation(self) -> str:
         return "drop"
-
-
-def _owners(edge: Node, level: int) -> tuple[Node | None, ...]:
-    """The nodes outside that a cotangent at an edge goes to: of the value, and of the tangent."""
-    return edge.owners if _is_lift(edge, level) else (edge,)
-
-
-def _is_lift(node: Node, level: int) -> bool:
-    return isinstance(node, Lift) and node.level == level
 
 
 def _exchanged(primal: Any, tangent: Any, level: int) -> Any:

@@ -1,0 +1,128 @@
+"""Linear programs: what is done to tangents, recorded, so that other tangents can be pushed.
+
+The tangent of a `Dual` may be a `Linear`: then the primal values are computed at once, and what
+forward rules do to tangents is remembered. It looks at no values, and so can be done again.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+from wengert.backends import dtype_of
+from wengert.tape.lifted import Lifted, apply, bottom, raw
+from wengert.tape.primitive import Primitive
+
+__all__ = ["Linear", "Program"]
+
+_number = count().__next__
+
+
+class _Step(NamedTuple):
+    """One application of a primitive, to slots among other inputs."""
+
+    number: int
+    primitive: Primitive
+    inputs: tuple[Any, ...]
+    parameters: dict[str, Any]
+
+
+class _Slot(NamedTuple):
+    """A value of a program: a step's result, or one of its several, or (of no step) an argument."""
+
+    step: _Step | None
+    place: int | None
+
+
+class Linear(Lifted):
+    """A raw array that is a linear function of a program's arguments.
+
+    Parameters
+    ----------
+    inner : array
+        A sample of it, which tells shape, dtype and library; the numbers do not count.
+    level : int
+        Which transform it belongs to, from `new_level`.
+    index : int
+        Of which argument this is the value.
+    """
+
+    __slots__ = ("slot",)
+
+    slot: _Slot
+
+    def __init__(self, inner: Any, level: int, index: int) -> None:
+        self.inner = inner
+        self.level = level
+        self.slot = _Slot(None, index)
+
+    @classmethod
+    def interpret(
+        cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
+    ) -> Any:
+        own = [isinstance(x, Linear) and x.level == level for x in inputs]
+        samples = [x.inner if mine else x for x, mine in zip(inputs, own, strict=True)]
+        refs = tuple([x.slot if mine else x for x, mine in zip(inputs, own, strict=True)])
+        step = _Step(_number(), primitive, refs, parameters)
+        out = apply(primitive, samples, parameters)
+        if primitive.several:
+            return tuple([_result(y, level, step, i) for i, y in enumerate(out)])
+        return _result(out, level, step, None)
+
+    def constant(self, value: Any) -> Any:
+        return value
+
+
+def _result(sample: Any, level: int, step: _Step, index: int | None) -> Any:
+    if not dtype_of(bottom(sample).dtype).inexact:
+        return raw(sample)
+    made = Linear.__new__(Linear)
+    made.inner, made.level, made.slot = sample, level, _Slot(step, index)
+    return made
+
+
+class Program:
+    """The steps from a program's arguments to some of its values.
+
+    Parameters
+    ----------
+    results : sequence
+        `Linear` arrays of the level; anything else is a constant.
+    level : int
+        Which transform's program it is.
+    """
+
+    def __init__(self, results: Sequence[Any], level: int) -> None:
+        self._results = [
+            x.slot if isinstance(x, Linear) and x.level == level else x for x in results
+        ]
+        steps: dict[int, _Step] = {}
+        stack = [x.step for x in self._results if isinstance(x, _Slot)]
+        while stack:
+            step = stack.pop()
+            if step is not None and step.number not in steps:
+                steps[step.number] = step
+                stack.extend(x.step for x in step.inputs if isinstance(x, _Slot))
+        self._steps = [steps[number] for number in sorted(steps)]
+        used = [x for step in self._steps for x in step.inputs] + self._results
+        self._uses = Counter(x.step.number for x in used if isinstance(x, _Slot) and x.step)
+
+    def __call__(self, arguments: Sequence[Any]) -> list[Any]:
+        """Run the program on arguments: arrays, lifted or not, or Tensors."""
+        values: dict[int, Any] = {}
+        left = self._uses.copy()
+
+        def read(x: Any) -> Any:
+            if not isinstance(x, _Slot):
+                return x
+            if x.step is None:
+                return arguments[x.place]  # type: ignore[index]
+            number = x.step.number
+            left[number] -= 1
+            value = values[number] if left[number] else values.pop(number)
+            return value if x.place is None else value[x.place]
+
+        for step in self._steps:
+            inputs = [read(x) for x in step.inputs]
+            values[step.number] = apply(step.primitive, inputs, step.parameters)
+        return [read(x) for x in self._results]
