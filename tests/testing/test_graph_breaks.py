@@ -19,6 +19,7 @@ import pytest
 import wengert as wg
 from wengert import watching
 from wengert.ops import creation
+from wengert.tape.checkpoint import checkpoint
 from wengert.tape.dual import Dual
 from wengert.tape.function import Function
 from wengert.tape.lifted import new_level
@@ -60,6 +61,13 @@ def branch(x: Tensor) -> None:
         pass
 
 
+def branch_in_place(x: Tensor) -> None:
+    y = wg.zeros(())
+    y += x > 1
+    if y > 0:
+        pass
+
+
 def chained(x: Tensor) -> None:
     if wg.any(wg.logical_not(x > 1)):
         pass
@@ -98,6 +106,7 @@ CASES: dict[str, tuple[Any, str, str]] = {
     "no_grad": (lambda: under_no_grad(leaf(1.0)), "no_grad", "multiply"),
     "in place": (lambda: in_place_off_tape(leaf(1.0)), "no_grad", "add"),
     "branch": (lambda: branch(number()), "branch", "bool"),
+    "branch on what was assigned": (lambda: branch_in_place(number()), "branch", "bool"),
     "branch, some operations later": (lambda: chained(leaf(1.0, 2.0)), "branch", "bool"),
     "astype": (lambda: wg.astype(leaf(1.0), wg.int32), "cast", "astype"),
     "long": (lambda: leaf(1.0).long(), "cast", "astype"),
@@ -125,7 +134,15 @@ def test_every_kind_of_break_is_named_with_its_line(name: str, backend: Any) -> 
     assert Path(one.filename) == Path(__file__)
     # The line is that of the lambda, or of the function that it calls.
     lines, start = inspect.getsourcelines(run)
-    helpers = (swallow, under_no_grad, in_place_off_tape, branch, chained, to_numpy_array)
+    helpers = (
+        swallow,
+        under_no_grad,
+        in_place_off_tape,
+        branch,
+        branch_in_place,
+        chained,
+        to_numpy_array,
+    )
     spans = [(start, len(lines))] + [
         (n, len(text)) for text, n in map(inspect.getsourcelines, helpers)
     ]
@@ -530,7 +547,36 @@ def test_inside_a_function_nothing_is_recorded_on_purpose() -> None:
     assert len(assert_differentiable(lambda x: wg.sum(Straight.apply(x)), leaf(1.5))) == 0
 
 
-def test_derivatives_of_derivatives_are_not_looked_at() -> None:
+def test_in_the_backward_of_a_function_that_is_differentiated_again() -> None:
+    class Squared(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            (x,) = ctx.saved_tensors
+            return 2 * x.item() * g
+
+    def slope(x: Tensor) -> Tensor:
+        (g,) = wg.autograd.grad(Squared.apply(x), x, create_graph=True)
+        return g
+
+    (one,) = failure(slope, number()).errors
+    assert (one.operation, one.function) == ("item", "backward")
+
+
+def test_inside_a_checkpoint() -> None:
+    def f(x: Tensor) -> Tensor:
+        return wg.sum(wg.floor(x))
+
+    error = failure(lambda x: checkpoint(f, x), leaf(1.5))
+    assert [(one.operation, one.function) for one in error.errors] == [("floor", "f")]
+    assert len(assert_differentiable(lambda x: checkpoint(wg.exp, x), leaf(1.5))) == 0
+
+
+def test_rules_may_compare_and_round() -> None:
     def f(x: Tensor) -> Tensor:
         y = wg.sum(wg.abs(x) * wg.maximum(x, x * x))
         (g,) = wg.autograd.grad(y, x, create_graph=True)

@@ -269,8 +269,6 @@ class Place(NamedTuple):
         return linecache.getline(self.filename, self.line).rstrip()
 
 
-#: Modules inside which tracking stops on purpose: derivatives of derivatives, recomputation.
-_ON_PURPOSE = frozenset({"wengert.tape.checkpoint", "wengert.tape.sweep"})
 #: Modules that are between a function that is called and what it does.
 _BETWEEN = frozenset(
     {
@@ -283,15 +281,13 @@ _BETWEEN = frozenset(
 
 
 def place() -> Place | None:
-    """Return the line of the program that is running; None if the tape itself runs there."""
+    """Return the line of the program that is running; None if nothing but this package runs."""
     site: FrameType | None = None
     user: FrameType | None = None
     entry: FrameType | None = None
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if is_own(frame):
-            if frame.f_globals["__name__"] in _ON_PURPOSE:
-                return None
             if site is None and frame.f_globals["__name__"] not in _BETWEEN:
                 entry = frame
         else:
@@ -299,7 +295,7 @@ def place() -> Place | None:
             if user is None and not _in_library(frame.f_code.co_filename):
                 user = frame
         frame = frame.f_back
-    if site is None:  # nobody but this package runs
+    if site is None:
         return None
     chosen = user or site
     code = chosen.f_code

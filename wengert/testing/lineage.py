@@ -255,7 +255,7 @@ class Lineage(Watcher):
     def _note(
         self, kind: str, operation: str, tensor: Tensor, tag: Tag, noted: bool
     ) -> Hashable | None:
-        """List a break, or count it, and return its key; None where the tape itself does it."""
+        """List a break, or count it, and return its key; None where it is no program's."""
         where = place()
         if where is None:
             return None
