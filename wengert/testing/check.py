@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wengert.backends import builtin_backends, get_backend, use_backend
+from wengert.backends import get_backend, use_backend
 from wengert.func.trees import tree_map
 from wengert.tape.tensor import Tensor
+from wengert.testing.backends import installed_backends
 from wengert.testing.gradcheck import EPS, gradcheck, gradgradcheck
 from wengert.testing.problem import values
 from wengert.testing.snippets import block, function_code, value_code
@@ -33,7 +34,7 @@ except ImportError as error:
 
 from wengert.testing.arguments import Argument, Axis, calls, understood
 
-__all__ = ["GradientTest", "check_gradients", "installed_backends"]
+__all__ = ["GradientTest", "PropertyTest", "check_gradients"]
 
 Kinks = Literal["skip", "fail"]
 
@@ -41,12 +42,6 @@ Kinks = Literal["skip", "fail"]
 SHARE = {"jax": 0.1, "dask": 0.1}
 #: Of several failures the first in this order is told.
 GRAVITY = (WrongGradientError, GradcheckError, BadlyScaledError, KinkError)
-
-
-def installed_backends() -> list[str]:
-    """Return the names of the built-in backends that can be used here."""
-    found = [name for name, installed in builtin_backends().items() if installed]
-    return [name for name in found if name != "cupy" or get_backend(name).devices()]
 
 
 class PropertyTest:
@@ -117,10 +112,13 @@ class PropertyTest:
             suppress_health_check=list(hypothesis.HealthCheck),
             max_examples=math.ceil(share * (self.examples or given.max_examples)),
         )
+        __tracebackhide__ = True
         try:
             chosen(hypothesis.given(self.strategy)(run))()
+        except GradcheckError as error:
+            raise _bare(error) from None
         except BaseExceptionGroup as group:
-            raise min(group.exceptions, key=_gravity) from None
+            raise _bare(min(group.exceptions, key=_gravity)) from None
         except hypothesis.errors.Unsatisfiable:
             raise KinkError(
                 f"{self.name} could be checked nowhere: {self.skipped} examples lie at kinks, or "
@@ -129,9 +127,16 @@ class PropertyTest:
             ) from None
 
 
-def _gravity(error: BaseException) -> int:
+def _gravity(error: BaseException) -> tuple[int, int]:
     kinds = [kind for kind in GRAVITY if isinstance(error, kind)]
-    return GRAVITY.index(kinds[0]) if kinds else len(GRAVITY)
+    return (GRAVITY.index(kinds[0]) if kinds else len(GRAVITY)), getattr(error, "order", 0)
+
+
+def _bare(error: BaseException) -> BaseException:
+    """An error without Hypothesis's notes, where the message has the same as code that runs."""
+    if isinstance(error, GradcheckError):
+        error.__notes__ = []
+    return error
 
 
 def _arity(function: Callable[..., Any]) -> int:
@@ -194,9 +199,10 @@ class GradientTest(PropertyTest):
         GradcheckError
             For the first backend on which something is wrong.
         """
+        __tracebackhide__ = True
         for name in self._only or self.backends or installed_backends():
             with use_backend(name):
-                self._backend, self._forward = name, self.forward
+                self._backend = name
                 module = getattr(self.function, "__module__", "")
                 digest = re.sub(r"\W", "_", f"{module}_{self.name}_{name}")
                 self.explore(digest, SHARE.get(name, 1.0))
@@ -204,37 +210,47 @@ class GradientTest(PropertyTest):
     def example(self, drawn: tuple[Any, ...]) -> None:
         inputs = tree_map(_tensor, drawn)
         fast = self._backend != "numpy" if self.fast_mode is None else self.fast_mode
-        first: dict[str, Any] = {"check_grad_dtypes": self.single, "fast_mode": fast}
-        self._check(gradcheck, inputs, "check_forward_ad", first)
+        # Hypothesis tells failures apart by the line that raises them, and shrinks each by itself.
+        error = self._check(
+            1, inputs, {"check_grad_dtypes": self.single, "fast_mode": fast}, self.forward
+        )
+        if error is not None:
+            raise error
         if self.order > 1:
-            self._check(gradgradcheck, inputs, "check_fwd_over_rev", {"fast_mode": True})
+            error = self._check(2, inputs, {"fast_mode": True}, self.forward)
+            if error is not None:
+                raise error
 
     def _check(
-        self,
-        check: Callable[..., bool],
-        inputs: tuple[Any, ...],
-        forward: str,
-        options: dict[str, Any],
-    ) -> None:
+        self, order: int, inputs: tuple[Any, ...], options: dict[str, Any], forward: bool | None
+    ) -> GradcheckError | None:
+        """What is wrong with the derivatives of an order, as an error with a report."""
+        check = gradcheck if order == 1 else gradgradcheck
         given = {**options, **self.tolerances}
-        if self._forward is not False:
-            given[forward] = True
+        if forward is not False:
+            given["check_forward_ad" if order == 1 else "check_fwd_over_rev"] = True
         try:
             with np.errstate(all="ignore"):
                 check(self.function, inputs, **given)
-        except NotImplementedError:
-            if self._forward is not None or forward not in given:
-                raise
-            self._forward = False  # it has no forward derivative, and need not have one
-            self._check(check, inputs, forward, options)
-        except GradcheckError as error:
-            raise type(error)(self._report(error, check.__name__, inputs, given)) from None
-        except Exception as error:
-            error.add_note(
-                f"That was {self.name} on {self._backend}:\n"
-                + block(self._snippet(check.__name__, inputs, given))
-            )
+        except NotImplementedError as error:
+            if forward is None:  # it has no forward derivative, and need not have one
+                return self._check(order, inputs, options, False)
+            self._note(error, check.__name__, inputs, given)
             raise
+        except GradcheckError as error:
+            told = type(error)(self._report(error, check.__name__, inputs, given))
+            told.order = order
+            return told
+        except Exception as error:
+            self._note(error, check.__name__, inputs, given)
+            raise
+        return None
+
+    def _note(
+        self, error: Exception, check: str, inputs: tuple[Any, ...], options: dict[str, Any]
+    ) -> None:
+        code = block(self._snippet(check, inputs, options))
+        error.add_note(f"That was {self.name} on {self._backend}:\n\n{code}")
 
     def _report(
         self, error: GradcheckError, check: str, inputs: tuple[Any, ...], options: dict[str, Any]
@@ -409,7 +425,8 @@ def check_gradients(
 def _as_test(check: GradientTest) -> Callable[[], None]:
     """A function that pytest collects: without parameters, in its function's place."""
 
-    def test() -> None:
+    def test(*_: Any) -> None:  # in a class it is given the instance
+        __tracebackhide__ = True
         check.run()
 
     update_wrapper(test, check.function)

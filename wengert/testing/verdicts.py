@@ -23,9 +23,12 @@ class GradcheckError(AssertionError):
     ----------
     verdict : str
         What is the matter, in two or three words: each subclass has its own.
+    order : int
+        Of the derivative: 2 where `check_gradients` has found it in the second.
     """
 
     verdict: ClassVar[str] = "wrong conduct"
+    order: int = 1
 
 
 class WrongGradientError(GradcheckError):

@@ -1,0 +1,63 @@
+"""Wengert's pytest plugin: the fixture ``wengert_backend`` and the option ``--wengert-backend``.
+
+pytest imports the plugins of all installed packages in every project, so this module stands beside
+the package, not in it: Wengert and NumPy are imported when a test asks for the fixture.
+"""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.getgroup("wengert").addoption(
+        "--wengert-backend",
+        "--wengert-backends",
+        dest="wengert_backends",
+        metavar="NAME[,NAME]",
+        help="run tests that take wengert_backend on these backends, not on all installed ones",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests that take the fixture once for each backend."""
+    if "wengert_backend" not in metafunc.fixturenames:
+        return
+    chosen = metafunc.config.getoption("wengert_backends")
+    named = [name.strip() for name in chosen.split(",")] if chosen else None
+    check = vars(metafunc.function).get("wengert_check")
+    if check is not None and check.backends is not None:
+        names = [name for name in check.backends if named is None or name in named]
+    elif named is not None:
+        names = named
+    else:
+        from wengert.testing.backends import installed_backends
+
+        names = installed_backends()
+    metafunc.parametrize("wengert_backend", names, indirect=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: Any, name: str, obj: Any) -> None:
+    """Let what `wengert.testing.check_gradients` has made run once for each backend, too."""
+    if type(obj) is FunctionType and "wengert_check" in vars(obj):
+        pytest.mark.usefixtures("wengert_backend")(obj)
+
+
+@pytest.fixture
+def wengert_backend(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Run the test once for each installed backend, with new arrays made on it."""
+    from wengert.backends import get_backend, use_backend
+    from wengert.testing.backends import has_gpu
+
+    name: str = request.param
+    backend = get_backend(name)
+    if name == "cupy" and not has_gpu():
+        pytest.skip("CuPy is installed, and there is no GPU")
+    check = getattr(request.function, "wengert_check", None)
+    with use_backend(name), check.on(name) if check else nullcontext():
+        yield backend
