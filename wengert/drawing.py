@@ -62,9 +62,11 @@ def draw(
 
     Parameters
     ----------
-    what : Tensor, sequence of Tensor, module or callable
-        Results; or what computes them from ``args``. Of a function that is run here more can be
-        shown: the value of every node, constants, and the modules that operations belong to.
+    what : Tensor, sequence or mapping of Tensor, module or callable
+        Results, in a mapping by their names; or what computes them from ``args``. Of a function
+        that is run here more can be shown: the value of every node, constants, and the modules
+        that operations belong to. Tensors from which others among the results were computed are
+        named, and the others alone are differentiated.
     *args
         Arguments of the function, if ``what`` is one. Tensors among them are drawn by the names
         of its parameters.
@@ -176,7 +178,8 @@ def to_dot(
             what = what(*args)
     elif args:
         raise TypeError(f"arguments are for a function, and a {type(what).__name__} was given")
-    results = _results(what)
+    results, own = _results(what)
+    called = {**own, **called}
     if module is not None:
         called = {**dict(module.named_parameters()), **called}
     picture = _Picture(results, called, story, values, shapes)
@@ -185,22 +188,26 @@ def to_dot(
     return picture.text(direction)
 
 
-def _results(what: Any) -> list[Tensor]:
-    found = list(what) if isinstance(what, list | tuple) else [what]
-    if not found:
-        raise TypeError("there is nothing to draw: an empty sequence was given")
+def _results(what: Any) -> tuple[list[Tensor], dict[str, Tensor]]:
+    """The results that no other result was computed from, and the names of all."""
+    own = dict(what) if isinstance(what, Mapping) else {}
+    found = list(own.values()) or (list(what) if isinstance(what, list | tuple) else [what])
     for result in found:
         if not isinstance(result, Tensor):
             raise TypeError(
-                "draw takes Tensors, or a function that returns a Tensor or a sequence of them, "
-                f"not {type(result).__name__}"
+                "draw takes Tensors, or a function that returns a Tensor, or a sequence or mapping "
+                f"of them, and not {type(result).__name__}"
             )
         if result._node is None:
             raise RuntimeError(
                 f"a result of shape {tuple(result.shape)} does not require grad, so nothing of "
                 "its computation was recorded"
             )
-    return found
+    if not found:
+        raise TypeError("there is nothing to draw: an empty sequence was given")
+    nodes = ancestors([result._node for result in found])
+    used = {parent.number for node in nodes for parent in node.parents if parent is not None}
+    return [result for result in found if result._node.number not in used], own
 
 
 def _arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, Tensor]:
@@ -531,6 +538,8 @@ def _written(array: Any) -> str:
     bottom = getattr(array, "bottom", array)  # inside a transform: the library's own array
     backend = backend_of(bottom)
     values: np.ndarray[Any, Any] = backend.to_numpy(backend.array(bottom))
+    if not values.size:
+        return "[]"
     if values.size <= WRITTEN and values.shape[-1:] <= (ROW,):
         return _nested(values)
     sizes = np.abs(values) if values.dtype.kind == "c" else values

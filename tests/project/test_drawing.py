@@ -1,0 +1,400 @@
+"""Pictures of graphs: what their text says, for Graphviz is not needed to check it."""
+
+import math
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import watching
+from wengert.drawing import draw, to_dot
+from wengert.tape.tensor import Tensor
+
+STRING = r'"((?:[^"\\]|\\.)*)"'
+NODE = re.compile(rf"(\w+) \[label={STRING}, (.*)\];")
+EDGE = re.compile(rf'(\w+) -> (\w+)(?: \[label={STRING}, fontcolor="#b03060"\]|( \[style=.*\]))?;')
+FRAME = re.compile(rf"subgraph {STRING} {{")
+LABEL = re.compile(rf"label={STRING}; graph \[.*\];")
+
+
+class Box(NamedTuple):
+    lines: list[str]
+    style: str
+    frames: tuple[str, ...]
+
+
+class Parsed(NamedTuple):
+    """The picture: boxes by their keys, edges with their labels, titles of frames."""
+
+    boxes: dict[str, Box]
+    edges: list[tuple[str, str, str | None]]
+    frames: dict[str, str]
+
+    def titled(self, title: str) -> Box:
+        (found,) = [box for box in self.boxes.values() if box.lines[0] == title]
+        return found
+
+    def between(self) -> dict[tuple[str, str], str | None]:
+        """Labels of the edges, by the titles of their ends."""
+        return {
+            (self.boxes[a].lines[0], self.boxes[b].lines[0]): label for a, b, label in self.edges
+        }
+
+
+def unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], text)
+
+
+def parse(text: str) -> Parsed:
+    """Read all that `to_dot` writes; anything else fails."""
+    lines = text.splitlines()
+    assert lines[0] == "digraph {"
+    assert lines[-1] == "}"
+    assert lines[1].startswith("  rankdir=")
+    assert [line.split()[0] for line in lines[2:4]] == ["node", "edge"]
+    boxes: dict[str, Box] = {}
+    edges: list[tuple[str, str, str | None]] = []
+    titles: dict[str, str] = {}
+    frames: list[str] = []
+    for line in map(str.strip, lines[4:-1]):
+        if match := NODE.fullmatch(line):
+            assert match[1] not in boxes
+            boxes[match[1]] = Box(unquoted(match[2]).split("\n"), match[3], tuple(frames))
+        elif match := EDGE.fullmatch(line):
+            label = None if match[3] is None else unquoted(match[3])
+            assert label is None or all(row[0] == " " for row in label.split("\n"))
+            edges.append((match[1], match[2], label and label[1:].replace("\n ", "\n")))
+        elif match := FRAME.fullmatch(line):
+            frames.append(match[1])
+        elif match := LABEL.fullmatch(line):
+            titles[frames[-1]] = match[1]
+        else:
+            assert line == "}", line
+            frames.pop()
+    assert not frames
+    assert all(end in boxes for a, b, _ in edges for end in (a, b))
+    return Parsed(boxes, edges, titles)
+
+
+def drawn(*args: Any, **options: Any) -> Parsed:
+    return parse(to_dot(*args, **options))
+
+
+def leaves() -> list[Tensor]:
+    return [wg.tensor(x, requires_grad=True) for x in (2.0, 0.5, -1.0, 3.0, 0.25)]
+
+
+def neurons(a: Any, w1: Any, w2: Any, w3: Any, w4: Any) -> dict[str, Tensor]:
+    b = w1 * a
+    c = w2 * a
+    p = w3 * b
+    q = w4 * c
+    d = p + q
+    return {"b": b, "c": c, "p": p, "q": q, "d": d, "L": 10 - d}
+
+
+def test_five_neurons(backend: Any) -> None:
+    picture = drawn(neurons, *leaves(), values=True, gradients=True)
+    lines = {box.lines[0]: box.lines[1:] for box in picture.boxes.values()}
+    # w1 a = 1, w2 a = -2, w3 b = 3, w4 c = -0.5
+    values = {"a": 2, "w1": 0.5, "w2": -1, "w3": 3, "w4": 0.25}
+    values |= {"b: ×": 1, "c: ×": -2, "p: ×": 3, "q: ×": -0.5, "d: +": 2.5, "L: -": 7.5}
+    assert lines == {name: ["() float32", f"{value:g}"] for name, value in values.items()}
+    # The cotangent of each value, in its part that comes along the edge: dL/dd = -1.
+    assert picture.between() == {
+        ("d: +", "L: -"): "-1",
+        ("p: ×", "d: +"): "-1",
+        ("q: ×", "d: +"): "-1",
+        ("w3", "p: ×"): "-1",  # -b
+        ("b: ×", "p: ×"): "-3",  # -w3
+        ("w4", "q: ×"): "2",  # -c
+        ("c: ×", "q: ×"): "-0.25",  # -w4
+        ("w1", "b: ×"): "-6",  # -w3 a
+        ("a", "b: ×"): "-1.5",  # -w3 w1
+        ("w2", "c: ×"): "-0.5",  # -w4 a
+        ("a", "c: ×"): "0.25",  # -w4 w2
+    }
+    styles = {box.lines[0]: box.style.partition(",")[0] for box in picture.boxes.values()}
+    assert {name for name, style in styles.items() if style == "shape=box"} == {
+        "a", "w1", "w2", "w3", "w4"
+    }  # fmt: skip
+
+
+def test_local_derivatives_multiply_along_paths_and_add_up(backend: Any) -> None:
+    given = leaves()
+    edges = drawn(neurons, *given, gradients="local").between()
+    neurons(*given)["L"].backward()
+
+    def gradient(title: str) -> float:
+        if title == "L: -":
+            return 1.0
+        return sum(float(label) * gradient(b) for (a, b), label in edges.items() if a == title)
+
+    for name, leaf in zip(("a", "w1", "w2", "w3", "w4"), given, strict=True):
+        assert gradient(name) == pytest.approx(leaf.grad.item())
+
+
+def test_what_arrives_at_a_leaf_is_its_gradient(backend: Any) -> None:
+    x = wg.tensor([0.5, 2.0], requires_grad=True)
+
+    def f(x: Tensor) -> Tensor:
+        return wg.sum(wg.exp(x) * x + wg.flip(x))
+
+    edges = drawn(f, x, gradients=True)
+    arrived = sum(
+        np.array([float(n) for n in label.strip("[]").split(", ")])
+        for a, _, label in edges.edges
+        if edges.boxes[a].lines[0] == "x"
+    )
+    f(x).backward()
+    np.testing.assert_allclose(arrived, x.grad.tolist(), rtol=1e-3)  # four digits are written
+
+
+def test_drawing_changes_nothing() -> None:
+    given = leaves()
+    loss = neurons(*given)["L"]
+    first = to_dot(loss, gradients=True, values=True)
+    assert to_dot(loss, gradients=True, values=True) == first
+    assert all(leaf.grad is None for leaf in given)
+    loss.backward()
+    assert given[0].grad is not None
+    assert not watching._undo
+
+
+def test_a_loss_that_was_computed_before(backend: Any) -> None:
+    """Names come from `names`; values from leaves, names, the result, and what rules saved."""
+    x, w = wg.tensor([1.0, 2.0], requires_grad=True), wg.tensor([3.0, 4.0], requires_grad=True)
+    product = x * w
+    loss = wg.sum(wg.exp(product) + product)
+    picture = drawn(loss, names={"x": x, "product": product}, values=True, shapes=False)
+    found = {box.lines[0]: box.lines[1:] for box in picture.boxes.values()}
+    e = [math.exp(3), math.exp(8)]
+    assert found == {
+        "x": ["[1, 2]"],
+        "leaf": ["[3, 4]"],
+        "product: ×": ["[3, 8]"],
+        "exp": [f"[{e[0]:.4g}, {e[1]:.4g}]"],
+        "+": [],  # nobody has kept it
+        "sum": [f"{sum(e) + 11:.4g}"],
+    }
+    assert picture.titled("sum").style.startswith('shape=ellipse, style=filled, fillcolor="#fbe6c2')
+
+
+def test_larger_arrays_show_their_range(backend: Any) -> None:
+    x = wg.reshape(wg.arange(12.0, dtype=wg.float64), (3, 4)).requires_grad_()
+    z = wg.asarray([3 + 4j] * 12).requires_grad_()
+    m = wg.asarray([[1.0, 2.0], [3.0, 4.5]]).requires_grad_()
+    picture = drawn([x * 2, z * 2, m * 2], names={"x": x, "z": z, "m": m}, values=True)
+    assert picture.titled("x").lines == ["x", "(3, 4) float64", "0 … 11"]
+    assert picture.titled("z").lines[2] == "abs 5 … 5"
+    assert picture.titled("m").lines[2:] == ["[[1, 2]", "[3, 4.5]]"]
+
+
+def test_an_empty_array() -> None:
+    x = wg.zeros((0, 7), requires_grad=True)
+    assert drawn(wg.sum(x), names={"x": x}, values=True).titled("x").lines[2] == "[]"
+
+
+def test_modules_have_frames(backend: Any) -> None:
+    nn = wg.nn
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Sequential(nn.Linear(8, 3), nn.Tanh()))
+    picture = drawn(net, wg.ones((2, 4)), gradients=True)
+    assert picture.frames == {
+        "cluster ": "Sequential",
+        "cluster 0": "0: Linear",
+        "cluster 1": "1: ReLU",
+        "cluster 2": "2: Sequential",
+        "cluster 2.0": "2.0: Linear",
+        "cluster 2.1": "2.1: Tanh",
+    }
+    assert picture.titled("0.weight").frames == ("cluster ", "cluster 0")
+    assert picture.titled("2.0.bias").frames == ("cluster ", "cluster 2", "cluster 2.0")
+    assert picture.titled("relu").frames == ("cluster ", "cluster 1")
+    assert picture.titled("tanh").frames == ("cluster ", "cluster 2", "cluster 2.1")
+    assert picture.titled("x").frames == ()
+    assert picture.titled("x").style.startswith('shape=box, style="rounded,dashed"')
+
+
+def test_a_function_of_a_module(backend: Any) -> None:
+    class Gate(wg.nn.Module):
+        def __init__(self) -> None:
+            self.scale = wg.nn.Parameter(wg.ones(3))
+            self.inner = wg.nn.Tanh()
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.inner(self.scale * x) + 1
+
+    gate = Gate()
+    y = wg.zeros(3)
+    picture = drawn(
+        lambda x: wg.sum((gate(x) - y) ** 2), wg.ones(3), module=gate, names={"target": y}
+    )
+    assert picture.titled("scale").frames == ("cluster ",)
+    assert picture.titled("×").frames == ("cluster ",)
+    assert picture.titled("tanh").frames == ("cluster ", "cluster inner")
+    assert picture.titled("+").frames == ("cluster ",)
+    assert picture.titled("-").frames == picture.titled("sum").frames == ()
+    assert ("target", "-") in picture.between()
+    assert picture.frames == {"cluster ": "Gate", "cluster inner": "inner: Tanh"}
+    # Of a loss that was computed before, the names alone are known.
+    later = drawn(wg.sum(gate(wg.ones(3))), module=gate)
+    assert later.frames == {}
+    assert later.titled("scale").frames == ()
+
+
+def test_modules_are_as_before_afterwards() -> None:
+    net = wg.nn.Sequential(wg.nn.Linear(2, 2), wg.nn.Tanh())
+    own = net[1].forward
+    vars(net[1])["forward"] = own  # somebody else's
+    to_dot(net, wg.ones((1, 2)))
+    assert "forward" not in vars(net)
+    assert "forward" not in vars(net[0])
+    assert vars(net[1])["forward"] is own
+    with pytest.raises(RuntimeError):
+        to_dot(net, wg.ones((1, 3)))
+    assert "forward" not in vars(net[0])
+    assert vars(net[1])["forward"] is own
+    assert not watching._undo
+
+
+def test_a_module_that_runs_twice_has_one_frame() -> None:
+    layer = wg.nn.Linear(2, 2)
+    net = wg.nn.Sequential(layer, layer)
+    picture = drawn(net, wg.ones((1, 2)))
+    assert picture.frames == {"cluster ": "Sequential", "cluster 0": "0: Linear"}
+    assert sum(box.lines[0] == "linear" for box in picture.boxes.values()) == 2
+
+
+def test_several_results(backend: Any) -> None:
+    x = wg.asarray([[2.0, 1.0], [1.0, 3.0]]).requires_grad_()
+    w, v = wg.linalg.eigh(x)
+    picture = drawn(wg.sum(w) + wg.sum(v * v), names={"x": x, "w": w}, gradients=True)
+    edges = picture.between()
+    assert edges["linalg.eigh", "w: result 0"] == "[1, 1]"
+    assert edges["w: result 0", "sum"] == "[1, 1]"
+    assert ("linalg.eigh", "result 1") in edges
+    # The sum of the eigenvalues is the trace, and the sum of squares of vectors is constant.
+    rows = edges["x", "linalg.eigh"].replace("[", "").replace("]", "").split("\n")
+    found = [[float(n) for n in row.split(", ")] for row in rows]
+    np.testing.assert_allclose(found, np.eye(2), atol=1e-5)
+    local = drawn(wg.sum(w), names={"x": x}, gradients="local").between()
+    assert local["linalg.eigh", "result 0"] == "[1, 1]"
+
+
+def test_functions_and_hooks() -> None:
+    class Double(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor, n: int) -> Tensor:
+            return n * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+            return 2 * g, None
+
+    x = wg.tensor(3.0, requires_grad=True)
+    y = Double.apply(x, 2)
+    z = y * 1
+    z.register_hook(lambda g: 10 * g)
+    edges = drawn(z + 1, names={"x": x, "y": y, "z": z}, gradients=True).between()
+    assert edges == {("x", "y: Double"): "20", ("y: Double", "z: ×"): "10", ("z: ×", "+"): "1"}
+    values = drawn(lambda x: Double.apply(x, 2) * 1, x, values=True)
+    assert values.titled("Double").lines[2] == "6"
+
+
+def test_several_tensors_and_shared_parts() -> None:
+    x = wg.tensor(1.0, requires_grad=True)
+    y = x * 2
+    picture = drawn([wg.exp(y), wg.sin(y)], gradients=True)
+    assert picture.between()["leaf", "×"] == f"{2 * (math.exp(2) + math.cos(2)):.4g}"
+    # Of a result that another was computed from the other alone is differentiated.
+    assert [label for *_, label in drawn([y, y * 3], gradients=True).edges] == ["6", "3"]
+    assert drawn({"y": y}).titled("y: ×")
+
+
+def test_an_operand_twice() -> None:
+    x = wg.tensor(3.0, requires_grad=True)
+    assert [label for *_, label in drawn(x * x, gradients=True).edges] == ["3", "3"]
+
+
+def test_a_path_that_nothing_flows_through() -> None:
+    x = wg.tensor(3.0, requires_grad=True)
+    assert drawn(wg.floor(x), gradients=True).edges[0][2] == "0"
+
+
+def test_long_chains_do_not_recurse() -> None:
+    x = wg.tensor(1.0, requires_grad=True)
+    y = x
+    for _ in range(3 * sys.getrecursionlimit()):
+        y = y * 1
+    assert len(drawn(y, gradients=True).edges) == 3 * sys.getrecursionlimit()
+
+
+def test_names_are_quoted() -> None:
+    x = wg.tensor(1.0, requires_grad=True)
+    name = 'the "first"\\second'
+    assert drawn(x * 2, names={name: x}).titled(name)
+
+
+@pytest.mark.parametrize("direction", ["TB", "LR", "BT", "RL"])
+def test_directions(direction: Any) -> None:
+    x = wg.tensor(1.0, requires_grad=True)
+    assert f"rankdir={direction};" in to_dot(x * 2, direction=direction)
+
+
+def test_misuse() -> None:
+    x = wg.tensor(1.0, requires_grad=True)
+    y = x * x
+    with pytest.raises(RuntimeError, match=r"shape \(\) does not require grad"):
+        to_dot(wg.tensor(1.0))
+    with pytest.raises(TypeError, match="and not float"):
+        to_dot(1.0)
+    with pytest.raises(TypeError, match="and not int"):
+        to_dot(lambda x: 3, x)
+    with pytest.raises(TypeError, match="empty"):
+        to_dot([])
+    with pytest.raises(TypeError, match="arguments are for a function"):
+        to_dot(y, x)
+    with pytest.raises(TypeError, match=r"names\['x'\] should be a Tensor, not ndarray"):
+        to_dot(y, names={"x": np.ones(1)})
+    with pytest.raises(ValueError, match="'local' or 'total', not 'all'"):
+        to_dot(y, gradients="all")
+    with pytest.raises(ValueError, match="direction should be"):
+        to_dot(y, direction="down")
+    y.backward()
+    with pytest.raises(RuntimeError, match="Draw the graph before"):
+        to_dot(y, gradients=True)
+    assert "×" in to_dot(y, values=True)
+
+
+def test_draw_gives_graphvizs_object() -> None:
+    graphviz = pytest.importorskip("graphviz")
+    x = wg.tensor(1.0, requires_grad=True)
+    y = x * 2
+    picture = draw(y, names={"x": x}, gradients=True, direction="LR")
+    assert isinstance(picture, graphviz.Source)
+    assert picture.source == to_dot(y, names={"x": x}, gradients=True, direction="LR")
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "graphviz", None)
+    x = wg.tensor(1.0, requires_grad=True)
+    with pytest.raises(ImportError, match=r"install wengert\[draw\]"):
+        draw(x * 2)
+    assert "digraph" in to_dot(x * 2)
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz's program is not installed")
+def test_graphviz_reads_it(tmp_path: Path) -> None:
+    net = wg.nn.Sequential(wg.nn.Linear(4, 3), wg.nn.Tanh())
+    file = tmp_path / "net.dot"
+    file.write_text(to_dot(net, wg.ones((2, 4)), values=True, gradients=True), encoding="utf-8")
+    done = subprocess.run(
+        ["dot", "-Tsvg", str(file)], capture_output=True, text=True, check=True, encoding="utf-8"
+    )
+    assert "1: Tanh" in done.stdout
