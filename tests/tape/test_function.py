@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.autograd import once_differentiable
+from wengert.func.forward import jvp
 from wengert.testing import gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.usefixtures("backend")
@@ -228,3 +230,298 @@ def test_a_forward_that_returns_no_tensor():
             (wg.autograd.Function,),
             {"forward": staticmethod(lambda ctx, x: ctx.save_for_backward(1.0))},
         ).apply(leaf(1.0))
+
+
+# -- what a forward says of its arguments and results --------------------------------------------
+
+
+class Doubled(wg.autograd.Function):
+    """Changes its argument in place: y = 2 x, and z = x · 3 beside it."""
+
+    says = True
+
+    @staticmethod
+    def forward(ctx, x):
+        z = x * 3
+        x *= 2
+        if Doubled.says:
+            ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x, z
+
+    @staticmethod
+    def backward(ctx, g, h):
+        (y,) = ctx.saved_tensors
+        Doubled.seen = y.detach().numpy()
+        return g * 2 + h * 3
+
+
+def test_an_argument_that_is_changed_in_place_becomes_the_result():
+    x = leaf(1.0, 2.0)
+    h = x * 1
+    old = h * h
+    y, z = Doubled.apply(h)
+    assert y is h and y.grad_fn.name() == "DoubledBackward"
+    (y * z + old).sum().backward()  # 2 x · 3 x + x²
+    np.testing.assert_array_equal(x.grad.numpy(), [14.0, 28.0])
+    np.testing.assert_array_equal(Doubled.seen, [2.0, 4.0])
+
+
+def test_changes_in_place_that_are_errors():
+    x = leaf(1.0)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        Doubled.apply(x)
+    assert x.item() == 1.0 and x.is_leaf
+    with wg.no_grad():
+        Doubled.apply(x)
+    assert x.item() == 2.0 and x.is_leaf and x.requires_grad
+    Doubled.says = False
+    try:
+        h = x * 1
+        with pytest.raises(RuntimeError, match="changed its argument 0 in place: call"):
+            Doubled.apply(h)
+        assert h.item() == 2.0
+    finally:
+        Doubled.says = True
+
+
+@pytest.mark.parametrize("other", [True, False])
+def test_marks_that_are_wrong(other):
+    class Marks(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            ctx.mark_dirty(y if other else x)
+            return y
+
+    with pytest.raises(RuntimeError, match="no argument" if other else "must all be outputs"):
+        Marks.apply(leaf(1.0))
+
+
+def test_what_is_saved_has_the_value_that_it_had():
+    class Saves(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            x *= 3
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            assert x.requires_grad == wg.is_grad_enabled()
+            Saves.seen = x.item()
+            return g * 3
+
+    x = leaf(2.0)
+    Saves.apply(x * 1).backward()
+    assert Saves.seen == 2.0
+
+
+def test_needs_input_grad_is_that_of_the_sweep():
+    seen = []
+
+    class Needs(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor, y, nothing):
+            seen.append(ctx.needs_input_grad)
+            return x * y * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(ctx.needs_input_grad)
+            return g, None, g, None
+
+    x, y = leaf(1.0), leaf(2.0)
+    z = Needs.apply(x, 3.0, y, None)
+    wg.autograd.grad(z, y, retain_graph=True)
+    wg.autograd.grad(z, x)
+    assert seen == [(True, False, True, False), (False, False, True, False), (True, *[False] * 3)]
+
+
+def test_backward_does_not_run_for_a_target_of_its_own():
+    calls = []
+
+    class Calls(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            calls.append(g)
+            return g
+
+    y = Calls.apply(leaf(1.0))
+    wg.autograd.grad(y * 2, y)
+    assert not calls
+
+
+def test_a_backward_that_is_not_differentiable():
+    class Once(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return wg.sin(x)
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            assert not wg.is_grad_enabled()
+            return wg.asarray(np.cos(x.numpy())).to_backend(x.backend.name) * g
+
+    x = leaf(0.5)
+    (g,) = wg.autograd.grad(Once.apply(x), x)
+    assert g.item() == pytest.approx(np.cos(0.5)) and not g.requires_grad
+    (g,) = wg.autograd.grad(Once.apply(x), x, create_graph=True)
+    assert g.item() == pytest.approx(np.cos(0.5))
+    with pytest.raises(RuntimeError, match="the backward of Once has no derivative"):
+        g.backward()
+
+
+def test_a_gradient_on_another_backend(backend):
+    other = "torch" if backend.name == "numpy" else "numpy"
+
+    class Elsewhere(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.detach().to_backend(other)
+
+    try:
+        wg.get_backend(other)
+    except wg.BackendError:
+        pytest.skip(f"{other} is not installed")
+    with pytest.raises(wg.BackendError, match=f"on {other} instead of {backend.name}"):
+        Elsewhere.apply(leaf(1.0)).backward()
+
+
+# -- forward mode --------------------------------------------------------------------------------
+
+
+def array(*numbers):
+    return wg.asarray(list(numbers), dtype=wg.float64)
+
+
+class Power(wg.autograd.Function):
+    """x**n, with a jvp; the last result is not differentiable."""
+
+    @staticmethod
+    def forward(ctx, x, n, y):
+        ctx.save_for_backward(x, y)
+        ctx.save_for_forward(x)
+        ctx.n = n
+        sign = wg.sign(x)
+        ctx.mark_non_differentiable(sign)
+        return x**n, x * y, sign
+
+    @staticmethod
+    def backward(ctx, g, h, _):
+        x, y = ctx.saved_tensors
+        return g * ctx.n * x ** (ctx.n - 1) + h * y, None, h * x
+
+    @staticmethod
+    def jvp(ctx, t, n, s):
+        (x,) = ctx.saved_tensors
+        assert n is None
+        Power.given = s
+        return t * ctx.n * x ** (ctx.n - 1), s * x + t * 0, None
+
+
+def test_the_tangent_is_that_of_jvp():
+    x, y, t = array(1.0, 2.0), array(3.0, 4.0), array(1.0, 10.0)
+    results, tangents = jvp(lambda x: Power.apply(x, 3, y), (x,), (t,))
+    np.testing.assert_array_equal([r.numpy() for r in results], [[1, 8], [3, 8], [1, 1]])
+    # that of the product as the jvp says, which is wrong
+    np.testing.assert_array_equal([d.numpy() for d in tangents], [[3, 120], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(Power.given.numpy(), [0.0, 0.0])
+
+
+def test_forward_and_reverse_mode_nest_in_any_order():
+    def cube(x):
+        return Power.apply(x, 3, array(0.0))[0]
+
+    def tangent(f):
+        return lambda x: jvp(f, (x,), (array(1.0),))[1]
+
+    def gradient(f):
+        def g(x):
+            y = x.detach() if not x.requires_grad else x
+            y = y * 1 if y.requires_grad else y.requires_grad_()
+            (answer,) = wg.autograd.grad(f(y), y, create_graph=True)
+            return answer
+
+        return g
+
+    x = array(2.0)
+    assert tangent(tangent(cube))(x).item() == 12.0
+    assert tangent(tangent(tangent(cube)))(x).item() == 6.0
+    assert gradient(tangent(cube))(leaf(2.0)).item() == 12.0
+    assert gradient(tangent(tangent(cube)))(leaf(2.0)).item() == 6.0
+    assert gradient(gradient(tangent(cube)))(leaf(2.0)).item() == 6.0
+    y = leaf(2.0)
+    _, t = jvp(lambda x: wg.autograd.grad(cube(x * y), y, create_graph=True)[0], (x,), (x,))
+    # d/dy (x y)³ = 3 x³ y², along x: 9 x² y² · x
+    assert t.item() == pytest.approx(9 * 4 * 4 * 2)
+
+
+def test_a_function_without_a_jvp_names_it():
+    with pytest.raises(NotImplementedError, match=r"static method jvp\(ctx, \*tangents\)"):
+        jvp(lambda x: Exp.apply(x, 2.0), (array(1.0),), (array(1.0),))
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        ((), RuntimeError, "expected 1, got 0"),
+        (3.0, TypeError, "index 0: float instead of"),
+        ("wide", RuntimeError, r"got \[3\] but expected shape \[1\]"),
+    ],
+)
+def test_a_jvp_that_answers_wrongly(answer, error, message):
+    class Bad(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def jvp(ctx, t):
+            return wg.ones(3, dtype=wg.float64) if answer == "wide" else answer
+
+    with pytest.raises(error, match=message):
+        jvp(Bad.apply, (array(1.0),), (array(1.0),))
+
+
+def test_a_jvp_may_answer_none_and_see_none():
+    class Zero(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.set_materialize_grads(False)
+            return wg.floor(x)
+
+        @staticmethod
+        def jvp(ctx, t, s):
+            assert s is None
+            return
+
+    y, t = jvp(lambda x: Zero.apply(x, array(2.0)), (array(1.5),), (array(1.0),))
+    assert (y.item(), t.item()) == (1.0, 0.0)
+
+
+def test_a_tangent_takes_the_dtype_of_its_result():
+    class Half(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return wg.astype(x, wg.float32)
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t
+
+    _, t = jvp(Half.apply, (array(1.0),), (array(1.0),))
+    assert t.dtype is wg.float32

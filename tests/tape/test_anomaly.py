@@ -1,0 +1,183 @@
+"""Anomaly detection: the line, the operation and the shapes of the first NaN or infinity."""
+
+import inspect
+import threading
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+from wengert.autograd import detect_anomaly, set_detect_anomaly
+from wengert.tape.anomaly import detecting
+from wengert.tape.recording import observing
+
+pytestmark = [
+    pytest.mark.usefixtures("backend"),
+    # Dividing by zero is what is looked for; NumPy and libraries upon it warn of it.
+    pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning"),
+]
+
+
+def leaf(*values):
+    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
+
+
+def line_of(function, text):
+    lines, start = inspect.getsourcelines(function)
+    return start + next(i for i, line in enumerate(lines) if text in line)
+
+
+def test_the_line_the_operation_and_the_shapes_are_named():
+    def model(x, y):
+        z = x * y
+        ratio = wg.sqrt(z)  # the culprit: 1 / (2 √0) is infinite
+        return wg.sum(ratio * 2)
+
+    x, y = leaf(0.0, 1.0, 4.0), leaf(3.0)
+    with detect_anomaly():
+        loss = model(x, y)
+        with pytest.raises(RuntimeError) as caught:
+            loss.backward()
+    text = str(caught.value)
+    assert "Function 'SqrtBackward0' returned infinite values in its 0th output" in text
+    assert "sqrt of inputs of shape (3,), with a result of shape (3,)" in text
+    culprit = f'File "{__file__}", line {line_of(model, "culprit")}, in model'
+    assert text.index(culprit) > text.index("in test_the_line")  # the innermost call is the last
+    assert "ratio = wg.sqrt(z)" in text
+    assert "/wengert/ops/" not in text
+    assert x.grad is None and y.grad is None
+
+
+def test_the_first_is_named_though_others_follow():
+    def model(x):
+        a = wg.exp(x)
+        b = wg.log(a - 1)  # log(0)
+        return wg.sum(b * b)
+
+    with detect_anomaly():
+        loss = model(leaf(0.0, 1.0))
+        # the cotangent of b is 2 log 0 = -inf: the product is what gives it
+        with pytest.raises(RuntimeError, match=r"MulBackward0.* infinite (.|\n)*return wg.sum"):
+            loss.backward()
+        with pytest.raises(RuntimeError, match=r"LogBackward0.* infinite (.|\n)*wg.sum\(wg.log"):
+            wg.sum(wg.log(leaf(0.0))).backward()
+
+
+def test_nan_is_told_from_infinity():
+    x = leaf(0.0)
+    with detect_anomaly():
+        y = wg.sqrt(x) * 0.0
+        with pytest.raises(RuntimeError, match="SqrtBackward0' returned nan"):
+            y.backward()  # 0 · ∞
+
+
+def test_a_seed_that_is_not_finite_is_not_blamed_on_the_operation():
+    with detect_anomaly():
+        y = leaf(1.0) * 2
+        with pytest.raises(RuntimeError, match="reached it was not finite already"):
+            y.backward(wg.asarray([np.nan], dtype=wg.float64))
+
+
+def test_operations_recorded_outside_have_no_line():
+    y = wg.log(leaf(0.0))
+    with (
+        detect_anomaly(),
+        pytest.raises(RuntimeError, match=r"log of inputs.*recorded outside of detect_anomaly"),
+    ):
+        y.backward()
+
+
+def test_finite_derivatives_pass_and_are_the_same():
+    def function(x):
+        return wg.sum(wg.exp(wg.unstack(x)[0]) * wg.concat([x, x]))
+
+    x = leaf(0.5, 2.0)
+    (plain,) = wg.autograd.grad(function(x), x)
+    with detect_anomaly():
+        (g,) = wg.autograd.grad(function(x), x, create_graph=True)
+        (gg,) = wg.autograd.grad(g.sum(), x)
+    np.testing.assert_array_equal(g.detach().numpy(), plain.numpy())
+    (g,) = wg.autograd.grad(function(x), x, create_graph=True)
+    np.testing.assert_array_equal(gg.numpy(), wg.autograd.grad(g.sum(), x)[0].numpy())
+
+
+def test_a_users_function_is_named_and_its_errors_get_a_note():
+    class Bad(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, fail):
+            ctx.fail = fail
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            if ctx.fail:
+                raise KeyError("some error in backward")
+            return g * float("nan"), None
+
+    with detect_anomaly():
+        y = Bad.apply(leaf(1.0), False)  # here
+        with pytest.raises(RuntimeError, match="'BadBackward' returned nan") as caught:
+            y.backward()
+        assert "y = Bad.apply(leaf(1.0), False)  # here" in str(caught.value)
+    with detect_anomaly(check_nan=False):
+        Bad.apply(leaf(1.0), False).backward()
+        y = Bad.apply(leaf(1.0), True)  # there
+        with pytest.raises(KeyError) as failed:
+            y.backward()
+    assert "y = Bad.apply(leaf(1.0), True)  # there" in failed.value.__notes__[0]
+
+
+def test_lines_inside_of_modules_are_those_of_the_program():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return wg.log(self.linear(x) * 0)  # the module's line
+
+    with detect_anomaly():
+        loss = Model()(wg.ones((1, 2))).sum()
+        with pytest.raises(RuntimeError, match="# the module's line"):
+            loss.backward()
+
+
+def test_it_is_off_outside_and_belongs_to_the_thread():
+    others = []
+    with detect_anomaly():
+        thread = threading.Thread(target=lambda: others.append(detecting()))
+        thread.start()
+        thread.join()
+        with detect_anomaly(check_nan=False):
+            assert not detecting().check_nan
+        assert detecting().check_nan
+    assert others == [None] and detecting() is None and not observing
+    y = wg.log(leaf(0.0))
+    y.backward()
+    assert type(y.grad_fn) is wg.tape.Node
+
+
+def test_switching_it_on_and_off():
+    set_detect_anomaly(True)
+    try:
+        y = wg.log(leaf(0.0))
+        with pytest.raises(RuntimeError, match=r"y = wg\.log"):
+            y.backward()
+        with set_detect_anomaly(False):
+            wg.log(leaf(0.0)).backward()
+        with pytest.raises(RuntimeError, match="LogBackward0"):
+            wg.log(leaf(0.0)).backward()
+    finally:
+        set_detect_anomaly(False)
+    assert detecting() is None and not observing
+
+
+def test_it_goes_with_hooks_and_checkpoints():
+    x = leaf(0.0)
+    with detect_anomaly():
+        y = wg.autograd.checkpoint(lambda x: wg.exp(wg.log(x)), x)
+        y.register_hook(lambda g: g + 1)
+        with pytest.raises(RuntimeError, match=r"LogBackward0(.|\n)*lambda x: wg\.exp"):
+            y.backward()
+    assert not observing

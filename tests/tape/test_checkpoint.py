@@ -1,0 +1,395 @@
+"""Checkpoints: less is kept, and the gradients are the same to the last bit."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+from wengert.autograd import CheckpointError, checkpoint, checkpoint_sequential, graph
+from wengert.tape.recording import observing
+from wengert.testing import gradcheck, gradgradcheck
+
+pytestmark = pytest.mark.usefixtures("backend")
+
+
+def leaf(*values):
+    return wg.tensor(list(values), dtype=wg.float64, requires_grad=True)
+
+
+def values(tensor):
+    return tensor.detach().numpy()
+
+
+def exactly(tensors, others):
+    for a, b in zip(tensors, others, strict=True):
+        np.testing.assert_array_equal(values(a), values(b))
+
+
+def layers(count, width=8, drop=0.0):
+    wg.manual_seed(0)
+    return [
+        nn.Sequential(nn.Linear(width, width), nn.Dropout(drop), nn.Tanh()) for _ in range(count)
+    ]
+
+
+# -- the measure of the issue --------------------------------------------------------------------
+
+
+class Count:
+    """How many saved arrays of a shape are alive, and how many were at most."""
+
+    def __init__(self, shape):
+        self.shape, self.live, self.peak = shape, {}, 0
+
+    def see(self, array):
+        if tuple(array.shape) == self.shape and id(array) not in self.live:
+            key = id(array)
+            self.live[key] = weakref.ref(array, lambda _: self.live.pop(key))
+            self.peak = max(self.peak, len(self.live))
+
+
+def test_segments_of_ten_of_a_hundred_layers_cut_the_peak(backend, monkeypatch):
+    """Live activations are counted by weak references to what every operation returns."""
+    if backend.name in ("dask", "array_api_strict"):
+        pytest.skip("dask keeps its graph, and array_api_strict's arrays take no weak references")
+    chain = [layer for block in layers(100) for layer in (block[0], block[2])]
+    blocks = [nn.Sequential(*chain[i : i + 2]) for i in range(0, 200, 2)]
+    parameters = [p for block in blocks for p in block.parameters()]
+    x = wg.asarray(np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32))
+
+    def train(segments):
+        count = Count((3, 8))
+        for p in parameters:
+            p.grad = None
+        h = x
+        size = 100 // segments
+
+        def run(value, at):
+            for block in blocks[at : at + size]:
+                value = block(value)
+                count.see(value._array)
+            return value
+
+        for at in range(0, 100, size):
+            h = run(h, at) if segments == 1 else checkpoint(run, h, at)
+        (h * h).sum().backward()
+        return count.peak, [p.grad for p in parameters]
+
+    gc.collect()
+    peak, gradients = train(1)
+    less, same = train(10)
+    assert peak >= 100
+    # Ten arguments of segments, and the ten layers of one of them.
+    assert less <= 22
+    exactly(gradients, same)
+
+
+def test_draws_are_repeated_and_gradients_are_equal_to_the_last_bit():
+    model = layers(12, drop=0.4)
+    parameters = [p for layer in model for p in layer.parameters()]
+    x = wg.ones((3, 8))
+    runs = []
+    for segments in (1, 3, 12):
+        wg.manual_seed(7)
+        loss = (checkpoint_sequential(model, segments, x) ** 2).sum()
+        after = wg.random.rand(2)
+        loss.backward()
+        runs.append([loss, after, wg.random.rand(2), *(p.grad for p in parameters)])
+        for p in parameters:
+            p.grad = None
+    assert runs[0][0].item() > 0
+    exactly(runs[0], runs[1])
+    exactly(runs[0], runs[2])
+
+
+def test_without_the_generators_states_draws_differ():
+    wg.manual_seed(0)
+    x = wg.ones(1000, requires_grad=True)
+
+    def masked(x):
+        return (x * x) * wg.random.rand_like(x)
+
+    y = checkpoint(masked, x, preserve_rng_state=False)
+    y.sum().backward()
+    assert not np.array_equal(values(x.grad), 2 * values(y))
+    x.grad = None
+    y = checkpoint(masked, x)
+    y.sum().backward()
+    np.testing.assert_array_equal(values(x.grad), 2 * values(y))
+
+
+# -- what is differentiated ----------------------------------------------------------------------
+
+
+def function(x, y):
+    z = wg.exp(x) * y
+    return z * wg.sin(z)
+
+
+def test_derivatives_of_first_and_second_order():
+    inputs = [leaf(0.3, -0.2), leaf(1.5, 0.5)]
+    assert gradcheck(lambda x, y: checkpoint(function, x, y), inputs)
+    assert gradgradcheck(lambda x, y: checkpoint(function, x, y), inputs)
+    plain = wg.autograd.grad(function(*inputs).sum(), inputs)
+    exactly(plain, wg.autograd.grad(checkpoint(function, *inputs).sum(), inputs))
+
+
+def test_nested_checkpoints():
+    calls = []
+
+    def inner(x):
+        calls.append("inner")
+        return wg.sin(wg.exp(x))
+
+    def middle(x):
+        calls.append("middle")
+        return wg.tanh(checkpoint(inner, wg.sin(x)))
+
+    def outer(x):
+        calls.append("outer")
+        return wg.exp(checkpoint(middle, wg.tanh(x)))
+
+    x = leaf(0.3, 1.2)
+    y = checkpoint(outer, x)
+    assert calls == ["outer", "middle", "inner"]
+    (g,) = wg.autograd.grad(y.sum(), x)
+    z = wg.exp(wg.tanh(wg.sin(wg.exp(wg.sin(wg.tanh(x))))))
+    exactly([g], wg.autograd.grad(z.sum(), x))
+    assert gradcheck(lambda x: checkpoint(outer, x), [x])
+
+
+def test_what_a_function_closes_over_gets_its_gradient():
+    w, x = leaf(2.0), leaf(3.0)
+    y = checkpoint(lambda x: wg.exp(x * w), x)
+    y.backward()
+    assert w.grad.item() == pytest.approx(3 * np.exp(6.0))
+    assert x.grad.item() == pytest.approx(2 * np.exp(6.0))
+
+
+def test_any_arguments_and_results():
+    x, y = leaf(2.0), leaf(3.0)
+
+    def mixed(pair, *, scale, table, nothing=None):
+        assert nothing is None and scale == 2
+        a, b = pair
+        return {"product": wg.exp(a * b), "list": [table["y"] * scale * b, None]}
+
+    out = checkpoint(mixed, (x, x * 2), scale=2, table={"y": y * y})
+    (out["product"] + out["list"][0]).backward()
+    # exp(2 x²) + 4 x y²
+    assert x.grad.item() == pytest.approx(8 * np.exp(8.0) + 36)
+    assert y.grad.item() == pytest.approx(48.0)
+
+
+def test_values_are_those_of_the_call():
+    """Arguments that change after the call, in place, do not change what is computed again."""
+    x = leaf(1.0, 2.0)
+    h = x * 2
+    y = checkpoint(lambda h: wg.sin(h) * wg.exp(h), h)
+    h *= 100
+    (g,) = wg.autograd.grad(y.sum(), x)
+    z = x * 2
+    exactly([g], wg.autograd.grad((wg.sin(z) * wg.exp(z)).sum(), x))
+
+
+def test_operations_in_place_inside():
+    def f(h, v):
+        h += 1
+        h *= v
+        return wg.exp(h) * h
+
+    def whole(x, call):
+        h = x * 2
+        y = call(h)
+        return (y * h).sum()
+
+    x, v = leaf(0.1, 0.2), leaf(0.5, 1.5)
+    expected = wg.autograd.grad(whole(x, lambda h: f(h, v)), (x, v))
+    exactly(expected, wg.autograd.grad(whole(x, lambda h: checkpoint(f, h, v)), (x, v)))
+
+
+def test_a_retained_graph_can_be_swept_again():
+    calls = []
+
+    def counted(x):
+        calls.append(None)
+        return function(x, x)
+
+    x = leaf(0.5)
+    y = checkpoint(counted, x)
+    y.backward(retain_graph=True)
+    y.backward()
+    assert len(calls) == 3
+    exactly([x.grad], [2 * wg.autograd.grad(function(x, x), x)[0]])
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+
+
+def test_only_one_recomputation_and_nothing_is_left(backend):
+    if backend.name == "array_api_strict":
+        pytest.skip("array_api_strict's arrays take no weak references")
+    calls, alive = [], []
+
+    def counted(x):
+        calls.append(wg.is_grad_enabled())
+        y = wg.exp(x)
+        alive.append(weakref.ref(y._array))
+        return wg.sin(y) * wg.tanh(y)
+
+    x = leaf(0.5, 1.0)
+    gc.collect()
+    gc.disable()
+    try:
+        y = checkpoint(counted, x)
+        if backend.name != "dask":  # whose graph holds what results are made of
+            assert alive[0]() is None
+        with wg.no_grad():
+            y.backward(wg.ones(2, dtype=wg.float64))
+        assert calls == [True, True]
+        if backend.name != "dask":
+            assert alive[1]() is None
+    finally:
+        gc.enable()
+    assert not observing
+
+
+def test_without_recording_the_function_is_called_and_nothing_else():
+    calls = []
+    with wg.no_grad():
+        y = checkpoint(lambda x: (calls.append(None), wg.exp(x))[1], leaf(1.0))
+    assert len(calls) == 1 and not y.requires_grad
+
+
+def test_the_contexts_of_context_fn():
+    log = []
+
+    class Mark:
+        def __init__(self, name):
+            self.name = name
+
+        def __enter__(self):
+            log.append(self.name)
+
+        def __exit__(self, *exception):
+            log.append("-" + self.name)
+
+    x = leaf(1.0)
+    y = checkpoint(function, x, x, context_fn=lambda: (Mark("call"), Mark("again")))
+    y.backward()
+    assert log == ["call", "-call", "again", "-again"]
+
+
+def test_users_functions_and_operations_with_several_results():
+    class Square(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * x * 2
+
+    def several(x):
+        a, b = wg.unstack(Square.apply(wg.exp(x)))
+        return a * b
+
+    x = leaf(0.3, 0.7)
+    (g,) = wg.autograd.grad(checkpoint(several, x), x)
+    exactly([g], wg.autograd.grad(several(x), x))
+
+
+def test_checkpoints_with_saved_value_hooks_around():
+    packed = []
+    x = leaf(0.3)
+    with graph.saved_tensors_hooks(lambda t: (packed.append(tuple(t.shape)), t)[1], lambda t: t):
+        y = checkpoint(lambda x: wg.exp(wg.exp(x)), wg.exp(x))
+    assert packed == [(1,), (1,)]  # what exp saves outside, and the argument
+    (g,) = wg.autograd.grad(y, x)
+    exactly([g], wg.autograd.grad(wg.exp(wg.exp(wg.exp(x))), x))
+
+
+# -- misuse --------------------------------------------------------------------------------------
+
+
+class Changing:
+    """Does something else each time it is called."""
+
+    def __init__(self, *functions):
+        self.functions = list(functions)
+
+    def __call__(self, x):
+        return self.functions.pop(0)(x)
+
+
+@pytest.mark.parametrize(
+    ("again", "message"),
+    [
+        (lambda x: wg.exp(x), "saved 2 arrays.*and 1 when it was run again"),
+        (lambda x: wg.exp(wg.sin(wg.exp(x))), "saved 2 arrays.*and 3 when"),
+        (lambda x: wg.exp(wg.exp(x[:1])), r"float64 \(2,\) on .* as array 0.*float64 \(1,\) on"),
+        (lambda x: wg.exp(wg.astype(wg.exp(x), wg.float32)), r"array 1.*float32 \(2,\) on"),
+    ],
+)
+def test_a_function_that_is_not_deterministic(again, message):
+    x = leaf(1.0, 2.0)
+    y = checkpoint(Changing(lambda x: wg.exp(wg.exp(x)), again), x)
+    with pytest.raises(CheckpointError, match=message):
+        y.sum().backward()
+    assert x.grad is None and not observing
+
+
+def test_other_values_are_found_when_asked_for():
+    x = leaf(0.1, 0.2)
+
+    def run(check):
+        f = Changing(lambda x: wg.exp(x * 1.0), lambda x: wg.exp(x * 2.0))
+        return checkpoint(f, x, determinism_check=check).sum()
+
+    run("default").backward()
+    with pytest.raises(CheckpointError, match="with the digest"):
+        run("values").backward()
+    checkpoint(lambda x: wg.exp(x * 2.0), x, determinism_check="values").sum().backward()
+
+
+def test_the_generators_are_as_before_when_a_function_fails():
+    class Sometimes(Exception):
+        pass
+
+    def fail(x):
+        wg.random.rand(3)
+        raise Sometimes
+
+    y = checkpoint(Changing(lambda x: wg.exp(x), fail), leaf(1.0))
+    wg.manual_seed(3)
+    first = wg.random.rand(2)
+    wg.manual_seed(3)
+    with pytest.raises(Sometimes):
+        y.backward()
+    exactly([first], [wg.random.rand(2)])
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="determinism_check is one of"):
+        checkpoint(wg.exp, leaf(1.0), determinism_check="some")
+    with pytest.raises(TypeError, match="calls a function, not float"):
+        checkpoint(1.0)
+    with pytest.raises(ValueError, match="2 functions cannot be divided into 3 segments"):
+        checkpoint_sequential([wg.exp, wg.sin], 3, leaf(1.0))
+    assert checkpoint_sequential([wg.exp, wg.sin, wg.tanh], 2, leaf(1.0)).requires_grad
+
+
+def test_a_long_chain_of_checkpoints(backend):
+    if backend.name != "numpy":
+        pytest.skip("nothing here depends on the backend")
+    x = y = leaf(0.5)
+    for _ in range(20_000):
+        y = checkpoint(wg.sin, y, preserve_rng_state=False)
+    y.backward()
+    assert 0 < x.grad.item() < 1
+    del y
+    assert len(wg.global_tape.of(x)) == 1
