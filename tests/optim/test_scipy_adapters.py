@@ -66,6 +66,26 @@ def test_the_gradient_and_the_hessian_are_what_scipy_gets() -> None:
     np.testing.assert_allclose(given["hess"], hessian, rtol=1e-13, atol=1e-11)
 
 
+def test_a_hessian_of_operations_without_forward_derivatives() -> None:
+    class Cube(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * 3 * x**2
+
+    found = optim.minimize(
+        lambda x: wg.sum(Cube.apply(x) ** 2 + (x - 1) ** 2), np.ones(3), method="trust-exact"
+    )
+    root = np.roots([6, 0, 0, 0, 2, -2])  # of the derivative, 6 x⁵ + 2 (x - 1)
+    expected = float(root[np.isreal(root)][0].real)
+    np.testing.assert_allclose(found.x, expected, atol=1e-6)
+
+
 def test_second_derivatives_take_fewer_steps() -> None:
     x0 = np.full(10, -1.0)
     first = optim.minimize(rosenbrock, x0, method="BFGS")
@@ -163,6 +183,9 @@ def test_complex_parameters() -> None:
         np.testing.assert_allclose(found.x, target, atol=1e-6)
         assert found.x.dtype == np.complex128
         assert found.jac.shape == (2,)
+    for jac in ("forward", "reverse"):
+        fit = optim.least_squares(lambda z: weights @ (z - target), np.zeros(2, complex), jac=jac)
+        np.testing.assert_allclose(fit.x, target, atol=1e-12)
     fit = optim.least_squares(lambda z: weights @ (z - target), np.zeros(2, dtype=complex))
     np.testing.assert_allclose(fit.x, target, atol=1e-12)
     assert fit.jac.shape == (4, 4)

@@ -2,17 +2,15 @@
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from wengert import ops
-from wengert.func import value_and_grad, vjp
+from wengert.func import grad, hessian, jacfwd, jacobian, jacrev, value_and_grad, vjp
 from wengert.func.arguments import check_function
-from wengert.func.reverse import grad
-from wengert.optim.vectors import Vector, Vectors, joined, real_parts
-from wengert.tape.interpreter import differentiable
+from wengert.optim.vectors import Vector, Vectors, host, joined, real_parts
 from wengert.tape.recording import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -30,6 +28,7 @@ _HESSIANS = {
 }
 #: Methods of `scipy.optimize.root` that take a Jacobian.
 _JACOBIANS = frozenset(("hybr", "lm"))
+_MODES = {"auto": jacobian, "forward": jacfwd, "reverse": jacrev}
 
 
 def _scipy(asking: str) -> Any:
@@ -88,7 +87,13 @@ class _Objective:
 
     def dense(self, vector: Vector) -> Vector:
         """The whole Hessian."""
-        return np.stack([self.product(vector, row) for row in np.eye(self.vectors.size)])
+        parts = self.vectors.parts(vector)
+        with no_grad():
+            try:
+                return _matrix(hessian(self.of_parts)(parts), parts)
+            except NotImplementedError:  # an operation without a forward derivative
+                units = np.eye(self.vectors.size)
+                return np.stack([self.product(vector, unit) for unit in units])
 
 
 class _Residuals:
@@ -102,10 +107,10 @@ class _Residuals:
         name: str,
         mode: str = "auto",
     ) -> None:
-        if mode not in ("auto", "forward", "reverse"):
+        if mode not in _MODES:
             raise ValueError(f'jac should be "auto", "forward" or "reverse", not {mode!r}')
         self.vectors = vectors
-        self.mode = mode
+        self._derive = _MODES[mode]
         self.of_parts: Callable[..., Any] = lambda parts: real_parts(
             fun(vectors.tree(parts), *args), name
         )
@@ -117,20 +122,21 @@ class _Residuals:
 
     def jacobian(self, vector: Vector) -> Vector:
         """Their derivatives: a row for each residual, a column for each parameter."""
+        parts = self.vectors.parts(vector)
         with no_grad():
-            values, pullback = vjp(self.of_parts, self.vectors.parts(vector))
-            ends = np.cumsum([value.size for value in values])
-            rows = []
-            for unit in np.eye(ends[-1]):
-                pieces = np.split(unit, ends[:-1])
-                given = [
-                    ops.asarray(
-                        piece.reshape(y.shape), dtype=y.dtype, device=differentiable.device(y)
-                    )
-                    for piece, y in zip(pieces, values, strict=True)
-                ]
-                rows.append(joined(pullback(given)[0]))
-        return np.stack(rows)
+            return _matrix(self._derive(self.of_parts)(parts), parts)
+
+
+def _matrix(blocks: Sequence[Sequence[Tensor]], parts: Sequence[Tensor]) -> Vector:
+    """The matrix of blocks of derivatives, each of which has the axes of a part last."""
+    rows = [
+        [
+            host(block).reshape(math.prod(block.shape[: block.ndim - part.ndim]), part.size)
+            for block, part in zip(row, parts, strict=True)
+        ]
+        for row in blocks
+    ]
+    return np.block(rows).astype(np.float64)
 
 
 def minimize(

@@ -12,7 +12,7 @@ from wengert.func.trees import tree_flatten, tree_leaves
 from wengert.tape.interpreter import differentiable
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Vector", "Vectors", "joined", "real_parts"]
+__all__ = ["Vector", "Vectors", "host", "joined", "real_parts"]
 
 Vector = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -57,8 +57,8 @@ class Vectors:
             dtype = _REAL.get(like.dtype.name, like.dtype)
             where = differentiable.device(like)
             for _ in range(1 + like.dtype.complex):
-                host = np.array(next(pieces)).reshape(like.shape)
-                found.append(ops.asarray(host, dtype=dtype, device=where))
+                values = np.array(next(pieces)).reshape(like.shape)
+                found.append(ops.asarray(values, dtype=dtype, device=where))
         return found
 
     def tree(self, parts: Iterable[Tensor]) -> Any:
@@ -99,12 +99,12 @@ class Vectors:
                     f"bounds{path} should be a pair (low, high) or None, not {pair!r}"
                 ) from None
             for found, bound, default in ((lower, low, -np.inf), (upper, high, np.inf)):
-                host = np.asarray(default if bound is None else _host(bound), dtype=np.float64)
+                values = np.asarray(default if bound is None else host(bound), dtype=np.float64)
                 try:
-                    spread = np.broadcast_to(host, like.shape).reshape(-1)
+                    spread = np.broadcast_to(values, like.shape).reshape(-1)
                 except ValueError:
                     raise ValueError(
-                        f"bounds{path} of shape {host.shape} don't fit the parameter's shape "
+                        f"bounds{path} of shape {values.shape} don't fit the parameter's shape "
                         f"{tuple(like.shape)}"
                     ) from None
                 found += [spread] * (1 + like.dtype.complex)
@@ -130,7 +130,7 @@ def real_parts(tree: Any, name: str = "") -> list[Tensor]:
 
 def joined(parts: Sequence[Tensor]) -> Vector:
     """The vector of the numbers in some real Tensors."""
-    return np.concatenate([_host(x).astype(np.float64).reshape(-1) for x in parts])
+    return np.concatenate([host(x).astype(np.float64).reshape(-1) for x in parts])
 
 
 def _numbers(x: Any) -> bool:
@@ -146,7 +146,7 @@ def _floating(leaf: Any) -> Any:
     return float(leaf) if type(leaf) is int else leaf
 
 
-def _host(x: Any) -> Any:
+def host(x: Any) -> Any:
     """A NumPy array of a Tensor, an array or a number."""
     if isinstance(x, Tensor):
         x = x.array
