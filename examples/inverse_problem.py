@@ -3,11 +3,11 @@
     python examples/inverse_problem.py
 
 A rod is heated at one end, in pulses, and cooled at the other. How well each place conducts is
-unknown; thermometers at nine places are read as time goes on, with noise. `simulate` solves the heat equation in NumPy's
-own names, and knows nothing of derivatives: given Tensors it is differentiated. So the
-conductivity at all places is found by L-BFGS, and one sweep gives the gradient with respect to all
-of them (what is elsewhere programmed by hand as the adjoint equation). A picture is written to the
-output folder.
+unknown; thermometers at nine places are read as time goes on, with noise. `simulate` solves the
+heat equation in NumPy's own names, and knows nothing of derivatives: given Tensors it is
+differentiated. So the conductivity at all places is found by L-BFGS, and one sweep gives the
+gradient with respect to all of them (what is elsewhere programmed by hand as the adjoint equation).
+A picture is written to the output folder.
 """
 
 import argparse

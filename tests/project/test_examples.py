@@ -103,3 +103,28 @@ def test_property_test_finds_the_wrong_derivative(capsys: Any) -> None:
     assert first == "first derivative: right"
     assert second == "second derivative: right"
     assert wrong.startswith("a wrong derivative: the gradient is wrong")
+
+
+def test_curve_fitting_finds_what_is_certified(tmp_path: Path, capsys: Any) -> None:
+    for library in ("scipy", "matplotlib"):
+        pytest.importorskip(library)
+    fits = load("curve_fitting").main(["--output", str(tmp_path)])
+    for fit in fits:
+        assert fit.digits > 6
+        np.testing.assert_allclose(fit.deviations, fit.problem.deviations, rtol=1e-4)
+    out = capsys.readouterr().out
+    # NIST certifies the sum of squares, too: 1.2455138894e-01.
+    assert float(out.split("sum of squares ")[1].split()[0]) == pytest.approx(0.12455138894)
+    assert (tmp_path / "fits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_inverse_problem_finds_the_conductivity(tmp_path: Path, capsys: Any) -> None:
+    for library in ("scipy", "matplotlib"):
+        pytest.importorskip(library)
+    measured, estimate = load("inverse_problem").main(["--output", str(tmp_path)])
+    assert 0.9 < estimate.misfit < 1.1  # as the noise, and no better
+    error = np.log(estimate.conductivity / measured.conductivity)
+    assert np.sqrt(np.mean(error**2)) < 0.1
+    assert np.mean(np.abs(error) < 2 * estimate.deviation) > 0.9
+    assert "60 unknowns, 810 readings" in capsys.readouterr().out
+    assert (tmp_path / "conductivity.png").read_bytes().startswith(b"\x89PNG")
