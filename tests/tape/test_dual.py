@@ -1,5 +1,9 @@
 """Duals: every function of the table on Tensors with tangents, in both modes' nests."""
 
+import copy
+import functools
+import itertools
+import pickle
 from typing import Any
 
 import numpy as np
@@ -9,7 +13,7 @@ import wengert as wg
 from tests.ops.cases import apply, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from tests.ops.test_forward import TRACKED, close, inner, normal, numbers, run, size
-from wengert.backends import dtype_of, namespaces
+from wengert.backends import dtype_of
 from wengert.tape.dual import Dual, Exit, drop, lift
 from wengert.tape.lifted import new_level
 from wengert.tape.node import tick
@@ -104,3 +108,318 @@ def test_forward_and_reverse_nest(name, kind, backend):
             close(numbers(a._array), numbers(b._array))
 
     run(name, kind, backend, check, 0.5)
+
+
+# -- one Tensor with a tangent -------------------------------------------------------------------
+
+
+def double(values: Any, **kwargs: Any) -> Tensor:
+    return wg.asarray(np.asarray(values, dtype=float), **kwargs)
+
+
+def jvp(f: Any, x: Any, t: Any) -> tuple[Tensor, Tensor]:
+    """Value and tangent of a function of one argument that returns one Tensor."""
+    ((value, tangent),) = pushed(lambda inputs: [f(*inputs)], [double(x)], [double(t)])
+    return value, tangent
+
+
+def test_values_can_be_looked_at(backend):
+    """A branch on a value is fine: forward mode follows the way that the values take."""
+
+    def f(x):
+        assert bool(x[0] > 0)
+        assert float(x[0]) == x[0].item() == 2
+        assert int(x[1]) == 3
+        assert complex(x[1]) == 3
+        assert x.tolist() == [2, 3]
+        assert f"{x[1]:.2f}" == "3.00"
+        assert len(x) == 2
+        assert (x.shape, x.ndim, x.size, x.dtype) == ((2,), 1, 2, wg.float64)
+        assert x.backend is backend
+        assert x.device == double([1]).device
+        assert not x.requires_grad
+        assert x.is_leaf
+        return x**2 if x[0] > 1 else x
+
+    assert jvp(f, [2, 3], [1, 10])[1].tolist() == [4, 60]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x.numpy(),
+        lambda x: np.asarray(x),
+        lambda x: np.asarray(x._array),
+        lambda x: x.array,
+        lambda x: np.from_dlpack(x),
+        lambda x: copy.deepcopy(x),
+        lambda x: pickle.dumps(x),
+    ],
+)
+def test_what_would_lose_the_tangent_is_an_error(read, backend):
+    def f(x):
+        with pytest.raises((RuntimeError, TypeError), match="would be lost"):
+            read(x)
+        return x
+
+    jvp(f, [2, 3], [1, 10])
+
+
+def test_detach_leaves_the_tangent_out():
+    value, tangent = jvp(lambda x: x * x.detach(), [2, 3], [1, 10])
+    assert (value.tolist(), tangent.tolist()) == ([4, 9], [2, 30])
+
+    def inner(x):  # of all levels
+        return jvp(lambda y: (x * y).detach() * y, [5.0], [1.0])[1] * x
+
+    # x ↦ (5 x) x with the first factor held: its derivative along 1 is 5 x
+    assert jvp(inner, [2.0], [1.0])[1].tolist() == [10]
+    with pytest.raises(AssertionError):
+        jvp(lambda x: np.testing.assert_array_equal(x.detach().numpy(), 0) or x, [2.0], [1.0])
+
+
+def test_it_prints_value_and_tangent():
+    seen = []
+    jvp(lambda x: seen.append(repr(x)) or seen.append(repr(wg.ones_like(x) * x)) or x, 2.5, 1)
+    text = "tensor(2.5000, dtype=wengert.float64, tangent=tensor(1., dtype=wengert.float64))"
+    assert seen == [text, text]
+    assert repr(Dual(1.0, 2.0, 3)) == "Dual(1.0, 2.0, level=3)"
+
+
+def test_changes_in_place(backend):
+    def f(x):
+        y = wg.zeros(4, dtype=wg.float64)
+        y[0] = x[0] * 2
+        y[1:3] = x
+        y += 1
+        y *= y
+        x[0] = 7.0  # the argument's own
+        return y + x[0]
+
+    # (2 a + 1)², (a + 1)², (b + 1)², 1, each plus the constant 7
+    value, tangent = jvp(f, [2, 3], [1, 10])
+    assert value.tolist() == [32, 16, 23, 8]
+    assert tangent.tolist() == [20, 6, 80, 0]
+
+
+def test_new_arrays_are_constants(backend):
+    def f(x):
+        for make in (wg.zeros_like, wg.ones_like, wg.empty_like, wg.rand_like):
+            made = make(x)
+            assert made.shape == x.shape
+            assert made.dtype is x.dtype
+            assert not isinstance(made._array, Dual)
+        like = wg.full_like(x, 2, dtype=wg.float32)
+        assert like.dtype is wg.float32
+        assert isinstance(wg.asarray(x)._array, Dual)
+        assert isinstance(wg.clone(x)._array, Dual)
+        single = wg.astype(x, wg.float32)
+        assert single.dtype is wg.float32
+        assert not isinstance((x > 0)._array, Dual)
+        assert not isinstance(wg.argmax(x)._array, Dual)
+        assert not isinstance(wg.astype(x, wg.int64)._array, Dual)
+        return wg.astype(single * like, wg.float64) + wg.to_device(x, x.device)
+
+    value, tangent = jvp(f, [2, 3], [1, 10])
+    assert (value.tolist(), tangent.tolist()) == ([6, 9], [3, 30])
+
+
+def test_numpys_functions_and_operators():
+    def f(x):
+        a = np.array([1.0, 2.0])
+        return np.sin(x) + a * x + x * a + np.sum(x) + np.float64(2) * x + np.linalg.norm(x)
+
+    x, t = np.array([2.0, 3.0]), np.array([1.0, 10.0])
+    value, tangent = jvp(f, x, t)
+    a = np.array([1.0, 2.0])
+    norm = np.linalg.norm(x)
+    np.testing.assert_allclose(
+        value.numpy(), np.sin(x) + 2 * a * x + np.sum(x) + 2 * x + norm, rtol=1e-14
+    )
+    np.testing.assert_allclose(
+        tangent.numpy(), np.cos(x) * t + 2 * a * t + np.sum(t) + 2 * t + x @ t / norm, rtol=1e-14
+    )
+
+
+def test_raw_arrays_on_either_side(backend):
+    a = backend.from_numpy(np.array([1.0, 2.0]))
+    _, tangent = jvp(lambda x: wg.multiply(a, x) + wg.add(x, a), [2, 3], [1, 10])
+    assert tangent.tolist() == [2, 30]
+
+
+def test_arrays_of_two_backends_are_refused():
+    pytest.importorskip("array_api_strict")
+    with wg.use_backend("array_api_strict"):
+        other = double([1, 2])
+    for f in (lambda x: x * other, lambda x: other + x, lambda x: wg.matmul(x, other)):
+        with pytest.raises(wg.BackendError, match=r"numpy.*array_api_strict|array_api_strict.*num"):
+            jvp(f, [2, 3], [1, 10])
+
+
+def test_no_mode_switches_it_off():
+    for mode in (wg.no_grad, wg.inference_mode, lambda: wg.set_grad_enabled(False), wg.enable_grad):
+        with mode():
+            _, tangent = jvp(lambda x: x**2, [2, 3], [1, 10])
+            assert tangent.tolist() == [4, 60]
+
+        def f(x, mode=mode):
+            with mode():
+                return x**2
+
+        assert jvp(f, [2, 3], [1, 10])[1].tolist() == [4, 60]
+    wg.set_grad_enabled(True)
+
+
+def test_networks_losses_and_random_draws():
+    """A fused loss, dropout with its mask, and layers whose parameters are closed over."""
+    wg.manual_seed(0)
+    net = wg.nn.Sequential(
+        wg.nn.Linear(3, 4), wg.nn.GELU(), wg.nn.Dropout(0.5), wg.nn.Linear(4, 2)
+    ).to(wg.float64)
+    labels = wg.asarray([0, 1, 1])
+
+    def loss(x):
+        wg.manual_seed(1)  # the same mask each time
+        return wg.nn.functional.cross_entropy(net(x), labels)
+
+    random = np.random.default_rng(0)
+    x, t = random.standard_normal((2, 3, 3))
+    _, tangent = jvp(loss, x, t)
+    leaf = double(x, requires_grad=True)
+    loss(leaf).backward()
+    assert float(tangent) == pytest.approx(float(wg.sum(leaf.grad * double(t))), rel=1e-12)
+    assert tangent.requires_grad  # by the parameters
+    (found,) = wg.autograd.grad(tangent, [net[0].weight])
+    for p in net.parameters():
+        p.grad = None
+    leaf = double(x, requires_grad=True)
+    (g,) = wg.autograd.grad(loss(leaf), leaf, create_graph=True)
+    (expected,) = wg.autograd.grad(wg.sum(g * double(t)), [net[0].weight])
+    close(found.numpy(), expected.numpy())
+
+
+# -- levels --------------------------------------------------------------------------------------
+
+
+def grad(f: Any, x: Any) -> Tensor:
+    """The gradient by the tape, of a function that may be inside anything."""
+    x = x if isinstance(x, Tensor) else double(x)
+    own = x + 0 if x.requires_grad else untracked(x._array).requires_grad_()
+    y = f(own)
+    if not y.requires_grad:
+        return wg.zeros_like(x)
+    (found,) = wg.autograd.grad(y, own, create_graph=True, materialize_grads=True)
+    return found
+
+
+def slope(f: Any, x: Any) -> Tensor:
+    """The derivative by forward mode, of a function that may be inside anything."""
+    x = x if isinstance(x, Tensor) else double(x)
+    ((_, tangent),) = pushed(lambda inputs: [f(*inputs)], [x], [wg.ones_like(x)])
+    return tangent
+
+
+MODES = list(itertools.product([grad, slope], repeat=2))
+
+
+@pytest.mark.parametrize(("outer", "inner"), MODES)
+def test_perturbations_are_not_confused(outer, inner):
+    """Siskind and Pearlmutter's: d/dx (x d/dy (x + y)) is 1 at any point, where confusion gives 2.
+
+    And another: d/dx (x d/dy (x y²)) = 4 x y.
+    """
+    assert float(outer(lambda x: x * inner(lambda y: x + y, 1.0), 3.0)) == 1
+    assert float(outer(lambda x: x * inner(lambda y: x * y**2, 5.0), 3.0)) == 2 * 2 * 3 * 5
+    # The inner function is constant in its own argument, or in the outer one.
+    assert float(outer(lambda x: x * inner(lambda y: x, 1.0), 3.0)) == 0
+    assert float(outer(lambda x: inner(lambda y: y**2, 1.0), 3.0)) == 0
+    # The inner derivative is taken at the outer argument: (x · 3 x²)' = 9 x²
+    assert float(outer(lambda x: x * inner(lambda y: y**3, x), 2.0)) == 36
+
+
+@pytest.mark.parametrize("modes", list(itertools.product([grad, slope], repeat=3)))
+def test_modes_nest_in_any_order(modes):
+    """∂³/∂u ∂v ∂w of sin(u v) w² v, with every argument closed over somewhere."""
+    first, second, third = modes
+
+    def f(u, v, w):
+        return wg.sin(u * v) * w**2 * v
+
+    u, v, w = 0.3, 0.7, 1.1
+    found = first(lambda w: second(lambda u: third(lambda v: f(u, v, w), v), u), w)
+    # ∂u f = v² w² cos(uv); ∂v of that is w² (2 v cos(uv) - u v² sin(uv)); ∂w doubles it over w.
+    expected = 2 * w * (2 * v * np.cos(u * v) - u * v**2 * np.sin(u * v))
+    assert float(found) == pytest.approx(expected, rel=1e-13)
+    # And where what is closed over is computed inside.
+    found = first(lambda w: second(lambda u: third(lambda v: f(wg.exp(u), v, w), v), u), w)
+    u, factor = np.exp(u), np.exp(u)
+    expected = factor * 2 * w * (2 * v * np.cos(u * v) - u * v**2 * np.sin(u * v))
+    assert float(found) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("modes", list(itertools.product([grad, slope], repeat=4)))
+def test_four_derivatives_of_one_argument(modes):
+    def f(x):
+        return wg.sin(x) * x**3
+
+    for mode in modes:
+        f = functools.partial(mode, f)
+    # (x³ sin x)'''' = x³ sin x - 12 x² cos x - 36 x sin x + 24 cos x
+    x = 0.7
+    s, c = np.sin(x), np.cos(x)
+    expected = x**3 * s - 12 * x**2 * c - 36 * x * s + 24 * c
+    assert float(f(double(x))) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_leaf_outside_gets_its_gradient():
+    """`backward` reaches a forward transform's arguments, tangents and what it closed over."""
+    x, t, z = (double(v, requires_grad=True) for v in ([1.0, 2.0], [3.0, 5.0], [7.0, 11.0]))
+    ((value, tangent),) = pushed(lambda inputs: [z * inputs[0] ** 2], [x], [t])
+    wg.sum(value + tangent).backward()
+    # z x² + 2 z x t
+    assert x.grad.tolist() == [2 * 7 * 1 + 2 * 7 * 3, 2 * 11 * 2 + 2 * 11 * 5]
+    assert t.grad.tolist() == [14, 44]
+    assert z.grad.tolist() == [1 + 6, 4 + 20]
+    with pytest.raises(RuntimeError, match="second time"):
+        wg.sum(value).backward()
+
+
+def test_only_what_is_asked_for_is_swept():
+    x, z = double(2.0, requires_grad=True), double(3.0, requires_grad=True)
+    ((_, tangent),) = pushed(lambda inputs: [z * inputs[0] ** 2], [x], [double(1.0)])
+    (by_z,) = wg.autograd.grad(tangent, z, retain_graph=True)
+    (by_x,) = wg.autograd.grad(tangent, x)
+    assert (float(by_z), float(by_x)) == (4, 6)
+
+
+def test_backward_inside():
+    """Leaves made inside have gradients with tangents: forward over reverse by hand."""
+
+    def f(x):
+        w = double([2.0, 3.0], requires_grad=True)
+        wg.sum(w**2 * x).backward()
+        return w.grad
+
+    value, tangent = jvp(f, [5, 7], [1, 10])
+    assert (value.tolist(), tangent.tolist()) == ([20, 42], [4, 60])
+
+
+def test_what_was_recorded_inside_is_released():
+    x = double([1.0, 2.0], requires_grad=True)
+    before = len(wg.global_tape)
+    ((value, tangent),) = pushed(lambda i: [wg.sin(i[0]) ** 2], [x], [double([1.0, 1.0])])
+    assert len(wg.global_tape) > before
+    wg.sum(value * tangent).backward()
+    del value, tangent
+    assert len(wg.global_tape) == before
+
+
+def test_nodes_have_names():
+    x = double([1.0, 2.0], requires_grad=True)
+    kept = []
+    ((value, _),) = pushed(lambda i: kept.append(i[0]) or [i[0] * 2], [x], [double([1.0, 1.0])])
+    assert "drop" in str(wg.global_tape.of(value))
+    assert repr(value.grad_fn).startswith("<DropBackward0")
+    assert kept[0].grad_fn.name() == "LiftBackward0"
+    assert kept[0].grad_fn.operation == "lift"
+    assert dtype_of(kept[0]._array.dtype) is wg.float64

@@ -1,5 +1,7 @@
 """Transforms: functions that take functions and return their derivatives."""
 
+from wengert.func.forward import ggnvp, hvp, jacfwd, jvp, linearize
+from wengert.func.jacobians import hessian, jacobian, jacrev
 from wengert.func.reverse import elementwise_grad, grad, value_and_grad, vjp
 from wengert.func.trees import (
     TreeDef,
@@ -14,7 +16,15 @@ from wengert.func.trees import (
 __all__ = [
     "TreeDef",
     "elementwise_grad",
+    "ggnvp",
     "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linearize",
     "register_node",
     "tree_flatten",
     "tree_leaves",

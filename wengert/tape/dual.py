@@ -57,6 +57,8 @@ class Dual(Lifted):
             primals.append(x.inner if own else x)
             tangents.append(x.tangent if own else None)
         out = apply(primitive, primals, parameters)
+        if not primitive.rules:  # random numbers, indices, truth values
+            return raw(out)
         xp = namespace_of(*primals, *tangents)
         tangent = push(xp, primitive, primals, parameters, out, tangents)
         if primitive.several:
@@ -80,7 +82,7 @@ class Dual(Lifted):
 
 
 def _dual(value: Any, tangent: Any, level: int) -> Any:
-    """A result: with its tangent, or plain where there can be none (indices, truth values)."""
+    """A result: with its tangent, or plain where its dtype has none."""
     if not dtype_of(bottom(value).dtype).inexact:
         return raw(value)
     return Dual(value, tangent, level)
