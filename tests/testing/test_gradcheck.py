@@ -10,7 +10,14 @@ import pytest
 import wengert as wg
 from wengert.backends import get_backend
 from wengert.tape.primitive import PRIMITIVES, Primitive
-from wengert.testing import GradcheckError, gradcheck, gradgradcheck
+from wengert.testing import (
+    BadlyScaledError,
+    GradcheckError,
+    KinkError,
+    WrongGradientError,
+    gradcheck,
+    gradgradcheck,
+)
 
 RANDOM = np.random.default_rng(7)
 
@@ -112,6 +119,136 @@ def test_the_gradient_that_an_input_holds_is_untouched():
     held = x.grad = wg.zeros_like(x)
     assert gradcheck(wg.exp, x)
     assert x.grad is held
+
+
+# -- PyTorch's parameters ------------------------------------------------------------------------
+
+
+def program(x, y):
+    return wg.tanh(x @ y), wg.sum(x * x, axis=0)
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_forward_mode_batches_and_precision(backend, fast_mode):
+    inputs = (real(2, 3), real(3, 2))
+    options = {"check_forward_ad": True, "check_batched_grad": True, "check_grad_dtypes": True}
+    assert gradcheck(
+        program, inputs, check_batched_forward_grad=True, fast_mode=fast_mode, **options
+    )
+    assert gradgradcheck(
+        program,
+        inputs,
+        check_fwd_over_rev=True,
+        check_batched_grad=True,
+        check_grad_dtypes=True,
+        gen_non_contig_grad_outputs=True,
+        fast_mode=fast_mode,
+    )
+    assert gradcheck(program, inputs, check_forward_ad=True, check_backward_ad=False)
+    assert gradcheck(wg.exp, complex_(2), check_batched_forward_grad=True, **options)
+
+
+def test_arguments_and_results_in_containers():
+    def function(pair, scale):
+        return {"a": pair["x"] * scale, "b": [wg.sin(pair["y"][0])]}
+
+    inputs = ({"x": real(2), "y": [real(3)]}, 2.0)
+    assert gradcheck(function, inputs, check_forward_ad=True)
+    assert gradgradcheck(function, inputs)
+    with pytest.raises(WrongGradientError, match=r"d result 1\[\d\] / d inputs\[1\]\[\d\]"):
+        gradcheck(
+            lambda pair: function({"x": pair["x"], "y": [pair["y"][0].detach()]}, 2), inputs[:1]
+        )
+
+
+def test_parameters_that_do_not_go_together():
+    x = real(2)
+    with pytest.raises(ValueError, match="sparse"):
+        gradcheck(wg.exp, x, masked=True)
+    with pytest.raises(ValueError, match="check_backward_ad or check_forward_ad"):
+        gradcheck(wg.exp, x, check_backward_ad=False)
+    with pytest.raises(ValueError, match="check_batched_grad needs check_backward_ad"):
+        gradcheck(
+            wg.exp, x, check_backward_ad=False, check_forward_ad=True, check_batched_grad=True
+        )
+    with pytest.raises(ValueError, match="check_batched_forward_grad needs check_forward_ad"):
+        gradcheck(wg.exp, x, check_batched_forward_grad=True)
+    assert gradcheck(wg.exp, x, masked=False)
+
+
+def test_a_wrong_forward_rule_is_caught(plant):
+    # The kind gives the forward rule, and it is not linear.
+    wrong = plant(square, kind="linear", x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2))
+    assert gradcheck(wrong, real(2))
+    for fast_mode in (False, True):
+        with pytest.raises(WrongGradientError, match="forward derivative is wrong"):
+            gradcheck(wrong, real(2), check_forward_ad=True, fast_mode=fast_mode)
+
+
+def test_a_rule_that_mixes_the_members_of_a_batch_is_caught():
+    class Wrong(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            array = g._array
+            if hasattr(array, "inner"):
+                array = type(array)(array.inner[::-1], array.level)
+            return wg.tape.tensor.untracked(array) * (2 * x)
+
+    x = real(2)
+    assert gradcheck(Wrong.apply, x)
+    with pytest.raises(GradcheckError, match="batch of cotangents differs"):
+        gradcheck(Wrong.apply, x, check_batched_grad=True)
+
+
+def test_an_absent_cotangent_counts_as_zeros():
+    class Wrong(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return 5 * h if g is None else 2 * g if h is None else 2 * g + 3 * h
+
+    x = real(2)
+    assert gradcheck(Wrong.apply, x, fast_mode=True, check_undefined_grad=False)
+    with pytest.raises(GradcheckError, match="when result 0 has no cotangent"):
+        gradcheck(Wrong.apply, x, fast_mode=True)
+
+
+def test_a_result_that_leaves_single_precision_is_caught():
+    def wrong(x):
+        return wg.astype(x, wg.float64)
+
+    assert gradcheck(wrong, real(2))
+    with pytest.raises(GradcheckError, match="result 0 has dtype float64"):
+        gradcheck(wrong, real(2), check_grad_dtypes=True)
+
+
+def test_verdicts():
+    one = wg.asarray(0.0, dtype=wg.float64).requires_grad_()
+    for function, kind, text in [
+        (lambda x: wg.where(x > 0, x, 0 * x), KinkError, "kink here"),
+        (lambda x: wg.where(x > 0, x + 1, x), KinkError, "jumps"),
+        (lambda x: wg.sign(x) * wg.sqrt(wg.abs(x) + 0 * x), KinkError, "steep"),
+        (wg.sqrt, KinkError, "one side of this point alone"),
+        (lambda x: 1 / x, KinkError, "not defined, at this point"),
+        (lambda x: wg.sin(1e10 * (x + 1)), BadlyScaledError, "don't settle"),
+        (lambda x: wg.exp(709.78271 + 1e8 * x * x), BadlyScaledError, "overflows"),
+        (lambda x: wg.sin(x.detach() + x) * 1, WrongGradientError, "gradient is wrong"),
+        # The values on both sides are 0 and 1; Wengert's relu would give 0, and this one gives -1.
+        (lambda x: wg.where(x > 0, x, 0 * x) - x + x.detach(), WrongGradientError, "between"),
+    ]:
+        with np.errstate(all="ignore"), pytest.raises(kind, match=text) as caught:
+            gradcheck(function, one)
+        assert type(caught.value) is kind
 
 
 # -- planted mistakes ----------------------------------------------------------------------------

@@ -127,11 +127,11 @@ def derivative(
             h /= RATIO
         bent = bends[-1] > NOISE * rounding
         return best._replace(
-            kink=np.where(bent & _steady(bends, 0.5, 2.0), bends[-1], 0.0),
+            kink=np.where(bent & _steady(bends, 0.5, 1.5), bends[-1], 0.0),
             right=(right - middle) / h,
             left=(middle - left) / h,
-            jump=(bent & _steady(bends, 2.0, 5.0))
-            | ((aparts[-1] > NOISE * rounding * h) & _steady(aparts, 0.5, 2.0)),
+            jump=(bent & _steady(bends, 1.5, 5.0))
+            | ((aparts[-1] > NOISE * rounding * h) & _steady(aparts, 0.3, 2.0)),
         )
 
 

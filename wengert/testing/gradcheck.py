@@ -7,6 +7,7 @@ import numpy as np
 
 from wengert.tape.autograd import grad
 from wengert.tape.tensor import Tensor
+from wengert.testing.batches import check_batched_cotangents, check_batched_tangents
 from wengert.testing.conduct import check_absent, check_conduct, check_single
 from wengert.testing.differences import Estimate, Reals, derivative, to_reals
 from wengert.testing.problem import Problem, inexact, like, spread
@@ -26,7 +27,7 @@ EPS = 2.0**-8
 
 def gradcheck(
     func: Callable[..., Any],
-    inputs: Tensor | Sequence[Any],
+    inputs: Any,
     *,
     eps: float = EPS,
     atol: float = 1e-8,
@@ -61,11 +62,12 @@ def gradcheck(
     Parameters
     ----------
     func : callable
-        Takes ``inputs`` and returns a Tensor or a sequence of Tensors. Only results that are
-        floating or complex are checked.
+        Takes ``inputs`` and returns a Tensor or Tensors, in nested containers too. Only results
+        that are floating or complex are checked.
     inputs : Tensor or sequence
-        Arguments of ``func``. Those that are Tensors and require grad are checked, and have to be
-        float64 or complex128; others, of any type, are left alone.
+        Arguments of ``func``, in nested containers too. Those that are Tensors and require grad
+        are checked, and have to be float64 or complex128; others, of any type, are left alone.
+        They are counted through all containers.
     eps : float
         The first, largest, step of the differences. Smaller ones follow while they help.
     atol, rtol : float
@@ -137,6 +139,10 @@ def gradcheck(
             rows = _check_mode(numerical, _Reverse(problem), fast_mode)
         if check_forward_ad:
             _check_mode(numerical, _Forward(problem), fast_mode)
+        if check_batched_grad:
+            check_batched_cotangents(problem)
+        if check_batched_forward_grad:
+            check_batched_tangents(problem)
         if check_backward_ad:
             if check_undefined_grad:
                 check_absent(problem)
@@ -152,7 +158,7 @@ def gradcheck(
 
 def gradgradcheck(
     func: Callable[..., Any],
-    inputs: Tensor | Sequence[Any],
+    inputs: Any,
     grad_outputs: Tensor | Sequence[Tensor] | None = None,
     *,
     eps: float = EPS,
@@ -223,7 +229,9 @@ def gradgradcheck(
     def gradients(*arguments: Any) -> tuple[Tensor, ...]:
         pairs = [
             (result, g)
-            for result, g in zip(inexact(func(*arguments[:count])), arguments[count:], strict=True)
+            for result, g in zip(
+                inexact(problem.func(*arguments[:count])), arguments[count:], strict=True
+            )
             if result._node is not None
         ]
         return grad(  # type: ignore[return-value]

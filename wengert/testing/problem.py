@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of
+from wengert.func.trees import tree_flatten, tree_leaves
 from wengert.tape.autograd import grad
 from wengert.tape.dual import Dual
 from wengert.tape.lifted import new_level
@@ -52,9 +53,7 @@ def inexact(returned: Any) -> list[Tensor]:
     ValueError
         If none is floating or complex.
     """
-    given = [returned] if isinstance(returned, Tensor) else returned
-    if not isinstance(given, list | tuple):
-        raise TypeError(f"func should return Tensors, not a {type(returned).__name__}")
+    given = tree_leaves(returned)
     for i, result in enumerate(given):
         if not isinstance(result, Tensor):
             raise TypeError(
@@ -72,14 +71,15 @@ class Problem:
     Attributes
     ----------
     arguments : list
-        What the function is called with.
+        What the function is called with, out of its containers.
     checked : list of int
         Positions of the arguments that are differentiated.
     """
 
-    def __init__(self, func: Callable[..., Any], inputs: Tensor | Sequence[Any]) -> None:
-        self.func = func
-        self.arguments = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    def __init__(self, func: Callable[..., Any], inputs: Any) -> None:
+        self._given = func
+        arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+        self.arguments, self._structure = tree_flatten(arguments)
         self.checked = [
             i for i, x in enumerate(self.arguments) if isinstance(x, Tensor) and x.requires_grad
         ]
@@ -92,6 +92,10 @@ class Problem:
         self.before = [values(self.arguments[i]) for i in self.checked]
         self._middle: Reals | None = None
         self._shapes: list[tuple[tuple[int, ...], bool, bool]] = []
+
+    def func(self, *leaves: Any) -> Any:
+        """The function, of its arguments without their containers."""
+        return self._given(*self._structure.unflatten(leaves))
 
     @staticmethod
     def _demand_double(tensor: Tensor, what: str) -> None:

@@ -85,12 +85,9 @@ def judge(
         The error to raise, and the cause in words.
     """
     numerical, right, left = found.value[row], found.right[row], found.left[row]
+    if not np.isfinite(middle):
+        return KinkError, "the function is not finite, or not defined, at this point"
     if not np.isfinite(numerical):
-        if not np.isfinite(middle):
-            return (
-                KinkError,
-                "the function is not finite, or not defined, at this point",
-            )
         if np.isfinite(right) != np.isfinite(left):
             return KinkError, (
                 "the function is finite on one side of this point alone, so it is not finite, or "

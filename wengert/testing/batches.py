@@ -1,0 +1,120 @@
+"""Batches of cotangents and tangents: each member has to get what it gets alone."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.tape.batched import Batched, members
+from wengert.tape.dual import Dual
+from wengert.tape.lifted import new_level
+from wengert.tape.sweep import leading_to, sweep
+from wengert.tape.tensor import Tensor, untracked
+from wengert.testing.differences import to_reals
+from wengert.testing.problem import Problem, raw_like, values
+from wengert.testing.verdicts import GradcheckError
+
+__all__ = ["check_batched_cotangents", "check_batched_tangents"]
+
+#: Members of a batch, and how far rounding may take one from what it gets alone.
+COUNT = 3
+RTOL, ATOL = 1e-9, 1e-12
+
+
+def check_batched_cotangents(problem: Problem) -> None:
+    """Check that a sweep of a batch gives each member the gradients of a sweep of its own.
+
+    Raises
+    ------
+    GradcheckError
+        If they differ, or if a rule cannot do with a batch.
+    """
+    results = problem.run()
+    tracked = [result for result in results if result._node is not None]
+    if not tracked:
+        return
+    random = np.random.default_rng(2)
+    batches = [_normal(random, (COUNT, *result.shape), result) for result in tracked]
+    level = new_level()
+    nodes = {problem.arguments[i]._node.number: i for i in problem.checked}
+    targets = set(nodes)
+    wanted = leading_to(targets, [result._node for result in tracked])  # type: ignore[misc]
+    outputs = [
+        (result._node, Batched(raw_like(result, batch), level))
+        for result, batch in zip(tracked, batches, strict=True)
+        if result._node.number in wanted  # type: ignore[union-attr]
+    ]
+    try:
+        arrived = sweep(outputs, keep=True, targets=targets, wanted=wanted)  # type: ignore[arg-type]
+    except Exception as error:
+        raise GradcheckError(
+            f"the backward pass fails for a batch of cotangents: {error}"
+        ) from error
+    found = {nodes[node.number]: _members(g, level) for node, g in arrived}
+    for member in range(COUNT):
+        own = iter(batches)
+        cotangents = [None if r._node is None else next(own)[member] for r in results]
+        alone = problem.sweep(results, cotangents, retain_graph=True)
+        for i, expected in zip(problem.checked, alone, strict=True):
+            given = found[i][member] if i in found else np.zeros_like(expected)
+            _compare(given, expected, f"the gradient of inputs[{i}] for a batch of cotangents")
+
+
+def check_batched_tangents(problem: Problem) -> None:
+    """Check that forward mode gives each member of a batch of tangents what it gets alone.
+
+    Raises
+    ------
+    GradcheckError
+        If they differ, or if a rule cannot do with a batch.
+    """
+    random = np.random.default_rng(2)
+    for at in problem.checked:
+        tensor = problem.arguments[at]
+        batch = _normal(random, (COUNT, *tensor.shape), tensor)
+        array, inner, outer = tensor._array, new_level(), new_level()
+        # The batch is the inner level: a tangent is what is computed with, and is a batch.
+        tensor._array = Dual(array, Batched(raw_like(tensor, batch), outer), inner)
+        try:
+            results = problem.results(problem.func(*problem.arguments))
+        except Exception as error:
+            raise GradcheckError(f"forward mode fails for a batch of tangents: {error}") from error
+        finally:
+            tensor._array = array
+        found = [_tangents(result, inner, outer) for result in results]
+        for member in range(COUNT):
+            expected = problem.forward(at, batch[member])
+            given = np.concatenate([to_reals(tangents[member]) for tangents in found])
+            _compare(
+                given, expected, f"the forward derivative for a batch of tangents of inputs[{at}]"
+            )
+
+
+def _normal(
+    random: np.random.Generator, shape: Sequence[int], tensor: Tensor
+) -> np.ndarray[Any, Any]:
+    drawn = random.standard_normal(shape)
+    if tensor.dtype.complex:
+        drawn = drawn + 1j * random.standard_normal(shape)
+    return np.asarray(drawn)
+
+
+def _tangents(result: Tensor, dual: int, batch: int) -> np.ndarray[Any, Any]:
+    array = result._array
+    tangent = array.tangent if isinstance(array, Dual) and array.level == dual else None
+    if tangent is None:
+        dtype = np.complex128 if result.dtype.complex else np.float64
+        return np.zeros((COUNT, *result.shape), dtype)
+    return _members(tangent, batch)
+
+
+def _members(array: Any, level: int) -> np.ndarray[Any, Any]:
+    return values(untracked(members(array, level, COUNT)))
+
+
+def _compare(given: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], what: str) -> None:
+    scale = float(np.max(abs(expected), initial=0.0))
+    if given.shape != expected.shape or not np.allclose(
+        given, expected, RTOL, ATOL * max(1.0, scale), equal_nan=True
+    ):
+        raise GradcheckError(f"{what} differs from what each of them gives alone")
