@@ -148,9 +148,7 @@ def test_a_batch_gives_what_its_members_give(name, kind, backend):
                     together(variants[i], level) if i in variants else x
                     for i, x in enumerate(call.inputs)
                 ]
-                found = several(
-                    call, call.primitive.kernels[Batched](*batch, **call.parameters)
-                )
+                found = several(call, call.primitive.kernels[Batched](*batch, **call.parameters))
                 for position, y in enumerate(found):
                     check_equal(y, [ys[position] for ys in one_by_one], level)
             assert xp.plain
@@ -216,9 +214,7 @@ def test_rules_take_batches_of_cotangents(name, kind, recorded, backend):
                     continue
                 if recorded:
                     values = tuple(map(in_tensors, values))
-                found = rule(
-                    namespaces[batch], g if call.primitive.several else g[0], *values
-                )
+                found = rule(namespaces[batch], g if call.primitive.several else g[0], *values)
                 found = conform(found, where)
                 if recorded:
                     assert isinstance(found, RecordedBatched)
@@ -242,8 +238,7 @@ def test_tangents_are_pushed_in_batches(name, kind, backend):
             random = np.random.default_rng(0)
             level = new_level()
             tangents = [
-                normals(random, x) if m else None
-                for x, m in zip(call.inputs, moving, strict=True)
+                normals(random, x) if m else None for x, m in zip(call.inputs, moving, strict=True)
             ]
             xp = namespaces[type(next(t for t in tangents if t is not None)[0])]
             try:

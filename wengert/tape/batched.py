@@ -5,7 +5,7 @@ when each is a `Batched`: its shape is that of one of them, so that no rule and 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from types import ModuleType
 from typing import Any
@@ -127,10 +127,10 @@ def identity(
 # -- the namespace of sweeps that are recorded ---------------------------------------------------
 
 
-def _function(name: str) -> Callable[..., Any]:
+def _function(name: str) -> Any:
     """What a name does to batches of cotangents, to Tensors that were saved, and to both."""
     batched, alone = attrgetter(name)(lifted), attrgetter(name)(differentiable)
-    if not callable(batched):
+    if not callable(batched):  # a dtype
         return batched
     primitive = name in PRIMITIVES
 

@@ -38,7 +38,7 @@ class Application(NamedTuple):
     inputs: Sequence[Any]
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many members there are."""
         length: int = self.inputs[self.own.index(True)].shape[0]
         return length
@@ -67,7 +67,7 @@ class Application(NamedTuple):
         x = self.inputs[position]
         if self.own[position]:
             return x
-        return self.xp.broadcast_to(x, (self.count, *x.shape))
+        return self.xp.broadcast_to(x, (self.size, *x.shape))
 
     def fronted(self, position: int) -> Any:
         """An input with an axis in front: the members', or of length 1."""
@@ -91,7 +91,7 @@ def _each(call: Application, *inputs: Any, **parameters: Any) -> Any:
             *[take(x, key=(i, ...)) if own else x for x, own in zip(inputs, call.own, strict=True)],
             **parameters,
         )
-        for i in range(call.count)
+        for i in range(call.size)
     ]
     if call.primitive.several:
         return tuple([_stacked(call, column) for column in zip(*results, strict=True)])

@@ -1,0 +1,443 @@
+"""Jacobians and Hessians: against formulae, loops over rows, JAX and PyTorch."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import Backend
+from wengert.func import grad, vjp
+from wengert.func.forward import jacfwd, jvp
+from wengert.func.jacobians import hessian, jacobian, jacrev
+
+ALL = pytest.mark.parametrize("transform", [jacrev, jacfwd, jacobian])
+
+
+def arrays(*shapes: tuple[int, ...], kind: str = "real") -> list[np.ndarray]:
+    random = np.random.default_rng(0)
+    found = [random.standard_normal(shape) for shape in shapes]
+    if kind == "complex":
+        found = [x + 1j * random.standard_normal(x.shape) for x in found]
+    return found
+
+
+def host(x: Any) -> np.ndarray:
+    return np.asarray(x.detach().numpy() if isinstance(x, wg.Tensor) else x)
+
+
+def close(found: Any, expected: Any) -> None:
+    found, expected = host(found), np.asarray(expected)
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+# -- values --------------------------------------------------------------------------------------
+
+
+@ALL
+def test_a_linear_map_is_its_own_jacobian(transform: Any, backend: Backend) -> None:
+    a, x = arrays((4, 3), (3,))
+    made = wg.asarray(a)
+    found = transform(lambda x: made @ x)(wg.asarray(x))
+    assert found.backend is backend
+    close(found, a)
+
+
+@ALL
+def test_shapes_are_of_results_and_then_of_arguments(transform: Any) -> None:
+    (x,) = arrays((2, 3))
+    found = transform(lambda x: wg.matrix_transpose(x) ** 2)(x)
+    expected = np.zeros((3, 2, 2, 3))
+    for i in range(2):
+        for j in range(3):
+            expected[j, i, i, j] = 2 * x[i, j]
+    close(found, expected)
+
+
+@ALL
+@pytest.mark.parametrize("chunk_size", [1, 2, 5, 6, 100])
+def test_chunks_change_nothing(transform: Any, chunk_size: int, backend: Backend) -> None:
+    x = wg.asarray(arrays((2, 3))[0])
+
+    def f(x: Any) -> Any:
+        return wg.exp(x) * wg.sum(x, axis=0)
+
+    close(transform(f, chunk_size=chunk_size)(x), host(transform(f)(x)))
+
+
+@ALL
+def test_trees_of_results_of_trees_of_arguments(transform: Any) -> None:
+    a, b, c = arrays((2,), (3,), ())
+
+    def f(p: Any, q: Any) -> Any:
+        return {"s": p["a"] * q, "t": (wg.sum(p["b"]), p["a"][0] * p["b"])}
+
+    found = transform(f, argnums=(0, 1))({"a": a, "b": b}, c)
+    assert isinstance(found["s"], tuple)
+    close(found["s"][0]["a"], np.eye(2) * c)
+    close(found["s"][0]["b"], np.zeros((2, 3)))
+    close(found["s"][1], a)
+    close(found["t"][0][0]["b"], np.ones(3))
+    close(found["t"][0][1], np.zeros(()))
+    close(found["t"][1][0]["a"], np.stack([b, np.zeros(3)], axis=1))
+    close(found["t"][1][0]["b"], np.eye(3) * a[0])
+    only = transform(f, argnums=1)({"a": wg.asarray(a), "b": wg.asarray(b)}, c)
+    close(only["s"], a)
+
+
+@ALL
+def test_answers_in_kind(transform: Any) -> None:
+    assert transform(lambda x: x**3)(2.0) == 12.0
+    assert isinstance(transform(lambda x: x**3)(2.0), float)
+    assert isinstance(transform(lambda x: x**3)(np.ones(2)), np.ndarray)
+    assert isinstance(transform(lambda x: x**3)(wg.ones(2)), wg.Tensor)
+    assert transform(lambda x: x**3)(np.ones(2, dtype=np.float32)).dtype == np.float32
+
+
+@ALL
+def test_auxiliary_data_is_passed_on(transform: Any) -> None:
+    found, aux = transform(lambda x: (x**2, {"x": x, "n": 3}), has_aux=True)(np.array([1.0, 2.0]))
+    close(found, np.diag([2.0, 4.0]))
+    close(aux["x"], [1.0, 2.0])
+    assert aux["n"] == 3
+
+
+@ALL
+def test_nothing_in_nothing_out(transform: Any) -> None:
+    close(transform(lambda x: x[:0])(np.ones(3)), np.zeros((0, 3)))
+    close(
+        transform(lambda x: wg.ones(2, dtype=wg.float64) + wg.sum(x))(np.ones(0)), np.ones((2, 0))
+    )
+
+
+def test_a_result_that_does_not_depend_has_zeros() -> None:
+    constant = wg.ones(2, dtype=wg.float64)
+    close(jacrev(lambda x: constant)(np.ones(3)), np.zeros((2, 3)))
+    close(jacrev(lambda x, y: y * 2, argnums=(0, 1))(np.ones(3), np.ones(2))[0], np.zeros((2, 3)))
+
+
+@ALL
+def test_complex(transform: Any, backend: Backend) -> None:
+    """Of complex results it is the derivative itself: of real and of complex arguments."""
+    a, z = arrays((3, 2), (2,), kind="complex")
+    made = wg.asarray(a)
+
+    def f(z: Any) -> Any:
+        return wg.exp(made @ wg.astype(z, wg.complex128))
+
+    close(transform(f)(wg.asarray(z)), np.exp(a @ z)[:, None] * a)
+    close(transform(f)(wg.asarray(z.real)), np.exp(a @ z.real)[:, None] * a)
+
+
+def test_rows_of_real_results_are_gradients_by_complex_arguments() -> None:
+    (z,) = arrays((3,), kind="complex")
+
+    def f(z: Any) -> Any:
+        return wg.sum(wg.abs(z) ** 2)
+
+    for transform in (jacrev, jacobian):
+        found = transform(lambda z: wg.stack([f(z), 2 * f(z)]))(z)
+        close(found, np.stack([grad(f)(z), 2 * grad(f)(z)]))
+
+
+@pytest.mark.parametrize("kinds", [("real", "complex"), ("complex", "real")])
+def test_real_and_complex_arguments_together(kinds: tuple[str, str]) -> None:
+    (x,), (y,) = arrays((2,), kind=kinds[0]), arrays((3,), kind=kinds[1])
+    found = jacrev(lambda x, y: wg.sum(x) * y, argnums=(0, 1))(x, y)
+    numbers = np.result_type(x, y)
+    close(found[0], np.stack([y, y], axis=1).astype(numbers))
+    close(found[1], (np.sum(x) * np.eye(3)).astype(numbers))
+
+
+# -- how -----------------------------------------------------------------------------------------
+
+
+def test_the_function_is_called_once() -> None:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(x.shape)
+        return wg.sum(x**2) * x
+
+    jacrev(f, chunk_size=1)(np.ones(4))
+    assert calls == [(4,)]
+
+
+def test_jacobian_takes_the_cheaper_way() -> None:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(x.shape)
+        return wg.concat([x, x**2])
+
+    close(jacobian(f)(np.ones(2)), np.concatenate([np.eye(2), 2 * np.eye(2)]))
+    assert len(calls) == 2  # recorded, and pushed
+    calls.clear()
+    close(jacobian(lambda x: f(x)[:2])(np.ones(2)), np.eye(2))
+    assert len(calls) == 1
+
+
+class Cube(wg.autograd.Function):
+    """An operation of a user's, whose backward looks at the values and has no forward rule."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        assert type(g.array) is type(x.array)
+        assert g.shape == x.shape
+        return g * 3 * x**2
+
+
+def test_operations_of_a_users_see_one_cotangent_at_a_time(backend: Backend) -> None:
+    x = arrays((3,))[0]
+    made = wg.asarray(x)
+    for transform in (jacrev, jacobian):
+        close(transform(lambda x: wg.sum(x) * Cube.apply(x))(made), expected_cube(x))
+    close(jacobian(lambda x: wg.concat([Cube.apply(x), x]))(made)[:3], np.diag(3 * x**2))
+    close(hessian(lambda x: wg.sum(Cube.apply(x)))(made), np.diag(6 * x))
+
+
+def expected_cube(x: np.ndarray) -> np.ndarray:
+    return x[:, None] ** 3 + np.diag(np.sum(x) * 3 * x**2)
+
+
+def test_hooks_see_one_cotangent_at_a_time() -> None:
+    seen = []
+
+    def f(x: Any) -> Any:
+        y = x**2
+        y.register_hook(lambda g: seen.append(g.tolist()))
+        return y * 3
+
+    close(jacrev(f)(np.array([1.0, 2.0])), np.diag([6.0, 12.0]))
+    assert seen == [[3.0, 0.0], [0.0, 3.0]]
+
+
+def test_the_tape_and_gradients_are_left_alone() -> None:
+    x = wg.ones(3, requires_grad=True)
+    jacrev(lambda x: x**2)(x)
+    assert x.grad is None
+
+
+@pytest.mark.parametrize("transform", [jacrev, jacobian, hessian])
+def test_misuse_is_explained(transform: Any) -> None:
+    with pytest.raises(TypeError, match="takes a function"):
+        transform(3)
+    with pytest.raises(ValueError, match="positive"):
+        transform(lambda x: x, chunk_size=0)
+    with pytest.raises(TypeError, match="chunk_size"):
+        transform(lambda x: x, chunk_size=2.0)
+    with pytest.raises(TypeError, match="integer"):
+        transform(lambda x: x)(2)
+    with pytest.raises(TypeError, match="should be a Tensor"):
+        transform(lambda x: 3.0)(2.0)
+    with pytest.raises(ValueError, match="argnums"):
+        transform(lambda x: x, argnums=1)(2.0)
+
+
+# -- nesting -------------------------------------------------------------------------------------
+
+
+def curve(x: Any) -> Any:
+    return wg.sin(x) * wg.sum(x**2)
+
+
+def by_rows(f: Any, x: Any) -> np.ndarray:
+    """A Jacobian by a loop of cotangents."""
+    value, pullback = vjp(f, x)
+    rows = np.eye(value.size)
+    return np.stack([pullback(row.reshape(value.shape))[0] for row in rows]).reshape(
+        *value.shape, *x.shape
+    )
+
+
+@pytest.mark.parametrize("inner", [jacrev, jacfwd, jacobian])
+@pytest.mark.parametrize("outer", [jacrev, jacfwd, jacobian])
+def test_jacobians_of_jacobians(inner: Any, outer: Any) -> None:
+    (x,) = arrays((3,))
+
+    def slope(x: Any) -> Any:
+        # d/dx_k of sin(x_i) s = cos(x_i) s, if i = k, and 2 sin(x_i) x_k
+        diagonal = wg.eye(3, dtype=wg.float64) * (wg.cos(x) * wg.sum(x**2))
+        return diagonal + 2 * wg.expand_dims(wg.sin(x), axis=1) * x
+
+    close(outer(inner(curve))(x), by_rows(slope, x))
+
+
+def test_gradients_pass_through_jacobians() -> None:
+    """As a penalty on a Jacobian: by the tape, by `grad`, and to what the function closes over."""
+    (x,) = arrays((3,))
+    w = wg.asarray(2.0, dtype=wg.float64).requires_grad_()
+    point = wg.asarray(x).requires_grad_()
+    for transform in (jacrev, jacobian, jacfwd):
+        total = wg.sum(transform(lambda x: w * x**3)(point) ** 2)  # sum of (3 w x²)²
+        by_x, by_w = wg.autograd.grad(total, [point, w])
+        close(by_x, 36 * 4 * x**3)
+        close(by_w, np.sum(18 * 2 * x**4))
+        close(grad(lambda x, f=transform: wg.sum(f(lambda x: x**3)(x) ** 2))(x), 36 * x**3)
+
+
+def test_results_are_off_the_tape_unless_they_lead_outside() -> None:
+    point = wg.ones(3, requires_grad=True)
+    assert jacrev(curve)(point).requires_grad
+    with wg.no_grad():
+        assert not jacrev(curve)(point).requires_grad
+    assert not jacrev(curve)(point.detach()).requires_grad
+
+
+def test_forward_through_rows() -> None:
+    x, t = arrays((3,), (3,))
+    value, tangent = jvp(jacrev(curve), (x,), (t,))
+    close(value, jacrev(curve)(x))
+    close(tangent, jacrev(jacrev(curve))(x) @ t)
+
+
+def test_rows_through_a_transform_inside() -> None:
+    """The function takes a derivative itself, forward and by a sweep."""
+    (x,) = arrays((3,))
+    ones = np.ones(3)
+    close(jacrev(lambda x: jvp(lambda y: y**3, (x,), (wg.asarray(ones),))[1])(x), np.diag(6 * x))
+    close(jacrev(grad(lambda x: wg.sum(x**3)))(x), np.diag(6 * x))
+
+
+# -- Hessians ------------------------------------------------------------------------------------
+
+
+def test_hessian_of_a_quadratic_form(backend: Backend) -> None:
+    a, x = arrays((4, 4), (4,))
+    made = wg.asarray(a)
+    close(hessian(lambda x: x @ made @ x)(wg.asarray(x)), a + a.T)
+
+
+def test_hessian_of_trees() -> None:
+    x, y = arrays((2,), (3,))
+    found = hessian(lambda p: wg.sum(p["x"]) ** 2 * p["y"][0])({"x": x, "y": y})
+    close(found["x"]["x"], np.full((2, 2), 2 * y[0]))
+    close(found["x"]["y"], 2 * np.sum(x) * np.array([[1.0, 0, 0]] * 2))
+    close(found["y"]["x"], host(found["x"]["y"]).T)
+    close(found["y"]["y"], np.zeros((3, 3)))
+    both = hessian(lambda x, y: x * y**2, argnums=(0, 1))(2.0, 3.0)
+    assert both == ((0.0, 6.0), (6.0, 4.0))
+
+
+def test_hessian_of_several_results_and_aux() -> None:
+    (x,) = arrays((2,))
+    found, aux = hessian(lambda x: (x**3, "aux"), has_aux=True, chunk_size=3)(x)
+    expected = np.zeros((2, 2, 2))
+    expected[0, 0, 0], expected[1, 1, 1] = 6 * x
+    close(found, expected)
+    assert aux == "aux"
+
+
+def test_third_derivatives() -> None:
+    (x,) = arrays((3,))
+    third = jacrev(hessian(lambda x: wg.sum(x**4)))(x)
+    expected = np.zeros((3, 3, 3))
+    for i in range(3):
+        expected[i, i, i] = 24 * x[i]
+    close(third, expected)
+    close(grad(lambda x: wg.sum(hessian(lambda x: wg.sum(x**4))(x)))(x), 24 * x)
+
+
+# -- oracles -------------------------------------------------------------------------------------
+
+
+def network(xp: Any) -> Any:
+    def f(p: Any) -> Any:
+        hidden = xp.tanh(p["x"] @ p["w"])
+        return xp.sum(hidden**2, axis=0) / xp.exp(xp.mean(p["w"]))
+
+    return f
+
+
+def powers(xp: Any) -> Any:
+    return lambda p: {"y": p["x"] ** 3 * xp.sum(p["w"]), "z": xp.linalg.inv(p["s"])}
+
+
+def spectrum(xp: Any) -> Any:
+    def f(p: Any) -> Any:
+        total = xp.cumsum if hasattr(xp, "cumsum") else xp.cumulative_sum
+        size = xp.sqrt(1 + xp.matmul(p["s"], p["s"]) ** 2)
+        return xp.linalg.det(p["s"]) * total(xp.max(size, axis=0), axis=0)
+
+    return f
+
+
+POINT = {"x": (2, 3), "w": (3, 2), "s": (3, 3)}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("program", [network, powers, spectrum])
+@pytest.mark.parametrize(
+    ("name", "transform"), [("jacrev", jacrev), ("jacfwd", jacfwd), ("jacrev", jacobian)]
+)
+def test_against_jax(program: Any, name: str, transform: Any) -> None:
+    jax = pytest.importorskip("jax")
+    point = dict(zip(POINT, arrays(*POINT.values()), strict=True))
+    with jax.enable_x64(True):
+        f = program(jax.numpy)
+        check_trees(transform(program(wg))(point), getattr(jax, name)(f)(point))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("program", [network, powers, spectrum])
+def test_hessians_against_jax(program: Any) -> None:
+    jax = pytest.importorskip("jax")
+    point = dict(zip(POINT, arrays(*POINT.values()), strict=True))
+    with jax.enable_x64(True):
+        check_trees(hessian(program(wg))(point), jax.hessian(program(jax.numpy))(point))
+
+
+@pytest.mark.oracle
+def test_complex_against_jax_and_torch() -> None:
+    jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
+    a, z = arrays((3, 3), (3,), kind="complex")
+    made, placed = wg.asarray(a), torch.asarray(a)
+    for transform in (jacrev, jacfwd, jacobian):
+        found = transform(lambda z: wg.sin(made @ z) * wg.sum(z))(z)
+        with jax.enable_x64(True):
+            g = jax.jacrev(lambda z: jax.numpy.sin(a @ z) * z.sum(), holomorphic=True)
+            check_trees(found, g(z))
+        given = torch.asarray(z).requires_grad_()
+        y = torch.sin(placed @ given) * given.sum()
+        rows = [
+            torch.autograd.grad(y, given, e, retain_graph=True)[0] for e in torch.eye(3) * (1 + 0j)
+        ]
+        check_trees(found, torch.stack(rows).conj().resolve_conj())  # they are gradients
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("name", "transform"), [("jacrev", jacrev), ("jacfwd", jacfwd), ("hessian", hessian)]
+)
+def test_against_torch(name: str, transform: Any) -> None:
+    torch = pytest.importorskip("torch")
+    x, w = arrays((4, 3), (3, 2))
+
+    def f(xp: Any) -> Any:
+        return lambda x, w: xp.exp(-((x @ w) ** 2)) * xp.sum(x)
+
+    found = transform(f(wg), argnums=(0, 1))(x, w)
+    given = torch.asarray(x), torch.asarray(w)
+    check_trees(found, getattr(torch.func, name)(f(torch), argnums=(0, 1))(*given))
+
+
+def check_trees(found: Any, expected: Any) -> None:
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for key in expected:
+            check_trees(found[key], expected[key])
+    elif isinstance(expected, tuple):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            check_trees(one, other)
+    else:
+        close(found, np.asarray(expected))
