@@ -1,0 +1,529 @@
+"""jvp, linearize, jacfwd, hvp and ggnvp: against formulae, each other, and the reverse sweep."""
+
+import gc
+import weakref
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wengert as wg
+from wengert import func
+from wengert.backends import Backend
+from wengert.tape.dual import Dual
+
+
+def tensor(values: Any, **kwargs: Any) -> Any:
+    return wg.asarray(np.asarray(values, dtype=float), **kwargs)
+
+
+def raw(backend: Backend, values: Any, dtype: str = "float64") -> Any:
+    return backend.from_numpy(np.asarray(values, dtype=dtype))
+
+
+def host(x: Any) -> np.ndarray:
+    """The values of a Tensor or of an array of any library."""
+    x = x if isinstance(x, wg.Tensor) else wg.Tensor(x)
+    return np.asarray(x.detach().numpy())
+
+
+def close(a: Any, b: Any, rtol: float = 1e-12) -> None:
+    np.testing.assert_allclose(host(a), host(b), rtol=rtol, atol=1e-13)
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+@dataclass
+class Model:
+    weight: Any
+    bias: Any
+
+
+# -- jvp -----------------------------------------------------------------------------------------
+
+
+def test_jvp_answers_in_kind(backend):
+    x, t = raw(backend, [1.0, 2.0]), raw(backend, [10.0, 100.0])
+    value, tangent = func.jvp(lambda x: x**2, (x,), (t,))
+    assert type(value) is type(x)
+    assert type(tangent) is type(x)
+    assert (host(value).tolist(), host(tangent).tolist()) == ([1, 4], [20, 400])
+    value, tangent = func.jvp(lambda x: x**2, [wg.Tensor(x)], [wg.Tensor(t)])
+    assert isinstance(value, wg.Tensor)
+    assert isinstance(tangent, wg.Tensor)
+    assert value.backend is backend
+    assert not isinstance(tangent._array, Dual)
+    assert tangent.tolist() == [20, 400]
+
+
+def test_jvp_of_python_numbers():
+    value, tangent = func.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 10.0))
+    assert (type(value), type(tangent)) == (float, float)
+    assert (value, tangent) == (6, 23)
+    value, tangent = func.jvp(lambda z: z**2, (1 + 2j,), (1j,))
+    assert (value, tangent) == (-3 + 4j, (2 + 4j) * 1j)
+    # A number is the tangent of an array of no axes, in that array's dtype.
+    x = np.asarray(2.0, dtype=np.float32)
+    _, tangent = func.jvp(lambda x: x**2, (x,), (3,))
+    assert tangent.dtype == np.float32
+    assert float(tangent) == 12
+
+
+def test_jvp_of_trees():
+    def f(model, pair):
+        y = {"out": [model.weight * pair.first, model.bias + pair.second["k"]]}
+        y["sum"] = wg.sum(model.weight)
+        return y
+
+    primals = Model(np.array([1.0, 2.0]), 3.0), Pair(np.array([5.0, 7.0]), {"k": 2.0})
+    tangents = Model(np.array([10.0, 0.0]), 1.0), Pair(np.array([0.0, 1.0]), {"k": 4.0})
+    value, tangent = func.jvp(f, primals, tangents)
+    assert list(value) == list(tangent) == ["out", "sum"]
+    np.testing.assert_array_equal(value["out"][0], [5, 14])
+    np.testing.assert_array_equal(tangent["out"][0], [50, 2])
+    assert float(tangent["out"][1]) == 5
+    assert float(tangent["sum"]) == 10
+
+
+def test_jvp_has_aux():
+    def f(x):
+        return x**2, {"inside": x * 3, "name": "aux", "index": wg.argmax(x), "none": None}
+
+    x = np.array([1.0, 2.0])
+    value, tangent, aux = func.jvp(f, (x,), (x,), has_aux=True)
+    assert (value.tolist(), tangent.tolist()) == ([1, 4], [2, 8])
+    assert isinstance(aux["inside"], np.ndarray)
+    assert aux["inside"].tolist() == [3, 6]
+    assert (aux["name"], int(aux["index"]), aux["none"]) == ("aux", 1, None)
+    for wrong in (lambda x: x, lambda x: (x, x, x), lambda x: [x, x]):
+        with pytest.raises(TypeError, match=r"has_aux=True.*jvp should return a pair"):
+            func.jvp(wrong, (x,), (x,), has_aux=True)
+
+
+def test_aux_can_be_differentiated_outside():
+    x, t = tensor([1.0, 2.0], requires_grad=True), tensor([3.0, 5.0])
+    for run in (
+        lambda: func.jvp(lambda x: (x**2, x**3), (x,), (t,), has_aux=True)[2],
+        lambda: func.linearize(lambda x: (x**2, x**3), x, has_aux=True)[2],
+        lambda: func.linearize(lambda x: x**3, x)[0],
+        lambda: func.jvp(lambda x: x**3, (x,), (t,))[0],
+    ):
+        (g,) = wg.autograd.grad(wg.sum(run()), x)
+        assert g.tolist() == [3, 12]
+
+
+def test_results_that_do_not_depend_on_the_argument():
+    constant = tensor([7.0])
+    value, tangent = func.jvp(lambda x: (constant, wg.floor(x), x), (tensor(2.5),), (tensor(1.0),))
+    assert [v.tolist() for v in value] == [[7], 2, 2.5]
+    assert [t.tolist() for t in tangent] == [[0], 0, 1]
+    assert value[0] is constant
+    _, pushforward = func.linearize(lambda x: (constant, wg.floor(x), x), tensor(2.5))
+    assert [t.tolist() for t in pushforward(tensor(3.0))] == [[0], 0, 3]
+    jacobian = func.jacfwd(lambda x: (constant, wg.floor(x), x))(tensor(2.5))
+    assert [j.tolist() for j in jacobian] == [[0], 0, 1]
+
+
+def test_dtypes_stay(backend):
+    x = raw(backend, [1.0, 2.0], "float32")
+    value, tangent = func.jvp(lambda x: wg.exp(x) * 2, (x,), (x,))
+    assert wg.Tensor(value).dtype is wg.Tensor(tangent).dtype is wg.float32
+    assert wg.Tensor(func.jacfwd(lambda x: wg.exp(x) * 2)(x)).dtype is wg.float32
+    _, pushforward = func.linearize(lambda x: wg.exp(x) * 2, x)
+    assert wg.Tensor(pushforward(x)).dtype is wg.float32
+
+
+@pytest.mark.parametrize(
+    ("tangents", "error", "message"),
+    [
+        ((np.ones(3),), ValueError, r"tangent of argument 0 has shape \(3,\).*shape \(2,\)"),
+        ((np.ones(2, np.float32),), TypeError, r"float32.*has float64.*wg\.astype\(t, wg\.float64"),
+        ((np.ones(2, int),), TypeError, r"int64.*has float64"),
+        ((np.ones(2, complex),), TypeError, r"complex128.*has float64"),
+        ((1.0,), ValueError, r"is the number 1\.0.*shape \(2,\)"),
+        (("one",), TypeError, r"should be a Tensor, an array or a number, not str"),
+        ((None,), TypeError, r"not NoneType"),
+        ((), ValueError, r"1 primals and 0 tangents"),
+        ((np.ones(2), np.ones(2)), ValueError, r"1 primals and 2 tangents"),
+        (np.ones(2), TypeError, r"tangents in a tuple, as in jvp\(f, \(x,\), \(t,\)\).*ndarray"),
+        (([np.ones(2)],), TypeError, r"not list"),
+    ],
+)
+def test_wrong_tangents(tangents, error, message):
+    with pytest.raises(error, match=message):
+        func.jvp(lambda x: x, (np.ones(2),), tangents)
+
+
+def test_wrong_trees_of_tangents():
+    primals = ({"a": np.ones(2), "b": [1.0]},)
+    with pytest.raises(ValueError, match=r"tangent of argument 0.*structure"):
+        func.jvp(lambda p: p["a"], primals, ({"a": np.ones(2)},))
+    with pytest.raises(ValueError, match=r"argument 0\['b'\]"):
+        func.jvp(lambda p: p["a"], primals, ({"a": np.ones(2), "b": (1.0,)},))
+    with pytest.raises(ValueError, match=r"argument 0\['b'\]\[0\] has shape \(1,\)"):
+        func.jvp(lambda p: p["a"], primals, ({"a": np.ones(2), "b": [np.ones(1)]},))
+
+
+def test_misuse():
+    x = np.ones(2)
+    with pytest.raises(TypeError, match=r"jvp takes a function, not ndarray"):
+        func.jvp(x, (x,), (x,))
+    with pytest.raises(TypeError, match=r"primals in a tuple"):
+        func.jvp(np.sin, x, x)
+    with pytest.raises(TypeError, match="at least one argument"):
+        func.jvp(np.sin, (), ())
+    with pytest.raises(TypeError, match="at least one argument"):
+        func.linearize(np.sin)
+    with pytest.raises(TypeError, match=r"argument 0.*integer"):
+        func.jvp(np.sin, (1,), (1.0,))
+    with pytest.raises(TypeError, match=r"result of the function given to jvp is a float"):
+        func.jvp(lambda x: 1.0, (x,), (x,))
+    with pytest.raises(TypeError, match=r"given to linearize has dtype int64"):
+        func.linearize(wg.argmax, x)
+    _, pushforward = func.linearize(np.sin, x)
+    with pytest.raises(TypeError, match=r"at 1 arguments.*given 2"):
+        pushforward(x, x)
+    with pytest.raises(ValueError, match=r"has shape \(3,\)"):
+        pushforward(np.ones(3))
+    for size, error in ((0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError)):
+        with pytest.raises(error, match="chunk_size"):
+            func.jacfwd(np.sin, chunk_size=size)
+    with pytest.raises(ValueError, match=r"hvp|scalar"):
+        func.hvp(np.sin, (x,), (x,))
+    with pytest.raises(TypeError, match="ggnvp takes a function"):
+        func.ggnvp(np.sin, 3, (x,), (x,))
+    with pytest.raises(NotImplementedError, match=r"nextafter.*not defined"):
+        func.jvp(lambda x: wg.nextafter(x, x + 1), (x,), (x,))
+
+
+def test_tangents_on_another_backend():
+    pytest.importorskip("array_api_strict")
+    with wg.use_backend("array_api_strict"):
+        other = wg.ones(2, dtype=wg.float64)
+    with pytest.raises(wg.BackendError, match=r"on array_api_strict and the argument on numpy"):
+        func.jvp(lambda x: x, (np.ones(2),), (other,))
+
+
+@pytest.mark.parametrize(
+    "mode", [wg.no_grad, wg.inference_mode, lambda: wg.set_grad_enabled(False), wg.enable_grad]
+)
+def test_transforms_work_in_every_mode(mode):
+    x, t = tensor([1.0, 2.0], requires_grad=True), tensor([3.0, 5.0])
+
+    def cube(x):
+        return wg.sum(x**3)
+
+    with mode():
+        recorded = wg.is_grad_enabled()
+        answers = [
+            func.jvp(cube, (x,), (t,))[1],
+            func.linearize(cube, x)[1](t),
+            wg.sum(func.jacfwd(cube)(x) * t),
+            wg.sum(func.hvp(cube, (x,), (t,))[0]),
+            wg.sum(func.ggnvp(lambda x: x**2, None, (x,), (t,))[0]),
+            func.jvp(lambda x: func.jvp(cube, (x,), (t,))[1], (x,), (t,))[1],
+        ]
+    # 3 x² t, the same, the same; 6 x t; 4 x² t; 6 x t²
+    assert [float(a) for a in answers] == [69, 69, 69, 78, 92, 354]
+    assert all(a.requires_grad is recorded for a in answers)
+
+
+def test_no_grad_inside_stands_for_reverse_and_not_for_forward():
+    def f(x):
+        with wg.no_grad():
+            held = x**2
+        return held * x
+
+    assert func.jvp(f, (2.0,), (1.0,)) == (8, 12)
+    assert func.grad(f)(2.0) == 4
+
+
+# -- linearize -----------------------------------------------------------------------------------
+
+
+def test_linearize_calls_the_function_once(backend):
+    calls = []
+
+    def f(x, y):
+        calls.append(1)
+        if float(wg.sum(x)) > 0:  # a branch on values is taken once and for all
+            return {"a": wg.sin(x) * y, "b": wg.linalg.inv(wg.eye(2, dtype=wg.float64) + x)[0, :]}
+        return x
+
+    random = np.random.default_rng(0)
+    x, y = (raw(backend, random.uniform(0.1, 1, 2)) for _ in range(2))
+    value, pushforward = func.linearize(f, x, y)
+    for _ in range(3):
+        s, t = (raw(backend, random.standard_normal(2)) for _ in range(2))
+        found = pushforward(s, t)
+        before = len(calls)
+        again, expected = func.jvp(f, (x, y), (s, t))
+        calls.pop()
+        assert before == 1
+        for key in ("a", "b"):
+            assert type(found[key]) is type(x)
+            close(found[key], expected[key])
+            np.testing.assert_array_equal(host(value[key]), host(again[key]))
+
+
+def test_pushforward_is_linear_and_can_be_transformed():
+    x = tensor([0.3, 0.7])
+    _, push = func.linearize(lambda x: wg.sin(x) * wg.sum(x), x)
+    s, t = tensor([1.0, 2.0]), tensor([5.0, -3.0])
+    close(push(s * 2 + t), push(s) * 2 + push(t))
+    jacobian = func.jacrev(lambda x: wg.sin(x) * wg.sum(x))(x)
+    close(func.jacrev(push)(s), jacobian)
+    close(func.jacfwd(push)(s), jacobian)
+    close(func.jvp(push, (s,), (t,))[1], push(t))
+    assert float(wg.sum(abs(func.hvp(lambda t: wg.sum(push(t)), (s,), (t,))[0]))) == 0
+
+
+def test_linearize_inside_and_outside_of_other_transforms():
+    """Whatever the function closed over, and the point, can be differentiated outside."""
+    random = np.random.default_rng(0)
+    x, z, t, u = (tensor(random.uniform(0.2, 1, 3)) for _ in range(4))
+
+    def by_linearize(x, z, t):
+        _, push = func.linearize(lambda x: wg.sin(x * z) * wg.sum(x**2), x)
+        return wg.sum(push(t) * u)
+
+    def by_jvp(x, z, t):
+        return wg.sum(func.jvp(lambda x: wg.sin(x * z) * wg.sum(x**2), (x,), (t,))[1] * u)
+
+    every = (0, 1, 2)
+    for transform in (
+        lambda f: func.grad(f, every),
+        lambda f: func.hessian(f, every),
+        lambda f: lambda *at: func.jvp(func.grad(f, every), at, at)[1],
+        lambda f: func.grad(lambda *at: wg.sum(func.grad(f, 1)(*at) ** 2), every),
+    ):
+        found, expected = (func.tree_leaves(transform(f)(x, z, t)) for f in (by_linearize, by_jvp))
+        for a, b in zip(found, expected, strict=True):
+            close(a, b)
+    # Only what the function closed over requires grad, or only the tangent.
+    z.requires_grad_()
+    found, expected = (wg.autograd.grad(f(x, z, t), z)[0] for f in (by_linearize, by_jvp))
+    close(found, expected)
+    t.requires_grad_()
+    found, expected = (wg.autograd.grad(f(x, z, t), [z, t]) for f in (by_linearize, by_jvp))
+    for a, b in zip(found, expected, strict=True):
+        close(a, b)
+
+
+def test_linearize_releases_what_it_held():
+    x = np.ones(1000)
+    _, push = func.linearize(lambda x: wg.sin(wg.exp(x)), x)
+    push(x)
+    before = len(wg.global_tape)
+    kept = weakref.ref(push)
+    del push
+    gc.collect()
+    assert kept() is None
+    assert len(wg.global_tape) <= before
+
+
+# -- jacfwd --------------------------------------------------------------------------------------
+
+
+def test_jacfwd_is_the_jacobian_in_kind(backend):
+    x = raw(backend, [[1.0, 2.0], [3.0, 4.0]])
+
+    def f(x):
+        return wg.sum(x**2, axis=0) * x[0, 1]
+
+    found = func.jacfwd(f)(x)
+    assert type(found) is type(x)
+    assert host(found).shape == (2, 2, 2)
+    close(found, func.jacrev(f)(x))
+    for size in (1, 3, 100):
+        np.testing.assert_array_equal(host(func.jacfwd(f, chunk_size=size)(x)), host(found))
+
+
+def test_jacfwd_of_trees_and_argnums():
+    def f(a, b, c):
+        return {"y": a["u"] * b, "z": wg.sum(b) * c}
+
+    a, b, c = {"u": np.array([1.0, 2.0])}, np.array([3.0, 4.0]), 5.0
+    found = func.jacfwd(f, argnums=(0, -1))(a, b, c)
+    assert found["y"][0]["u"].tolist() == [[3, 0], [0, 4]]
+    assert found["y"][1].tolist() == [0, 0]
+    assert found["z"][0]["u"].tolist() == [0, 0]
+    assert float(found["z"][1]) == 7
+    assert func.jacfwd(f, argnums=1)(a, b, c)["z"].tolist() == [5, 5]
+    assert func.jacfwd(lambda x: x**2)(3.0) == 6
+    found, aux = func.jacfwd(lambda x: (x**2, x), has_aux=True)(3.0)
+    assert (found, aux) == (6, 3)
+
+
+def test_jacfwd_of_nothing():
+    assert func.jacfwd(lambda x: x)(np.zeros((0, 2))).shape == (0, 2, 0, 2)
+    assert func.jacfwd(lambda x: wg.sum(x))(np.zeros(0)).shape == (0,)
+    assert func.jacfwd(lambda x: x[:0])(np.zeros(2)).shape == (0, 2)
+
+
+def test_jacfwd_calls_the_function_once_whatever_the_inputs():
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        return wg.sum(x**2)
+
+    func.jacfwd(f)(np.ones(50))
+    func.jacfwd(f, chunk_size=7)(np.ones(50))
+    assert len(calls) == 2
+
+
+def test_jacfwd_on_an_outer_tape():
+    x, w = tensor([0.5, 0.7], requires_grad=True), tensor([1.5, -0.3], requires_grad=True)
+
+    def loss(transform):
+        return wg.sum(transform(lambda x: wg.sin(x * w) * wg.sum(x))(x) ** 2)
+
+    for a, b in zip(
+        wg.autograd.grad(loss(func.jacfwd), [x, w]),
+        wg.autograd.grad(loss(func.jacrev), [x, w]),
+        strict=True,
+    ):
+        close(a, b)
+
+
+# -- products with second derivatives ------------------------------------------------------------
+
+
+def test_hvp_is_the_hessians_product(backend):
+    def f(x, p):
+        return wg.sum(wg.exp(x) * p["w"]) * wg.sum(x) + p["c"] ** 3
+
+    random = np.random.default_rng(0)
+    x, w, s, t = (raw(backend, random.standard_normal(3)) for _ in range(4))
+    primals, tangents = (x, {"w": w, "c": 2.0}), (s, {"w": t, "c": 5.0})
+    by_x, by_p = func.hvp(f, primals, tangents)
+    assert type(by_x) is type(x)
+    assert type(by_p["w"]) is type(x)
+    assert type(by_p["c"]) is float
+    assert by_p["c"] == pytest.approx(60)
+    x, w, s, t = map(host, (x, w, s, t))
+    e, one = np.exp(x), np.ones(3)
+    total, plain = np.sum(x), e * w
+    hessian_x = np.diag(plain * total) + np.outer(plain, one) + np.outer(one, plain)
+    mixed = np.diag(e * total) + np.outer(one, e)
+    close(by_x, wg.Tensor(hessian_x @ s + mixed @ t), 1e-11)
+    close(by_p["w"], wg.Tensor(mixed.T @ s), 1e-11)
+
+
+def test_hvp_of_complex_arguments():
+    """The gradient of |z|⁴ is 4 |z|² z (conjugate Wirtinger, doubled); its change along t."""
+    z, t = np.array([1 + 2j, 0.5 - 1j]), np.array([1j, 2 - 1j])
+    (found,) = func.hvp(lambda z: wg.sum(wg.abs(z) ** 4), (z,), (t,))
+    expected = 4 * (np.abs(z) ** 2 * t + 2 * np.real(np.conj(z) * t) * z)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_hvp_on_an_outer_tape():
+    x, t = tensor([0.5, 0.7], requires_grad=True), tensor([1.0, 2.0], requires_grad=True)
+    (product,) = func.hvp(lambda x: wg.sum(x**4), (x,), (t,))
+    by_x, by_t = wg.autograd.grad(wg.sum(product), [x, t])
+    close(by_x, 24 * x * t)
+    close(by_t, 12 * x**2)
+
+
+def test_ggnvp_is_the_gauss_newton_product():
+    random = np.random.default_rng(0)
+    a, x, v = random.standard_normal((4, 3)), random.standard_normal(3), random.standard_normal(3)
+
+    def f(x):
+        return wg.tanh(wg.asarray(a) @ x)
+
+    def loss(y):
+        return wg.logsumexp(y) + wg.sum(y**4)
+
+    jacobian = func.jacfwd(f)(x)
+    hessian = func.hessian(loss)(host(f(wg.Tensor(x))))
+    (found,) = func.ggnvp(f, loss, (x,), (v,))
+    assert type(found) is np.ndarray
+    np.testing.assert_allclose(found, jacobian.T @ hessian @ jacobian @ v, rtol=1e-12)
+    (found,) = func.ggnvp(f, None, (x,), (v,))
+    np.testing.assert_allclose(found, jacobian.T @ jacobian @ v, rtol=1e-12)
+    (half,) = func.ggnvp(f, lambda y: wg.sum(y**2) / 2, (x,), (v,))
+    np.testing.assert_allclose(found, half, rtol=1e-12)
+
+
+def test_ggnvp_of_trees_and_a_network(backend):
+    """Of logistic regression, linear in its parameters, it is the Hessian."""
+    random = np.random.default_rng(0)
+    data = wg.Tensor(raw(backend, random.standard_normal((5, 3))))
+    labels = wg.Tensor(raw(backend, [0.0, 1, 1, 0, 1]))
+
+    def f(p):
+        return {"logits": data @ p["w"] + p["b"]}
+
+    def loss(y):
+        return wg.sum(wg.softplus(y["logits"]) - labels * y["logits"])
+
+    p = {"w": raw(backend, random.standard_normal(3)), "b": 0.5}
+    v = {"w": raw(backend, random.standard_normal(3)), "b": -1.0}
+    (found,) = func.ggnvp(f, loss, (p,), (v,))
+    (expected,) = func.hvp(lambda p: loss(f(p)), (p,), (v,))
+    assert type(found["w"]) is type(p["w"])
+    assert type(found["b"]) is float
+    close(found["w"], expected["w"], 1e-11)
+    assert found["b"] == pytest.approx(expected["b"], rel=1e-11)
+
+
+def test_ggnvp_of_complex_least_squares():
+    """Jᴴ J v of a holomorphic function: conj(f') f' v."""
+    z, v = np.array([1 + 2j, 0.5 - 1j]), np.array([1j, 2 - 1j])
+    (found,) = func.ggnvp(lambda z: z**2, None, (z,), (v,))
+    np.testing.assert_allclose(found, np.abs(2 * z) ** 2 * v, rtol=1e-13)
+
+
+# -- properties ----------------------------------------------------------------------------------
+
+STEPS = [
+    lambda x, y: x * y,
+    lambda x, y: wg.sin(x) + y,
+    lambda x, y: wg.exp(-(x**2)) * y,
+    lambda x, y: wg.matmul(x, wg.matrix_transpose(y)) / 3,
+    lambda x, y: wg.cumulative_sum(x, axis=0) - y[::-1, :],
+    lambda x, y: wg.where(x > y, x, y * 2),
+    lambda x, y: wg.softmax(x, axis=1) * wg.sum(y),
+    lambda x, y: wg.concat([x[:1, :], y[1:, :]], axis=0),
+    lambda x, y: x / (1 + y**2),
+]
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(0, len(STEPS) - 1), min_size=1, max_size=5), st.integers(0, 10**6))
+def test_random_programs(steps, seed):
+    """The transforms agree with each other and with the reverse sweep."""
+    random = np.random.default_rng(seed)
+    x, y, s, t = random.uniform(-1, 1, (4, 3, 3))
+
+    def f(x, y):
+        for step in steps:
+            x, y = STEPS[step](x, y), x
+        return x + y
+
+    value, tangent = func.jvp(f, (x, y), (s, t))
+    linear_value, push = func.linearize(f, x, y)
+    np.testing.assert_array_equal(value, linear_value)
+    np.testing.assert_allclose(push(s, t), tangent, rtol=1e-11, atol=1e-11)
+    by_x, by_y = func.jacfwd(f, (0, 1))(x, y)
+    expected = np.tensordot(by_x, s, 2) + np.tensordot(by_y, t, 2)
+    np.testing.assert_allclose(tangent, expected, rtol=1e-11, atol=1e-11)
+    rows_x, rows_y = func.jacrev(f, (0, 1))(x, y)
+    np.testing.assert_allclose(by_x, rows_x, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(by_y, rows_y, rtol=1e-11, atol=1e-11)
+
+    def scalar(x):
+        return wg.sum(f(x, wg.asarray(y)) ** 2)
+
+    (product,) = func.hvp(scalar, (x,), (s,))
+    reverse = func.grad(lambda x: wg.sum(func.grad(scalar)(x) * wg.asarray(s)))(x)
+    np.testing.assert_allclose(product, reverse, rtol=1e-9, atol=1e-9)
