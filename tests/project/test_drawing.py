@@ -1,5 +1,7 @@
 """Pictures of graphs: what their text says, for Graphviz is not needed to check it."""
 
+import html
+import importlib.util
 import math
 import re
 import shutil
@@ -15,6 +17,8 @@ import wengert as wg
 from wengert import watching
 from wengert.drawing import draw, to_dot
 from wengert.tape.tensor import Tensor
+
+ROOT = Path(__file__).parents[2]
 
 STRING = r'"((?:[^"\\]|\\.)*)"'
 NODE = re.compile(rf"(\w+) \[label={STRING}, (.*)\];")
@@ -398,3 +402,34 @@ def test_graphviz_reads_it(tmp_path: Path) -> None:
         ["dot", "-Tsvg", str(file)], capture_output=True, text=True, check=True, encoding="utf-8"
     )
     assert "1: Tanh" in done.stdout
+
+
+def load(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"examples_{name}", ROOT / f"examples/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_example_and_the_pictures_of_the_documentation(tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip("graphviz")
+    example = load("drawn_graph")
+    with wg.use_backend("numpy"):
+        files = example.main(["--output", str(tmp_path)])
+        texts = {
+            "gradients": to_dot(example.neurons, *leaves(), values=True, gradients=True),
+            "local": to_dot(example.neurons, *leaves(), values=True, gradients="local"),
+        }
+    out = capsys.readouterr().out
+    # By hand: dL/dw4 = -c, dL/dw3 = -b, dL/dw2 = -w4 a, dL/dw1 = -w3 a, dL/da = -(w3 w1 + w4 w2).
+    for name, gradient in {"a": -1.25, "w1": -6, "w2": -0.5, "w3": -1, "w4": 2}.items():
+        assert f"dL/d{name} = {gradient:g}\n" in out
+    assert [file.stem for file in files] == ["gradients", "local", "modules"]
+    assert all(file.stat().st_size > 1000 for file in files)
+    for name, text in texts.items():
+        svg = (ROOT / f"docs/pictures/{name}.svg").read_text(encoding="utf-8")
+        picture = parse(text)
+        shown = [html.unescape(t).strip() for t in re.findall(r"<text .*?>(.*?)</text>", svg)]
+        expected = [line for box in picture.boxes.values() for line in box.lines]
+        expected += [label for *_, label in picture.edges]
+        assert sorted(shown) == sorted(expected)

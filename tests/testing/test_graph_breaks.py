@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import textwrap
 import threading
 import warnings
 from pathlib import Path
@@ -646,3 +647,22 @@ def test_scipy() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.split() == ["differentiable"] * 3 + ["broken"] * 3
+
+
+def test_the_report_in_the_documentation_is_real(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "graph_breaks.rst").read_text(encoding="utf-8")
+    program, shown = (
+        textwrap.dedent(page.partition(f":caption: {caption}\n")[2].partition(end)[0])
+        for caption, end in (("shapes.py", "\n.. code-block"), ("The error", "\nThe inputs are"))
+    )
+    (tmp_path / "shapes.py").write_text(program, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "shapes.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert shown.strip() in done.stderr
+    assert done.stdout == "base 12.57, height 3.00\n"
