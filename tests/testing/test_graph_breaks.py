@@ -655,7 +655,7 @@ def test_the_report_in_the_documentation_is_real(tmp_path: Path) -> None:
         textwrap.dedent(page.partition(f":caption: {caption}\n")[2].partition(end)[0])
         for caption, end in (("shapes.py", "\n.. code-block"), ("The error", "\nThe inputs are"))
     )
-    (tmp_path / "shapes.py").write_text(program, encoding="utf-8")
+    (tmp_path / "shapes.py").write_text(program.lstrip(), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "shapes.py"],
         cwd=tmp_path,
