@@ -19,13 +19,12 @@ import pytest
 
 import wengert as wg
 from wengert import watching
+from wengert.func.forward import jvp
 from wengert.ops import creation
 from wengert.tape.checkpoint import checkpoint
-from wengert.tape.dual import Dual
 from wengert.tape.function import Function
-from wengert.tape.lifted import new_level
 from wengert.tape.primitive import PRIMITIVES, Primitive
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor
 from wengert.testing import GraphBreakError, assert_differentiable, graph_breaks
 from wengert.testing.lineage import ZERO_IF_REAL
 
@@ -548,6 +547,43 @@ def test_inside_a_function_nothing_is_recorded_on_purpose() -> None:
     assert len(assert_differentiable(lambda x: wg.sum(Straight.apply(x)), leaf(1.5))) == 0
 
 
+def test_a_gradient_has_to_arrive() -> None:
+    class Scaled(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor, scale: Tensor) -> Tensor:
+            ctx.save_for_backward(scale)
+            return x * scale
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+            (scale,) = ctx.saved_tensors
+            return g * scale, None
+
+    def f(x: Tensor, scale: Tensor) -> Tensor:
+        return Scaled.apply(x, scale)
+
+    x, scale = leaf(1.5), leaf(2.0)
+    text = str(failure(f, x, scale))
+    assert "no gradient arrives at scale: the backward of a Function returns None" in text
+    assert "arrives at x" not in text
+    # Beside it another path may lead there.
+    assert_differentiable(lambda x, scale: f(x, scale) + scale, x, scale)
+    # A gradient that happens to be zero is one.
+    assert_differentiable(lambda x: wg.sum(wg.nn.functional.relu(x)), leaf(-1.0))
+    assert x.grad is None
+
+
+def test_a_derivative_that_fails() -> None:
+    class Forward(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return x * 2
+
+    error = failure(lambda x: Forward.apply(x), leaf(1.0))
+    assert "its derivative fails: NotImplementedError" in str(error)
+    assert isinstance(error.__cause__, NotImplementedError)
+
+
 def test_in_the_backward_of_a_function_that_is_differentiated_again() -> None:
     class Squared(wg.autograd.Function):
         @staticmethod
@@ -600,10 +636,9 @@ def test_in_forward_mode(backend: Any) -> None:
         x.detach()
         return wg.sum(wg.floor(x) + x * x)
 
-    array = wg.asarray([1.5, 2.5]).array
-    x = untracked(Dual(array, array, new_level()))
+    x = wg.asarray([1.5, 2.5])
     with graph_breaks() as breaks:
-        f(x)
+        jvp(f, (x,), (wg.ones_like(x),))
     assert [one.kind for one in breaks] == ["number", "detach", "zero"]
     assert [one.function for one in breaks] == ["f"] * 3
 

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from wengert.backends import BackendError, backend_of, dtype_of
+from wengert.backends import BackendError, backend_of, dtype_of, namespaces
 from wengert.func.trees import tree_flatten
 from wengert.ops import asarray
+from wengert.tape.autograd import grad
 from wengert.tape.node import AccumulateGrad, Node
-from wengert.tape.tensor import Tensor, placed
+from wengert.tape.tensor import Tensor, placed, untracked
 from wengert.testing.breaks import CONVERSIONS, GraphBreak, GraphBreakError, GraphBreaks
 from wengert.testing.lineage import Lineage, Tag, declared
 from wengert.watching import watching
@@ -61,9 +62,9 @@ def graph_breaks() -> Iterator[GraphBreaks]:
 def assert_differentiable(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> GraphBreaks:
     """Assert that the result of a function depends differentiably on all of its inputs.
 
-    The function is run once, and no derivative is computed: every input has to be connected to
-    the result by recorded operations whose derivative is not zero by declaration. Whether the
-    derivative is *right* is for `wengert.testing.gradcheck` to tell.
+    The function is run once, and swept once: every input has to be connected to the result by
+    recorded operations whose derivative is not zero by declaration, and a gradient has to arrive,
+    of whatever value. Whether it is *right* is for `wengert.testing.gradcheck` to tell.
 
     Parameters
     ----------
@@ -84,8 +85,8 @@ def assert_differentiable(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -
     ------
     GraphBreakError
         An AssertionError. If an input does not reach the result; if one of the results has lost
-        track of the inputs; if a derivative on the way is undefined or not implemented; or if
-        ``f`` fails because an operation would have lost track. It lists the lines.
+        track of the inputs; if a derivative on the way is undefined, not implemented or fails; or
+        if ``f`` fails because an operation would have lost track. It lists the lines.
     ValueError
         If there is no floating or complex array among the arguments.
 
@@ -95,7 +96,7 @@ def assert_differentiable(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -
     no graph breaks
     """
     inputs, arguments, keywords = _inputs(f, args, kwargs)
-    lineage = Lineage({node.number: name for name, node in inputs})
+    lineage = Lineage({_node(leaf).number: name for name, leaf in inputs})
     with watching(lineage):
         try:
             returned = f(*arguments, **keywords)
@@ -112,30 +113,32 @@ def assert_differentiable(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -
     return lineage.breaks
 
 
+#: An input's name and its leaf.
+Input = tuple[str, Tensor]
+
 # -- arguments -----------------------------------------------------------------------------------
 
 
 def _inputs(
     f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[list[tuple[str, Node]], tuple[Any, ...], dict[str, Any]]:
-    """Names and places of the inputs, and the arguments with leaves of their own."""
+) -> tuple[list[Input], tuple[Any, ...], dict[str, Any]]:
+    """The inputs, and the arguments with leaves of their own."""
     leaves, structure = tree_flatten((args, kwargs))
     names = [_readable(path, f) for path in structure.paths()]
     parameters = [
-        (name, tensor._node)
+        (name, tensor)
         for name, tensor in getattr(f, "named_parameters", tuple)()
         if isinstance(tensor, Tensor) and tensor._node is not None
     ]
     chosen = [isinstance(leaf, Tensor) and leaf._node is not None for leaf in leaves]
     if not any(chosen) and not parameters:
         chosen = [_is_inexact_array(leaf) for leaf in leaves]
-    found: list[tuple[str, Node]] = []
+    found: list[Input] = []
     for i, leaf in enumerate(leaves):
         if chosen[i]:
             array = asarray(leaf)._array
-            node = AccumulateGrad(array.shape, array.dtype)
-            leaves[i] = placed(array, node)
-            found.append((names[i], node))
+            leaves[i] = placed(array, AccumulateGrad(array.shape, array.dtype))
+            found.append((names[i], leaves[i]))
     if not found and not parameters:
         raise ValueError(
             "assert_differentiable needs at least one floating or complex array among the "
@@ -171,6 +174,11 @@ def _readable(path: str, f: Callable[..., Any]) -> str:
         return f"args[{first}]{below}"
 
 
+def _node(tensor: Tensor) -> Node:
+    """The node of a Tensor that requires grad."""
+    return tensor._node  # type: ignore[return-value]
+
+
 def _called(f: Callable[..., Any]) -> str:
     return str(getattr(f, "__qualname__", type(f).__name__)).rpartition("<locals>.")[2]
 
@@ -178,20 +186,23 @@ def _called(f: Callable[..., Any]) -> str:
 # -- the verdict ---------------------------------------------------------------------------------
 
 
-def _judge(called: str, inputs: list[tuple[str, Node]], returned: Any, lineage: Lineage) -> None:
+def _judge(called: str, inputs: list[Input], returned: Any, lineage: Lineage) -> None:
     leaves, structure = tree_flatten(returned)
     paths = structure.paths()
     results = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-    reached, failing = _reach([r._node for r in results if r._node is not None], lineage)
+    tracked = [result for result in results if result._node is not None]
+    reached, failing = _reach(map(_node, tracked), lineage)
     tag = lineage.union(results)
     problems: list[str] = []
+    cause: Exception | None = None
     errors: list[GraphBreak] = list(failing)
-    for name, node in inputs:
-        if node.number in reached:
+    for name, leaf in inputs:
+        number = _node(leaf).number
+        if number in reached:
             continue
-        blamed = _blamed(node.number, tag, lineage)
+        blamed = _blamed(number, tag, lineage)
         errors += [b for b in blamed if b not in errors]
-        used = bool(blamed) or node.number in tag.leaves
+        used = bool(blamed) or number in tag.leaves
         problems.append(
             f"the result does not depend differentiably on {name}"
             if used
@@ -207,10 +218,32 @@ def _judge(called: str, inputs: list[tuple[str, Node]], returned: Any, lineage: 
     if not results and inputs:
         what = ", ".join(sorted({type(leaf).__name__ for leaf in leaves})) or "nothing"
         problems.insert(0, f"the result is no Tensor, but: {what}")
+    if not problems:
+        problems, cause = _sweep(tracked, inputs)
     if problems:
         raise GraphBreakError(
             f"{called} is not differentiable: " + "; ".join(problems), errors, lineage.breaks
+        ) from cause
+
+
+def _sweep(results: list[Tensor], inputs: list[Input]) -> tuple[list[str], Exception | None]:
+    """What goes wrong when the derivative is computed, as it may where a `Function` is."""
+    ones = [namespaces[type(result._array)].ones_like(result._array) for result in results]
+    try:
+        gradients = grad(
+            results,
+            [leaf for _, leaf in inputs],
+            [untracked(one) for one in ones],
+            retain_graph=True,
+            allow_unused=True,
         )
+    except Exception as error:
+        return [f"its derivative fails: {type(error).__name__}: {error}"], error
+    return [
+        f"no gradient arrives at {name}: the backward of a Function returns None for it"
+        for (name, _), gradient in zip(inputs, gradients, strict=True)
+        if gradient is None
+    ], None
 
 
 def _blamed(number: int, tag: Tag, lineage: Lineage) -> list[GraphBreak]:
