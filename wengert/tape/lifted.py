@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from wengert.backends import EXTENSIONS, Selection, backend_of, dtype_of, namespaces
 from wengert.tape.interpreter import differentiable
+from wengert.tape.plan import argument_names
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.tensor import Tensor, untracked
 
@@ -235,18 +236,23 @@ CREATION = frozenset(
 
 def _function(name: str) -> Callable[..., Any]:
     """What a name does to lifted arrays: a primitive is interpreted, a composition is composed."""
+    extension, _, short = name.rpartition(".")
+    home = getattr(differentiable, extension) if extension else differentiable
     primitive = PRIMITIVES.get(name)
     if primitive is not None:
+        arity = None if primitive.variadic else len(primitive.fixed)
 
         def interpreted(*inputs: Any, **parameters: Any) -> Any:
+            if arity is not None and len(inputs) > arity:  # such as the shape in reshape(x, shape)
+                names = argument_names(getattr(home, short))[arity:]
+                parameters.update(zip(names, inputs[arity:], strict=False))
+                inputs = inputs[:arity]
             return run(primitive, inputs, parameters)
 
         return interpreted
-    extension, _, short = name.rpartition(".")
-    home = getattr(differentiable, extension) if extension else differentiable
     public = getattr(home, short)
     if not callable(public):  # a dtype
-        return public
+        return public  # type: ignore[no-any-return]
 
     def composed(*inputs: Any, **parameters: Any) -> Any:
         return raw(public(*map(_wrapped, inputs), **parameters))

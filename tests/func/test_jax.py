@@ -1,0 +1,338 @@
+"""The transforms against JAX's, on the same functions at the same points, to rounding.
+
+Where arguments or results are complex the conventions differ: PyTorch's gradient, which Wengert
+follows, is the conjugate of JAX's, and so is the cotangent that a pullback takes. Tangents and
+Jacobians are the same.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import func
+
+pytestmark = pytest.mark.oracle
+
+
+class Case(NamedTuple):
+    """A function of a namespace and of arguments, and the arguments."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+
+
+class Layer(NamedTuple):
+    weight: Any
+    bias: Any
+
+
+X = np.asarray([0.3, -1.2, 2.5])
+Y = np.asarray([0.9, 0.4, -0.7])
+M = np.asarray([[2.0, 0.3, -0.1], [0.3, 1.5, 0.2], [-0.1, 0.2, 1.0]])
+W = np.asarray([[0.2, -0.5, 0.4], [0.9, 0.1, -0.3]])
+Z = np.asarray([0.5 + 1j, -1.2 + 0.3j])
+S = np.asarray(0.8)
+
+
+def newton(xp: Any, a: Any) -> Any:
+    """The square root by a loop."""
+    x = a
+    for _ in range(6):
+        x = (x + a / x) / 2
+    return x
+
+
+def logistic_map(xp: Any, r: Any, x: Any) -> Any:
+    for _ in range(5):
+        x = r * x * (1 - x)
+    return x
+
+
+def oscillator(xp: Any, state: Any, p: Any) -> Any:
+    """Some steps of a Runge-Kutta method, by the midpoint."""
+
+    def slope(q: Any) -> Any:
+        return xp.stack([q[1], -p["k"] * xp.sin(q[0]) - p["c"] * q[1]])
+
+    for _ in range(4):
+        state = state + 0.1 * slope(state + 0.05 * slope(state))
+    return state
+
+
+def network(xp: Any, layers: Any, x: Any) -> Any:
+    for layer in layers[:-1]:
+        x = xp.tanh(layer.weight @ x + layer.bias)
+    return layers[-1].weight @ x + layers[-1].bias
+
+
+LAYERS = [Layer(W, np.asarray([0.1, -0.2])), Layer(np.asarray([[1.0, -2.0]]), np.asarray([0.5]))]
+
+#: Real functions that return a scalar.
+SCALAR = {
+    "polynomial": Case(lambda xp, x: xp.sum(x**3 - 2 * x), (X,)),
+    "trigonometry": Case(lambda xp, x: xp.sum(xp.sin(x) * xp.cos(2 * x)), (X,)),
+    "rosenbrock": Case(
+        lambda xp, x: xp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2), (X,)
+    ),
+    "logsumexp": Case(lambda xp, x: xp.log(xp.sum(xp.exp(x))), (X,)),
+    "quotient": Case(lambda xp, x, y: xp.sum(x * y) / (1 + xp.sum(x * x)), (X, Y)),
+    "quadratic form": Case(lambda xp, x, m: x @ m @ x, (X, M)),
+    "log determinant": Case(lambda xp, m: xp.linalg.slogdet(m)[1], (M,)),
+    "determinant": Case(lambda xp, m: xp.linalg.det(m), (M,)),
+    "trace of an inverse": Case(lambda xp, m: xp.linalg.trace(xp.linalg.inv(m)), (M,)),
+    "frobenius norm": Case(lambda xp, m: xp.linalg.matrix_norm(m), (M,)),
+    "spectrum": Case(lambda xp, m: xp.sum(xp.linalg.eigvalsh(m + m.T) ** 3), (M,)),
+    "nuclear norm": Case(lambda xp, w: xp.sum(xp.linalg.svdvals(w)), (W,)),
+    "energy of a spectrum": Case(lambda xp, x: xp.sum(xp.abs(xp.fft.rfft(x)[1:]) ** 2), (X,)),
+    "largest": Case(lambda xp, x: xp.max(x) * xp.min(x) * xp.prod(x), (X,)),
+    "variance": Case(lambda xp, x: xp.var(x) + xp.std(x) * xp.mean(x), (X,)),
+    "piecewise": Case(lambda xp, x: xp.sum(xp.where(x > 0, x**2, xp.exp(x))), (X,)),
+    "loop": Case(newton, (S,)),
+    "logistic map": Case(logistic_map, (np.asarray(3.2), S)),
+    "network": Case(lambda xp, p, x: xp.sum(network(xp, p, x) ** 2), (LAYERS, X)),
+    "dict of lists": Case(
+        lambda xp, p: xp.sum(p["w"] @ p["b"][0]) * p["b"][1] + xp.sum(p["w"] ** 3),
+        ({"w": M, "b": [X, S]},),
+    ),
+}
+
+#: Real functions that return arrays or trees of them.
+ARRAYS = {
+    "elementwise": Case(lambda xp, x: xp.exp(x) * x / (1 + x**2), (X,)),
+    "hypot and atan2": Case(lambda xp, x, y: (xp.hypot(x, y), xp.atan2(y, x)), (X, Y)),
+    "matrix vector": Case(lambda xp, x, m: m @ x, (X, M)),
+    "broadcast": Case(lambda xp, x, m: m / (1 + x**2), (X, M)),
+    "outer": Case(lambda xp, x: {"outer": x[:, None] * x[None, :], "x": [x, xp.sum(x)]}, (X,)),
+    "solution": Case(lambda xp, m, x: xp.linalg.solve(m, x), (M, X)),
+    "cholesky": Case(lambda xp, m: xp.linalg.cholesky(m @ m.T + m + m.T), (M,)),
+    "orthogonal factor": Case(lambda xp, m: xp.linalg.qr(m)[1] ** 2, (M,)),
+    "indexing": Case(lambda xp, x: x[xp.asarray([0, 2, 2, 1])] * x[0] + x[::-1][1], (X,)),
+    "take": Case(lambda xp, m: xp.take(m, xp.asarray([1, 1, 0]), axis=1) ** 2, (M,)),
+    "sorted and accumulated": Case(lambda xp, x: xp.cumulative_sum(xp.sort(x) ** 2), (X,)),
+    "joined and rolled": Case(
+        lambda xp, x, y: xp.roll(xp.concat([x, xp.flip(y) * x, xp.stack([x[0]])]), 2), (X, Y)
+    ),
+    "tensor products": Case(
+        lambda xp, m, w: (xp.tensordot(w, m, axes=1), xp.linalg.cross(m, m[::-1, :])), (M, W)
+    ),
+    "oscillator": Case(oscillator, (np.asarray([1.0, 0.2]), {"k": S, "c": np.asarray(0.1)})),
+    "layers": Case(network, (LAYERS, X)),
+    "gradient": Case(lambda xp, x: transform(xp).grad(lambda y: xp.sum(xp.sin(y) * x**2))(x), (X,)),
+    "real spectrum": Case(lambda xp, x: xp.real(xp.fft.fft(x) * xp.fft.fft(x**2)), (X,)),
+    "complex results": Case(lambda xp, x: xp.exp(1j * x) * x, (X,)),
+}
+
+#: Holomorphic functions.
+HOLOMORPHIC = {
+    "exponential": Case(lambda xp, z: xp.exp(z) * z**2, (Z,)),
+    "rational": Case(lambda xp, z: 1 / (1 + z * z), (Z,)),
+    "logarithms": Case(lambda xp, z: xp.log(z) * xp.sqrt(z), (Z,)),
+    "trigonometry": Case(lambda xp, z: xp.sin(z) * xp.tanh(z), (Z,)),
+    "fourier": Case(lambda xp, z: xp.fft.fft(z) ** 2, (Z,)),
+    "inverse": Case(lambda xp, z: xp.linalg.inv(z[:, None] * z[None, :] + 2 * xp.eye(2)), (Z,)),
+}
+
+#: Real and complex functions of complex numbers that are not holomorphic.
+COMPLEX = {
+    "modulus": Case(lambda xp, z: xp.sum(xp.abs(z) ** 3), (Z,)),
+    "parts": Case(lambda xp, z: xp.sum(xp.real(z) ** 2 * xp.imag(z)), (Z,)),
+    "conjugate": Case(lambda xp, z: xp.conj(z) * xp.abs(z), (Z,)),
+    "complex and real": Case(lambda xp, z, x: z * x[:2] * 1j + xp.conj(z), (Z, X)),
+}
+
+#: Functions of one number, differentiated again and again.
+NESTED = {
+    "product": Case(lambda xp, x: xp.sin(x) * xp.exp(x), (0.7,)),
+    "logarithm": Case(lambda xp, x: xp.log(1 + x**2) ** 3, (0.7,)),
+    "arrays inside": Case(
+        lambda xp, x: xp.sum(xp.cumulative_sum(xp.stack([x, x**2, xp.sin(x)])) ** 2), (0.7,)
+    ),
+    "determinant": Case(
+        lambda xp, x: xp.linalg.det(xp.stack([xp.stack([x, x**3]), xp.stack([xp.cos(x), x])])),
+        (0.7,),
+    ),
+    "branch": Case(lambda xp, x: x**4 * (xp.sin(x) if x > 0 else x), (0.7,)),
+    "integral": Case(lambda xp, x: logistic_map(xp, 3 * x, x), (0.7,)),
+}
+
+REAL = SCALAR | ARRAYS
+ALL = {
+    **REAL,
+    **{f"holomorphic {name}": case for name, case in HOLOMORPHIC.items()},
+    **{f"complex {name}": case for name, case in COMPLEX.items()},
+}
+assert len(ALL) + len(NESTED) >= 30
+
+
+@pytest.fixture(autouse=True)
+def jax() -> Iterator[Any]:
+    jax = pytest.importorskip("jax")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield jax
+    jax.config.update("jax_enable_x64", before)
+
+
+def transform(xp: Any) -> Any:
+    """Where a namespace's library has its transforms."""
+    return func if xp is wg else pytest.importorskip("jax")
+
+
+def pair(case: Case, jax: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The function for Wengert and for JAX."""
+    return functools.partial(case.function, wg), functools.partial(case.function, jax.numpy)
+
+
+def every(case: Case) -> tuple[int, ...]:
+    return tuple(range(len(case.args)))
+
+
+def compare(found: Any, expected: Any, units: float = 1e-12) -> None:
+    """To rounding: relative to the largest number of each array."""
+    ours, theirs = func.tree_leaves(found), func.tree_leaves(expected)
+    assert len(ours) == len(theirs)
+    for a, b in zip(map(np.asarray, ours), map(np.asarray, theirs), strict=True):
+        assert a.shape == b.shape
+        assert a.dtype == b.dtype
+        scale = max(1.0, float(np.max(np.abs(b), initial=0)))
+        np.testing.assert_allclose(a, b, rtol=units, atol=units * scale)
+
+
+def like(tree: Any, seed: int) -> Any:
+    """Random arrays of a tree's shapes and dtypes."""
+    random = np.random.default_rng(seed)
+
+    def draw(x: Any) -> Any:
+        array = np.asarray(random.standard_normal(np.shape(x)))
+        return array + 1j * random.standard_normal(np.shape(x)) if np.iscomplexobj(x) else array
+
+    return func.tree_map(draw, tree)
+
+
+def conjugate(tree: Any) -> Any:
+    """JAX's gradient is the conjugate of PyTorch's."""
+    return func.tree_map(lambda x: np.conj(np.asarray(x)), tree)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_jvp_and_linearize(name: str, jax: Any) -> None:
+    case = ALL[name]
+    ours, theirs = pair(case, jax)
+    tangents = like(case.args, 0)
+    value, tangent = func.jvp(ours, case.args, tangents)
+    their_value, expected = jax.jvp(theirs, case.args, tangents)
+    compare(value, their_value)
+    compare(tangent, expected)
+    value, pushforward = func.linearize(ours, *case.args)
+    compare(value, their_value)
+    compare(pushforward(*tangents), expected)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_vjp(name: str, jax: Any) -> None:
+    case = ALL[name]
+    ours, theirs = pair(case, jax)
+    value, pullback = func.vjp(ours, *case.args)
+    their_value, their_pullback = jax.vjp(theirs, *case.args)
+    compare(value, their_value)
+    g = like(value, 1)
+    compare(pullback(g), conjugate(their_pullback(conjugate(g))))
+
+
+@pytest.mark.parametrize("name", SCALAR)
+def test_grad_and_hessian(name: str, jax: Any) -> None:
+    case = SCALAR[name]
+    ours, theirs = pair(case, jax)
+    value, gradient = func.value_and_grad(ours, every(case))(*case.args)
+    their_value, expected = jax.value_and_grad(theirs, every(case))(*case.args)
+    compare(value, their_value)
+    compare(gradient, expected)
+    hessian = jax.jacrev(jax.grad(theirs, every(case)), every(case))
+    compare(func.hessian(ours, every(case))(*case.args), hessian(*case.args), 1e-11)
+    tangents = like(case.args, 2)
+    product = func.hvp(ours, case.args, tangents)
+    _, expected = jax.jvp(jax.grad(theirs, every(case)), case.args, tangents)
+    compare(product, expected, 1e-11)
+
+
+@pytest.mark.parametrize("name", ["modulus", "parts"])
+def test_grad_of_complex_arguments(name: str, jax: Any) -> None:
+    case = COMPLEX[name]
+    ours, theirs = pair(case, jax)
+    compare(func.grad(ours)(*case.args), conjugate(jax.grad(theirs)(*case.args)))
+    # The gradient's change is the conjugate of the change of JAX's.
+    tangents = like(case.args, 2)
+    product = func.hvp(ours, case.args, tangents)
+    _, expected = jax.jvp(jax.grad(theirs, (0,)), case.args, tangents)
+    compare(product, conjugate(expected))
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_jacobians(name: str, jax: Any) -> None:
+    case = REAL[name]
+    ours, theirs = pair(case, jax)
+    expected = jax.jacfwd(theirs, every(case))(*case.args)
+    compare(func.jacfwd(ours, every(case))(*case.args), expected)
+    compare(func.jacrev(ours, every(case))(*case.args), expected)
+    compare(func.jacobian(ours, every(case))(*case.args), expected)
+    if name != "complex results":  # of which JAX has no jacrev
+        expected = jax.jacrev(theirs, every(case))(*case.args)
+        compare(func.jacrev(ours, every(case))(*case.args), expected)
+
+
+@pytest.mark.parametrize("name", HOLOMORPHIC)
+def test_jacobians_of_holomorphic_functions(name: str, jax: Any) -> None:
+    case = HOLOMORPHIC[name]
+    ours, theirs = pair(case, jax)
+    expected = jax.jacfwd(theirs, holomorphic=True)(*case.args)
+    compare(func.jacfwd(ours)(*case.args), expected)
+    compare(func.jacrev(ours)(*case.args), expected)
+    compare(func.jacrev(ours)(*case.args), jax.jacrev(theirs, holomorphic=True)(*case.args))
+    expected = jax.jacfwd(jax.jacfwd(theirs, holomorphic=True), holomorphic=True)(*case.args)
+    compare(func.jacfwd(func.jacfwd(ours))(*case.args), expected, 1e-11)
+    compare(func.hessian(ours)(*case.args), expected, 1e-11)
+
+
+def slope(jvp: Any, f: Any) -> Any:
+    """The derivative of a function of one number by forward mode."""
+    return lambda x: jvp(f, (x,), (1.0 if isinstance(x, float) else x * 0 + 1,))[1]
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_third_derivatives(name: str, jax: Any) -> None:
+    """grad of grad of grad, and forward and reverse mode in turn."""
+    case = NESTED[name]
+    ours, theirs = pair(case, jax)
+    (x,) = case.args
+    forward = functools.partial(slope, func.jvp)
+    nests = [
+        [func.grad] * 3,
+        [forward, func.grad, func.grad],
+        [func.grad, forward, func.grad],
+        [func.grad, func.grad, forward],
+        [forward, forward, func.grad],
+        [forward] * 3,
+        [func.jacfwd, func.jacrev, func.grad],
+        [func.grad, func.jacfwd, func.jacrev],
+    ]
+    for order in range(1, 4):
+        theirs = jax.grad(theirs)
+        expected = float(theirs(x))
+        for nest in nests:
+            f = ours
+            for derive in nest[:order]:
+                f = derive(f)
+            assert float(f(x)) == pytest.approx(expected, rel=1e-11), (order, nest)
+
+
+def test_third_derivative_of_arrays_in_trees(jax: Any) -> None:
+    """A tensor of third derivatives, by three different transforms."""
+    case = SCALAR["dict of lists"]
+    ours, theirs = pair(case, jax)
+    expected = jax.jacfwd(jax.hessian(theirs))(*case.args)
+    compare(func.jacfwd(func.hessian(ours))(*case.args), expected, 1e-11)
+    compare(func.jacrev(func.jacfwd(func.grad(ours)))(*case.args), expected, 1e-11)
