@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks import chain, importing, memory, mlp
+from benchmarks import chain, hessian, importing, memory, mlp
 from benchmarks.report import Verdict, bars_table, describe_machine, installed, table
 from benchmarks.timing import Ratio, Times, interleave
 
 MLP = [f"mlp{number}" for number in range(1, len(mlp.ROWS) + 1)]
-ROWS = [*MLP, "chain", "nodes", "memory", "import"]
+ROWS = [*MLP, "chain", "nodes", "memory", "hessian", "import"]
 
 #: Ratios that a row may have at most, by peer.
 MLP_BARS: dict[str, dict[str, float]] = {
@@ -72,6 +72,8 @@ def main() -> None:
         verdicts.append(nodes_verdict(2 if options.quick else 7, markdown=options.markdown))
     if "memory" in rows:
         verdicts += memory_verdicts()
+    if "hessian" in rows:
+        verdicts += hessian.report(rounds, markdown=options.markdown)
     if "import" in rows:
         ratio = importing.measure(5 if options.quick else 25).ratio("wengert", "numpy")
         verdicts.append(Verdict("import wengert, against import numpy", ratio, IMPORT))

@@ -119,3 +119,20 @@ def test_verdicts(benchmarks: ModuleType, limit: float, word: str) -> None:
     assert heading.startswith("| what ")
     assert set(rule) <= set("|-: ")
     assert len({len(heading), len(rule), len(line)}) == 1
+
+
+@pytest.mark.parametrize("name", ["Rosenbrock", "network"])
+def test_hessians_are_those_of_the_loop(benchmarks: ModuleType, name: str) -> None:
+    from benchmarks import hessian
+
+    program = {
+        "Rosenbrock": hessian.Program(hessian.valley, 5),
+        "network": hessian.Program(hessian.network(2), 205),
+    }[name]
+    ours = {key: hessian.HESSIANS[key] for key in (hessian.OURS, hessian.LOOP)}
+    hessian.contestants(program, ours)["Wengert"](2)
+    rows = {key: hessian.ROWS[key] for key in (hessian.OURS, hessian.LOOP)}
+    hessian.contestants(hessian.FIELD, rows)["Wengert"](1)
+    wrong = {**ours, "wrong": (lambda program: lambda: np.zeros((5, 5)), "wengert")}
+    with pytest.raises((AssertionError, ValueError)):
+        hessian.contestants(program, wrong)
