@@ -1,10 +1,10 @@
 """Gradients and recording: what PyTorch has under ``torch.autograd``."""
 
-from wengert.tape import graph
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from wengert.tape.anomaly import detect_anomaly, set_detect_anomaly
 from wengert.tape.autograd import backward, grad
-from wengert.tape.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
-from wengert.tape.function import Function, once_differentiable
 from wengert.tape.recording import (
     enable_grad,
     inference_mode,
@@ -13,6 +13,11 @@ from wengert.tape.recording import (
     no_grad,
     set_grad_enabled,
 )
+
+if TYPE_CHECKING:
+    from wengert.tape import graph
+    from wengert.tape.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+    from wengert.tape.function import Function, once_differentiable
 
 __all__ = [
     "CheckpointError",
@@ -32,3 +37,23 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
+
+#: What is imported when it is first named: most programs need none of it.
+_LATER = {
+    "CheckpointError": "checkpoint",
+    "Function": "function",
+    "checkpoint": "checkpoint",
+    "checkpoint_sequential": "checkpoint",
+    "once_differentiable": "function",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "graph":
+        found = import_module("wengert.tape.graph")
+    elif name in _LATER:
+        found = getattr(import_module(f"wengert.tape.{_LATER[name]}"), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found

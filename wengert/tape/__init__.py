@@ -1,7 +1,6 @@
 """The tape: Tensors, the nodes that record their operations, and the reverse sweep."""
 
 from wengert.tape.autograd import backward, grad
-from wengert.tape.function import Function, FunctionCtx
 from wengert.tape.interpreter import differentiable
 from wengert.tape.listing import Entries, GlobalTape, global_tape
 from wengert.tape.node import AccumulateGrad, Node
@@ -23,8 +22,6 @@ __all__ = [
     "ZERO",
     "AccumulateGrad",
     "Entries",
-    "Function",
-    "FunctionCtx",
     "GlobalTape",
     "Node",
     "Primitive",

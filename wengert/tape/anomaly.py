@@ -1,9 +1,9 @@
 """Anomaly detection: the line of the program whose derivative gave the first NaN or infinity."""
 
 import linecache
+import os
 import sys
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Any
 
 from wengert.backends import dtype_of, namespaces
@@ -15,7 +15,7 @@ __all__ = ["Detection", "calls", "check", "describe", "detect_anomaly", "set_det
 Calls = tuple[tuple[str, int, str], ...]
 
 #: Frames of this package are not the user's lines.
-_PACKAGE = str(Path(__file__).parents[1]) + "/"
+_PACKAGE = sys.modules[__name__.partition(".")[0]].__path__[0] + os.sep
 
 #: How many of the calls that led to a line are shown, the innermost.
 _SHOWN = 6
