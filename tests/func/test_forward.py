@@ -11,6 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
+from tests.ops.cases import apply, function, inexact_results, leaves
+from tests.ops.tables import TABLE
+from tests.ops.test_forward import TRACKED, normal, run
 from wengert import func
 from wengert.backends import Backend
 from wengert.tape.dual import Dual
@@ -26,6 +29,8 @@ def raw(backend: Backend, values: Any, dtype: str = "float64") -> Any:
 
 def host(x: Any) -> np.ndarray:
     """The values of a Tensor or of an array of any library."""
+    if isinstance(x, np.ndarray | np.generic):
+        return np.asarray(x)
     x = x if isinstance(x, wg.Tensor) else wg.Tensor(x)
     return np.asarray(x.detach().numpy())
 
@@ -108,13 +113,13 @@ def test_jvp_has_aux():
 
 def test_aux_can_be_differentiated_outside():
     x, t = tensor([1.0, 2.0], requires_grad=True), tensor([3.0, 5.0])
-    for run in (
+    for result in (
         lambda: func.jvp(lambda x: (x**2, x**3), (x,), (t,), has_aux=True)[2],
         lambda: func.linearize(lambda x: (x**2, x**3), x, has_aux=True)[2],
         lambda: func.linearize(lambda x: x**3, x)[0],
         lambda: func.jvp(lambda x: x**3, (x,), (t,))[0],
     ):
-        (g,) = wg.autograd.grad(wg.sum(run()), x)
+        (g,) = wg.autograd.grad(wg.sum(result()), x)
         assert g.tolist() == [3, 12]
 
 
@@ -527,3 +532,46 @@ def test_random_programs(steps, seed):
     (product,) = func.hvp(scalar, (x,), (s,))
     reverse = func.grad(lambda x: wg.sum(func.grad(scalar)(x) * wg.asarray(s)))(x)
     np.testing.assert_allclose(product, reverse, rtol=1e-9, atol=1e-9)
+
+
+# -- the table -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_every_function_is_linearized_and_batched(name, kind, backend):
+    """The recorded program does what `jvp` does: on arrays, on tracked Tensors, and for a batch."""
+
+    def check(case):
+        primals = [x.detach() for x in leaves(case)]
+        call = function(name, TABLE[name])
+
+        def f(*inputs):
+            return inexact_results(apply(call, case, inputs))
+
+        if not primals or not f(*primals):
+            return
+        random = np.random.default_rng(0)
+        tangents = tuple(wg.Tensor(normal(random, x._array)) for x in primals)
+        _, expected = func.jvp(f, primals, tangents)
+        _, pushforward = func.linearize(f, *primals)
+        found = pushforward(*tangents)
+        tracked = pushforward(*[t.detach().requires_grad_() for t in tangents])
+        columns = func.jacfwd(f, range(len(primals)))(*primals)
+        for a, b, c, row in zip(expected, found, tracked, columns, strict=True):
+            near(b, a)
+            near(c, a)
+            if not any(t.dtype.complex for t in tangents):  # columns are along the real axis
+                blocks = [
+                    host(j).reshape(*a.shape, t.size) for j, t in zip(row, tangents, strict=True)
+                ]
+                vectors = [host(t).reshape(t.size) for t in tangents]
+                near(sum(block @ v for block, v in zip(blocks, vectors, strict=True)), a)
+
+    run(name, kind, backend, check, 0.4)
+
+
+def near(a: Any, b: Any) -> None:
+    a, b = host(a), host(b)
+    assert a.shape == b.shape
+    scale = max(1.0, float(np.max(np.abs(b), initial=0)))
+    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11 * scale)

@@ -7,7 +7,10 @@ on it plainly. All these classes share one namespace, `lifted`, so that they mix
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from inspect import Signature, signature
 from itertools import count
+from operator import attrgetter
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -206,11 +209,37 @@ def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any
     """Run a primitive on what is inside: Tensors, lifted arrays, raw arrays, numbers, None."""
     xp = namespace_of(*inputs)
     if xp is differentiable:
-        return primitive.bind(*inputs, **parameters)
+        # Raw NumPy scalars would be numbers there.
+        arrays = [
+            untracked(x) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x for x in inputs
+        ]
+        return _recorded(primitive, arrays, parameters)
     if xp is lifted:
         return run(primitive, inputs, parameters)
     kind = next(type(x) for x in inputs if hasattr(x, "dtype"))
     return primitive.kernels[kind](*inputs, **parameters)
+
+
+def _recorded(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
+    """Apply a primitive to Tensors, with parameters as a kernel takes them.
+
+    Rules leave out what has a default, and count axes from the end: the public function knows.
+    """
+    public, accepted = _public(primitive)
+    if accepted is not None:
+        try:
+            accepted.bind(*inputs, **parameters)
+        except TypeError:
+            return primitive.bind(*inputs, **parameters)
+        return public(*inputs, **parameters)
+    return primitive.bind(*inputs, **parameters)
+
+
+@cache
+def _public(primitive: Primitive) -> tuple[Any, Signature | None]:
+    """The public function of a primitive's name, if there is one, and its signature."""
+    function = attrgetter(primitive.name)(differentiable)
+    return function, None if function == primitive.bind else signature(function)
 
 
 def run(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
