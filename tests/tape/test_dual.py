@@ -110,6 +110,39 @@ def test_forward_and_reverse_nest(name, kind, backend):
     run(name, kind, backend, check, 0.5)
 
 
+@pytest.mark.parametrize(("name", "kind"), TRACKED)
+def test_forward_nests_in_forward(name, kind, backend):
+    """The second derivative along two directions, by Duals in Duals and by a sweep over Duals."""
+
+    def check(case):
+        primals = [x.detach() for x in leaves(case)]
+        call = made(name, case)
+        random = np.random.default_rng(0)
+        first, second = directions(random, primals), directions(random, primals)
+
+        def slope(inputs):
+            return [t for _, t in pushed(call, inputs, first)]
+
+        found = [t for _, t in pushed(slope, primals, second)]
+        g = directions(random, found)
+
+        def gradients(inputs):
+            own = [untracked(x._array).requires_grad_() for x in inputs]
+            results = [(y, seed) for y, seed in zip(call(own), g, strict=True) if y.requires_grad]
+            if not results:
+                return []
+            outputs, seeds = zip(*results, strict=True)
+            return wg.autograd.grad(outputs, own, seeds, materialize_grads=True)
+
+        swept = [t for _, t in pushed(gradients, primals, second)]
+        forwards = [(y._array, t._array) for y, t in zip(g, found, strict=True)]
+        backwards = [(x._array, t._array) for x, t in zip(swept, first, strict=False)]
+        difference = sum(inner(*p) for p in forwards) - sum(inner(*p) for p in backwards)
+        assert abs(difference) <= 1e-9 * (1 + sum(size(*p) for p in forwards + backwards))
+
+    run(name, kind, backend, check, 0.4)
+
+
 # -- one Tensor with a tangent -------------------------------------------------------------------
 
 
