@@ -60,6 +60,14 @@ class Batched(Lifted):
         xp = namespace_of(value)
         return type(self)(xp.broadcast_to(value, (count, *value.shape)), self.level)
 
+    def detached(self) -> Any:
+        inner = self.inner
+        if isinstance(inner, Lifted):
+            inner = inner.detached()
+        elif isinstance(inner, Tensor):
+            inner = inner.detach()
+        return type(self)(inner, self.level)
+
 
 class RecordedBatched(Batched):
     """A batch of cotangents with which the sweep itself is recorded, for ``create_graph=True``.
