@@ -1,5 +1,6 @@
 """Transforms: functions that take functions and return their derivatives."""
 
+from wengert.func.custom import custom_vjp
 from wengert.func.forward import ggnvp, hvp, jacfwd, jvp, linearize
 from wengert.func.jacobians import hessian, jacobian, jacrev
 from wengert.func.reverse import elementwise_grad, grad, value_and_grad, vjp
@@ -15,6 +16,7 @@ from wengert.func.trees import (
 
 __all__ = [
     "TreeDef",
+    "custom_vjp",
     "elementwise_grad",
     "ggnvp",
     "grad",

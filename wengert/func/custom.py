@@ -1,0 +1,346 @@
+"""Functions whose derivative is given beside them."""
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any
+
+from wengert.autograd import Function
+from wengert.func.trees import TreeDef, tree_flatten
+from wengert.tape.recording import is_grad_enabled, recording
+from wengert.tape.tensor import Tensor
+
+__all__ = ["custom_vjp"]
+
+
+class custom_vjp:
+    r"""A function with a derivative of your own, in the place of that of its operations.
+
+    Decorate the function, then give its rules::
+
+        @wg.custom_vjp
+        def log1pexp(x):
+            return wg.log(1 + wg.exp(x))
+
+        def forward(x):
+            e = wg.exp(x)
+            return wg.log(1 + e), e          # the result, and what the rule needs
+
+        def backward(e, g):
+            return (g * e / (1 + e),)        # one for each argument
+
+        log1pexp.defvjp(forward, backward)
+
+    The rule takes the cotangent :math:`\bar y` of the result to :math:`\bar x = J^H \bar y`.
+    Derivatives of any order go through it: when the rule is differentiated itself, ``forward`` is
+    run again, recorded, so that what it computed for the rule is a function of the arguments.
+    Forward mode, and what is built on it (`hvp`, `hessian`), needs a rule of its own, `defjvp`.
+
+    Parameters
+    ----------
+    function : callable
+        It takes trees of Tensors and of anything else (nested dicts, lists, tuples, dataclasses),
+        and returns a tree of Tensors. Arguments that are given by keyword must also have a
+        position. Where no derivative is asked for, it is called as it is.
+    nondiff_argnums : sequence of int
+        Positions of arguments that are not differentiated, such as functions. The rules get them
+        too: ``backward`` before all else.
+
+    Raises
+    ------
+    TypeError
+        If a Tensor that requires grad is given where it would be a constant; if the function or
+        ``forward`` returns something else than Tensors; if ``backward`` does not return a tuple,
+        or a gradient has another structure than the argument.
+    RuntimeError
+        If ``backward`` returns the wrong number of gradients, or one of a wrong shape.
+
+    Notes
+    -----
+    The form is JAX's. Tensors that the function closes over are constants to it: make arguments
+    of those that are to be differentiated.
+    """
+
+    def __init__(self, function: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+        if not callable(function):
+            raise TypeError(f"custom_vjp takes a function, not {type(function).__name__}")
+        # An object that is called may keep anything in its __dict__.
+        functools.update_wrapper(self, function, updated=())
+        self._function = function
+        self._signature = inspect.signature(function)
+        self._fixed = frozenset(map(index, nondiff_argnums))
+        if any(at < 0 for at in self._fixed):
+            raise ValueError(f"nondiff_argnums should count from 0, and is {nondiff_argnums!r}")
+        self._forward: Callable[..., Any] | None = None
+        self._backward: Callable[..., Any] | None = None
+        self._jvp: Callable[..., Any] | None = None
+        name = getattr(function, "__name__", type(function).__name__)
+        self._operation: type[_Custom] = type(name, (_Custom,), {})
+
+    def __new__(cls, function: Any = None, nondiff_argnums: Sequence[int] = ()) -> Any:
+        if function is None:  # @custom_vjp(nondiff_argnums=...)
+            return lambda decorated: cls(decorated, nondiff_argnums)
+        return super().__new__(cls)
+
+    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
+        """Give the rule for reverse mode.
+
+        Parameters
+        ----------
+        forward : callable
+            ``forward(*args)`` returns the result and what the rule needs, a tree of anything.
+        backward : callable
+            ``backward(*nondiff, residuals, g)`` of that and of the result's cotangent, a tree like
+            the result, returns a tuple with one gradient for each differentiated argument, a tree
+            like it. None stands for zeros, in the place of a tree or of a leaf.
+        """
+        for rule in (forward, backward):
+            _check(rule, "defvjp")
+        self._forward, self._backward = forward, backward
+
+    def defjvp(self, jvp: Callable[..., Any]) -> None:
+        """Give the rule for forward mode.
+
+        Parameters
+        ----------
+        jvp : callable
+            ``jvp(*nondiff, primals, tangents)`` of two tuples, with one tree for each
+            differentiated argument, returns the result and its tangent. The tangent of what is
+            no floating Tensor is None.
+        """
+        _check(jvp, "defjvp")
+        self._jvp = jvp
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(
+                f"{self._called()}: arguments by keyword alone ({', '.join(bound.kwargs)}) cannot "
+                "be given to the rules; let them have a position"
+            )
+        call = _Call(self, bound.args)
+        if not any(map(_is_followed, call.leaves)):
+            return self._function(*bound.args)
+        if self._forward is None and self._jvp is None:
+            raise TypeError(
+                f"{self._called()} has no derivative yet: give it one by "
+                f"{self._called()}.defvjp(forward, backward)"
+            )
+        outputs = self._operation.apply(call, *call.release())
+        return call.results.unflatten(outputs)
+
+    def _called(self) -> str:
+        return self._operation.__name__
+
+
+def _check(rule: Any, method: str) -> None:
+    if not callable(rule):
+        raise TypeError(f"{method} takes functions, not {type(rule).__name__}")
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def _is_followed(leaf: Any) -> bool:
+    """Whether a derivative with respect to a leaf may be asked for."""
+    if not isinstance(leaf, Tensor):
+        return False
+    return (leaf._node is not None and recording()) or hasattr(leaf._array, "level")
+
+
+class _Call:
+    """The arguments of one call, taken apart.
+
+    Attributes
+    ----------
+    leaves : list
+        Those of the differentiated arguments, until they are released.
+    results : TreeDef
+        The structure of the result, once it is known.
+    """
+
+    results: TreeDef
+
+    def __init__(self, owner: custom_vjp, args: tuple[Any, ...]) -> None:
+        self.owner, self.args = owner, list(args)
+        self.positions = [at for at in range(len(args)) if at not in owner._fixed]
+        self.structures: list[TreeDef] = []
+        self.leaves: list[Any] = []
+        for at, arg in enumerate(args):
+            leaves, structure = tree_flatten(arg, _is_none)
+            if at in owner._fixed:
+                if any(map(_is_followed, leaves)):
+                    raise TypeError(
+                        f"{owner._called()}: argument {at} is among nondiff_argnums, and has a "
+                        "Tensor that requires grad; detach it, or differentiate it"
+                    )
+            else:
+                self.leaves += leaves
+                self.structures.append(structure)
+
+    def release(self) -> list[Any]:
+        """Return the leaves, and keep nothing of the differentiated arguments from now on."""
+        for at in self.positions:
+            self.args[at] = None
+        leaves, self.leaves = self.leaves, []
+        return leaves
+
+    @property
+    def nondiff(self) -> list[Any]:
+        """The arguments that are not differentiated."""
+        return [arg for at, arg in enumerate(self.args) if at in self.owner._fixed]
+
+    def trees(self, leaves: Sequence[Any]) -> list[Any]:
+        """One for each differentiated argument, of new leaves."""
+        found, start = [], 0
+        for structure in self.structures:
+            found.append(structure.unflatten(leaves[start : start + structure.num_leaves]))
+            start += structure.num_leaves
+        return found
+
+    def arguments(self, leaves: Sequence[Any]) -> list[Any]:
+        """All arguments, with other leaves in the differentiated ones."""
+        args = list(self.args)
+        for at, tree in zip(self.positions, self.trees(leaves), strict=True):
+            args[at] = tree
+        return args
+
+    def forward(self, leaves: Sequence[Any]) -> tuple[Any, Any]:
+        """Run the forward rule, or the function where there is none: the result, residuals."""
+        args = self.arguments(leaves)
+        if self.owner._forward is None:
+            return self.owner._function(*args), None
+        answer = self.owner._forward(*args)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise TypeError(
+                f"{self.owner._called()}: forward should return a tuple of the result and of what "
+                f"backward needs, and returned {_described(answer)}"
+            )
+        return answer
+
+    def gradients(self, answer: Any) -> list[Any]:
+        """What the backward rule answered, for each leaf."""
+        name = self.owner._called()
+        if not isinstance(answer, tuple | list):
+            raise TypeError(
+                f"{name}: backward should return a tuple, with one gradient for each "
+                f"differentiated argument, and returned {_described(answer)}"
+            )
+        if len(answer) != len(self.structures):
+            raise RuntimeError(
+                f"{name}: backward returned an incorrect number of gradients (expected "
+                f"{len(self.structures)}, got {len(answer)})"
+            )
+        found: list[Any] = []
+        for at, tree, structure in zip(self.positions, answer, self.structures, strict=True):
+            what = f"{name}: the gradient of argument {at}"
+            if tree is None:
+                found += [None] * structure.num_leaves
+            else:
+                found += _matching(structure, tree, what)
+        return found
+
+
+def _described(answer: Any) -> str:
+    if isinstance(answer, tuple | list):
+        return f"a {type(answer).__name__} of {len(answer)}"
+    return f"a {type(answer).__name__}"
+
+
+def _matching(structure: TreeDef, tree: Any, what: str) -> list[Any]:
+    try:
+        return structure.flatten_up_to(tree, what)
+    except ValueError as error:
+        raise TypeError(str(error)) from None
+
+
+class _Custom(Function):
+    """What is on the tape of one call."""
+
+    @staticmethod
+    def forward(ctx: Any, call: _Call, *leaves: Any) -> Any:
+        result, residuals = call.forward(leaves)
+        outputs, call.results = tree_flatten(result)
+        if not outputs:
+            raise TypeError(f"{call.owner._called()} returned no Tensor")
+        kept, structure = tree_flatten(residuals)
+        known = {id(x) for x in (*leaves, *outputs)}
+        ctx.call, ctx.structure, ctx.leaves = call, structure, _constants(leaves)
+        ctx.kept, tensors = _constants(kept), [x for x in kept if isinstance(x, Tensor)]
+        # What is neither an argument nor a result has no place on the tape, and is computed again
+        # when the rule is differentiated.
+        ctx.between = any(id(x) not in known for x in tensors)
+        given = [x for x in leaves if isinstance(x, Tensor)]
+        ctx.count = len(tensors)
+        ctx.save_for_backward(*tensors, *(given if ctx.between else ()))
+        ctx.save_for_forward(*given)
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        call: _Call = ctx.call
+        rule = call.owner._backward
+        if rule is None:
+            raise NotImplementedError(
+                f"{call.owner._called()} has no rule for reverse mode: give it one by "
+                f"{call.owner._called()}.defvjp(forward, backward)"
+            )
+        saved = ctx.saved_tensors
+        followed = is_grad_enabled() or any(
+            hasattr(x._array, "level") for x in saved if x is not None
+        )
+        if ctx.between and followed:
+            _, residuals = call.forward(_filled(ctx.leaves, saved[ctx.count :]))
+        else:
+            residuals = ctx.structure.unflatten(_filled(ctx.kept, saved[: ctx.count]))
+        answer = rule(*call.nondiff, residuals, call.results.unflatten(cotangents))
+        return (None, *_of_tensors(call.gradients(answer), ctx.leaves))
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        call: _Call = ctx.call
+        rule = call.owner._jvp
+        if rule is None:
+            raise NotImplementedError(
+                f"{call.owner._called()} has no rule for forward mode, which Hessians use, too: "
+                f"give it one by {call.owner._called()}.defjvp(jvp)"
+            )
+        primals = call.trees(_filled(ctx.leaves, ctx.saved_tensors))
+        answer = rule(*call.nondiff, tuple(primals), tuple(call.trees(tangents[1:])))
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise TypeError(
+                f"{call.owner._called()}: jvp should return a tuple of the result and its tangent, "
+                f"and returned {_described(answer)}"
+            )
+        what = f"{call.owner._called()}: the tangent of the result"
+        return tuple(_matching(call.results, answer[1], what))
+
+
+class _Slot:
+    """Stands where a Tensor was."""
+
+
+_SLOT = _Slot()
+
+
+def _constants(leaves: Sequence[Any]) -> list[Any]:
+    """Leaves without their Tensors, which a context keeps."""
+    return [_SLOT if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+
+
+def _filled(constants: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
+    """Leaves again, from what `_constants` left and the Tensors."""
+    found = iter(tensors)
+    return [next(found) if leaf is _SLOT else leaf for leaf in constants]
+
+
+def _of_tensors(gradients: list[Any], constants: list[Any]) -> list[Any]:
+    """Gradients with None for leaves that are no Tensors."""
+    return [g if leaf is _SLOT else None for g, leaf in zip(gradients, constants, strict=True)]
