@@ -459,3 +459,54 @@ def test_errors_of_the_function_pass_and_leave_the_mode() -> None:
             func.grad(fail)(1.0)
         assert not wg.is_grad_enabled()
     assert wg.is_grad_enabled()
+
+
+# -- with forward mode -----------------------------------------------------------------------------
+
+
+def slope(function: Any) -> Any:
+    """The derivative of a function of a number, by forward mode."""
+    return lambda x: func.jvp(function, (x,), (1.0,))[1]
+
+
+@pytest.mark.parametrize("outer", [func.grad, slope])
+@pytest.mark.parametrize("middle", [func.grad, slope])
+@pytest.mark.parametrize("inner", [func.grad, slope])
+def test_both_modes_in_every_order(outer: Any, middle: Any, inner: Any) -> None:
+    x = 0.7
+    expected = 6 * np.cos(x) - 6 * x * np.sin(x) - x**2 * np.cos(x)
+    third = outer(middle(inner(lambda x: wg.sin(x) * x**2)))
+    assert third(x) == pytest.approx(expected, rel=1e-14)
+    with wg.inference_mode():
+        assert third(x) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("outer", [func.grad, slope])
+@pytest.mark.parametrize("inner", [func.grad, slope])
+def test_what_is_closed_over_is_followed_by_the_outer_mode(outer: Any, inner: Any) -> None:
+    assert outer(lambda x: x * inner(lambda y: x + y)(1.0))(1.0) == 1.0
+    assert outer(lambda x: inner(lambda y: x * y**2)(3.0))(2.0) == 6.0  # d/dx (2 x y) at y = 3
+    assert outer(lambda x: inner(lambda y: x**2 * y)(x))(2.0) == 4.0  # of x², not of x² + ...
+
+
+def test_pullbacks_in_forward_mode() -> None:
+    assert slope(lambda x: func.vjp(cube, x)[1](1.0)[0])(2.0) == 12.0
+    assert slope(lambda x: func.vjp(lambda y: x * y**2, 3.0)[1](1.0)[0])(2.0) == 6.0
+    _, pullback = func.vjp(cube, 3.0)
+    assert slope(lambda g: pullback(g)[0])(2.0) == 27.0
+    # One of the results has no cotangent, and one operation no derivative.
+    found = slope(lambda x: func.vjp(lambda y: (y**3, wg.floor(y) * y), x)[1]((0.0, 1.0))[0])
+    assert found(2.5) == 0.0
+
+
+def test_auxiliary_results_are_followed_by_outer_transforms() -> None:
+    def f(x: Any) -> Any:
+        _, aux = func.grad(lambda y: (x * y, x**2 * y), has_aux=True)(3.0)
+        return aux  # 3 x²
+
+    assert func.grad(f)(2.0) == slope(f)(2.0) == 12.0
+
+    def value(x: Any) -> Any:
+        return func.value_and_grad(lambda y: x**2 * y)(x)[0]  # x³
+
+    assert func.grad(value)(2.0) == slope(value)(2.0) == 12.0
