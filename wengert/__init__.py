@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert import autograd, ops, tape
 from wengert.autograd import (
+    detect_anomaly,
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -32,8 +33,20 @@ from wengert.tape.listing import global_tape
 from wengert.tape.tensor import Tensor
 
 if TYPE_CHECKING:
-    from wengert import nn, optim
+    from wengert import func, nn, optim
     from wengert import testing as testing
+    from wengert.autograd import checkpoint, checkpoint_sequential
+    from wengert.drawing import draw
+    from wengert.func import (
+        custom_vjp,
+        grad,
+        hessian,
+        hvp,
+        jacobian,
+        jvp,
+        value_and_grad,
+        vjp,
+    )
     from wengert.ops import fft, linalg, special
     from wengert.ops.beyond import at as at
     from wengert.ops.beyond import einsum as einsum
@@ -67,13 +80,24 @@ __all__ = [
     "__array_api_version__",
     "__version__",
     "autograd",
+    "checkpoint",
+    "checkpoint_sequential",
+    "custom_vjp",
+    "detect_anomaly",
+    "draw",
     "enable_grad",
     "fft",
+    "func",
     "get_backend",
     "global_tape",
+    "grad",
+    "hessian",
+    "hvp",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "jacobian",
+    "jvp",
     "linalg",
     "nn",
     "no_grad",
@@ -84,6 +108,8 @@ __all__ = [
     "special",
     "tape",
     "use_backend",
+    "value_and_grad",
+    "vjp",
 ]
 __all__ += ops.__all__
 __all__.extend(LATER)
@@ -115,14 +141,34 @@ def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Modu
 Tensor.__array_namespace__ = _array_namespace  # type: ignore[method-assign]
 
 
+#: Functions of modules that are imported late, like those of `LATER` beside the standard's.
+_TOOLS = {
+    "wengert.autograd": ("checkpoint", "checkpoint_sequential"),
+    "wengert.drawing": ("draw",),
+    "wengert.func": (
+        "custom_vjp",
+        "grad",
+        "hessian",
+        "hvp",
+        "jacobian",
+        "jvp",
+        "value_and_grad",
+        "vjp",
+    ),
+}
+_HOMES = {name: home for home, names in _TOOLS.items() for name in names}
+
+
 def __getattr__(name: str) -> Any:
     # Each has imports of its own, which most programs do not need all of.
-    if name in ("nn", "optim", "testing"):
+    if name in ("func", "nn", "optim", "testing"):
         found = importlib.import_module(f"wengert.{name}")
     elif name in EXTENSIONS or name == "special":
         found = importlib.import_module(f"wengert.ops.{name}")
     elif name in LATER:
         found = getattr(ops, name)
+    elif name in _HOMES:
+        found = getattr(importlib.import_module(_HOMES[name]), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found
