@@ -301,6 +301,68 @@ def test_a_primitive_without_a_rule_runs_for_each_member() -> None:
     check_equal(found, expected, level)
 
 
+ROW, COLUMN = np.array([0, 1, 0]), np.array([[1], [-1]])
+MASK = np.array([True, False, True])
+KEYS = [
+    np.s_[ROW, :, COLUMN],  # arrays that stand apart: their axes come first
+    np.s_[0, :, ROW],
+    np.s_[ROW, None, COLUMN],
+    np.s_[:, ROW, COLUMN],
+    np.s_[..., ROW, 1],
+    np.s_[ROW],
+    np.s_[:, MASK],
+    np.s_[ROW[:2], ..., np.array([1, 2, 0, 3])[:2]],
+    np.s_[1, ..., None, ::-2],
+    np.s_[:, MASK, :, None],
+    np.s_[COLUMN[:, 0], :, MASK[:2].astype(int)],
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_batches_are_indexed_by_any_key(key: Any, backend: Backend) -> None:
+    """Read, replaced (by a value that broadcasts), and scattered: of each member as alone."""
+    random = np.random.default_rng(0)
+    x = random.standard_normal((COUNT, 2, 3, 4))
+    value = random.standard_normal((COUNT, *x[0][key].shape[1:]))
+    parts = key if isinstance(key, tuple) else (key,)
+    arrays = [wg.asarray(part) for part in parts if isinstance(part, np.ndarray)]
+    rest = iter(arrays)
+    made = tuple([next(rest) if isinstance(part, np.ndarray) else part for part in parts])
+    static = tuple(["array" if isinstance(part, np.ndarray) else part for part in parts])
+    level = new_level()
+    batch = untracked(Batched(wg.asarray(x)._array, level))
+    values = untracked(Batched(wg.asarray(value)._array, level))
+
+    check_equal(batch[made]._array, [wg.asarray(y[key])._array for y in x], level)
+    for changed, new in ((batch, values), (wg.asarray(x[0]), values), (batch, value[0])):
+        out = changed * 1
+        out[made] = wg.asarray(new) if isinstance(new, np.ndarray) else new
+        expected = []
+        for m in range(COUNT):
+            y = (x[m] if changed is batch else x[0]).copy()
+            one = wg.asarray(y)
+            one[made] = wg.asarray(value[m] if new is values else new)
+            expected.append(one._array)
+        check_equal(out._array, expected, level)
+    whole = batch[made]
+    added = PRIMITIVES["scatter_add"].bind(whole, *arrays, key=static, shape=(2, 3, 4))
+    expected = []
+    for y in x:
+        total = np.zeros((2, 3, 4))
+        np.add.at(total, key, y[key])
+        expected.append(wg.asarray(total)._array)
+    check_equal(added._array, expected, level)
+
+
+def test_a_length_may_be_left_open() -> None:
+    level = new_level()
+    x = np.arange(24.0).reshape(2, 3, 4)
+    found = lifted.reshape(Batched(x, level), (2, -1))
+    np.testing.assert_array_equal(found.inner, x.reshape(2, 2, 6))
+    empty = Batched(np.zeros((0, 3, 4)), level)  # of which the length does not follow inside
+    assert lifted.reshape(empty, (-1, 2)).inner.shape == (0, 6, 2)
+
+
 def test_members_of_different_shapes_are_refused() -> None:
     level = new_level()
     batch = untracked(Batched(np.array([[1, 1], [1, 2]]), level))
