@@ -425,6 +425,16 @@ def test_only_what_is_asked_for_is_swept():
     assert (float(by_z), float(by_x)) == (4, 6)
 
 
+def test_a_tensor_and_what_it_was_computed_from():
+    """Both are closed over: what is recorded outside is swept once, outside."""
+    z = double(3.0, requires_grad=True)
+    w = z**2
+    ((_, tangent),) = pushed(lambda i: [z * w * i[0] ** 2], [double(2.0)], [double(1.0)])
+    # 4 z³
+    (by_z,) = wg.autograd.grad(tangent, z)
+    assert float(by_z) == 12 * 9
+
+
 def test_backward_inside():
     """Leaves made inside have gradients with tangents: forward over reverse by hand."""
 
