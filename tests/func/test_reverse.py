@@ -491,6 +491,9 @@ def test_what_is_closed_over_is_followed_by_the_outer_mode(outer: Any, inner: An
 
 def test_pullbacks_in_forward_mode() -> None:
     assert slope(lambda x: func.vjp(cube, x)[1](1.0)[0])(2.0) == 12.0
+    one = np.ones(())  # which has no tangent
+    assert slope(lambda x: func.vjp(cube, x)[1](one)[0])(2.0) == 12.0
+    assert slope(lambda x: func.vjp(cube, x)[1](wg.asarray(one))[0])(2.0) == 12.0
     assert slope(lambda x: func.vjp(lambda y: x * y**2, 3.0)[1](1.0)[0])(2.0) == 6.0
     _, pullback = func.vjp(cube, 3.0)
     assert slope(lambda g: pullback(g)[0])(2.0) == 27.0

@@ -20,7 +20,16 @@ from wengert.tape.interpreter import differentiable
 from wengert.tape.lifted import Lifted, bottom
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = ["Argnums", "Call", "check_function", "in_kind", "named_like", "outputs", "split"]
+__all__ = [
+    "Argnums",
+    "Call",
+    "check_function",
+    "in_kind",
+    "named_like",
+    "outputs",
+    "split",
+    "value_and_aux",
+]
 
 Argnums = int | Sequence[int]
 
@@ -216,6 +225,19 @@ def outputs(tree: Any, transform: str) -> tuple[list[Tensor], TreeDef]:
             "found. Leave out float(), item() and numpy(), and make a constant by wg.asarray"
         )
     return leaves, structure
+
+
+def value_and_aux(returned: Any, transform: str) -> tuple[Any, Any]:
+    """The two parts of what a function returned whose transform was given ``has_aux=True``."""
+    if isinstance(returned, tuple) and len(returned) == 2:
+        return returned
+    what = type(returned).__name__
+    if isinstance(returned, tuple):
+        what += f" of {len(returned)}"
+    raise TypeError(
+        f"with has_aux=True the function given to {transform} should return a pair (result, aux), "
+        f"and returned a {what}"
+    )
 
 
 def check_function(function: Any, transform: str) -> None:

@@ -11,6 +11,7 @@ from wengert.func.arguments import (
     named_like,
     outputs,
     split,
+    value_and_aux,
 )
 from wengert.func.reverse import grad, vjp
 from wengert.func.trees import TreeDef, tree_flatten
@@ -70,12 +71,7 @@ class Forward:
         returned = call.run(self.inputs)
         aux = None
         if has_aux:
-            if not isinstance(returned, tuple) or len(returned) != 2:
-                raise TypeError(
-                    f"with has_aux=True the function given to {transform} should return a pair "
-                    f"(result, aux), and returned a {type(returned).__name__}"
-                )
-            returned, aux = returned
+            returned, aux = value_and_aux(returned, transform)
         self.results: list[Tensor]
         self.structure: TreeDef
         self.results, self.structure = outputs(returned, transform)

@@ -4,7 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from wengert.backends import BackendError, namespaces
-from wengert.func.arguments import Argnums, Call, check_function, named_like, outputs, split
+from wengert.func.arguments import (
+    Argnums,
+    Call,
+    check_function,
+    named_like,
+    outputs,
+    split,
+    value_and_aux,
+)
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.tape.lifted import bottom, constant
 from wengert.tape.node import Node, tick
@@ -53,15 +61,7 @@ class Reverse:
             returned = call.run(own)
         aux = None
         if has_aux:
-            if not isinstance(returned, tuple) or len(returned) != 2:
-                what = type(returned).__name__
-                if isinstance(returned, tuple):
-                    what += f" of {len(returned)}"
-                raise TypeError(
-                    f"with has_aux=True the function given to {transform} should return a pair "
-                    f"(result, aux), and returned a {what}"
-                )
-            returned, aux = returned
+            returned, aux = value_and_aux(returned, transform)
         self.results: list[Tensor]
         self.structure: TreeDef
         self.results, self.structure = outputs(returned, transform)
