@@ -49,7 +49,7 @@ def square(xp, x):
 
 def caught(error, function, *arguments, match, **options):
     """Whether the check fails so, with a text that has the verdict, the backend, and code."""
-    options = {"backends": ["numpy"], "examples": 60, **options}
+    options = {"backends": ["numpy"], "examples": 40, **options}
     with pytest.raises(error, match=match) as found:
         check_gradients(*arguments, **options)(function)()
     text = str(found.value)

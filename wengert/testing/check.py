@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wengert.backends import get_backend, use_backend
+from wengert.backends import use_backend
 from wengert.func.trees import tree_map
 from wengert.tape.tensor import Tensor
 from wengert.testing.backends import installed_backends
 from wengert.testing.gradcheck import EPS, gradcheck, gradgradcheck
-from wengert.testing.problem import values
+from wengert.testing.problem import on_backend, values
 from wengert.testing.snippets import block, function_code, value_code
 from wengert.testing.verdicts import (
     BadlyScaledError,
@@ -283,16 +283,12 @@ class GradientTest(PropertyTest):
 def _tensor(value: Any) -> Any:
     """A drawn array as a Tensor of the selected backend; a Tensor is moved there."""
     if isinstance(value, Tensor):
-        moved = _of(values(value))
+        moved = on_backend(values(value))
         return moved.requires_grad_(value.requires_grad) if moved.dtype.inexact else moved
     if isinstance(value, np.ndarray):
-        made = _of(value)
+        made = on_backend(value)
         return made.requires_grad_() if made.dtype.inexact else made
     return value
-
-
-def _of(array: np.ndarray[Any, Any]) -> Tensor:
-    return Tensor(get_backend().from_numpy(np.array(array, copy=True)))
 
 
 def check_gradients(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import backend_of, dtype_of
+from wengert.backends import backend_of, dtype_of, selection
 from wengert.func.trees import tree_flatten, tree_leaves
 from wengert.tape.autograd import grad
 from wengert.tape.dual import Dual
@@ -15,7 +15,7 @@ from wengert.tape.tensor import Tensor, untracked
 from wengert.testing.differences import Reals, to_reals
 from wengert.testing.verdicts import GradcheckError
 
-__all__ = ["Problem", "like", "raw_like", "values"]
+__all__ = ["Problem", "inexact", "like", "on_backend", "raw_like", "spread", "values"]
 
 #: Small enough that its square vanishes beside 1, so that nothing is cut off.
 IMAGINARY_STEP = 1e-30
@@ -36,6 +36,12 @@ def raw_like(tensor: Tensor, array: np.ndarray[Any, Any]) -> Any:
 def like(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     """Return an untracked Tensor of NumPy values, on another Tensor's backend and device."""
     return untracked(raw_like(tensor, array))
+
+
+def on_backend(array: np.ndarray[Any, Any]) -> Tensor:
+    """Return an untracked Tensor of NumPy values, on the backend and device that are selected."""
+    chosen, device, _ = selection()
+    return untracked(chosen.from_numpy(np.array(array, copy=True), device))
 
 
 def spread(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:

@@ -15,7 +15,7 @@ from wengert.backends import dtype_of
 from wengert.tape.tensor import Tensor
 from wengert.testing.problem import values
 
-__all__ = ["array_code", "function_code", "number_code", "value_code"]
+__all__ = ["array_code", "block", "function_code", "number_code", "tensor_code", "value_code"]
 
 
 def number_code(x: Any, inf: str) -> str:
@@ -45,7 +45,8 @@ def array_code(array: np.ndarray[Any, Any]) -> str:
     return f"np.array({_nested(array.tolist(), 'np')}, dtype=np.{array.dtype.name})"
 
 
-def _tensor_code(tensor: Tensor) -> str:
+def tensor_code(tensor: Tensor) -> str:
+    """Return code that makes a Tensor, on the selected backend."""
     flag = ", requires_grad=True" if tensor.requires_grad else ""
     dtype = f"dtype=wg.{dtype_of(tensor._array.dtype).name}"
     if not tensor.size:
@@ -56,7 +57,7 @@ def _tensor_code(tensor: Tensor) -> str:
 def value_code(value: Any) -> str:
     """Return code for an argument: a Tensor, an array, a container of them, or anything else."""
     if isinstance(value, Tensor):
-        return _tensor_code(value)
+        return tensor_code(value)
     if isinstance(value, np.ndarray):
         return array_code(value)
     if type(value) is dict:
@@ -80,6 +81,8 @@ def function_code(function: Callable[..., Any], name: str) -> tuple[list[str], s
     name : str
         A name for it, if it has none of its own that is a Python one.
     """
+    if hasattr(function, "source_lines"):  # a random program
+        return function.source_lines(), function.__name__
     own = str(getattr(function, "__name__", name))
     if getattr(ops, own, None) is function:
         return [], f"wg.{own}"

@@ -1,0 +1,284 @@
+"""Random programs: compositions of public functions, drawn with points where they are smooth."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from wengert.backends import get_backend
+from wengert.ops import __all__ as public
+from wengert.testing import strategies as ws
+from wengert.testing.problem import on_backend
+from wengert.testing.snippets import tensor_code
+
+__all__ = ["Program", "programs"]
+
+#: Values on the way stay below it, so that differences keep their digits.
+LARGEST = 50.0
+#: How near to a kink or a pole an operand may come.
+NEAR = 0.05
+
+
+class Step(NamedTuple):
+    """One call: a function's name, which earlier values it takes, and its keywords.
+
+    Attributes
+    ----------
+    name : str
+        Of a public function, with the extension's before a dot.
+    operands : tuple of int
+        Positions among inputs and earlier results.
+    keywords : tuple of (str, value)
+        What else it is given.
+    listed : bool
+        Whether it takes its operands in one list.
+    """
+
+    name: str
+    operands: tuple[int, ...]
+    keywords: tuple[tuple[str, Any], ...] = ()
+    listed: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Program:
+    """A program that was drawn: inputs, and steps that each take what came before.
+
+    Calling it runs it. Its ``repr`` is Python code, which defines the program as a function and
+    calls it with the inputs.
+
+    Attributes
+    ----------
+    inputs : tuple of ndarray
+        A point at which it is smooth.
+    steps : tuple of Step
+        In their order; the last one's value is the result.
+    """
+
+    inputs: tuple[np.ndarray[Any, Any], ...]
+    steps: tuple[Step, ...]
+    __name__ = "program"
+
+    def __call__(self, *inputs: Any, xp: Any = None) -> Any:
+        """Run it on Tensors, or with another namespace ``xp`` on that namespace's arrays."""
+        if len(inputs) != len(self.inputs):
+            raise TypeError(f"the program takes {len(self.inputs)} inputs, not {len(inputs)}")
+        known = list(inputs)
+        namespace = inputs[0].__array_namespace__() if xp is None else xp
+        for step in self.steps:
+            known.append(_apply(namespace, step, known))
+        return known[-1]
+
+    def tensors(self, *, requires_grad: bool = True) -> list[Any]:
+        """The inputs as Tensors of the selected backend."""
+        return [on_backend(x).requires_grad_(requires_grad) for x in self.inputs]
+
+    def source_lines(self) -> list[str]:
+        """The definition of the program as a function, in lines of Python."""
+        names = self._names()
+        lines = [f"def program({', '.join(names[: len(self.inputs)])}):"]
+        for at, step in enumerate(self.steps, len(self.inputs)):
+            taken = ", ".join(names[i] for i in step.operands)
+            given = [f"[{taken}]" if step.listed else taken]
+            given += [f"{key}={value!r}" for key, value in step.keywords]
+            lines.append(f"    {names[at]} = wg.{step.name}({', '.join(given)})")
+        return [*lines, f"    return {names[-1]}"]
+
+    def __repr__(self) -> str:
+        inputs = [f"    {tensor_code(x)}," for x in self.tensors()]
+        return "\n".join(
+            ["import wengert as wg", "", *self.source_lines(), "", "program(", *inputs, ")"]
+        )
+
+    def _names(self) -> list[str]:
+        count = len(self.inputs)
+        return [f"x{i}" for i in range(count)] + [f"v{i}" for i in range(len(self.steps))]
+
+
+def _apply(xp: Any, step: Step, known: Sequence[Any]) -> Any:
+    function = xp
+    for part in step.name.split("."):
+        function = getattr(function, part)
+    operands = [known[i] for i in step.operands]
+    return function(*([operands] if step.listed else operands), **dict(step.keywords))
+
+
+# -- what the steps may be -------------------------------------------------------------------------
+
+
+def _everywhere(x: Any) -> bool:
+    return True
+
+
+def _positive(x: Any) -> bool:
+    return bool(np.all(x > NEAR))
+
+
+def _apart_from_zero(x: Any) -> bool:
+    return bool(np.all(abs(x) > NEAR))
+
+
+def _inside(x: Any) -> bool:
+    return bool(np.all(abs(x) < 1 - NEAR))
+
+
+def _apart_from_integers(x: Any) -> bool:
+    return bool(np.all(abs(x - np.round(x)) > NEAR))
+
+
+#: Functions of one array, each with where it is smooth; the second are of real numbers alone.
+UNARY: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("sin", "cos", "exp", "negative", "square"), _everywhere),
+    **dict.fromkeys(("sinh", "cosh", "expm1"), _everywhere),
+    "sqrt": _positive,
+    "log": _positive,
+    "reciprocal": _apart_from_zero,
+}
+REAL: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("tanh", "atan", "asinh"), _everywhere),
+    "log1p": lambda x: bool(np.all(x > NEAR - 1)),
+    "asin": _inside,
+    "atanh": _inside,
+    "acosh": lambda x: bool(np.all(x > 1 + NEAR)),
+    "abs": _apart_from_zero,
+    "sign": _apart_from_zero,
+    "floor": _apart_from_integers,
+}
+
+
+def _distinct(x: Any, y: Any) -> bool:
+    return bool(np.all(abs(x - y) > NEAR))
+
+
+#: Functions of two arrays that broadcast.
+BINARY: dict[str, Callable[[Any, Any], bool]] = {
+    **dict.fromkeys(("add", "subtract", "multiply"), lambda x, y: True),
+    "divide": lambda x, y: _apart_from_zero(y),
+}
+REAL_BINARY: dict[str, Callable[[Any, Any], bool]] = {
+    "logaddexp": lambda x, y: True,
+    "maximum": _distinct,
+    "minimum": _distinct,
+    "atan2": lambda x, y: bool(np.all(np.hypot(x, y) > NEAR)),
+    "hypot": lambda x, y: bool(np.all(np.hypot(x, y) > NEAR)),
+    "pow": lambda x, y: _positive(x),
+}
+REDUCTIONS = ("sum", "mean", "prod")
+ALONG = ("cumulative_sum", "flip")
+
+
+@st.composite  # type: ignore[untyped-decorator]
+def programs(
+    draw: Any,
+    *,
+    dtype: str = "float64",
+    max_inputs: int = 3,
+    max_steps: int = 8,
+    max_side: int = 3,
+    functions: Sequence[str] | None = None,
+) -> Any:
+    """Random programs of public functions: elementwise, reductions, products, shapes, indexing.
+
+    Every program comes with inputs around which it is smooth, and where its values are moderate:
+    a function is drawn only where its operands allow it. Values are taken more than once, and
+    those that no step took come into the result at the end.
+
+    Parameters
+    ----------
+    dtype : {"float64", "complex128"}
+        Of the inputs.
+    max_inputs, max_steps, max_side : int
+        Bounds: of inputs, of steps before the last ones, which gather values, and of lengths.
+    functions : sequence of str, optional
+        Names of the functions to draw from; all that there are by default.
+
+    Returns
+    -------
+    strategy of Program
+    """
+    count = draw(st.integers(1, max_inputs))
+    shapes = draw(ws.broadcastable(count, max_dims=2, min_side=1, max_side=max_side))
+    inputs = tuple(draw(ws.arrays(dtype, shape, domain=(-2, 2))) for shape in shapes)
+    known: list[Any] = list(inputs)
+    steps: list[Step] = []
+    unused = set(range(count))
+    xp = get_backend("numpy").namespace
+
+    def take(step: Step) -> bool:
+        """Take a step if it can be, and its values are moderate."""
+        with np.errstate(all="ignore"):
+            value = np.asarray(_apply(xp, step, known))
+        if not np.all(abs(value) < LARGEST):  # nan is not either
+            return False
+        steps.append(step)
+        known.append(value)
+        unused.difference_update(step.operands)
+        unused.add(len(known) - 1)
+        return True
+
+    for _ in range(draw(st.integers(1, max_steps))):
+        possible = _possible(draw, known, functions)
+        if possible:
+            take(draw(st.sampled_from(possible)))
+    for at in sorted(unused):
+        # A smooth bounded function of each value that is left, so that all of them count.
+        if len(known) - 1 != at or known[at].shape:
+            take(Step("sin", (at,)))
+            take(Step("sum", (len(known) - 1,)))
+    scalars = sorted(i for i in unused if not known[i].shape)
+    while len(scalars) > 1:
+        take(Step("add", (scalars.pop(), scalars.pop())))
+        scalars.append(len(known) - 1)
+    if not steps:
+        take(Step("sin", (0,)))
+    return Program(inputs, tuple(steps))
+
+
+def _possible(draw: Any, known: list[Any], functions: Sequence[str] | None) -> list[Step]:
+    """Steps that can be taken with two values, which late ones are drawn as more often."""
+    last = len(known) - 1
+    i, j = (last - draw(st.integers(0, last)) for _ in range(2))
+    x, y = known[i], known[j]
+    real = x.dtype.kind == y.dtype.kind == "f"
+    found = [
+        Step(name, (i,))
+        for name, smooth in UNARY.items()
+        if smooth is _everywhere or (real and smooth(x))
+    ]
+    if x.dtype.kind == "c":
+        found += [Step(name, (i,)) for name in ("conj", "real", "imag")]
+    if real:
+        found += [Step(name, (i,)) for name, smooth in REAL.items() if smooth(x)]
+    if _broadcast(x.shape, y.shape):
+        pairs = {**BINARY, **REAL_BINARY} if real else BINARY
+        found += [Step(name, (i, j)) for name, smooth in pairs.items() if smooth(x, y)]
+    if x.ndim:
+        axis = draw(ws.axis(x.ndim))
+        keep = draw(st.booleans())
+        found += [Step(f, (i,), (("axis", axis), ("keepdims", keep))) for f in REDUCTIONS]
+        found += [Step(f, (i,), (("axis", axis),)) for f in ALONG]
+        found.append(Step("roll", (i,), (("shift", draw(st.integers(-2, 2))), ("axis", axis))))
+        found.append(Step("expand_dims", (i,), (("axis", axis),)))
+        found.append(Step("reshape", (i,), (("shape", (math.prod(x.shape),)),)))
+        if x.shape == y.shape and real == (x.dtype.kind == "f"):
+            found.append(Step("concat", (i, j), (("axis", axis),), listed=True))
+            found.append(Step("stack", (i, j), (("axis", axis),), listed=True))
+        if real and x.shape[axis] > 1 and np.min(np.diff(np.sort(x, axis=axis), axis=axis)) > NEAR:
+            found += [Step(f, (i,), (("axis", axis),)) for f in ("max", "min", "sort")]
+    if x.ndim > 1:
+        found.append(Step("matrix_transpose", (i,)))
+    if x.ndim and y.ndim and x.shape[-1] == y.shape[-2 if y.ndim > 1 else -1]:
+        found.append(Step("matmul", (i, j)))
+    wanted = set(public) if functions is None else set(functions)
+    return [step for step in found if step.name in wanted and known[i].size <= 64]
+
+
+def _broadcast(*shapes: tuple[int, ...]) -> bool:
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        return False
+    return True
