@@ -480,3 +480,61 @@ def test_hooked_nodes_are_on_the_tape():
     assert len(wg.global_tape) == live + 1
     assert [node.operation for node in wg.global_tape.of(y)] == ["leaf", "multiply"]
     assert repr(y).endswith("grad_fn=<MulBackward0>)")
+
+
+# -- as PyTorch does -----------------------------------------------------------------------------
+
+
+def _scenario(lib, graph):
+    """A program with hooks of all kinds; what they see, in order, and the gradients."""
+    log = []
+
+    def see(name, answer=None):
+        def hook(*given):
+            log.append((name, [_plain(g) for g in given]))
+            return None if answer is None else answer(*given)
+
+        return hook
+
+    def double(inputs, outputs):
+        return None if inputs[0] is None else inputs[0] * 2, inputs[1]
+
+    x = lib.tensor([2.0, -1.0], requires_grad=True)
+    w = lib.tensor([3.0], requires_grad=True)
+    x.register_hook(see("x", lambda g: g + 1))
+    w.register_post_accumulate_grad_hook(lambda p: log.append(("w accumulated", _plain(p.grad))))
+    y = x * w
+    place = next(n for n, _ in y.grad_fn.next_functions if n is not None)
+    place.register_prehook(see("place before"))
+    place.register_hook(see("place after"))
+    y.grad_fn.register_hook(see("y after", double))
+    y.grad_fn.register_prehook(see("y before", lambda outputs: (outputs[0] * 3,)))
+    handle = y.register_hook(see("never"))
+    y.register_hook(see("y first", lambda g: g * 5))
+    y.register_hook(see("y second"))
+    handle.remove()
+    y.retain_grad()
+    with graph.saved_tensors_hooks(lambda t: (log.append("pack"), t * 2)[1], lambda t: t / 2):
+        z = (lib.exp(y) * y).sum()
+    z.backward(retain_graph=True)
+    retained = y.grad.detach() * 1  # PyTorch adds to it in what follows, too
+    gradients = lib.autograd.grad(z, (y, x), retain_graph=True)
+    (y * 2).sum().backward(inputs=[w])
+    return log, [_plain(g) for g in (x.grad, w.grad, retained, *gradients)]
+
+
+def _plain(given):
+    if isinstance(given, tuple):
+        return [_plain(g) for g in given]
+    return None if given is None else np.round(np.asarray(given.detach().tolist()), 2).tolist()
+
+
+@pytest.mark.oracle
+def test_hooks_are_called_as_pytorch_calls_them(backend):
+    torch = pytest.importorskip("torch")
+    if backend.name != "numpy":
+        pytest.skip("nothing here depends on the backend")
+    log, gradients = _scenario(wg, graph)
+    theirs, expected = _scenario(torch, torch.autograd.graph)
+    assert log == theirs
+    assert gradients == expected
