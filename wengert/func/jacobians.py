@@ -8,7 +8,7 @@ from typing import Any, Final
 from wengert import ops
 from wengert.backends import DType, as_dtype, backend_of, dtype_of, namespaces
 from wengert.func.arguments import Argnums, check_function, named_like, split
-from wengert.func.forward import jacfwd
+from wengert.func.forward import check_chunk_size, jacfwd
 from wengert.func.reverse import Reverse
 from wengert.tape.batched import identity, members
 from wengert.tape.lifted import bottom, new_level
@@ -86,7 +86,7 @@ def jacrev(
            [0., 3., 2.]])
     """
     check_function(function, "jacrev")
-    _check_chunk_size(chunk_size)
+    check_chunk_size(chunk_size)
 
     @named_like(function)
     def rows(*args: Any, **kwargs: Any) -> Any:
@@ -195,7 +195,7 @@ def _chosen(
     transform: str,
 ) -> Callable[..., Any]:
     check_function(function, transform)
-    _check_chunk_size(chunk_size)
+    check_chunk_size(chunk_size)
     columns = jacfwd(function, argnums, has_aux, chunk_size=chunk_size)
 
     @named_like(function)
@@ -209,15 +209,6 @@ def _chosen(
         return (found, swept.aux) if has_aux else found
 
     return computed
-
-
-def _check_chunk_size(chunk_size: int | None) -> None:
-    if chunk_size is None:
-        return
-    if type(chunk_size) is not int:
-        raise TypeError(f"chunk_size should be an integer or None, not {chunk_size!r}")
-    if chunk_size < 1:
-        raise ValueError(f"chunk_size should be positive, not {chunk_size}")
 
 
 def _is_tall(swept: Reverse) -> bool:

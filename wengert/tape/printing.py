@@ -25,8 +25,8 @@ def format_tensor(tensor: Any) -> str:
 
     Values have four decimals, or are in scientific notation where that would hide them; whole
     numbers end in a point. The data type is named unless it is a default one, the device unless
-    it is a CPU. A computed Tensor shows its ``grad_fn``, a leaf that it requires grad; what an array
-    has inside beside its values, such as a tangent, comes last, in the same format.
+    it is a CPU. A computed Tensor shows its ``grad_fn``, a leaf that it requires grad; what an
+    array has inside beside its values, such as a tangent, comes last, in the same format.
     """
     values = tensor._values()
     prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
