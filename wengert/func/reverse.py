@@ -106,19 +106,21 @@ class Reverse:
         """Whether a node descends from one that was there before the call."""
         if root is None:
             return False
-        barren = set() if inlets else self._barren
-        found = {node.number for node in inlets}
-        visited: set[int] = set()
+        start = self._start
+        outer = {node.number for node in inlets}
+        # What led nowhere before does so again, unless there are inlets.
+        visited = set() if inlets else set(self._barren)
         stack = [root]
         while stack:
-            node = stack.pop()
-            number = node.number
-            if number < self._start or number in found:
+            number = stack[-1].number
+            if number < start or number in outer:
                 return True
-            if number not in visited and number not in barren:
-                visited.add(number)
-                stack.extend([parent for parent in node.parents if parent is not None])
-        barren |= visited
+            for parent in stack.pop().parents:
+                if parent is not None and parent.number not in visited:
+                    visited.add(parent.number)
+                    stack.append(parent)
+        if not inlets:
+            self._barren = visited
         return False
 
     def pull(self, cotangents: Iterable[Tensor | None], keep: bool) -> list[Tensor]:
