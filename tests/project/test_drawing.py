@@ -311,6 +311,17 @@ def test_functions_and_hooks() -> None:
     assert values.titled("Double").lines[2] == "6"
 
 
+def test_transforms_and_derivatives_of_derivatives(backend: Any) -> None:
+    x = wg.tensor(2.0, requires_grad=True)
+    (slope,) = wg.autograd.grad(x**3, x, create_graph=True)
+    edges = drawn(slope, names={"x": x}, gradients=True).edges
+    assert sum(float(label) for a, _, label in edges if a == edges[0][0]) == 12  # 6 x
+    value, tangent = wg.func.jvp(lambda x: x**3, (x,), (wg.tensor(1.0),))
+    edges = drawn(tangent, names={"x": x}, gradients=True).edges
+    assert sum(float(label) for a, _, label in edges if a == edges[0][0]) == 12
+    assert drawn({"value": value, "slope": slope}, names={"x": x}, values=True).titled("x")
+
+
 def test_several_tensors_and_shared_parts() -> None:
     x = wg.tensor(1.0, requires_grad=True)
     y = x * 2

@@ -63,7 +63,7 @@ def branch(x: Tensor) -> None:
 
 def branch_in_place(x: Tensor) -> None:
     y = wg.zeros(())
-    y += x > 1
+    y += wg.astype(x > 1, wg.float32)
     if y > 0:
         pass
 
@@ -119,6 +119,14 @@ CASES: dict[str, tuple[Any, str, str]] = {
     "nextafter": (lambda: wg.nextafter(leaf(1.0), leaf(2.0)), "undefined", "nextafter"),
     "unique_values": (lambda: wg.unique_values(leaf(1.0)), "undefined", "unique_values"),
     "NumPy's function": (lambda: swallow(np.polyfit, leaf(1.0), [1], 1), "numpy", "np.polyfit"),
+    "np.array of a list": (lambda: swallow(np.array, [number()]), "array", "np.asarray"),
+    "np.fromiter": (lambda: np.fromiter(leaf(1.0), float), "number", "float"),
+    "into a NumPy array": (
+        lambda: swallow(np.add, [1.0], leaf(1.0), np.ones(1)),
+        "numpy",
+        "np.add",
+    ),
+    "the larger": (lambda: max(number(), number()), "branch", "bool"),
     "linspace": (lambda: wg.linspace(0, number(), 3), "number", "item in wg.linspace"),
 }
 
@@ -611,6 +619,33 @@ def test_inside_a_checkpoint() -> None:
     error = failure(lambda x: checkpoint(f, x), leaf(1.5))
     assert [(one.operation, one.function) for one in error.errors] == [("floor", "f")]
     assert len(assert_differentiable(lambda x: checkpoint(wg.exp, x), leaf(1.5))) == 0
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda f: wg.func.grad(f),
+        lambda f: lambda x: wg.func.vjp(f, x)[1](wg.ones(())),
+        lambda f: lambda x: wg.func.jvp(f, (x,), (wg.ones_like(x),)),
+        lambda f: lambda x: wg.func.hvp(f, (x,), (wg.ones_like(x),)),
+        lambda f: wg.func.jacfwd(f),
+        lambda f: wg.func.hessian(f),
+    ],
+    ids=["grad", "vjp", "jvp", "hvp", "jacfwd", "hessian"],
+)
+def test_inside_transforms(transformed: Any, backend: Any) -> None:
+    def smooth(x: Tensor) -> Tensor:
+        return wg.sum(wg.exp(x) * x)
+
+    def stepped(x: Tensor) -> Tensor:
+        return wg.sum(wg.exp(wg.floor(x)))
+
+    x = leaf(0.5, 1.5)
+    assert len(assert_differentiable(transformed(smooth), x)) == 0
+    error = failure(transformed(stepped), x)
+    assert ("zero", "floor", "stepped") in [
+        (one.kind, one.operation, one.function) for one in error.errors
+    ]
 
 
 def test_rules_may_compare_and_round() -> None:

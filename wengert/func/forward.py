@@ -379,7 +379,8 @@ def _columns(linear: _Linearized, chunk_size: int | None) -> list[Tensor]:
         if linear.recorded:
             for row in range(stop - start):
                 one = [
-                    untracked(constant(e.inner[row], x)) for e, x in zip(basis, inputs, strict=True)
+                    untracked(constant(e.inner[row, ...], x))
+                    for e, x in zip(basis, inputs, strict=True)
                 ]
                 chunks.append([reshape(t, (1, *t.shape)) for t in linear.push(one)])
             continue

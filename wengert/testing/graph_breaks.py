@@ -219,15 +219,25 @@ def _judge(called: str, inputs: list[Input], returned: Any, lineage: Lineage) ->
         what = ", ".join(sorted({type(leaf).__name__ for leaf in leaves})) or "nothing"
         problems.insert(0, f"the result is no Tensor, but: {what}")
     if not problems:
-        problems, cause = _sweep(tracked, inputs)
+        unreached, cause = _sweep(tracked, inputs)
+        if cause is not None:
+            problems.append(f"its derivative fails: {type(cause).__name__}: {cause}")
+        for name, leaf in unreached:
+            blamed = _blamed(_node(leaf).number, tag, lineage)
+            errors += [b for b in blamed if b not in errors]
+            why = "" if blamed else ": the backward of a Function returns None for it"
+            problems.append(f"no gradient arrives at {name}{why}")
     if problems:
         raise GraphBreakError(
             f"{called} is not differentiable: " + "; ".join(problems), errors, lineage.breaks
         ) from cause
 
 
-def _sweep(results: list[Tensor], inputs: list[Input]) -> tuple[list[str], Exception | None]:
-    """What goes wrong when the derivative is computed, as it may where a `Function` is."""
+def _sweep(results: list[Tensor], inputs: list[Input]) -> tuple[list[Input], Exception | None]:
+    """The inputs at which no gradient arrives, or what a derivative raised.
+
+    What is connected may fail here all the same: inside a `Function`, and inside a transform.
+    """
     ones = [namespaces[type(result._array)].ones_like(result._array) for result in results]
     try:
         gradients = grad(
@@ -238,12 +248,8 @@ def _sweep(results: list[Tensor], inputs: list[Input]) -> tuple[list[str], Excep
             allow_unused=True,
         )
     except Exception as error:
-        return [f"its derivative fails: {type(error).__name__}: {error}"], error
-    return [
-        f"no gradient arrives at {name}: the backward of a Function returns None for it"
-        for (name, _), gradient in zip(inputs, gradients, strict=True)
-        if gradient is None
-    ], None
+        return [], error
+    return [one for one, g in zip(inputs, gradients, strict=True) if g is None], None
 
 
 def _blamed(number: int, tag: Tag, lineage: Lineage) -> list[GraphBreak]:

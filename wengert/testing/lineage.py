@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of
-from wengert.tape.dual import Dual
+from wengert.tape.dual import Dual, Lift
 from wengert.tape.lifted import Lifted
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Primitive
@@ -187,7 +187,9 @@ class Lineage(Watcher):
             if isinstance(top, AccumulateGrad):
                 tags[top.number] = Tag(frozenset({top.number}), frozenset())
                 continue
-            parents = [parent for parent in top.parents if parent is not None]
+            # A transform's argument is a leaf inside; here it comes from outside.
+            sources = top.owners if isinstance(top, Lift) else top.parents
+            parents = [parent for parent in sources if parent is not None]
             open_ = [parent for parent in parents if parent.number not in tags]
             if open_:
                 stack.extend(open_)
