@@ -1,4 +1,4 @@
-"""SciPy's functions under ``SCIPY_ARRAY_API=1``; `test_graph_breaks` runs this file."""
+"""SciPy's functions under ``SCIPY_ARRAY_API=1``; `test_assert_differentiable` runs this file."""
 
 import numpy as np
 import pytest

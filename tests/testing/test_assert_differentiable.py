@@ -1,0 +1,427 @@
+"""Functions are judged: whether their results depend differentiably on all inputs."""
+
+import dataclasses
+import math
+import os
+import subprocess
+import sys
+import textwrap
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import watching
+from wengert.tape.checkpoint import checkpoint
+from wengert.tape.primitive import PRIMITIVES
+from wengert.tape.tensor import Tensor
+from wengert.testing import GraphBreakError, assert_differentiable
+from wengert.testing.lineage import ZERO_IF_REAL
+
+ROOT = Path(__file__).parents[2]
+
+
+def leaf(*values: float) -> Tensor:
+    return wg.tensor(list(values), requires_grad=True)
+
+
+def number() -> Tensor:
+    return wg.tensor(2.0, requires_grad=True)
+
+
+def failure(f: Any, *args: Any, **kwargs: Any) -> GraphBreakError:
+    with pytest.raises(GraphBreakError) as caught:
+        assert_differentiable(f, *args, **kwargs)
+    return caught.value
+
+
+def test_what_is_connected_passes(backend: Any) -> None:
+    assert len(assert_differentiable(lambda x, y: wg.sum(x * y), leaf(1.0), leaf(2.0))) == 0
+    raw = backend.from_numpy(np.array([1.0, 2.0]))
+    assert len(assert_differentiable(lambda x: wg.sum(wg.exp(x)), raw)) == 0
+
+
+def test_a_number_on_the_only_path_is_an_error(backend: Any) -> None:
+    def area(radius: Tensor) -> Tensor:
+        return wg.asarray(math.pi * float(radius) ** 2)
+
+    error = failure(area, wg.asarray(2.0))
+    assert [(one.kind, one.inputs) for one in error.errors] == [("number", ("radius",))]
+    text = str(error)
+    assert text.startswith(
+        "area is not differentiable: the result does not depend differentiably on radius\n\n"
+        "error: a Tensor became a Python number: float"
+    )
+    assert "computed from radius" in text
+
+
+def test_a_number_for_a_log_is_a_warning(backend: Any) -> None:
+    log: list[float] = []
+
+    def loss(x: Tensor) -> Tensor:
+        value = wg.sum(x * x)
+        log.append(value.item())
+        return value
+
+    breaks = assert_differentiable(loss, leaf(1.0, 2.0))
+    assert log == [5.0]
+    assert [one.kind for one in breaks] == ["number"]
+
+
+def test_only_what_cuts_the_input_off_is_blamed() -> None:
+    def f(x: Tensor, y: Tensor) -> Tensor:
+        print(float(x))
+        kept = wg.floor(y)
+        y.detach()
+        return x + kept
+
+    error = failure(f, number(), number())
+    assert [(one.operation, one.inputs) for one in error.errors] == [("floor", ("y",))]
+    assert "does not depend differentiably on y" in str(error)
+    assert "on x" not in str(error).partition("\n")[0]
+    assert str(error).count("warning: ") == 2
+
+
+@pytest.mark.parametrize(
+    ("f", "kinds"),
+    [
+        (lambda x: wg.sum(wg.round(x)), ["zero"]),
+        (lambda x: wg.sum(x.detach()) + 1, ["detach"]),
+        (lambda x: wg.astype(wg.astype(x, wg.int32), wg.float32), ["cast"]),
+        (lambda x: wg.where(x > 1, 1.0, 2.0), ["condition"]),
+        (lambda x: wg.astype(wg.argsort(x), wg.float32), ["condition"]),
+        (lambda x: wg.searchsorted(wg.asarray([0.0, 1.0]), x).to(x.dtype), ["condition"]),
+        (lambda x: wg.linalg.vector_norm(wg.asarray([x[0], x[1]])), ["copy"]),
+        (lambda x: wg.asarray(x.tolist()), ["number"]),
+        (lambda x: wg.no_grad()(wg.exp)(x), ["no_grad"]),
+        (lambda x: wg.asarray(np.sum([float(one) for one in x])), ["number"]),
+        (lambda x: 3.0 if x[0] > 1 else 4.0, ["branch"]),
+        (lambda x: wg.sum(wg.sign(x)) * wg.sum(wg.floor(x)), ["zero", "zero"]),
+        (lambda x: wg.nextafter(x, 2 * x), ["undefined"]),
+    ],
+)
+def test_losses_on_the_only_path(f: Any, kinds: list[str], backend: Any) -> None:
+    error = failure(f, leaf(1.5, 2.5))
+    assert [one.kind for one in error.errors] == kinds
+    assert all(one.inputs == ("x",) for one in error.errors)
+
+
+def test_beside_a_path_with_a_derivative_they_are_warnings(backend: Any) -> None:
+    breaks = assert_differentiable(
+        lambda x: wg.sum(x * x.detach() + wg.floor(x) + wg.copysign(x, -x)), leaf(1.5)
+    )
+    assert [one.kind for one in breaks] == ["detach", "zero"]
+
+
+def test_what_would_fail_backward_is_an_error_beside_a_path_too() -> None:
+    error = failure(lambda x: wg.sum(wg.nextafter(x, wg.ones_like(x)) + x), leaf(1.5))
+    assert "can't be computed" in str(error)
+    assert [one.kind for one in error.errors] == ["undefined"]
+
+
+def test_an_input_that_is_not_used() -> None:
+    error = failure(lambda x, unused: wg.sum(x), leaf(1.0), unused=leaf(2.0))
+    assert error.errors == ()
+    assert str(error).endswith("the result does not depend on unused: it is not used")
+
+
+def test_a_result_that_is_no_tensor(backend: Any) -> None:
+    error = failure(lambda x: x.tolist(), leaf(1.0, 2.0))
+    assert "the result is no Tensor, but: float" in str(error)
+    assert [one.operation for one in error.errors] == ["tolist"]
+
+
+def test_one_of_several_results_has_lost_track() -> None:
+    error = failure(lambda x: {"loss": wg.sum(x), "metric": wg.sum(wg.exp(x).detach())}, leaf(1.0))
+    assert "result['metric'] is not tracked" in str(error)
+    assert [one.kind for one in error.errors] == ["detach"]
+    # A constant beside the results has never been tracked.
+    assert_differentiable(lambda x: (wg.sum(x), wg.ones(3)), leaf(1.0))
+
+
+def test_a_failure_where_track_would_be_lost(backend: Any) -> None:
+    error = failure(lambda x: np.asarray(x) + 1, wg.asarray([1.0]))
+    assert [one.operation for one in error.errors] == ["np.asarray"]
+    assert isinstance(error.__cause__, RuntimeError)
+    assert "failed where it would have lost track" in str(error)
+
+
+def test_numpys_function_without_counterpart() -> None:
+    error = failure(lambda x: np.polyfit(x, x, 1), np.ones(3))
+    assert [one.operation for one in error.errors] == ["np.polyfit"]
+
+
+def test_deepcopies_of_dataclasses_of_results() -> None:
+    """What colour-science's users met: dataclasses.astuple copies its fields deeply."""
+
+    @dataclasses.dataclass
+    class Specification:
+        J: Any
+        C: Any
+
+    def appearance(xyz: Tensor) -> Tensor:
+        specification = Specification(J=wg.sum(xyz), C=wg.max(xyz))
+        J, C = dataclasses.astuple(specification)
+        return J + C
+
+    error = failure(appearance, wg.asarray([0.2, 0.3]))
+    (one,) = error.errors
+    assert (one.kind, one.operation, one.function) == ("copy", "copy.deepcopy", "appearance")
+    assert "dataclasses.astuple(specification)" in one.source
+    assert one.through is not None
+    assert one.through.startswith("copy:")
+
+
+def test_another_error_is_the_functions_own() -> None:
+    def f(x: Tensor) -> Tensor:
+        float(wg.sum(x))
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        assert_differentiable(f, leaf(1.0))
+    assert not watching._undo
+
+
+def test_arguments_in_trees() -> None:
+    @dataclasses.dataclass
+    class Model:
+        weight: Any
+        bias: Any
+
+    def f(model: Model, *data: Any, scale: dict[str, Any]) -> Tensor:
+        return wg.sum(model.weight * data[0]) * scale["s"][0]
+
+    arguments = (Model(np.ones(2), np.ones(2)), np.ones(2), 3, "text", None)
+    error = failure(f, *arguments, scale={"s": [np.ones(())]})
+    problem = "the result does not depend on model.bias: it is not used"
+    assert str(error) == f"test_arguments_in_trees.<locals>.f is not differentiable: {problem}" or (
+        problem in str(error) and ";" not in str(error)
+    )
+
+
+def test_tensors_that_require_grad_are_the_inputs() -> None:
+    x, fixed = leaf(1.0), wg.asarray([2.0])
+    assert_differentiable(lambda x, fixed: wg.sum(x), x, fixed)
+    error = failure(lambda x, fixed: wg.sum(x), wg.asarray([1.0]), fixed)
+    assert "fixed" in str(error)
+    assert x.grad is None
+
+
+def test_a_modules_parameters_are_inputs(backend: Any) -> None:
+    class Net(wg.nn.Module):
+        def __init__(self) -> None:
+            self.used = wg.nn.Linear(2, 3)
+            self.forgotten = wg.nn.Linear(2, 3)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.used(x)
+
+    error = failure(Net(), wg.ones((1, 2)))
+    problems = str(error).partition("\n")[0]
+    assert problems.startswith("Net is not differentiable: ")
+    assert "forgotten.weight" in problems
+    assert "forgotten.bias" in problems
+    assert "used." not in problems.replace("forgotten.", "")
+    net = wg.nn.Sequential(wg.nn.Linear(2, 3), wg.nn.Tanh(), wg.nn.Linear(3, 1))
+    assert len(assert_differentiable(net, wg.ones((4, 2)))) == 0
+
+
+def test_no_input_is_an_error() -> None:
+    with pytest.raises(ValueError, match="at least one floating or complex array"):
+        assert_differentiable(lambda n: n, 3)
+
+
+def test_complex_inputs() -> None:
+    z = wg.asarray([1 + 2j])
+    assert_differentiable(lambda z: wg.abs(z), z)
+    assert_differentiable(lambda z: wg.real(wg.sign(z)), z)  # a direction has a derivative
+    assert [one.operation for one in failure(lambda z: wg.sign(wg.real(z)), z).errors] == ["sign"]
+
+
+# -- what happens on purpose -----------------------------------------------------------------------
+
+
+def test_inside_a_function_nothing_is_recorded_on_purpose() -> None:
+    class Straight(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return wg.floor(x) + float(wg.sum(x)) * 0
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            return g
+
+    assert len(assert_differentiable(lambda x: wg.sum(Straight.apply(x)), leaf(1.5))) == 0
+
+
+def test_a_gradient_has_to_arrive() -> None:
+    class Scaled(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor, scale: Tensor) -> Tensor:
+            ctx.save_for_backward(scale)
+            return x * scale
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+            (scale,) = ctx.saved_tensors
+            return g * scale, None
+
+    def f(x: Tensor, scale: Tensor) -> Tensor:
+        return Scaled.apply(x, scale)
+
+    x, scale = leaf(1.5), leaf(2.0)
+    text = str(failure(f, x, scale))
+    assert "no gradient arrives at scale: the backward of a Function returns None" in text
+    assert "arrives at x" not in text
+    # Beside it another path may lead there.
+    assert_differentiable(lambda x, scale: f(x, scale) + scale, x, scale)
+    # A gradient that happens to be zero is one.
+    assert_differentiable(lambda x: wg.sum(wg.nn.functional.relu(x)), leaf(-1.0))
+    assert x.grad is None
+
+
+def test_a_derivative_that_fails() -> None:
+    class Forward(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return x * 2
+
+    error = failure(lambda x: Forward.apply(x), leaf(1.0))
+    assert "its derivative fails: NotImplementedError" in str(error)
+    assert isinstance(error.__cause__, NotImplementedError)
+
+
+def test_in_the_backward_of_a_function_that_is_differentiated_again() -> None:
+    class Squared(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            (x,) = ctx.saved_tensors
+            return 2 * x.item() * g
+
+    def slope(x: Tensor) -> Tensor:
+        (g,) = wg.autograd.grad(Squared.apply(x), x, create_graph=True)
+        return g
+
+    (one,) = failure(slope, number()).errors
+    assert (one.operation, one.function) == ("item", "backward")
+
+
+def test_inside_a_checkpoint() -> None:
+    def f(x: Tensor) -> Tensor:
+        return wg.sum(wg.floor(x))
+
+    error = failure(lambda x: checkpoint(f, x), leaf(1.5))
+    assert [(one.operation, one.function) for one in error.errors] == [("floor", "f")]
+    assert len(assert_differentiable(lambda x: checkpoint(wg.exp, x), leaf(1.5))) == 0
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda f: wg.func.grad(f),
+        lambda f: lambda x: wg.func.vjp(f, x)[1](wg.ones(())),
+        lambda f: lambda x: wg.func.jvp(f, (x,), (wg.ones_like(x),)),
+        lambda f: lambda x: wg.func.hvp(f, (x,), (wg.ones_like(x),)),
+        lambda f: wg.func.jacfwd(f),
+        lambda f: wg.func.hessian(f),
+    ],
+    ids=["grad", "vjp", "jvp", "hvp", "jacfwd", "hessian"],
+)
+def test_inside_transforms(transformed: Any, backend: Any) -> None:
+    def smooth(x: Tensor) -> Tensor:
+        return wg.sum(wg.exp(x) * x)
+
+    def stepped(x: Tensor) -> Tensor:
+        return wg.sum(wg.exp(wg.floor(x)))
+
+    x = leaf(0.5, 1.5)
+    assert len(assert_differentiable(transformed(smooth), x)) == 0
+    error = failure(transformed(stepped), x)
+    assert ("zero", "floor", "stepped") in [
+        (one.kind, one.operation, one.function) for one in error.errors
+    ]
+
+
+def test_rules_may_compare_and_round() -> None:
+    def f(x: Tensor) -> Tensor:
+        y = wg.sum(wg.abs(x) * wg.maximum(x, x * x))
+        (g,) = wg.autograd.grad(y, x, create_graph=True)
+        return wg.sum(g)
+
+    assert len(assert_differentiable(f, leaf(0.5, 2.0))) == 0
+
+
+def test_composites_may_round_on_their_way() -> None:
+    x = leaf(3.0, 1.0, 2.0)
+    breaks = assert_differentiable(lambda x: wg.quantile(x, 0.3) + wg.median(x), x)
+    assert len(breaks) == 0
+    assert len(assert_differentiable(lambda x: np.quantile(x, 0.3), x)) == 0
+    assert len(assert_differentiable(lambda x: np.interp(x, [0, 9], [0, 1]), x)) == 0
+
+
+def test_rules_that_give_zero_are_declared() -> None:
+    """A rule of one input that gives zeros everywhere would be a break that nobody reports."""
+    x = wg.tensor([0.3, -0.6, 0.9], dtype=wg.float64, requires_grad=True)
+    flat = set()
+    for name, primitive in PRIMITIVES.items():
+        if primitive.kind != "elementwise" or len(primitive.inputs) != 1 or not primitive.rules:
+            continue
+        with warnings.catch_warnings():  # some of these points are outside of some domains
+            warnings.simplefilter("ignore", RuntimeWarning)
+            try:
+                y = primitive.bind(x)
+            except (TypeError, ValueError):  # it has parameters
+                continue
+            if y.requires_grad:
+                (g,) = wg.autograd.grad(wg.sum(wg.real(y)), x, materialize_grads=True)
+                if not bool(wg.any(g != 0)):
+                    flat.add(name)
+    declared = {n for n in flat if not any(map(callable, PRIMITIVES[n].rules.values()))}
+    assert flat - declared == ZERO_IF_REAL
+    assert {"floor", "ceil", "round", "trunc"} <= declared
+
+
+# -- other libraries -------------------------------------------------------------------------------
+
+
+def test_scipy() -> None:
+    """SciPy's functions, which need the variable before they are imported."""
+    pytest.importorskip("scipy")
+    code = Path(__file__).with_name("scipy_breaks.py")
+    done = subprocess.run(
+        [sys.executable, str(code)],
+        cwd=ROOT,
+        env={**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.split() == ["differentiable"] * 3 + ["broken"] * 3
+
+
+def test_the_report_in_the_documentation_is_real(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "graph_breaks.rst").read_text(encoding="utf-8")
+    program, shown = (
+        textwrap.dedent(page.partition(f":caption: {caption}\n")[2].partition(end)[0])
+        for caption, end in (("shapes.py", "\n.. code-block"), ("The error", "\nThe inputs are"))
+    )
+    (tmp_path / "shapes.py").write_text(program.lstrip(), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "shapes.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert shown.strip() in done.stderr
+    assert done.stdout == "base 12.57, height 3.00\n"
