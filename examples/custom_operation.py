@@ -57,33 +57,30 @@ def test_softplus(x: wg.Tensor, sharpness: float) -> wg.Tensor:
 
 def test_that_the_careless_one_is_caught() -> None:
     """See that the test can fail."""
+    told = careless()
+    assert "numerical: 0.5" in told
+    assert "analytic:  0" in told
+
+
+def careless() -> str:
+    """Check the careless operation, and return what is told of it."""
     try:
-        careless()
+        check_gradients(
+            lambda x: Careless.apply(x, 2.0),
+            Argument(domain=(-3, 3)),
+            backends=["numpy"],
+            examples=50,
+        )
     except WrongGradientError as error:
-        assert "numerical: 0.5" in str(error)
-        assert "analytic:  0" in str(error)
-    else:
-        raise AssertionError("a wrong derivative has passed")
-
-
-def careless() -> None:
-    """Check the careless operation, on the selected backend alone."""
-    check_gradients(
-        lambda x: Careless.apply(x, 2.0),
-        Argument(domain=(-3, 3)),
-        backends=["numpy"],
-        examples=50,
-    )
+        return str(error)
+    return "all is well"
 
 
 def main() -> None:
     """Run the test, and show what a failure looks like."""
     test_softplus()
     print("The derivatives of Softplus are right on every backend that is installed.\n")
-    try:
-        careless()
-    except WrongGradientError as error:
-        print(error)
+    print(careless())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,246 @@
+"""check_gradients draws what it is told to, and is a test, a decorator and a call."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wengert as wg
+from wengert.testing import Argument, Axis, WrongGradientError, check_gradients
+from wengert.testing import strategies as ws
+from wengert.testing.arguments import calls
+from wengert.testing.snippets import function_code, value_code
+
+NUMPY = {"backends": ["numpy"], "examples": 10}
+ROOT = Path(__file__).parents[2]
+
+
+def doubled(x):
+    return x * x.detach()
+
+
+# -- what is drawn ---------------------------------------------------------------------------------
+
+
+@settings(max_examples=50)
+@given(calls([("n", "m"), ("m", 2), (..., "n"), ..., ..., Axis(0), Axis(3, none=True), 7, "a"]))
+def test_arguments_fit_together(drawn):
+    x, y, batch, left, right, axis, other, seven, name = drawn
+    assert x.shape[1] == y.shape[0]
+    assert y.shape[1] == 2
+    assert batch.shape[-1] == x.shape[0]
+    np.broadcast_shapes(batch.shape[:-1], left.shape, right.shape)
+    assert -2 <= axis < 2
+    assert other is None or -left.ndim <= other < left.ndim
+    assert (seven, name) == (7, "a")
+
+
+@settings(max_examples=50)
+@given(
+    calls(
+        [
+            Argument(("n",), domain=(0.5, 1), special=[9.0]),
+            Argument((2, 2), dtype="complex128", differentiated=False),
+            Argument(("n",), away_from=[0], unique=True),
+            Axis(1, several=True),
+        ],
+        min_side=1,
+    )
+)
+def test_arguments_are_as_told(drawn):
+    x, z, y, axes = drawn
+    assert np.all(((x >= 0.5) & (x <= 1)) | (x == 9))
+    assert isinstance(z, wg.Tensor)
+    assert z.dtype is wg.complex128
+    assert not z.requires_grad
+    assert np.all(abs(y) >= 1 / 16)
+    assert np.unique(y).size == y.size
+    np.sum(np.zeros((2, 2)), axis=axes)
+
+
+def test_the_function_tells_how_many_arguments_it_takes():
+    seen = []
+
+    def function(x, y, z=2.0):
+        seen.append((x.shape, y.shape, x.dtype.name))
+        return x * y * z
+
+    check_gradients(dtypes=("float64", "complex128"), **NUMPY)(function)()
+    assert {dtype for *_, dtype in seen} >= {"float64", "complex128"}
+    assert any(a != b for a, b, _ in seen)
+    with pytest.raises(TypeError, match="does not tell how many arguments"):
+        check_gradients(**NUMPY)(lambda *x: x)
+
+
+def test_strategies_and_containers():
+    pairs = st.tuples(ws.arrays(shape=(2,)), st.integers(1, 3))
+    lists = st.fixed_dictionaries({"a": ws.tensors(shape=(2,), requires_grad=True)})
+
+    def function(pair, named):
+        assert pair[0].requires_grad
+        assert named["a"].requires_grad
+        return {"sum": pair[0] * pair[1] + named["a"]}
+
+    check_gradients(function, pairs, lists, **NUMPY)
+
+
+def test_values_alone_are_checked_once():
+    runs = []
+
+    def function(x):
+        runs.append(x.shape)
+        return wg.sin(x)
+
+    check_gradients(function, np.ones((2, 3)), backends=["numpy"])
+    assert set(runs) == {(2, 3)}
+    with pytest.raises(WrongGradientError, match="doubled: "):
+        check_gradients(doubled, np.ones(()), backends=["numpy"])
+
+
+def test_all_backends_by_default():
+    seen = set()
+
+    def function(x):
+        seen.add(x.backend.name)
+        return x * x
+
+    check_gradients(function, Argument((2,)), examples=1)
+    assert {"numpy"} <= seen
+    from wengert.testing.backends import installed_backends
+
+    assert seen == set(installed_backends())
+
+
+# -- what comes of it ------------------------------------------------------------------------------
+
+
+def test_a_decorated_function_is_a_test():
+    @check_gradients(("n",), **NUMPY)
+    def test_right(x):
+        """Say what."""
+        return wg.sin(x)
+
+    assert test_right() is None
+    assert test_right.__name__ == "test_right"
+    assert test_right.__doc__ == "Say what."
+    x = wg.ones(2)
+    assert test_right.function(x).shape == (2,)
+
+
+def test_the_same_examples_fail_in_the_same_way():
+    texts = set()
+    for _ in range(2):
+        with pytest.raises(WrongGradientError) as caught:
+            check_gradients(doubled, ..., **NUMPY)
+        texts.add(str(caught.value))
+    assert len(texts) == 1
+
+
+def test_code_of_a_counterexample_runs():
+    with pytest.raises(WrongGradientError) as caught:
+        check_gradients(doubled, Argument(("n",), domain=(1, 2)), min_side=1, **NUMPY)
+    code = str(caught.value).partition("To see it again:\n\n")[2]
+    assert f"from {__name__} import doubled" in code
+    with pytest.raises(WrongGradientError, match="is wrong: d result 0"):
+        exec("\n".join(line.strip() for line in code.splitlines()), {})
+
+
+def test_errors_of_the_function_say_with_what():
+    def fails(x):
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no") as caught:
+        check_gradients(fails, (2,), **NUMPY)
+    assert any("wg.testing.gradcheck(fails, inputs" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1.5,
+        -0.0,
+        float("inf"),
+        float("nan"),
+        complex(-0.0, 2),
+        complex(1, float("-inf")),
+        [1, "a", (None,)],
+        {"a": (2.0, [])},
+        np.array([[0.1, -0.0], [np.inf, 1e-300]]),
+        np.zeros((0, 3)),
+        np.array([1, 2], dtype=np.int32),
+    ],
+)
+def test_values_as_code(value):
+    found = eval(value_code(value), {"wg": wg, "np": np})
+    assert repr(found) == repr(value)
+
+
+def test_tensors_as_code():
+    for x in (
+        wg.tensor([[0.1, wg.nan]], dtype=wg.float64, requires_grad=True),
+        wg.zeros((2, 0), dtype=wg.complex64),
+        wg.tensor([1, 2]),
+    ):
+        found = eval(value_code(x), {"wg": wg})
+        assert repr(found) == repr(x)
+        assert found.requires_grad == x.requires_grad
+
+
+def test_functions_as_code():
+    assert function_code(wg.exp, "f") == ([], "wg.exp")
+    assert function_code(doubled, "f") == ([f"from {__name__} import doubled"], "doubled")
+
+    def local(x):
+        return x + 1
+
+    assert function_code(local, "f") == (["def local(x):", "    return x + 1"], "local")
+    square = lambda x: x * x
+    assert function_code(square, "f") == (["f = lambda x: x * x"], "f")
+
+
+# -- misuse ----------------------------------------------------------------------------------------
+
+
+def test_misuse():
+    for options, text in [
+        ({"order": 3}, "order should be 1 or 2"),
+        ({"kinks": "pass"}, "kinks should be"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            check_gradients(wg.exp, ..., **options)
+    with pytest.raises(TypeError, match=r"settings should be hypothesis\.settings, not int"):
+        check_gradients(wg.exp, ..., settings=20)
+    with pytest.raises(TypeError, match="is no shape"):
+        Argument([2, 3])
+    with pytest.raises(ValueError, match="at least one input"):
+        check_gradients(lambda n: wg.ones(n), 3, backends=["numpy"])
+
+
+def test_hypothesis_is_asked_for_by_name():
+    code = (
+        "import sys; sys.modules['hypothesis'] = None\n"
+        "import wengert as wg\n"
+        "wg.testing.gradcheck\n"
+        "try:\n    wg.testing.check_gradients\n"
+        "except ImportError as error:\n    assert 'wengert[testing]' in str(error), error\n"
+        "else:\n    raise SystemExit('imported')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_the_example_runs(capsys):
+    spec = importlib.util.spec_from_file_location(
+        "examples_custom_operation", ROOT / "examples" / "custom_operation.py"
+    )
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with module.test_softplus.wengert_check.on("numpy"):
+        module.main()
+    shown = capsys.readouterr().out
+    assert "right on every backend" in shown
+    assert "wg.tensor(0.0, dtype=wg.float64, requires_grad=True)" in shown
