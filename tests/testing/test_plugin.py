@@ -22,10 +22,18 @@ def test_each(wengert_backend):
     assert wg.ones(2).backend is wengert_backend
 
 
+SEEN = set()
+
+
 @pytest.mark.filterwarnings("error")
 @check_gradients(("n",), examples=3)
 def test_right(x):
+    SEEN.add(x.backend.name)
     return wg.sin(x)
+
+
+def test_alone():
+    assert SEEN == {"array_api_strict"}
 
 
 @check_gradients(("n",), examples=20, backends=["numpy", "array_api_strict"])
@@ -62,7 +70,7 @@ def project(tmp_path):
 
 def test_the_fixture_and_checks_run_on_each_backend_that_is_asked_for(project):
     for spelling in ("--wengert-backend", "--wengert-backends"):
-        out = run(project, "-v", f"{spelling}=numpy,array_api_strict")
+        out = run(project, "-v", "-k", "not alone", f"{spelling}=numpy,array_api_strict")
         for name in ("numpy", "array_api_strict"):
             assert f"test_each[{name}] PASSED" in out
             assert f"test_right[{name}] PASSED" in out
@@ -76,6 +84,8 @@ def test_a_backend_that_a_check_does_not_name_is_left_out(project):
     out = run(project, "-v", "--wengert-backend=array_api_strict", "-k", "wrong")
     assert "test_wrong[numpy]" not in out
     assert "1 failed" in out
+    out = run(project, "--wengert-backend=array_api_strict", "-k", "test_right or alone")
+    assert "3 passed" in out
 
 
 def test_the_counterexample_is_in_the_report_and_runs(project):
