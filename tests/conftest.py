@@ -1,5 +1,7 @@
 """What all tests share: the `backend` fixture and the Hypothesis profiles."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -35,6 +37,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def backend(wengert_backend: Backend) -> Backend:
+def backend(wengert_backend: Backend) -> Iterator[Backend]:
     """Run the test once for each installed backend, with new arrays made on it."""
-    return wengert_backend
+    if wengert_backend.name != "dask":
+        yield wengert_backend
+        return
+    import dask
+
+    # Threads take longer to start than the arrays of tests take to compute.
+    with dask.config.set(scheduler="synchronous"):
+        yield wengert_backend

@@ -28,3 +28,43 @@ def test_imports_numpy_and_no_other_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True []\n"
+
+
+#: Prints what the rules of a fresh process ask ``xp`` for in vain: the names after ``xp.`` in them,
+#: and in the functions that they call.
+WALK = """
+import dis, types
+import numpy as np
+import wengert
+from wengert.backends import namespaces
+from wengert.tape import PRIMITIVES
+
+def asked(function, seen):
+    if not isinstance(function, types.FunctionType) or function in seen:
+        return
+    seen.add(function)
+    last = None
+    for step in dis.get_instructions(function):
+        if last == "xp" and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            yield step.argval
+        last = step.argval
+    for name in function.__code__.co_names:
+        yield from asked(function.__globals__.get(name), seen)
+    for cell in function.__closure__ or ():
+        yield from asked(cell.cell_contents, seen)
+
+xp = namespaces[np.ndarray]
+names = 0
+for primitive in list(PRIMITIVES.values()):
+    for rule in (*primitive.rules.values(), *primitive.jvps.values(), primitive.forward):
+        for name in asked(rule, set()):
+            names += 1
+            if not hasattr(xp, name):
+                print(primitive.name, name)
+assert names > 300, names
+"""
+
+
+def test_rules_need_nothing_that_is_imported_later() -> None:
+    done = subprocess.run([sys.executable, "-c", WALK], capture_output=True, text=True, check=True)
+    assert done.stdout == ""

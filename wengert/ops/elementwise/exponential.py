@@ -139,9 +139,16 @@ def _excess(xp: Any, x1: Any, x2: Any) -> Any:
     return xp.subtract(xp.where(same, 0, x1), xp.where(same, 0, x2))
 
 
+def _share(xp: Any, x1: Any, x2: Any) -> Any:
+    """What part of the sum of the exponentials is that of ``x1``, without overflow."""
+    larger = xp.maximum(x1, x2)
+    one, other = xp.exp(_excess(xp, x1, larger)), xp.exp(_excess(xp, x2, larger))
+    return xp.divide(one, xp.add(one, other))
+
+
 @elementwise(
-    x1=lambda xp, g, x1, x2: xp.multiply(g, xp.expit(_excess(xp, x1, x2))),
-    x2=lambda xp, g, x1, x2: xp.multiply(g, xp.expit(_excess(xp, x2, x1))),
+    x1=lambda xp, g, x1, x2: xp.multiply(g, _share(xp, x1, x2)),
+    x2=lambda xp, g, x1, x2: xp.multiply(g, _share(xp, x2, x1)),
 )
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     r"""Logarithm of a sum of exponentials, :math:`\log(e^{x_1} + e^{x_2})`, without overflow.
