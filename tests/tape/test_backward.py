@@ -259,3 +259,24 @@ def test_a_gradient_on_another_backend():
     with pytest.raises(wg.BackendError, match=f"on {other}.*to_backend"):
         (x * 2).backward(wg.ones(1, dtype=wg.float64).to_backend(other))
     assert x.grad is None
+
+
+def test_an_input_keeps_what_its_own_operation_saved():
+    """The rules of the operations that gave the inputs of `grad` do not run."""
+    x = leaf(0.5, 2.0)
+    y = wg.exp(x)
+    z = wg.sum(wg.sin(y))
+    (g,) = wg.autograd.grad(z, y)
+    np.testing.assert_allclose(g.numpy(), np.cos(y.detach().numpy()), rtol=1e-12)
+    wg.sum(y).backward()
+    np.testing.assert_allclose(x.grad.numpy(), y.detach().numpy())
+    with pytest.raises(RuntimeError, match="second time"):
+        wg.autograd.grad(z, y)
+
+
+def test_inputs_on_one_path_are_all_reached():
+    x = leaf(0.5, 2.0)
+    y = wg.exp(x)
+    by_x, by_y = wg.autograd.grad(wg.sum(y * y), (x, y))
+    np.testing.assert_allclose(by_y.numpy(), 2 * np.exp([0.5, 2.0]))
+    np.testing.assert_allclose(by_x.numpy(), 2 * np.exp([1.0, 4.0]))

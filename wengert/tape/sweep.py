@@ -64,14 +64,15 @@ def sweep(
         node, g = reached.pop(-heappop(due))
         if type(node) is not Node:
             g = node.receive(g)
-            if node.watch is not None if targets is None else node.number in targets:
-                arrived.append((node, g))
+        if node.watch is not None if targets is None else node.number in targets:
+            arrived.append((node, g))
+            if wanted is not None and not _leads_on(node, wanted):
+                continue  # its rules need not run, so what it saved is for another sweep
+        if type(node) is not Node:
             flows = node.pull(g, wanted)
             if not keep:
                 node.saved = None
             continue
-        if node.watch is not None if targets is None else node.number in targets:
-            arrived.append((node, g))
         # What follows is Node.pull and _flow once more, inlined: it is the hot loop.
         saved = node.saved
         if saved is None:
@@ -104,6 +105,10 @@ def sweep(
         if node.watch is not None if targets is None else node.number in targets:
             arrived.append((node, g))
     return arrived
+
+
+def _leads_on(node: Node, wanted: Container[int]) -> bool:
+    return any(parent is not None and parent.number in wanted for parent in node.parents)
 
 
 def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> None:
