@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.ops.cases import apply, function, inexact_results, leaves
 from tests.ops.tables import TABLE
-from tests.ops.test_forward import TRACKED, normal, run
+from tests.ops.test_forward import TRACKED, interpret, normal
 from wengert import func
 from wengert.backends import Backend
 from wengert.tape.dual import Dual
@@ -567,7 +567,7 @@ def test_every_function_is_linearized_and_batched(name, kind, backend):
                 vectors = [host(t).reshape(t.size) for t in tangents]
                 near(sum(block @ v for block, v in zip(blocks, vectors, strict=True)), a)
 
-    run(name, kind, backend, check, 0.4)
+    interpret(name, kind, backend, check, 0.4)
 
 
 def near(a: Any, b: Any) -> None:

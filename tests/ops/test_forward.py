@@ -99,6 +99,13 @@ def pulled(call: Call, cotangents: tuple[Any, ...], tracked: list[bool]) -> dict
     }
 
 
+def interpret(name, kind, backend, check, share=1.0):
+    """Walk the table through an interpreter of `wengert.tape.lifted`, which is one for all."""
+    if backend.name in ("jax", "dask") and SCALE == 1:
+        pytest.skip("rules and kernels are tested on it alone; the wide profile runs it")
+    run(name, kind, backend, check, share)
+
+
 def run(name, kind, backend, check, share=1.0):
     entry = TABLE[name]
     if backend.name not in ("numpy", "torch") and not PRIMITIVES[name].jvps and SCALE == 1:

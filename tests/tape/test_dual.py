@@ -12,7 +12,7 @@ import pytest
 import wengert as wg
 from tests.ops.cases import apply, function, inexact_results, leaves
 from tests.ops.tables import TABLE
-from tests.ops.test_forward import TRACKED, close, inner, normal, numbers, run, size
+from tests.ops.test_forward import TRACKED, close, inner, interpret, normal, numbers, size
 from wengert.backends import dtype_of
 from wengert.tape.dual import Dual, Exit, drop, lift
 from wengert.tape.lifted import new_level
@@ -68,7 +68,7 @@ def test_every_function_carries_tangents(name, kind, backend):
         # Both sums lose some units of the last place of their largest terms.
         assert abs(difference) <= 1e-11 * (1 + sum(size(*p) for p in forwards + backwards))
 
-    run(name, kind, backend, check)
+    interpret(name, kind, backend, check)
 
 
 @pytest.mark.parametrize(("name", "kind"), TRACKED)
@@ -107,7 +107,7 @@ def test_forward_and_reverse_nest(name, kind, backend):
         for a, b in zip(found, [*by_x, *by_t], strict=True):
             close(numbers(a._array), numbers(b._array))
 
-    run(name, kind, backend, check, 0.5)
+    interpret(name, kind, backend, check, 0.5)
 
 
 @pytest.mark.parametrize(("name", "kind"), TRACKED)
@@ -140,7 +140,7 @@ def test_forward_nests_in_forward(name, kind, backend):
         difference = sum(inner(*p) for p in forwards) - sum(inner(*p) for p in backwards)
         assert abs(difference) <= 1e-9 * (1 + sum(size(*p) for p in forwards + backwards))
 
-    run(name, kind, backend, check, 0.4)
+    interpret(name, kind, backend, check, 0.4)
 
 
 # -- one Tensor with a tangent -------------------------------------------------------------------
