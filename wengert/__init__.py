@@ -54,6 +54,14 @@ if TYPE_CHECKING:
     from wengert.ops.beyond import one_hot as one_hot
     from wengert.ops.beyond import pad as pad
     from wengert.ops.beyond import quantile as quantile
+    from wengert.ops.set import UniqueAllResult as UniqueAllResult
+    from wengert.ops.set import UniqueCountsResult as UniqueCountsResult
+    from wengert.ops.set import UniqueInverseResult as UniqueInverseResult
+    from wengert.ops.set import isin as isin
+    from wengert.ops.set import unique_all as unique_all
+    from wengert.ops.set import unique_counts as unique_counts
+    from wengert.ops.set import unique_inverse as unique_inverse
+    from wengert.ops.set import unique_values as unique_values
     from wengert.ops.special.everyday import erf as erf
     from wengert.ops.special.everyday import erfc as erfc
     from wengert.ops.special.everyday import expit as expit

@@ -20,7 +20,6 @@ from wengert.ops import (
     manipulation,
     random,
     searching,
-    set,  # noqa: A004 -- the chapter's name
     sorting,
     statistical,
     utility,
@@ -35,7 +34,6 @@ from wengert.ops.linear_algebra import *
 from wengert.ops.manipulation import *
 from wengert.ops.random import *
 from wengert.ops.searching import *
-from wengert.ops.set import *
 from wengert.ops.sorting import *
 from wengert.ops.statistical import *
 from wengert.ops.utility import *
@@ -54,7 +52,6 @@ __all__ += linear_algebra.__all__
 __all__ += manipulation.__all__
 __all__ += random.__all__
 __all__ += searching.__all__
-__all__ += set.__all__
 __all__ += sorting.__all__
 __all__ += statistical.__all__
 __all__ += utility.__all__

@@ -57,8 +57,11 @@ UNARY = (
 )
 ORDER = (("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal"))
 
-#: Functions that are imported late and whose first argument is not called ``x``.
-NO_METHODS = {"einsum", "logsumexp", "pad"}
+#: What is imported late and is no function of a first argument ``x``.
+NO_METHODS = {
+    *("UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult"),
+    *("einsum", "logsumexp", "pad"),
+}
 
 _RANK = {
     "bool": 0,

@@ -13,10 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert.ops.numpy_protocols.translation import UnsupportedError
 from wengert.tape.tensor import Tensor
 
-__all__ = ["array_function", "array_ufunc"]
+__all__ = ["UnsupportedError", "array_function", "array_ufunc"]
+
+
+class UnsupportedError(TypeError):
+    """An argument of NumPy's that Wengert's function does not have."""
+
 
 #: Where a function's counterpart is found, by the module that NumPy says it comes from.
 TABLES = {"numpy": "functions", "numpy.linalg": "linalg", "numpy.fft": "fft"}

@@ -10,7 +10,8 @@ from wengert.ops import linalg
 from wengert.ops.axes import as_axes
 from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import moveaxis
-from wengert.ops.numpy_protocols.translation import UnsupportedError, operands
+from wengert.ops.numpy_protocols import UnsupportedError
+from wengert.ops.numpy_protocols.translation import operands
 from wengert.tape.tensor import Tensor
 
 __all__ = ["TABLE"]

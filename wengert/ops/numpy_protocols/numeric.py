@@ -16,9 +16,9 @@ from wengert.ops.beyond import einsum, median, quantile
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem, take
 from wengert.ops.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from wengert.ops.numpy_protocols import UnsupportedError
 from wengert.ops.numpy_protocols.shapes import diagonal, of_diagonal
 from wengert.ops.numpy_protocols.translation import (
-    UnsupportedError,
     cast,
     inexact,
     operands,

@@ -11,7 +11,8 @@ from wengert.ops.axes import all_axes, as_axes, as_axis
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import broadcast_to, reshape
-from wengert.ops.numpy_protocols.translation import UnsupportedError, cast, inexact, operands
+from wengert.ops.numpy_protocols import UnsupportedError
+from wengert.ops.numpy_protocols.translation import cast, inexact, operands
 from wengert.ops.searching import where as where_
 from wengert.tape.tensor import Tensor
 

@@ -12,7 +12,8 @@ from wengert.ops.axes import as_axis
 from wengert.ops.creation import full_like, meshgrid, zeros_like
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem, setitem
-from wengert.ops.numpy_protocols.translation import UnsupportedError, cast, operands, refuse
+from wengert.ops.numpy_protocols import UnsupportedError
+from wengert.ops.numpy_protocols.translation import cast, operands, refuse
 from wengert.tape.tensor import Tensor
 
 __all__ = [

@@ -6,13 +6,10 @@ from typing import Any
 import numpy as np
 
 from wengert.ops.data_type import astype
+from wengert.ops.numpy_protocols import UnsupportedError
 from wengert.tape.tensor import Tensor
 
-__all__ = ["UnsupportedError", "cast", "inexact", "operands", "refuse", "translated"]
-
-
-class UnsupportedError(TypeError):
-    """An argument of NumPy's that Wengert's function does not have."""
+__all__ = ["cast", "inexact", "operands", "refuse", "translated"]
 
 
 #: Arguments that ask for nothing that a Tensor has, and the values that they may take (None: any).

@@ -18,6 +18,7 @@ from wengert.ops.manipulation import (
     reshape,
     squeeze,
 )
+from wengert.ops.numpy_protocols import UnsupportedError
 from wengert.ops.numpy_protocols.reductions import (
     accumulated,
     all_of,
@@ -27,7 +28,7 @@ from wengert.ops.numpy_protocols.reductions import (
     product_of,
     sum_of,
 )
-from wengert.ops.numpy_protocols.translation import UnsupportedError, cast, operands, refuse
+from wengert.ops.numpy_protocols.translation import cast, operands, refuse
 from wengert.ops.searching import where as where_
 from wengert.ops.special import logsumexp
 from wengert.ops.statistical import cumulative_prod, cumulative_sum
