@@ -1,5 +1,6 @@
 """The table: a row for every primitive, one file for each chapter of the functions."""
 
+import wengert.ops.set  # noqa: F401 -- a chapter that is otherwise imported when it is first named
 from tests.ops.tables.beyond import BEYOND
 from tests.ops.tables.conversion import CONVERSION
 from tests.ops.tables.elementwise import ELEMENTWISE
