@@ -7,13 +7,12 @@ when each is a `Batched`: its shape is that of one of them, so that no rule and 
 import math
 from collections.abc import Sequence
 from operator import attrgetter
-from types import ModuleType
 from typing import Any
 
-from wengert.backends import EXTENSIONS, namespaces
+from wengert.backends import namespaces
 from wengert.tape.batching import COMPOSED, Application, rule_of
 from wengert.tape.interpreter import differentiable
-from wengert.tape.lifted import Lifted, bottom, lifted, namespace_of
+from wengert.tape.lifted import Lifted, bottom, late_namespace, lifted, namespace_of
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.tensor import Tensor
 
@@ -182,28 +181,10 @@ def _recording(x: Any) -> Any:
     return RecordedBatched(x.inner, x.level) if isinstance(x, Batched) else x
 
 
-def _namespace(name: str, prefix: str = "") -> ModuleType:
-    module = ModuleType(name)
-
-    def find(name: str) -> Any:
-        if name[:2] == "__":
-            raise AttributeError(name)
-        value = _function(prefix + name)
-        setattr(module, name, value)
-        return value
-
-    vars(module)["__getattr__"] = find
-    return module
-
-
 def _device(x: Any) -> Any:
     return (lifted if isinstance(x, Lifted) else differentiable).device(x)
 
 
-_recorded = _namespace("wengert.tape.batched.recorded")
+_recorded = late_namespace("wengert.tape.batched.recorded", _function)
 vars(_recorded).update(plain=False, lift=differentiable.lift, backend=None, device=_device)
-for _extension in EXTENSIONS:
-    setattr(
-        _recorded, _extension, _namespace(f"{_recorded.__name__}.{_extension}", f"{_extension}.")
-    )
 namespaces[RecordedBatched] = _recorded

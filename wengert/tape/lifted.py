@@ -25,6 +25,7 @@ __all__ = [
     "apply",
     "bottom",
     "constant",
+    "late_namespace",
     "lifted",
     "namespace_of",
     "new_level",
@@ -301,17 +302,20 @@ def _wrapped(x: Any) -> Any:
     return untracked(x) if isinstance(x, Lifted) else x
 
 
-def _namespace(name: str, prefix: str = "") -> ModuleType:
+def late_namespace(name: str, function: Callable[[str], Any], prefix: str = "") -> ModuleType:
+    """A namespace, with its extensions, whose names are found when they are first asked for."""
     module = ModuleType(name)
 
     def find(name: str) -> Any:
         if name[:2] == "__":
             raise AttributeError(name)
-        function = _function(prefix + name)
-        setattr(module, name, function)
-        return function
+        found = function(prefix + name)
+        setattr(module, name, found)
+        return found
 
     vars(module)["__getattr__"] = find
+    for extension in () if prefix else EXTENSIONS:
+        setattr(module, extension, late_namespace(f"{name}.{extension}", function, f"{extension}."))
     return module
 
 
@@ -347,8 +351,8 @@ def _same(part: str) -> Callable[[Any], Any]:
     return function
 
 
-#: The functions of all lifted arrays. Names are found when they are first asked for.
-lifted = _namespace("wengert.tape.lifted.namespace")
+#: The functions of all lifted arrays.
+lifted = late_namespace("wengert.tape.lifted.namespace", _function)
 vars(lifted).update(
     plain=True,
     backend=None,
@@ -358,6 +362,4 @@ vars(lifted).update(
     real=_same("real"),
     imag=_same("imag"),
 )
-for _extension in EXTENSIONS:
-    setattr(lifted, _extension, _namespace(f"{lifted.__name__}.{_extension}", f"{_extension}."))
 namespaces[Lifted] = lifted
