@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.backends.dtypes import DTYPES, DType, dtype_of, learn_dtype
 
-__all__ = ["EXTENSIONS", "TRANSFORMS", "Backend", "Kernel", "add_composite"]
+__all__ = ["EXTENSIONS", "TRANSFORMS", "Backend", "Kernel", "add_composite", "composite"]
 
 Kernel = Callable[..., Any]
 
@@ -107,6 +107,10 @@ class Backend:
         """Make an array of this library from one of any library, through DLPack."""
         return self.xp.from_dlpack(x, device=device, copy=copy)
 
+    def drawn(self, draw: Kernel, arguments: tuple[Any, ...], device: Any = None) -> Any:
+        """What ``draw(*arguments)`` draws in host memory, as an array on ``device``."""
+        return self.from_numpy(draw(*arguments), device)
+
     def adopt(self, array: Any) -> Any:
         """A user's array as Wengert keeps it: off the library's own tape, if it has one."""
         return array
@@ -180,6 +184,13 @@ def _real(xp: Any, x: Any) -> Any:
 def _imag(xp: Any, x: Any) -> Any:
     """Imaginary part; that of a real array is zero, where the standard leaves that open."""
     return xp.backend.xp.imag(x) if dtype_of(x.dtype).complex else xp.zeros_like(x)
+
+
+def composite(function: Any) -> Kernel | None:
+    """What a namespace's function is composed of, ``forward(xp, ...)``; None for a kernel."""
+    if isinstance(function, partial) and function.func in _composites.values():
+        return function.func
+    return None
 
 
 _composites: dict[str, Kernel] = {"conj": _conj, "real": _real, "imag": _imag}

@@ -17,6 +17,7 @@ __all__ = [
     "backend_of",
     "builtin_backends",
     "get_backend",
+    "local_selection",
     "namespaces",
     "plugin_backends",
     "selection",
@@ -179,13 +180,13 @@ class Selection(NamedTuple):
 
 
 _default: Selection | None = None
-_local: ContextVar[Selection | None] = ContextVar("wengert_backend", default=None)
+local_selection: ContextVar[Selection | None] = ContextVar("wengert_backend", default=None)
 
 
 def selection() -> Selection:
     """Return the backend and device on which new arrays are made, and why."""
     global _default
-    chosen = _local.get() or _default
+    chosen = local_selection.get() or _default
     if chosen is None:
         wanted = os.environ.get(ENVIRONMENT_VARIABLE, "")
         if wanted:
@@ -231,8 +232,8 @@ def use_backend(spec: str) -> Iterator[None]:
     spec : str
         As for `set_backend`.
     """
-    token = _local.set(_parse(spec, f"use_backend({spec!r})"))
+    token = local_selection.set(_parse(spec, f"use_backend({spec!r})"))
     try:
         yield
     finally:
-        _local.reset(token)
+        local_selection.reset(token)

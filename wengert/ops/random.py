@@ -6,6 +6,7 @@ numbers on every backend. What is drawn during training (`rand_like`, `bernoulli
 comes from a generator of the array's own device.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from wengert.backends.generators import get_rng_state, host, lock, set_rng_state
 from wengert.ops import elementwise
 from wengert.ops.creation import as_lengths, leaf, place
 from wengert.ops.data_type import astype, get_default_dtype
+from wengert.tape.interpreter import differentiable
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -79,18 +81,29 @@ def _normal(shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
         return host().standard_normal(shape, dtype=np.float32)
 
 
+def _integers(low: int, high: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    with lock:
+        return np.asarray(host().integers(low, high, shape))
+
+
+def _permutation(n: int) -> np.ndarray[Any, Any]:
+    with lock:
+        return host().permutation(n)
+
+
 def _pair(parts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A last axis of real and imaginary parts as complex numbers."""
     return parts.view(f"c{2 * parts.itemsize}")[..., 0]
 
 
-def _placed(values: np.ndarray[Any, Any], dtype: DType, device: Any, requires_grad: bool) -> Tensor:
+def _placed(
+    draw: Callable[..., Any], arguments: tuple[Any, ...], dtype: DType, device: Any, tracked: bool
+) -> Tensor:
+    """What ``draw(*arguments)`` gives in host memory, as a Tensor."""
     backend, where = place(device)
-    array = backend.from_numpy(values, where)
+    array = backend.drawn(draw, arguments, where)
     raw = backend.raw_dtype(dtype)
-    return leaf(
-        array if array.dtype == raw else backend.namespace.astype(array, raw), requires_grad
-    )
+    return leaf(array if array.dtype == raw else backend.namespace.astype(array, raw), tracked)
 
 
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -108,7 +121,7 @@ def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
         Whether operations on the result are recorded.
     """
     wanted = _floating(dtype)
-    return _placed(_uniform(as_lengths(size, "rand"), wanted), wanted, device, requires_grad)
+    return _placed(_uniform, (as_lengths(size, "rand"), wanted), wanted, device, requires_grad)
 
 
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -118,7 +131,7 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     `rand`.
     """
     wanted = _floating(dtype)
-    return _placed(_normal(as_lengths(size, "randn"), wanted), wanted, device, requires_grad)
+    return _placed(_normal, (as_lengths(size, "randn"), wanted), wanted, device, requires_grad)
 
 
 def uniform(
@@ -144,8 +157,9 @@ def uniform(
     wanted = _floating(dtype)
     if wanted.complex:
         raise TypeError(f"uniform needs a real dtype, and not {wanted.name}")
-    values = _uniform(as_lengths((size,), "uniform"), wanted)
-    return _placed(low + (high - low) * values, wanted, device, requires_grad)
+    drawn = _placed(_uniform, (as_lengths((size,), "uniform"), wanted), wanted, device, False)
+    values = elementwise.add(elementwise.multiply(drawn, high - low), low)
+    return values.requires_grad_(requires_grad)
 
 
 def normal(
@@ -174,13 +188,14 @@ def normal(
         if std < 0:
             raise ValueError(f"normal: std is not negative, and {std} is")
         wanted = _floating(dtype)
-        values = _normal(as_lengths((() if size is None else size,), "normal"), wanted)
-        return _placed(mean + std * values, wanted, device, requires_grad)
+        lengths = as_lengths((() if size is None else size,), "normal")
+        drawn = _placed(_normal, (lengths, wanted), wanted, device, False)
+        values = elementwise.add(elementwise.multiply(drawn, std), mean)
+        return values.requires_grad_(requires_grad)
     like = elementwise.multiply(*tensors) if len(tensors) == 2 else tensors[0]
     shape = like.shape if size is None else as_lengths((size,), "normal")
-    backend = like.backend
-    values = _normal(shape, like.dtype if dtype is None else _floating(dtype))
-    noise = Tensor(backend.from_numpy(values, like.device))
+    wanted = like.dtype if dtype is None else _floating(dtype)
+    noise = _placed(_normal, (shape, wanted), wanted, differentiable.device(like), False)
     return elementwise.add(mean, elementwise.multiply(std, noise))
 
 
@@ -212,17 +227,13 @@ def randint(
     if high <= low:
         raise ValueError(f"randint: there is no integer in [{low}, {high})")
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
-    with lock:
-        values = host().integers(low, high, as_lengths((size,), "randint"))
-    return _placed(np.asarray(values), wanted, device, False)
+    return _placed(_integers, (low, high, as_lengths((size,), "randint")), wanted, device, False)
 
 
 def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Return the integers of [0, ``n``) in random order, of dtype int64 by default."""
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
-    with lock:
-        values = host().permutation(n)
-    return _placed(values, wanted, device, False)
+    return _placed(_permutation, (n,), wanted, device, False)
 
 
 # -- on the device -------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Adam and its form with decoupled weight decay."""
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -116,7 +115,7 @@ class Adam(Optimizer):
             if amsgrad:
                 held = state.get("max_exp_avg_sq")
                 state["max_exp_avg_sq"] = v = v if held is None else xp.maximum(held, v)
-            move = xp.normalised(m, v, math.sqrt(1 - beta2**step), eps)
+            move = xp.normalised(m, v, (1 - beta2**step) ** 0.5, eps)
             return xp.axpby(1, p, -lr / (1 - beta1**step), move)
 
         return update

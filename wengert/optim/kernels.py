@@ -9,9 +9,10 @@ __all__: list[str] = []
 
 def axpby(xp: Any, a: float, x: Any, b: float, y: Any) -> Any:
     """Return ``a * x + b * y`` in a new array."""
-    if a != 1:
+    # An integer is written in an optimiser; a hyper-parameter may change from step to step.
+    if type(a) is not int or a != 1:
         x = xp.multiply(x, a)
-    if b != 1:
+    if type(b) is not int or b != 1:
         y = xp.multiply(y, b)
     return xp.add(x, y)
 

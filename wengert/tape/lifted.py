@@ -114,6 +114,13 @@ class Lifted:
         """
         raise TypeError(f"the values of a {type(self).__name__} can't be read")
 
+    def refusal(self, done: str, instead: str) -> Exception:
+        """The error for a Tensor whose raw array is asked for, which would be this one."""
+        return RuntimeError(
+            f"Can't {done} a Tensor inside a transform that follows it: the derivative would be "
+            f"lost. Use tensor.{instead} instead."
+        )
+
     def parts(self) -> dict[str, Any]:
         """The arrays that it prints beside its values, by name."""
         return {}

@@ -233,6 +233,9 @@ class Primitive:
     def _regularise(self, arrays: list[Any]) -> type:
         """Turn what is neither a Tensor's array nor weak into arrays, in place; check the rest."""
         given = [a for a in arrays if a is not None and type(a) not in SCALARS]
+        live = next((a for a in given if hasattr(a, "regularise")), None)
+        if live is not None:  # a number of a trace, which raw arrays do not know
+            return live.regularise(arrays, self.weak)  # type: ignore[no-any-return]
         if not given:
             what = ", ".join(type(a).__name__ for a in arrays if a is not None)
             raise TypeError(f"{self.name} takes Tensors or arrays, and was given only: {what}")

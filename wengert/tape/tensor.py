@@ -116,10 +116,7 @@ class Tensor(Methods):
     def _check_bare(self, done: str, instead: str) -> None:
         """Raise if the array has others inside, which what a transform follows would lose."""
         if hasattr(self._array, "bottom"):
-            raise RuntimeError(
-                f"Can't {done} a Tensor inside a transform that follows it: the derivative would "
-                f"be lost. Use tensor.{instead} instead."
-            )
+            raise self._array.refusal(done, instead)
 
     def _values(self) -> np.ndarray[Any, Any]:
         """The values to look at, which derivatives do not follow."""

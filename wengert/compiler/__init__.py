@@ -1,0 +1,1 @@
+"""The compiler: a function is recorded once, and replayed as straight-line array code."""

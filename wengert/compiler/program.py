@@ -1,0 +1,205 @@
+"""The intermediate representation: a Wengert list of calls of an array library's functions."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, NamedTuple
+
+__all__ = ["Instruction", "Line", "Program", "Value", "substitute", "values_in"]
+
+_number: Callable[[], int] = count(1).__next__
+
+
+class Line(NamedTuple):
+    """Where in the user's program an instruction comes from.
+
+    Attributes
+    ----------
+    file : str
+        Path of the source file.
+    number : int
+        The line in it.
+    stage : {"forward", "backward", "update"}
+        Whether it computes what the line says, the adjoint of that, or an optimiser's update.
+    """
+
+    file: str
+    number: int
+    stage: str = "forward"
+
+
+class Value:
+    """What an instruction computes, or a program is given: an array or a Python number.
+
+    Values are compared by identity; each is computed once.
+
+    Attributes
+    ----------
+    shape : tuple of int or None
+        None for a Python number.
+    dtype : object
+        The library's own data type, or the type of the number.
+    name : str
+        How a reader would call it, or "". Names need not be unique.
+    number : int
+        Values that were made later have larger numbers.
+    """
+
+    __slots__ = ("dtype", "name", "number", "shape")
+
+    def __init__(self, shape: tuple[int, ...] | None, dtype: Any, name: str = "") -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.name = name
+        self.number = _number()
+
+    @classmethod
+    def like(cls, x: Any, name: str = "") -> "Value":
+        """A value of an array's shape and dtype, or of a number's type."""
+        if hasattr(x, "dtype"):
+            return cls(tuple(x.shape), x.dtype, name)
+        return cls(None, type(x), name)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        size = 1
+        for length in self.shape or ():
+            size *= length
+        return size
+
+    def __repr__(self) -> str:
+        return f"%{self.number}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Instruction:
+    """One call: ``results = function(*operands, **parameters)``.
+
+    Attributes
+    ----------
+    name : str
+        Of a function of the backend's namespace, such as ``"add"``, ``"linalg.qr"``; of Python's
+        arithmetic, such as ``"number.add"`` for ``operator.add``; ``"draw"`` for a function that
+        draws random numbers in host memory.
+    function : callable
+        What is called.
+    operands : tuple
+        `Value` objects, Python numbers, None, and (nested) tuples and lists of these.
+    parameters : dict
+        The keywords, likewise.
+    results : tuple of Value
+        One, unless ``several``.
+    several : bool
+        Whether the function gives a sequence of results.
+    pure : bool
+        Whether it can be left out, or done once instead of twice: random draws can't.
+    line : Line or None
+        The user's line.
+    out : Value or None
+        The value into whose memory the result is written, as the pass that assigns buffers says.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    operands: tuple[Any, ...]
+    parameters: Mapping[str, Any]
+    results: tuple[Value, ...]
+    several: bool = False
+    pure: bool = True
+    line: Line | None = None
+    out: Value | None = None
+
+    @property
+    def result(self) -> Value:
+        """The only result."""
+        (result,) = self.results
+        return result
+
+    def used(self) -> Iterator[Value]:
+        """The values that it takes, in order, as often as it takes them."""
+        yield from values_in(self.operands)
+        yield from values_in(tuple(self.parameters.values()))
+
+    def with_values(self, values: Mapping[Value, Any]) -> "Instruction":
+        """The same call of other values, where ``values`` has one for a value."""
+        if not any(value in values for value in self.used()):
+            return self
+        return replace(
+            self,
+            operands=substitute(self.operands, values),
+            parameters={name: substitute(x, values) for name, x in self.parameters.items()},
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A straight-line program: what it is given, its instructions in order, what it gives.
+
+    Attributes
+    ----------
+    inputs : tuple of Value
+        Arguments in order: arrays and Python numbers.
+    instructions : tuple of Instruction
+        Each takes inputs, constants and results of earlier ones.
+    outputs : tuple
+        Values, or Python constants.
+    constants : dict of Value to array
+        Arrays that are the same in each run. Nobody writes into them.
+    donated : frozenset of Value
+        Inputs whose memory the program may write into, once it has read them for the last time:
+        the caller gives it up.
+    """
+
+    inputs: tuple[Value, ...]
+    instructions: tuple[Instruction, ...]
+    outputs: tuple[Any, ...]
+    constants: Mapping[Value, Any] = field(default_factory=dict)
+    donated: frozenset[Value] = frozenset()
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """Interpret the program: what every emitted form of it is compared with."""
+        if len(arguments) != len(self.inputs):
+            raise TypeError(f"the program takes {len(self.inputs)} inputs, not {len(arguments)}")
+        known: dict[Value, Any] = dict(self.constants)
+        known.update(zip(self.inputs, arguments, strict=True))
+        for step in self.instructions:
+            operands = substitute(step.operands, known)
+            parameters = {name: substitute(x, known) for name, x in step.parameters.items()}
+            answer = step.function(*operands, **parameters)
+            known.update(zip(step.results, answer if step.several else (answer,), strict=True))
+        return substitute(self.outputs, known)  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        """The Wengert list."""
+        lines = [f"inputs {', '.join(map(repr, self.inputs))}"]
+        lines += [f"{value!r} = constant {value.shape} {value.dtype}" for value in self.constants]
+        for step in self.instructions:
+            taken = [repr(x) for x in step.operands]
+            taken += [f"{name}={x!r}" for name, x in step.parameters.items()]
+            gives = ", ".join(map(repr, step.results))
+            lines.append(f"{gives} = {step.name}({', '.join(taken)})")
+        return "\n".join([*lines, f"outputs {', '.join(map(repr, self.outputs))}"])
+
+
+def values_in(x: Any) -> Iterator[Value]:
+    """The values in an operand: itself, or those in a sequence or slice."""
+    if isinstance(x, Value):
+        yield x
+    elif isinstance(x, tuple | list):
+        for part in x:
+            yield from values_in(part)
+    elif isinstance(x, dict):
+        yield from values_in(tuple(x.values()))
+
+
+def substitute(x: Any, values: Mapping[Value, Any]) -> Any:
+    """An operand with its values replaced, where ``values`` has something for them."""
+    if isinstance(x, Value):
+        return values.get(x, x)
+    if isinstance(x, tuple | list):
+        parts: Iterable[Any] = [substitute(part, values) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    if isinstance(x, dict):
+        return {key: substitute(part, values) for key, part in x.items()}
+    return x

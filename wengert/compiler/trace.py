@@ -1,0 +1,611 @@
+"""Tracing: arrays that write down what is computed with them.
+
+The third interpreter beside the plain and the differentiable one. While a function is traced,
+Tensors hold `Traced` arrays. Rules, optimisers and kernels then run against a namespace whose
+functions call the library's own and record that they did: the forward pass, the sweep and the
+update all go through it. The values are there all the time, so a trace is also one run.
+"""
+
+import linecache
+import operator
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any
+
+from wengert.backends import Backend, Selection, backend_of, dtype_of, namespaces, selection
+from wengert.backends.backend import Kernel, composite
+from wengert.backends.registry import local_selection
+from wengert.compiler.lowering import LOWERINGS
+from wengert.compiler.program import Instruction, Line, Program, Value
+from wengert.tape.lifted import Lifted, bottom, late_namespace, new_level
+from wengert.tape.node import tick
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import untracked
+
+__all__ = [
+    "LiveNumber",
+    "Trace",
+    "TraceError",
+    "Traced",
+    "TracingBackend",
+    "current",
+    "record",
+    "trace_arrays",
+]
+
+
+class TraceError(RuntimeError):
+    """A function does something that a replay could not do again."""
+
+
+#: The trace that is running in this thread or task.
+_current: ContextVar["Trace | None"] = ContextVar("wengert_trace", default=None)
+current = _current.get
+
+#: Functions whose results have shapes that depend on values.
+_SHAPED_BY_VALUES = frozenset(
+    {"nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values"}
+)
+#: Functions that draw random numbers.
+_DRAWING = frozenset({"rand_like"})
+#: Composites that ask for the backend itself, or for values: they are recorded as one call.
+_WHOLE = _DRAWING | {
+    *("astype", "getitem", "scatter_add", "setitem", "to_backend", "to_device"),
+    "repeat",
+}
+
+
+class Trace:
+    """One run of a function that is written down.
+
+    Attributes
+    ----------
+    instructions : list of Instruction
+        What was called, in order.
+    constants : dict of Value to array
+        Arrays that were not given to the trace as inputs.
+    pinned : dict of Value to number
+        Input numbers that the function's course depends on, such as those in a condition.
+    """
+
+    def __init__(self) -> None:
+        self.level = new_level()
+        self.open = True
+        self.inputs: list[Value] = []
+        self.instructions: list[Instruction] = []
+        self.constants: dict[Value, Any] = {}
+        self.pinned: dict[Value, Any] = {}
+        self._held: dict[int, Value] = {}  # of raw arrays by identity, which `constants` keeps
+        self._ticks: list[int] = []  # of the tape's clock, at each instruction
+        self._sources: dict[Value, frozenset[Value]] = {}  # numbers: the inputs they come from
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Record what this thread or task does in the ``with`` block; then the trace is closed."""
+        chosen = selection()
+        beside = TracingBackend(chosen.backend), chosen.device, chosen.reason
+        tokens = _current.set(self), local_selection.set(Selection(*beside))
+        try:
+            yield
+        finally:
+            _current.reset(tokens[0])
+            local_selection.reset(tokens[1])
+            self.open = False
+
+    def input(self, x: Any, name: str = "") -> Any:
+        """A raw array or a number as an input of the program."""
+        value = Value.like(x, name)
+        self.inputs.append(value)
+        if value.shape is None:
+            self._sources[value] = frozenset({value})
+            return LiveNumber(x, value, self)
+        return Traced(x, value, self)
+
+    def constant(self, array: Any) -> "Traced":
+        """A raw array that is the same in each run."""
+        value = self._held.get(id(array))
+        if value is None:
+            value = self._held[id(array)] = Value.like(array)
+            self.constants[value] = array
+        return Traced(array, value, self)
+
+    def apply(
+        self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
+    ) -> Any:
+        """Call a function of a backend's namespace, or what it is composed of, and record it."""
+        lowered = LOWERINGS.get(backend.name, {}).get(name)
+        if lowered is not None:
+            answer = lowered(traced, *operands, **parameters)
+            if answer is not NotImplemented:
+                return answer
+        function = attrgetter(name)(backend.namespace)
+        composed = composite(function)
+        if composed is not None and name not in _WHOLE:
+            return composed(traced, *operands, **parameters)
+        self._check_shape(name, operands)
+        return self.call(name, function, operands, parameters, pure=name not in _DRAWING)
+
+    def call(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        operands: Sequence[Any],
+        parameters: Mapping[str, Any],
+        *,
+        pure: bool = True,
+    ) -> Any:
+        """Call a function on what is inside traced arrays, and record it."""
+        if not self.open:
+            raise self._closed(operands)
+        operands = tuple(operands)
+        answer = function(*_inner(operands), **{k: _inner(x) for k, x in parameters.items()})
+        several = isinstance(answer, tuple | list)
+        parts = answer if several else (answer,)
+        if not all(hasattr(part, "dtype") and hasattr(part, "shape") for part in parts):
+            return answer  # a dtype, a truth value about dtypes
+        results = tuple([Value.like(part) for part in parts])
+        self._add(name, function, operands, parameters, results, several, pure)
+        made = [Traced(part, value, self) for part, value in zip(parts, results, strict=True)]
+        if not several:
+            return made[0]
+        return type(answer)(*made) if hasattr(answer, "_fields") else tuple(made)
+
+    def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        """Arithmetic of Python numbers."""
+        if not self.open:
+            raise self._closed(operands)
+        answer = function(*_inner(tuple(operands)))
+        value = Value.like(answer)
+        self._sources[value] = frozenset().union(
+            *[self._sources[x.value] for x in operands if isinstance(x, LiveNumber)]
+        )
+        self._add(f"number.{name}", function, tuple(operands), {}, (value,), False, True)
+        return LiveNumber(answer, value, self)
+
+    def _add(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        operands: tuple[Any, ...],
+        parameters: Mapping[str, Any],
+        results: tuple[Value, ...],
+        several: bool,
+        pure: bool,
+    ) -> None:
+        held = {k: self._value(x) for k, x in parameters.items()}
+        self.instructions.append(
+            Instruction(
+                name, function, self._value(operands), held, results, several, pure, self._line()
+            )
+        )
+        self._ticks.append(tick())
+
+    def pin(self, number: "LiveNumber") -> Any:
+        """The value of a number on which the function's course depends from now on."""
+        if not self.open:
+            raise self._closed((number,))
+        for value in self._sources[number.value]:
+            self.pinned[value] = None
+        return number.number
+
+    def _value(self, x: Any) -> Any:
+        """An operand as an instruction has it."""
+        if isinstance(x, Traced):
+            if x.trace is not self:
+                raise x.trace._closed((x,))
+            return x.value
+        if isinstance(x, LiveNumber):
+            return x.value
+        if isinstance(x, tuple | list):
+            parts = [self._value(part) for part in x]
+            return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+        if hasattr(x, "dtype") and hasattr(x, "shape"):
+            return self.constant(x).value
+        return x
+
+    def _line(self) -> Line | None:
+        """The user's line that runs now; of an adjoint, the line that recorded the operation."""
+        stage, node = "forward", None
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            name = str(frame.f_globals.get("__name__"))
+            if not name.startswith("wengert"):
+                break
+            if name == "wengert.tape.sweep" and stage == "forward":
+                stage, node = "backward", frame.f_locals.get("node")
+            elif name == "wengert.optim.optimizer":
+                stage = "update"
+            frame = frame.f_back
+        if node is not None:
+            at = bisect_left(self._ticks, node.number) - 1
+            if at >= 0 and (line := self.instructions[at].line) is not None:
+                return line._replace(stage=stage)
+        if frame is None:
+            return None
+        return Line(frame.f_code.co_filename, frame.f_lineno, stage)
+
+    def program(self, outputs: Sequence[Any]) -> Program:
+        """What was recorded, as a program with these outputs."""
+        return Program(
+            tuple(self.inputs),
+            tuple(self.instructions),
+            tuple([self._value(x) for x in outputs]),
+            dict(self.constants),
+        )
+
+    def made_at(self, value: Value) -> str:
+        """The user's line that made a value, for an error."""
+        for step in self.instructions:
+            if value in step.results and step.line is not None:
+                return described(step.line)
+        return "an argument or state of the compiled function"
+
+    def _closed(self, operands: Sequence[Any]) -> TraceError:
+        x = next(x for x in operands if isinstance(x, Traced | LiveNumber) and not x.trace.open)
+        return TraceError(
+            f"{user_line()}: a value is used here that belongs to the trace of a compiled "
+            f"function, which has ended; it was made at {x.trace.made_at(x.value)}. Return it from "
+            "the compiled function instead of keeping it"
+        )
+
+    def _check_shape(self, name: str, operands: Sequence[Any]) -> None:
+        masked = name == "getitem" and any(
+            isinstance(x, Traced) and dtype_of(x.dtype).name == "bool" for x in operands[1:]
+        )
+        repeated = name == "repeat" and isinstance(operands[-1], Traced) and len(operands) > 1
+        if masked or repeated or name in _SHAPED_BY_VALUES:
+            what = "indexing with a mask" if masked else name
+            raise TraceError(
+                f"{user_line()}: the shape of what {what} gives depends on values, which differ "
+                "from call to call; a compiled function needs shapes that do not. Use wg.where, "
+                "or a product with the mask, or leave this part outside wg.compile"
+            )
+
+
+class Traced(Lifted):
+    """A raw array whose uses are recorded.
+
+    Parameters
+    ----------
+    inner : array
+        Its value in the run that is traced.
+    value : Value
+        What it is in the program.
+    trace : Trace
+        Where it is recorded.
+    """
+
+    __slots__ = ("__weakref__", "trace", "value")
+
+    trace: Trace
+    value: Value
+
+    def __init__(self, inner: Any, value: Value, trace: Trace) -> None:
+        self.inner = inner
+        self.level = trace.level
+        self.value = value
+        self.trace = trace
+
+    @classmethod
+    def interpret(
+        cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
+    ) -> Any:
+        like = next(x for x in inputs if isinstance(x, Traced) and x.level == level)
+        return like.trace.apply(backend_of(like.inner), primitive.name, inputs, parameters)
+
+    def constant(self, value: Any) -> "Traced":
+        return self.trace.constant(value)
+
+    def refusal(self, done: str, instead: str) -> Exception:
+        return TraceError(
+            f"{user_line()}: can't {done} a Tensor inside a function that is compiled: its values "
+            "differ from call to call, and the program would keep those of this one. Return the "
+            "Tensor and read it outside"
+        )
+
+    def values(self) -> Any:
+        if not self.trace.open:
+            raise self.trace._closed((self,))
+        reader = _reader()
+        if reader == "__bool__":
+            raise TraceError(
+                f"{user_line()}: a branch on the values of a Tensor, which differ from call to "
+                "call: a compiled function takes the same way each time. Use wg.where, or leave "
+                "the branch outside wg.compile"
+            )
+        raise TraceError(
+            f"{user_line()}: the values of a Tensor are read ({reader}) inside a function that is "
+            "compiled; they differ from call to call, and what is computed from them in Python "
+            "would not. Return the Tensor and read it outside"
+        )
+
+    def __repr__(self) -> str:
+        return f"Traced({self.value!r}, shape={tuple(self.shape)}, dtype={self.dtype})"
+
+
+class LiveNumber:
+    """A Python number that may differ from call to call, such as a learning rate.
+
+    Arithmetic is recorded. Where its value decides something, in a comparison, as an index or as a
+    length, the program is for that value alone: the trace pins it.
+    """
+
+    __slots__ = ("number", "trace", "value")
+
+    #: Makes NumPy leave ``array * number`` to the reflected operator.
+    __array_ufunc__ = None
+
+    def __init__(self, number: Any, value: Value, trace: Trace) -> None:
+        self.number = number
+        self.value = value
+        self.trace = trace
+
+    def regularise(self, arrays: list[Any], weak: bool) -> type:
+        """Make raw arrays beside this number, which do not know it, traced ones, in place."""
+        for i, x in enumerate(arrays):
+            if hasattr(x, "dtype") and not isinstance(x, Lifted):
+                arrays[i] = self.trace.constant(x)
+        like = next((x for x in arrays if isinstance(x, Lifted)), None)
+        if like is None:
+            raise TypeError("there is no array among the operands")
+        if not weak:
+            for i, x in enumerate(arrays):
+                if isinstance(x, LiveNumber | int | float | complex):
+                    arrays[i] = traced.asarray(x, dtype=like.dtype, device=_device(like))
+        return type(like)
+
+    def _pinned(self) -> Any:
+        return self.trace.pin(self)
+
+    def __bool__(self) -> bool:
+        return bool(self._pinned())
+
+    def __int__(self) -> int:
+        return int(self._pinned())
+
+    def __float__(self) -> float:
+        return float(self._pinned())
+
+    def __complex__(self) -> complex:
+        return complex(self._pinned())
+
+    def __index__(self) -> int:
+        return operator.index(self._pinned())
+
+    def __hash__(self) -> int:
+        return hash(self._pinned())
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self._pinned(), digits)
+
+    def __repr__(self) -> str:
+        return repr(self._pinned())
+
+    def __format__(self, spec: str) -> str:
+        return format(self._pinned(), spec)
+
+
+def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
+    def method(self: LiveNumber, other: Any) -> Any:
+        if not isinstance(other, LiveNumber | int | float | complex):
+            return NotImplemented
+        pair = (other, self) if reflected else (self, other)
+        return self.trace.number(name, function, pair)
+
+    return method
+
+
+def _sign(name: str, function: Callable[..., Any]) -> Callable[[LiveNumber], Any]:
+    return lambda self: self.trace.number(name, function, (self,))
+
+
+def _comparison(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: LiveNumber, other: Any) -> Any:
+        if isinstance(other, LiveNumber):
+            other = other._pinned()
+        elif not isinstance(other, int | float | complex):
+            return NotImplemented
+        return function(self._pinned(), other)
+
+    return method
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    _function = getattr(operator, _name)
+    setattr(LiveNumber, f"__{_name}__", _arithmetic(_name, _function, reflected=False))
+    setattr(LiveNumber, f"__r{_name}__", _arithmetic(_name, _function, reflected=True))
+for _name in ("neg", "pos", "abs"):
+    setattr(LiveNumber, f"__{_name}__", _sign(_name, getattr(operator, _name)))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(LiveNumber, f"__{_name}__", _comparison(getattr(operator, _name)))
+# An exponent or a base may be a Tensor, and `math.sqrt` asks for a float; the rest is above.
+
+
+def _inner(x: Any) -> Any:
+    """What the library is called with."""
+    if isinstance(x, Traced):
+        return x.inner
+    if isinstance(x, LiveNumber):
+        return x.number
+    if isinstance(x, tuple | list):
+        parts = [_inner(part) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    return x
+
+
+def record(name: str, function: Callable[..., Any], *operands: Any, **parameters: Any) -> Any:
+    """Call any function of raw arrays and record it under a name, as lowerings do."""
+    trace = current()
+    assert trace is not None, "there is no trace"
+    return trace.call(name, function, operands, parameters)
+
+
+# -- where in the user's program -------------------------------------------------------------------
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame that is not of this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("wengert"):
+        frame = frame.f_back
+    return frame
+
+
+def user_line() -> str:
+    """The user's line that runs now, for an error."""
+    frame = user_frame()
+    if frame is None:
+        return "wg.compile"
+    return described(Line(frame.f_code.co_filename, frame.f_lineno))
+
+
+def described(line: Line) -> str:
+    """A line as an error names it: file, number, text."""
+    text = linecache.getline(line.file, line.number).strip()
+    where = f"{Path(line.file).name}, line {line.number}"
+    return f"{where} ({text})" if text else where
+
+
+def _reader() -> str:
+    """Which method of a Tensor asks for values."""
+    frame: FrameType | None = sys._getframe(1)
+    found = "values"
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("wengert"):
+        if frame.f_globals["__name__"] == "wengert.tape.tensor":
+            found = frame.f_code.co_name
+        frame = frame.f_back
+    return found
+
+
+# -- namespaces ------------------------------------------------------------------------------------
+
+
+def _backend(operands: Sequence[Any], parameters: Mapping[str, Any]) -> Backend:
+    """The backend whose function is called: that of the first array."""
+    beside = parameters.get("device")
+    if isinstance(beside, Selection):
+        return beside.backend
+    for x in operands:
+        if isinstance(x, tuple | list):
+            x = next((part for part in x if hasattr(part, "dtype")), None)
+        if hasattr(x, "dtype") and hasattr(x, "shape"):
+            return backend_of(bottom(x))
+    raise TypeError("there is no array among the operands")
+
+
+def _traced(backend: Backend | None, name: str) -> Any:
+    """What a name does: recorded, if it is a function."""
+    if backend is not None:
+        found = attrgetter(name)(backend.namespace)
+        if not callable(found) or isinstance(found, type):
+            return found
+
+    def call(*operands: Any, **parameters: Any) -> Any:
+        trace = current()
+        if trace is None:
+            stale = [x for x in operands if isinstance(x, Traced)]
+            if stale:
+                raise stale[0].trace._closed(stale)
+        assert trace is not None, "there is no trace"
+        library = backend or _backend(operands, parameters)
+        beside = parameters.get("device")
+        if isinstance(beside, Selection):
+            parameters["device"] = beside.device
+        return trace.apply(library, name, operands, parameters)
+
+    call.__name__ = name
+    return call
+
+
+def _device(x: Any) -> Selection:
+    array = bottom(x)
+    backend = backend_of(array)
+    return Selection(backend, backend.device(array), "it is another array's")
+
+
+def _conj(x: Any) -> Any:
+    """Conjugate in a rule: a real array as it is, and Python numbers are welcome."""
+    if isinstance(x, complex | float | int):
+        return x.conjugate()
+    return _traced(None, "conj")(x) if dtype_of(x.dtype).complex else x
+
+
+def _part(name: str) -> Callable[[Any], Any]:
+    """``real`` or ``imag``, of real arrays too."""
+
+    def function(x: Any) -> Any:
+        if dtype_of(x.dtype).complex:
+            return _traced(None, name)(x)
+        return x if name == "real" else traced.zeros_like(x)
+
+    return function
+
+
+#: The functions of traced arrays.
+traced: ModuleType = late_namespace("wengert.compiler.trace.namespace", partial(_traced, None))
+vars(traced).update(
+    plain=True,
+    backend=None,
+    device=_device,
+    is_view=lambda array: False,
+    conj=_conj,
+    real=_part("real"),
+    imag=_part("imag"),
+)
+namespaces[Traced] = traced
+
+
+class TracingBackend(Backend):
+    """A backend whose functions are recorded: where new arrays are made while a trace runs."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.name = backend.name
+        self.namespace = late_namespace(f"{__name__}.{backend.name}", partial(_traced, backend))
+
+    def __getattribute__(self, name: str) -> Any:
+        own = ("_backend", "name", "namespace", "from_numpy", "drawn", "__class__", "__dict__")
+        if name in own:
+            return object.__getattribute__(self, name)
+        return getattr(object.__getattribute__(self, "_backend"), name)
+
+    def from_numpy(self, array: Any, device: Any = None) -> Any:
+        trace = current()
+        assert trace is not None, "there is no trace"
+        return trace.constant(self._backend.from_numpy(array, device))
+
+    def drawn(self, draw: Kernel, arguments: tuple[Any, ...], device: Any = None) -> Any:
+        trace = current()
+        assert trace is not None, "there is no trace"
+        return trace.call("draw", self._backend.drawn, (draw, arguments, device), {}, pure=False)
+
+
+def trace_arrays(
+    function: Callable[..., Any], *arrays: Any, requires_grad: bool = False
+) -> Program:
+    """The program of a function of Tensors that closes over nothing which changes.
+
+    Parameters
+    ----------
+    function : callable
+        From Tensors to a Tensor or a tuple of them.
+    *arrays : array
+        Raw arrays to trace it with.
+    requires_grad : bool
+        Whether the Tensors require grad.
+    """
+    trace = Trace()
+    with trace.running():
+        tensors = [untracked(trace.input(x, f"x{i}")) for i, x in enumerate(arrays)]
+        for tensor in tensors:
+            tensor.requires_grad = requires_grad
+        answer = function(*tensors)
+        outputs = answer if isinstance(answer, tuple | list) else (answer,)
+        return trace.program([x._array for x in outputs])
