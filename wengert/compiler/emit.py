@@ -1,0 +1,164 @@
+"""Emission: a program as Python source that calls the array library."""
+
+import linecache
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from wengert.backends import Backend
+from wengert.compiler.program import Line, Program, Value
+from wengert.compiler.spelling import Names, Speller, identifier
+
+__all__ = ["Emitted", "emit"]
+
+_made: Callable[[], int] = count(1).__next__
+
+#: Columns of the source.
+WIDTH = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Emitted:
+    """A program as a Python function.
+
+    Attributes
+    ----------
+    source : str
+        The module that defines the function.
+    function : callable
+        ``function(*inputs)`` returns a tuple.
+    returned : tuple of int
+        Which outputs of the program the tuple has, in its order.
+    in_place : dict of int to int
+        The other outputs, each with the input into whose own array it is written.
+    flat : tuple of tuple of int
+        Groups of inputs that have to be consecutive contiguous views of one flat array each. These
+        arrays are further inputs, after the others.
+    bound : dict of str to object
+        What the source takes from its globals: constants, and kernels that are no library's.
+    """
+
+    source: str
+    function: Callable[..., tuple[Any, ...]]
+    returned: tuple[int, ...]
+    in_place: Mapping[int, int] = field(default_factory=dict)
+    flat: tuple[tuple[int, ...], ...] = ()
+    bound: Mapping[str, Any] = field(default_factory=dict)
+
+
+def emit(
+    program: Program, backend: Backend | None, *, name: str = "step", file: str | None = None
+) -> Emitted:
+    """Write a program as a Python function and define that.
+
+    Parameters
+    ----------
+    program : Program
+        As the passes have left it.
+    backend : Backend, optional
+        Whose functions are written by the library's names.
+    name : str
+        Of the function.
+    file : str, optional
+        The file name under which tracebacks find the source; a new one by default.
+    """
+    writer = _Writer(program, backend.name if backend is not None else "", identifier(name))
+    source = writer.source()
+    file = file or f"<compiled {writer.name} {_made()}>"
+    names = {"__name__": f"compiled {writer.name}", **writer.speller.bound}
+    # Lines that have no file stay in linecache for as long as the function lives.
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    exec(compile(source, file, "exec"), names)  # noqa: S102
+    function = names[writer.name]
+    weakref.finalize(function, linecache.cache.pop, file, None)
+    returned = tuple(range(len(program.outputs)))
+    return Emitted(source, function, returned, bound=dict(writer.speller.bound))
+
+
+class _Writer:
+    """The module of one program."""
+
+    def __init__(self, program: Program, library: str, name: str) -> None:
+        self.program = program
+        reserved = {"np", "cp", "xp", "da", "torch", "jax", "jnp", "slice", "float", "complex"}
+        self.names = Names(reserved | {"abs"})
+        self.name = self.names.new(name)
+        self.speller = Speller(library, self.names)
+        self.known: dict[Value, str] = {}
+
+    def source(self) -> str:
+        """All of it."""
+        program = self.program
+        self._name_inputs()
+        constants = [self._constant(value) for value in program.constants]
+        lines = list(self._body())
+        answer = [self.speller.literal(x, self.known) for x in program.outputs]
+        lines += self._wrapped("    return ", answer, ("(", ",)") if len(answer) == 1 else ("", ""))
+        inputs = [self.known[value] for value in program.inputs]
+        head = self._wrapped(f"def {self.name}", inputs, ("(", "):"), always=True)
+        parts = [sorted(self.speller.imports), constants, [*head, *lines]]
+        return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+    def _name_inputs(self) -> None:
+        for i, value in enumerate(self.program.inputs):
+            self.known[value] = self.names.new(identifier(value.name) if value.name else f"x{i}")
+
+    def _constant(self, value: Value) -> str:
+        """Bind a constant; a comment says what it is."""
+        array = self.program.constants[value]
+        self.known[value] = name = self.speller.bind(array, identifier(value.name or "constant"))
+        return f"# {name}: {value.dtype} of shape {value.shape}"
+
+    def _body(self) -> Iterator[str]:
+        """The instructions, each under the user's line that it comes from."""
+        names = self._results()
+        before: Line | None = None
+        for step in self.program.instructions:
+            if step.line is not None and step.line != before:
+                before = step.line
+                yield f"    # {_comment(step.line)}"
+            call = self.speller.call(step, self.known)
+            for value in step.results:
+                wanted = names[value]
+                self.known[value] = self.names.new(wanted, numbered=not value.name)
+            targets = ", ".join(self.known[value] for value in step.results)
+            if step.several and len(step.results) == 1:
+                targets += ","
+            yield f"    {targets} = {call}"
+
+    def _results(self) -> dict[Value, str]:
+        """What each result would be called."""
+        names: dict[Value, str] = {}
+        for step in self.program.instructions:
+            short = identifier(step.name.rpartition(".")[2])
+            stage = "d_" if step.line is not None and step.line.stage == "backward" else ""
+            for value in step.results:
+                names[value] = identifier(value.name) if value.name else stage + short
+        return names
+
+    def _wrapped(
+        self, start: str, parts: list[str], around: tuple[str, str], *, always: bool = False
+    ) -> list[str]:
+        """A list of names, on lines of its own where it is long."""
+        line = f"{start}{around[0]}{', '.join(parts)}{around[1]}"
+        if len(line) <= WIDTH:
+            return [line]
+        lines, inner = [f"{start}("], " " * (len(start) - len(start.lstrip()) + 4)
+        row = inner
+        for part in parts:
+            if len(row) + len(part) + 1 > WIDTH:
+                lines.append(row.rstrip())
+                row = inner
+            row += f"{part}, "
+        return [*lines, row.rstrip(), f"{inner[4:]}){':' if always else ''}"]
+
+
+def _comment(line: Line) -> str:
+    """Where lines come from."""
+    text = linecache.getline(line.file, line.number).strip()
+    what = {"backward": "adjoint of ", "update": "update, "}.get(line.stage, "")
+    comment = f"{what}{Path(line.file).name}:{line.number}  {text}".rstrip()
+    return comment if len(comment) <= WIDTH - 6 else comment[: WIDTH - 9] + "..."

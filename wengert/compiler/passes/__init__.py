@@ -1,0 +1,1 @@
+"""What makes a program better: functions from a program to a program."""

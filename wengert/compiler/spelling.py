@@ -1,0 +1,230 @@
+"""How a program's calls and constants are written in Python."""
+
+import cmath
+import sys
+from collections.abc import Callable, Mapping
+from keyword import iskeyword
+from operator import attrgetter
+from types import MethodDescriptorType
+from typing import Any, Final
+
+import numpy as np
+
+from wengert.compiler.program import Instruction, Value
+
+__all__ = ["Names", "Speller", "identifier"]
+
+#: Where each library's functions are found: how a module is imported, and its name in the source.
+LIBRARIES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "numpy": (("numpy", "np"),),
+    "cupy": (("cupy", "cp"), ("array_api_compat.cupy", "xp")),
+    "torch": (("torch", "torch"), ("array_api_compat.torch", "xp")),
+    "jax": (("jax.numpy", "jnp"), ("jax", "jax")),
+    "dask": (("dask.array", "da"), ("array_api_compat.dask.array", "xp")),
+    "array_api_strict": (("array_api_strict", "xp"),),
+}
+#: Parts of a library whose functions are written with the part's name.
+PARTS: Final = ("", "linalg", "fft", "special", "nn", "nn.functional", "lax")
+
+#: Functions of arrays with an operator: the same of two arrays of one dtype.
+INFIX: Final[Mapping[str, str]] = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "matmul": "@",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "equal": "==",
+    "not_equal": "!=",
+    "bitwise_and": "&",
+    "bitwise_or": "|",
+    "bitwise_xor": "^",
+}
+#: Python's arithmetic, which a trace records with the prefix ``number.``.
+NUMBERS: Final[Mapping[str, str]] = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+}
+
+
+def identifier(name: str) -> str:
+    """A Python name that reads like ``name``: ``fc1.weight`` becomes ``fc1_weight``."""
+    found = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).strip("_")
+    if not found or found[0].isdigit():
+        return f"p{found}"
+    return f"{found}_" if iskeyword(found) else found
+
+
+class Names:
+    """Names in one scope, each given once."""
+
+    def __init__(self, taken: set[str] | None = None) -> None:
+        self.taken = set() if taken is None else taken
+        self._last: dict[str, int] = {}
+
+    def new(self, wanted: str, *, numbered: bool = False) -> str:
+        """A name like the wanted one, which nothing has yet; ``numbered`` ones start at 1."""
+        name = wanted
+        while numbered or name in self.taken:
+            number = self._last[wanted] = self._last.get(wanted, not numbered) + 1
+            name, numbered = f"{wanted}_{number}", False
+        self.taken.add(name)
+        return name
+
+
+class Speller:
+    """Writes calls, and keeps what they need: imports, and objects by name.
+
+    Parameters
+    ----------
+    library : str
+        The name of the backend, or "".
+    names : Names
+        Of the module that is written.
+
+    Attributes
+    ----------
+    imports : set of str
+        The lines that import what was written.
+    bound : dict of str to object
+        What is written by a name alone: kernels, constants.
+    """
+
+    def __init__(self, library: str, names: Names) -> None:
+        self.names = names
+        self.imports: set[str] = set()
+        self.bound: dict[str, Any] = {}
+        self._library = library
+        self._written: dict[int, str] = {}  # by the identity of what `bound` or a module keeps
+
+    def bind(self, x: Any, wanted: str) -> str:
+        """The name of an object in the function's globals."""
+        written = self._written.get(id(x))
+        if written is None:
+            written = self._written[id(x)] = self.names.new(wanted)
+            self.bound[written] = x
+        return written
+
+    def module(self, path: str, alias: str) -> str:
+        """The name of a module, which is imported at the top."""
+        self.imports.add(f"import {path}" if path == alias else f"import {path} as {alias}")
+        return alias
+
+    # -- constants -----------------------------------------------------------------------------
+
+    def literal(self, x: Any, known: Mapping[Value, str]) -> str:
+        """An operand: a value by its name, a constant as Python writes it, the rest by a name."""
+        if isinstance(x, Value):
+            return known[x]
+        if x is None or x is Ellipsis or isinstance(x, bool | int | str):
+            return "..." if x is Ellipsis else repr(x)
+        if type(x) is float or type(x) is complex:
+            if cmath.isfinite(x):
+                return repr(x)
+            if type(x) is complex:
+                return f"complex({self.literal(x.real, known)}, {self.literal(x.imag, known)})"
+            return f"float({str(x)!r})"
+        if isinstance(x, slice):
+            return f"slice({x.start!r}, {x.stop!r}, {x.step!r})"
+        if type(x) is tuple:
+            parts = [self.literal(part, known) for part in x]
+            return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+        if type(x) is list:
+            return f"[{', '.join(self.literal(part, known) for part in x)}]"
+        return self._object(x)
+
+    def _object(self, x: Any) -> str:
+        """A data type by the library's name for it; anything else bound to a name."""
+        if isinstance(x, np.dtype) and x.isbuiltin == 1 and hasattr(np, x.name):
+            return f"{self.module('numpy', 'np')}.{x.name}"
+        text = repr(x)
+        root, _, name = text.partition(".")
+        module = sys.modules.get(root)
+        if name.isidentifier() and getattr(module, name, None) is x:
+            return f"{self.module(root, root)}.{name}"
+        if isinstance(x, type):
+            return self.bind(x, identifier(x.__name__))
+        return self.bind(x, identifier(type(x).__name__).lower())
+
+    # -- calls ---------------------------------------------------------------------------------
+
+    def call(self, step: Instruction, known: Mapping[Value, str], out: str | None = None) -> str:
+        """The right-hand side that computes an instruction."""
+        operands = [self.literal(x, known) for x in step.operands]
+        if out is None:
+            infix = self._infix(step, operands)
+            if infix is not None:
+                return infix
+        taken = [f"{name}={self.literal(x, known)}" for name, x in step.parameters.items()]
+        if out is not None:
+            taken.append(f"out={out}")
+        function = step.function
+        if isinstance(function, MethodDescriptorType) and isinstance(step.operands[0], Value):
+            return f"{operands[0]}.{function.__name__}({', '.join(operands[1:] + taken)})"
+        if isinstance(function, attrgetter):
+            (name,) = function.__reduce__()[1]
+            return f"{operands[0]}.{name}"
+        return f"{self.function(function, step.name)}({', '.join(operands + taken)})"
+
+    def _infix(self, step: Instruction, operands: list[str]) -> str | None:
+        """The call with an operator, where that is the same."""
+        prefix, _, name = step.name.rpartition(".")
+        if prefix == "number" and not step.parameters:
+            if name in NUMBERS and len(operands) == 2:
+                left, right = [f"({x})" if x[0] == "-" else x for x in operands]
+                return f"{left} {NUMBERS[name]} {right}"
+            if name in ("neg", "pos"):
+                return f"{'-' if name == 'neg' else '+'}{operands[0]}"
+            return f"{name}({operands[0]})"
+        if step.name == "getitem" and self._library in ("numpy", "cupy"):
+            return self._indexing(step, operands)
+        if step.name not in INFIX or step.parameters or len(operands) != 2:
+            return None
+        kinds = [getattr(x, "dtype", type(x)) for x in step.operands]
+        mixed = self._library == "numpy" and (int in kinds or float in kinds)
+        if kinds[0] != kinds[1] and not mixed:
+            return None
+        if self.public(step.function, step.name) is None:
+            return None
+        return f"{operands[0]} {INFIX[step.name]} {operands[1]}"
+
+    def _indexing(self, step: Instruction, operands: list[str]) -> str:
+        arrays = iter(operands[1:])
+        parts = []
+        for part in step.parameters["key"]:
+            if type(part) is str:
+                parts.append(next(arrays))
+            elif isinstance(part, slice):
+                start, stop = ("" if x is None else repr(x) for x in (part.start, part.stop))
+                parts.append(f"{start}:{stop}" + ("" if part.step is None else f":{part.step}"))
+            else:
+                parts.append(self.literal(part, {}))
+        return f"{operands[0]}[{', '.join(parts) or '()'}]"
+
+    def function(self, function: Callable[..., Any], name: str) -> str:
+        """A function by the library's name for it, or bound to a name."""
+        return self.public(function, name) or self.bind(function, identifier(name))
+
+    def public(self, function: Callable[..., Any], name: str) -> str | None:
+        """The library's own name for a function."""
+        written = self._written.get(id(function))
+        if written is not None:
+            return None if written in self.bound else written
+        names = name.rpartition(".")[2], getattr(function, "__name__", "")
+        for path, alias in LIBRARIES.get(self._library, ()):
+            for part in PARTS:
+                module = sys.modules.get(f"{path}.{part}" if part else path)
+                for each in names:
+                    if module is not None and getattr(module, each, None) is function:
+                        prefix = self.module(path, alias) + (f".{part}" if part else "")
+                        written = self._written[id(function)] = f"{prefix}.{each}"
+                        return written
+        return None
