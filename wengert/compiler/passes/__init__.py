@@ -1,1 +1,36 @@
-"""What makes a program better: functions from a program to a program."""
+"""Passes: small functions from programs to programs that do the same with less.
+
+Those of this module are for every array library; `liveness`, `buffers` and `flatten` are for the
+libraries that can write into arrays.
+"""
+
+from wengert.compiler.passes.common import common
+from wengert.compiler.passes.dead import dead
+from wengert.compiler.passes.folding import folding
+from wengert.compiler.passes.trivia import trivia
+from wengert.compiler.program import Program
+
+__all__ = ["common", "dead", "folding", "optimise", "trivia"]
+
+#: How often the passes run at most. Each follows chains to their ends in one walk, so that more
+#: than two rounds are for programs in which one pass's work makes another's.
+ROUNDS = 4
+
+
+def optimise(program: Program) -> Program:
+    """Run the machine-independent passes until they find nothing more.
+
+    The result gives the same values as the program, to the last bit.
+
+    Parameters
+    ----------
+    program : Program
+        As it was recorded.
+    """
+    for _ in range(ROUNDS):
+        program = dead(trivia(program))
+        before = program
+        program = common(folding(program))
+        if program is before:  # only these two can give `trivia` something new
+            break
+    return dead(program)
