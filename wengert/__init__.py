@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from wengert import func, nn, optim
     from wengert import testing as testing
     from wengert.autograd import checkpoint, checkpoint_sequential
+    from wengert.compiler.compiled import compile  # noqa: A004 -- PyTorch's name
     from wengert.drawing import draw
     from wengert.func import (
         custom_vjp,
@@ -90,6 +91,7 @@ __all__ = [
     "autograd",
     "checkpoint",
     "checkpoint_sequential",
+    "compile",
     "custom_vjp",
     "detect_anomaly",
     "draw",
@@ -151,6 +153,7 @@ Tensor.__array_namespace__ = _array_namespace  # type: ignore[method-assign]
 
 #: Functions of modules that are imported late, like those of `LATER` beside the standard's.
 _TOOLS = {
+    "wengert.compiler.compiled": ("compile",),
     "wengert.autograd": ("checkpoint", "checkpoint_sequential"),
     "wengert.drawing": ("draw",),
     "wengert.func": (

@@ -203,7 +203,7 @@ class Speller:
             if type(part) is str:
                 parts.append(next(arrays))
             elif isinstance(part, slice):
-                start, stop = ("" if x is None else repr(x) for x in (part.start, part.stop))
+                start, stop = ["" if x is None else repr(x) for x in (part.start, part.stop)]
                 parts.append(f"{start}:{stop}" + ("" if part.step is None else f":{part.step}"))
             else:
                 parts.append(self.literal(part, {}))

@@ -9,6 +9,7 @@ update all go through it. The values are there all the time, so a trace is also 
 import linecache
 import operator
 import sys
+import weakref
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -82,6 +83,8 @@ class Trace:
         self.instructions: list[Instruction] = []
         self.constants: dict[Value, Any] = {}
         self.pinned: dict[Value, Any] = {}
+        self.backends: set[Backend] = set()
+        self.arrays: list[weakref.ref[Traced]] = []
         self._held: dict[int, Value] = {}  # of raw arrays by identity, which `constants` keeps
         self._ticks: list[int] = []  # of the tape's clock, at each instruction
         self._sources: dict[Value, frozenset[Value]] = {}  # numbers: the inputs they come from
@@ -120,6 +123,7 @@ class Trace:
         self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
     ) -> Any:
         """Call a function of a backend's namespace, or what it is composed of, and record it."""
+        self.backends.add(backend)
         lowered = LOWERINGS.get(backend.name, {}).get(name)
         if lowered is not None:
             answer = lowered(traced, *operands, **parameters)
@@ -179,10 +183,10 @@ class Trace:
         several: bool,
         pure: bool,
     ) -> None:
-        held = {k: self._value(x) for k, x in parameters.items()}
+        held = {k: self.value(x) for k, x in parameters.items()}
         self.instructions.append(
             Instruction(
-                name, function, self._value(operands), held, results, several, pure, self._line()
+                name, function, self.value(operands), held, results, several, pure, self._line()
             )
         )
         self._ticks.append(tick())
@@ -195,7 +199,7 @@ class Trace:
             self.pinned[value] = None
         return number.number
 
-    def _value(self, x: Any) -> Any:
+    def value(self, x: Any) -> Any:
         """An operand as an instruction has it."""
         if isinstance(x, Traced):
             if x.trace is not self:
@@ -204,7 +208,7 @@ class Trace:
         if isinstance(x, LiveNumber):
             return x.value
         if isinstance(x, tuple | list):
-            parts = [self._value(part) for part in x]
+            parts = [self.value(part) for part in x]
             return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
         if hasattr(x, "dtype") and hasattr(x, "shape"):
             return self.constant(x).value
@@ -236,7 +240,7 @@ class Trace:
         return Program(
             tuple(self.inputs),
             tuple(self.instructions),
-            tuple([self._value(x) for x in outputs]),
+            tuple([self.value(x) for x in outputs]),
             dict(self.constants),
         )
 
@@ -292,6 +296,7 @@ class Traced(Lifted):
         self.level = trace.level
         self.value = value
         self.trace = trace
+        trace.arrays.append(weakref.ref(self))
 
     @classmethod
     def interpret(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import index
 from typing import Any, Self, overload
 
-from wengert.nn.module import Module, bracketed
+from wengert.nn.module import Module, bracketed, changes
 
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
 
@@ -26,6 +26,7 @@ class _Numbered(Module):
                 raise TypeError(f"{type(module).__name__} is not a Module subclass")
         for name in [n for n, value in self.__dict__.items() if isinstance(value, Module)]:
             del self.__dict__[name]
+        changes[0] += 1
         for position, module in enumerate(modules):
             self.__dict__[str(position)] = module
 

@@ -9,7 +9,10 @@ from wengert.nn.conversion import castable, convert, destination, place, replace
 from wengert.nn.parameter import Parameter
 from wengert.tape.tensor import Tensor
 
-__all__ = ["IncompatibleKeys", "Module"]
+__all__ = ["IncompatibleKeys", "Module", "changes"]
+
+#: How many times attributes of modules have changed: who remembers modules looks at this alone.
+changes = [0]
 
 
 class IncompatibleKeys(NamedTuple):
@@ -76,9 +79,11 @@ class Module:
                 "(wengert.Tensor or None expected)"
             )
         object.__setattr__(self, name, value)
+        changes[0] += 1
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
+        changes[0] += 1
         if name in self._buffers:
             kept = {n: persistent for n, persistent in self._buffers.items() if n != name}
             object.__setattr__(self, "_buffers", kept)

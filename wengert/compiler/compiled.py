@@ -1,0 +1,341 @@
+"""`compile`: a function that is recorded once for each signature, and replayed from then on."""
+
+import functools
+import inspect
+import warnings
+from _thread import RLock
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert.backends import backend_of, selection
+from wengert.compiler.places import State, find_state
+from wengert.compiler.recording import record_call
+from wengert.compiler.replay import MISS, Replay
+from wengert.compiler.report import Report
+from wengert.compiler.trace import current
+from wengert.func.trees import TreeDef, tree_flatten
+from wengert.ops.data_type import get_default_dtype
+from wengert.tape.lifted import Lifted
+from wengert.tape.recording import is_grad_enabled, is_inference_mode_enabled
+from wengert.tape.tensor import Tensor
+
+__all__ = ["Compiled", "compile"]
+
+#: Leaves of arguments that are traced unless they are named static.
+_NUMBERS = (int, float, complex)
+
+
+class Compiled:
+    """A function with the programs that were recorded of it; `wengert.compile` makes it.
+
+    Attributes
+    ----------
+    source : str
+        The program that ran last, as Python source: plain calls of the array library.
+    report : Report
+        What was recorded, what ran how often, and what fell back to what.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], static_argnames: frozenset[str], cache_size: int
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._static, self._size = static_argnames, cache_size
+        self._signature: inspect.Signature | None = None
+        self._replays: list[Replay] = []
+        self._calls: list[Callable[..., Any]] = []
+        self._lock = RLock()
+        self.report = Report(getattr(function, "__qualname__", repr(function)))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            for call in self._calls:
+                answer = call(*args)
+                if answer is not MISS:
+                    return answer
+        return self._slow(args, kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """A compiled method: each object has programs of its own."""
+        if instance is None:
+            return self
+        name = getattr(self._function, "__name__", "")
+        bound = Compiled(self._function.__get__(instance, owner), self._static, self._size)
+        held = getattr(instance, "__dict__", None)
+        if held is not None and name:
+            held[name] = bound
+        return bound
+
+    @property
+    def source(self) -> str:
+        """The program that ran last, as Python source."""
+        return self._last().source
+
+    def save(self, path: Any) -> None:
+        """Write the program that ran last as a Python file that runs without Wengert.
+
+        Parameters
+        ----------
+        path : path
+            Where to; what the state and the constants hold comes beside it, in an ``.npz`` file.
+        """
+        self._last().save(path)
+
+    def _last(self) -> Replay:
+        if not self._replays:
+            raise RuntimeError(
+                f"{self.report.name} has no program yet: call it first, with the arguments to "
+                "record it for"
+            )
+        return max(self._replays, key=lambda replay: replay.used)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.report.name}: {len(self._replays)} programs>"
+
+    # -- finding and making programs -----------------------------------------------------------
+
+    def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if current() is not None:  # inside another trace this function is a part of it
+            return self._function(*args, **kwargs)
+        if kwargs:
+            args, kwargs = self._positional(args, kwargs)
+        leaves, structure = tree_flatten((args, kwargs))
+        reason = _not_traceable(leaves)
+        if reason:
+            self.report.fell_back(reason)
+            return self._function(*args, **kwargs)
+        with self._lock:
+            state = find_state(self._function)
+            static = self._static_leaves(args, kwargs, structure)
+            signature = _signature(leaves, structure, static, state)
+            for replay in self._replays:
+                if replay.fits(signature, state, leaves):
+                    self._calls = [replay.call, *[c for c in self._calls if c != replay.call]]
+                    return replay.run(leaves, state)
+            return self._record(structure, leaves, static, state, signature)
+
+    def _record(
+        self,
+        structure: TreeDef,
+        leaves: list[Any],
+        static: list[bool],
+        state: State,
+        signature: dict[str, Any],
+    ) -> Any:
+        names = self._names(structure)
+        why = self._why(signature)
+        answer, recording = record_call(
+            self._function, state, structure, leaves, names, static
+        )
+        self.report.recorded(recording, why)
+        if recording.repeatable:
+            replay = Replay(recording, signature, structure, names, static, self.report)
+            replay.bind(find_state(self._function))
+            self._replays.append(replay)
+            self._calls.insert(0, replay.call)
+            if len(self._replays) > self._size:
+                self._forget(why)
+        return answer
+
+    def _forget(self, why: str) -> None:
+        oldest = min(self._replays, key=lambda replay: replay.used)
+        self._replays.remove(oldest)
+        self._calls = [call for call in self._calls if call != oldest.call]
+        warnings.warn(
+            f"wg.compile has recorded {self.report.name} {self.report.recordings} times, and keeps "
+            f"{self._size} programs: {why}. Make what differs the same from call to call, or give "
+            "wg.compile a larger cache_size",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+
+    def _why(self, signature: dict[str, Any]) -> str:
+        """How a call differs from the one before."""
+        if not self._replays:
+            return "the first call"
+        before = max(self._replays, key=lambda replay: replay.used).signature
+        for what, value in signature.items():
+            if what in before and before[what] != value:
+                return f"{what} was {_shown(before[what], value)}"
+        return "a number that decides the program has changed"
+
+    def _positional(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Give by position what can be."""
+        if self._signature is None:
+            self._signature = inspect.signature(self._function)
+        bound = self._signature.bind(*args, **kwargs)
+        return bound.args, bound.kwargs
+
+    def _parameters(self, count: int) -> list[str]:
+        try:
+            known = inspect.signature(self._function).parameters.values()
+        except (TypeError, ValueError):
+            return [f"x{i}" for i in range(count)]
+        names: list[str] = []
+        for parameter in known:
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                names += [f"{parameter.name}{i}" for i in range(count - len(names))]
+            elif parameter.kind is not parameter.VAR_KEYWORD:
+                names.append(parameter.name)
+        return names
+
+    def _names(self, structure: TreeDef) -> list[str]:
+        """How a reader would call each leaf of the arguments."""
+        positional, keyword = structure.children
+        names: list[str] = []
+        first = self._parameters(len(positional.children))
+        for name, child in zip(first, positional.children, strict=False):
+            names += [name + path for path in child.paths()]
+        for name, child in zip(keyword.names, keyword.children, strict=True):
+            names += [name.strip("[]'") + path for path in child.paths()]
+        return names
+
+    def _static_leaves(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], structure: TreeDef
+    ) -> list[bool]:
+        if not self._static:
+            return [False] * structure.num_leaves
+        positional, keyword = structure.children
+        found: list[bool] = []
+        for name, child in zip(
+            self._parameters(len(args)), positional.children, strict=False
+        ):
+            found += [name in self._static] * child.num_leaves
+        for name, child in zip(keyword.names, keyword.children, strict=True):
+            found += [name.strip("[]'") in self._static] * child.num_leaves
+        return found
+
+
+def _shown(before: Any, now: Any) -> str:
+    if isinstance(before, tuple) and isinstance(now, tuple) and len(before) == len(now):
+        pairs = [(a, b) for a, b in zip(before, now, strict=True) if a != b]
+        if pairs:
+            before, now = pairs[0]
+    return f"{before!r} and is {now!r} now"
+
+
+def _not_traceable(leaves: Sequence[Any]) -> str:
+    """Why a call cannot be traced, if it can't."""
+    for leaf in leaves:
+        array = leaf._array if isinstance(leaf, Tensor) else leaf
+        if isinstance(array, Lifted):
+            return f"the call is inside a transform ({type(array).__name__})"
+    return ""
+
+
+def _signature(
+    leaves: Sequence[Any], structure: TreeDef, static: Sequence[bool], state: State
+) -> dict[str, Any]:
+    """What decides which program a call needs."""
+    seen: dict[int, int] = {}
+    order = [seen.setdefault(id(x), i) for i, x in enumerate(leaves) if isinstance(x, Tensor)]
+    where = selection()
+    return {
+        "the structure of the arguments": structure,
+        "an argument": tuple(
+            [_kind(x, fixed) for x, fixed in zip(leaves, static, strict=True)]
+        ),
+        "which arguments are the same Tensor": tuple(order),
+        "the recording mode": (is_grad_enabled(), is_inference_mode_enabled()),
+        "where new arrays are made": (where.backend.name, str(where.device), get_default_dtype()),
+        "the state": state.structure(),
+        "a Tensor of the state": tuple([_kind(at.tensor, False) for at in state.tensors]),
+        "what an optimizer keeps": tuple([_kind(place.get(), False) for place in state.arrays]),
+        "which gradients there are": tuple(
+            [_grad(x) for x in (*(at.tensor for at in state.tensors), *leaves)]
+        ),
+    }
+
+
+def _grad(x: Any) -> bool | None:
+    return x._grad is not None if isinstance(x, Tensor) else None
+
+
+def _kind(x: Any, fixed: bool) -> Any:
+    """What of an argument or a part of the state decides the program."""
+    if isinstance(x, Tensor):
+        array = x._array
+        tracked = None if x._node is None else x.is_leaf
+        return (type(array), tuple(array.shape), array.dtype, _device(array), tracked)
+    if hasattr(x, "dtype") and hasattr(x, "shape"):
+        return (type(x), tuple(x.shape), x.dtype, _device(x))
+    if type(x) in _NUMBERS and not fixed:
+        return type(x)
+    return (type(x), x)
+
+
+def _device(array: Any) -> str:
+    return str(backend_of(array).device(array))
+
+
+def compile(
+    function: Callable[..., Any] | None = None,
+    *,
+    static_argnames: str | Sequence[str] = (),
+    cache_size: int = 8,
+) -> Any:
+    """Record a function once for each signature, and replay it as straight-line array code.
+
+    The first call runs the function and records every call of the array library: the forward pass,
+    the sweep of `backward`, an optimiser's update. Later calls with the same signature run the
+    recorded program, in which no Python of the function's own is left. A signature is the
+    structure of the arguments; shapes, dtypes, devices and ``requires_grad`` of the arrays; the
+    modules' settings, such as ``training``; the recording mode; and static values.
+
+    What the function reaches beside its arguments is state: Tensors, modules and optimisers in its
+    closure, its globals, or its ``self``. Each call sees their present values and changes them as
+    the function would. Numbers among the arguments, hyper-parameters and counters of optimisers
+    may differ from call to call, unless the function's course depends on them: then there is a
+    program for each value. Other plain values that the function names are compared in each call.
+
+    Parameters
+    ----------
+    function : callable
+        Of trees (see `wengert.func.tree_flatten`) of Tensors, raw arrays, numbers and static
+        values. A `Module`, a method, or a transform such as ``wg.value_and_grad(f)`` will do.
+        Without it, a decorator is returned.
+    static_argnames : str or sequence of str
+        Arguments whose numbers decide the program.
+    cache_size : int
+        How many programs are kept; the one that was used the longest ago is forgotten, with a
+        warning that says why there was another.
+
+    Returns
+    -------
+    Compiled
+        A callable with ``source``, ``save`` and ``report``.
+
+    Raises
+    ------
+    TypeError
+        If ``function`` is not callable.
+    TraceError
+        In a call, if the function does what a replay could not do again: it branches on values of
+        a Tensor, reads them, keeps a Tensor elsewhere, or changes a Python value. The error names
+        the line, and nothing has changed.
+
+    Examples
+    --------
+    >>> @wg.compile
+    ... def step(x, y):
+    ...     optimizer.zero_grad()
+    ...     loss = criterion(model(x), y)
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     return loss
+    """
+    names = frozenset([static_argnames] if isinstance(static_argnames, str) else static_argnames)
+    if cache_size < 1:
+        raise ValueError(f"cache_size is at least 1, not {cache_size}")
+    if function is None:
+        return lambda f: Compiled(_callable(f), names, cache_size)
+    return Compiled(_callable(function), names, cache_size)
+
+
+def _callable(function: Any) -> Callable[..., Any]:
+    if not callable(function):
+        raise TypeError(f"wg.compile takes a function, not {type(function).__name__}")
+    return function.forward if hasattr(function, "forward") and hasattr(function, "training") else function  # type: ignore[no-any-return]

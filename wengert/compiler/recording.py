@@ -1,0 +1,607 @@
+"""One call of a function, traced: its program, and what goes in and comes out beside arrays.
+
+While the function runs, every Tensor that it is given or can reach holds a traced array. After it
+they hold the values that this run has computed, so that the traced call is a call like any other.
+"""
+
+import gc
+import linecache
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wengert.backends import Backend
+from wengert.compiler.places import Place, State, find_state
+from wengert.compiler.program import Program, values_in
+from wengert.compiler.trace import LiveNumber, Trace, Traced, TraceError, user_line
+from wengert.func.trees import TreeDef, tree_flatten
+from wengert.tape.node import AccumulateGrad, Node, Output
+from wengert.tape.sweep import sweep
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["Backward", "Effect", "Recording", "Ref", "record_call"]
+
+
+@dataclass(frozen=True)
+class Ref:
+    """Where an input of a program is found, and an output goes.
+
+    Attributes
+    ----------
+    kind : {"leaf", "tensor", "grad", "array", "number"}
+        A leaf of the arguments (a Tensor's array, a raw array, a number); a Tensor's array or its
+        gradient's; what an optimiser keeps. Tensors are those of the state, and after them those
+        among the leaves.
+    index : int
+        Which one.
+    """
+
+    kind: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a call does beside its answer: it gives a Tensor an array, a gradient, another place.
+
+    Attributes
+    ----------
+    ref : Ref
+        What is changed; for ``"place"``, the Tensor's whose place gets a new Tensor.
+    output : int or None
+        Which output of the program it becomes; None for a gradient that is taken away.
+    new : bool
+        Whether a gradient comes in a Tensor of its own.
+    """
+
+    ref: Ref
+    output: int | None
+    new: bool = False
+
+
+@dataclass(frozen=True)
+class Backward:
+    """The sweep of a result that the caller differentiates: a program of its own.
+
+    Attributes
+    ----------
+    program : Program
+        From what the forward program leaves, and cotangents of results, to gradients.
+    leaves : tuple of Ref
+        Whose gradients these are.
+    results : tuple of int
+        Positions among the answer's leaves that require grad; one cotangent for each.
+    kept : tuple of int
+        Outputs of the forward program that are the first inputs of this one.
+    """
+
+    program: Program
+    leaves: tuple[Ref, ...]
+    results: tuple[int, ...]
+    kept: tuple[int, ...]
+
+
+@dataclass
+class Recording:
+    """What a traced call has shown.
+
+    Attributes
+    ----------
+    program : Program
+        Of arrays and numbers alone.
+    refs : tuple of Ref
+        For each of its inputs.
+    effects : tuple of Effect
+        In the order in which they are to be done.
+    answer : TreeDef
+        The structure of what is returned.
+    leaves : tuple
+        For each leaf of the answer ``("tensor", output)``, ``("array", output)``,
+        ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached, or
+        ``("plain", value)``.
+    pinned : dict of Ref to number
+        Numbers that the program is for.
+    backward : Backward or None
+        How results are differentiated outside.
+    repeatable : bool
+        Whether the state has the same structure after the call as before it.
+    captured : tuple of (weakref, array)
+        Tensors that no walk has found, and what they held: it is a constant of the program.
+    backend : Backend or None
+        Whose functions are called; None if there are several.
+    """
+
+    program: Program
+    refs: tuple[Ref, ...]
+    effects: tuple[Effect, ...]
+    answer: TreeDef
+    leaves: tuple[tuple[str, Any], ...]
+    pinned: dict[Ref, Any]
+    backward: Backward | None
+    repeatable: bool
+    captured: tuple[tuple[Any, Any], ...]
+    backend: Backend | None
+
+
+class _Held:
+    """A Tensor as it was before the trace."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self.array, self.node, self.grad = tensor._array, tensor._node, tensor._grad
+        self.grad_array = None if self.grad is None else self.grad._array
+
+    def restore(self) -> None:
+        tensor = self.tensor
+        tensor._array, tensor._node, tensor._grad = self.array, self.node, self.grad
+        if self.grad is not None:
+            self.grad._array = self.grad_array
+
+
+class _Call:
+    """A call that is being traced."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        state: State,
+        leaves: Sequence[Any],
+        names: Sequence[str],
+        static: Sequence[bool],
+    ) -> None:
+        self.function, self.state = function, state
+        self.trace = Trace()
+        self.refs: list[Ref] = []
+        self.outputs: list[Any] = []  # traced arrays and numbers
+        self.lists = [(x, x.copy()) for x, _, _ in state.lengths]
+        self.held: list[_Held] = []
+        self.places = [(place, place.get()) for place in (*state.arrays, *state.numbers)]
+        self.tensors = [at.tensor for at in state.tensors]
+        known = {id(tensor): i for i, tensor in enumerate(self.tensors)}
+        self.leaf_tensors: dict[int, int] = {}  # leaf -> which tensor
+        for i, leaf in enumerate(leaves):
+            if isinstance(leaf, Tensor):
+                if id(leaf) not in known:
+                    known[id(leaf)] = len(self.tensors)
+                    self.tensors.append(leaf)
+                self.leaf_tensors[i] = known[id(leaf)]
+        self.known = known
+        self.leaves = list(leaves)
+        self.names, self.static = names, static
+
+    def input(self, x: Any, kind: str, index: int, name: str) -> Any:
+        self.refs.append(Ref(kind, index))
+        return self.trace.input(x, name)
+
+    def enter(self) -> None:
+        """Give Tensors traced arrays, and places live numbers."""
+        names = [at.name for at in self.state.tensors]
+        names += [""] * (len(self.tensors) - len(names))
+        for i, at in self.leaf_tensors.items():
+            names[at] = names[at] or self.names[i]
+        self.held = [_Held(tensor) for tensor in self.tensors]
+        grads: dict[int, Any] = {}
+        for i, (tensor, name) in enumerate(zip(self.tensors, names, strict=True)):
+            tensor._array = self.input(tensor._array, "tensor", i, name)
+            if isinstance(tensor._node, Node) and not isinstance(tensor._node, AccumulateGrad):
+                tensor._node = None
+                tensor.requires_grad = True  # the graph behind it is the caller's
+        for i, (held, name) in enumerate(zip(self.held, names, strict=True)):
+            grad = held.grad
+            if grad is None:
+                continue
+            if id(grad) in self.known or id(grad) in grads or grad._node is not None:
+                raise TraceError(
+                    f"the gradient of {name} is also another Tensor of the compiled function, or "
+                    "requires grad itself; this can't be compiled"
+                )
+            grads[id(grad)] = grad
+            grad._array = self.input(grad._array, "grad", i, f"{name}.grad")
+        for i, place in enumerate(self.state.arrays):
+            place.set(self.input(place.get(), "array", i, place.name))
+        made: dict[int, Any] = {}
+        for i, place in enumerate(self.state.numbers):
+            first = self.state.shares[i]
+            if first == i:
+                made[i] = self.input(place.get(), "number", i, place.name)
+            place.set(made[first])
+        for i, leaf in enumerate(self.leaves):
+            if isinstance(leaf, Tensor) or self.static[i]:
+                continue
+            if type(leaf) in (int, float, complex) or hasattr(leaf, "dtype"):
+                self.leaves[i] = self.input(leaf, "leaf", i, self.names[i])
+
+    def leave(self, *, failed: bool) -> None:
+        """Take traced arrays away: put back what was there, or what this run has computed."""
+        if failed:
+            for held in self.held:
+                held.restore()
+            for place, value in self.places:
+                place.set(value)
+            for x, before in self.lists:
+                _refill(x, before)
+            return
+        for held in self.held:
+            tensor = held.tensor
+            tensor._array = _own(tensor._array)
+            for grad in (held.grad, tensor._grad):
+                if grad is not None:
+                    grad._array = _own(grad._array)
+
+    def output(self, x: Any) -> int:
+        """The position of a traced array or number among the program's outputs."""
+        self.outputs.append(x)
+        return len(self.outputs) - 1
+
+
+def _own(array: Any) -> Any:
+    return array.inner if isinstance(array, Traced) else array
+
+
+def _refill(x: Any, before: Any) -> None:
+    if isinstance(x, list):
+        x[:] = before
+    else:
+        x.clear()
+        x.update(before)
+
+
+def record_call(
+    function: Callable[..., Any],
+    state: State,
+    structure: TreeDef,
+    leaves: Sequence[Any],
+    names: Sequence[str],
+    static: Sequence[bool],
+) -> tuple[Any, Recording]:
+    """Run a function while it is traced, and return its answer and the recording.
+
+    Parameters
+    ----------
+    function : callable
+        Of what ``structure`` makes of leaves: a pair of positional and keyword arguments.
+    state : State
+        What it can reach.
+    structure, leaves
+        The arguments.
+    names : sequence of str
+        How a reader would call each leaf.
+    static : sequence of bool
+        Which leaves are not to be traced.
+
+    Raises
+    ------
+    TraceError
+        If the function does something that a replay could not do again. What it was given and can
+        reach is as it was before then.
+    """
+    call = _Call(function, state, leaves, names, static)
+    try:
+        with call.trace.running():
+            call.enter()
+            args, kwargs = structure.unflatten(call.leaves)
+            returned = function(*args, **kwargs)
+            recording, answer = _recorded(call, returned)
+        del returned, args, kwargs
+    except BaseException:
+        call.trace.open = False
+        call.leave(failed=True)
+        raise
+    try:
+        made = answer()
+        call.leave(failed=False)
+        call.outputs.clear()
+        call.leaves.clear()
+        _check_kept(call)
+    except BaseException:
+        call.leave(failed=True)
+        raise
+    return made, recording
+
+
+def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], Any]]:
+    leaves, structure = tree_flatten(returned)
+    effects = _tensor_effects(call)
+    _check_side_effects(call)
+    after = find_state(call.function)
+    more, values = _place_effects(call, after)
+    effects += more
+    kinds = tuple([_leaf(call, leaf) for leaf in leaves])
+    numbers = {
+        call.refs[at]: _number_at(call, call.refs[at])
+        for at, value in enumerate(call.trace.inputs)
+        if value in call.trace.pinned
+    }
+    program, backward = _programs(call, leaves, kinds)
+    recording = Recording(
+        program, tuple(call.refs), tuple(effects), structure, kinds, numbers, backward,
+        _same_structure(call.state, after), _captured(call),
+        next(iter(call.trace.backends)) if len(call.trace.backends) == 1 else None,
+    )  # fmt: skip
+
+    def answer() -> Any:
+        made: list[Any] = []
+        for leaf, (kind, what) in zip(leaves, kinds, strict=True):
+            if kind == "tensor":
+                made.append(untracked(_own(leaf._array)))
+            elif kind == "array":
+                made.append(leaf.inner)
+            elif kind == "number":
+                made.append(leaf.number)
+            elif kind == "same":
+                made.append(call.tensors[what.index])
+            else:
+                made.append(what)
+        for place, value in values:
+            place.set(value())
+        leaves.clear()
+        values.clear()
+        return structure.unflatten(made)
+
+    return recording, answer
+
+
+def _captured(call: _Call) -> tuple[tuple[Any, Any], ...]:
+    """Tensors that were used and that the walk has not found, weakly, with their arrays."""
+    found: list[tuple[Any, Any]] = []
+    # An array that nobody else has was made in the trace: the constants hold it, the loop, and
+    # the argument of the count.
+    held = [x for x in call.trace.constants.values() if sys.getrefcount(x) > 3]
+    if held:
+        known = {id(x) for x in held}
+        found = [
+            (weakref.ref(x), x._array)
+            for x in gc.get_referrers(*held)
+            if isinstance(x, Tensor) and id(x._array) in known
+        ]
+    return tuple(found)
+
+
+def _programs(
+    call: _Call, leaves: Sequence[Any], kinds: Sequence[tuple[str, Any]]
+) -> tuple[Program, Backward | None]:
+    """The program of the call and, for results that require grad, that of their sweep."""
+    trace = call.trace
+    roots = [
+        k
+        for k, (leaf, (kind, _)) in enumerate(zip(leaves, kinds, strict=True))
+        if kind == "tensor" and leaf._node is not None and not _swept(leaf._node)
+    ]
+    if not roots:
+        return trace.program(call.outputs), None
+    given, start = len(trace.inputs), len(trace.instructions)
+    owners = {
+        t._node.number: i for i, t in enumerate(call.tensors) if isinstance(t._node, AccumulateGrad)
+    }
+    cotangents = [trace.input(_own(leaves[k]._array), "cotangent") for k in roots]
+    flows = [(leaves[k]._node, g) for k, g in zip(roots, cotangents, strict=True)]
+    arrived = sweep(flows, keep=False, targets=set(owners))
+    gradients = [(owners[node.number], g) for node, g in arrived if g is not None]
+    whole = trace.program([g for _, g in gradients])
+    steps = whole.instructions[start:]
+    made = {value for step in steps for value in step.results} | set(whole.inputs[given:])
+    wanted = [*(v for step in steps for v in step.used()), *values_in(whole.outputs)]
+    kept = list(dict.fromkeys(v for v in wanted if v not in made and v not in whole.constants))
+    forward = Program(
+        whole.inputs[:given],
+        whole.instructions[:start],
+        (*[trace.value(x) for x in call.outputs], *kept),
+        whole.constants,
+    )
+    behind = Program(
+        (*kept, *whole.inputs[given:]), steps, whole.outputs, whole.constants
+    )
+    first = len(call.outputs)
+    return forward, Backward(
+        behind,
+        tuple([Ref("tensor", i) for i, _ in gradients]),
+        tuple(roots),
+        tuple(range(first, first + len(kept))),
+    )
+
+
+def _swept(node: Node) -> bool:
+    """Whether the graph behind a result has been differentiated and let go."""
+    root = node.parents[0] if type(node) is Output else node
+    return root is not None and root.saved is None
+
+
+def _number_at(call: _Call, ref: Ref) -> Any:
+    if ref.kind == "number":
+        return dict(enumerate(v for _, v in call.places[len(call.state.arrays) :]))[ref.index]
+    leaf = call.leaves[ref.index]
+    return leaf.number if isinstance(leaf, LiveNumber) else leaf
+
+
+def _tensor_effects(call: _Call) -> list[Effect]:
+    """What has become of the Tensors that were given or reached."""
+    effects = []
+    for i, held in enumerate(call.held):
+        tensor, before = held.tensor, call.trace.inputs[i]
+        if not (isinstance(tensor._array, Traced) and tensor._array.value is before):
+            effects.append(Effect(Ref("tensor", i), call.output(tensor._array)))
+        node = tensor._node
+        if node is not None and not isinstance(node, AccumulateGrad):
+            raise TraceError(
+                f"{_name(call, i)} was changed in place and has kept the graph of what it was "
+                "computed from, into which a later call would run; detach what it is assigned, or "
+                "change it in wg.no_grad()"
+            )
+        if (node is None) != (held.node is None):
+            raise TraceError(
+                f"requires_grad of {_name(call, i)} changes inside the compiled function; change "
+                "it outside"
+            )
+        grad = tensor._grad
+        if grad is held.grad:
+            if grad is None:
+                continue
+            at = call.refs.index(Ref("grad", i))
+            if isinstance(grad._array, Traced) and grad._array.value is call.trace.inputs[at]:
+                continue
+            effects.append(Effect(Ref("grad", i), call.output(grad._array)))
+        elif grad is None:
+            effects.append(Effect(Ref("grad", i), None))
+        else:
+            if grad._node is not None:
+                raise TraceError(
+                    f"the gradient of {_name(call, i)} requires grad (create_graph=True); a "
+                    "compiled function returns such gradients, by wg.autograd.grad"
+                )
+            effects.append(Effect(Ref("grad", i), call.output(grad._array), new=True))
+    return effects
+
+
+def _name(call: _Call, i: int) -> str:
+    return call.trace.inputs[i].name or "a Tensor"
+
+
+def _place_effects(call: _Call, after: State) -> tuple[list[Effect], list[Any]]:
+    """What has become of what optimisers keep, and which places have got another Tensor."""
+    effects: list[Effect] = []
+    values: list[Any] = []
+    for kind, before, first in (
+        ("array", call.state.arrays, 0),
+        ("number", call.state.numbers, len(call.state.arrays)),
+    ):
+        for i, place in enumerate(before):
+            now = place.get()
+            if isinstance(now, Traced | LiveNumber):
+                at = Ref(kind, call.state.shares[i] if kind == "number" else i)
+                if now.value is not call.trace.inputs[call.refs.index(at)]:
+                    effects.append(Effect(Ref(kind, i), call.output(now)))
+                values.append((place, _frozen(now)))
+            elif now is not call.places[first + i][1]:
+                raise TraceError(f"{place.name} becomes {now!r}, which is not traced")
+    for at, place in enumerate(at.place for at in call.state.tensors):
+        if place is None:
+            continue
+        now = place.get()
+        if isinstance(now, Tensor) and id(now) not in call.known:
+            if now._node is not None and not isinstance(now._node, AccumulateGrad):
+                raise TraceError(
+                    f"{place.name} keeps a Tensor with the graph of what it was computed from, "
+                    "into which a later call would run; detach it"
+                )
+            effects.append(Effect(Ref("place", at), call.output(now._array)))
+            values.append((place, _tensor(now)))
+    for place in (*after.arrays, *after.numbers):
+        now = place.get()
+        if isinstance(now, Traced | LiveNumber) and not any(
+            place.owner is known.owner and place.key == known.key for known, _ in values
+        ):
+            values.append((place, _frozen(now)))
+    for at in after.tensors:
+        if id(at.tensor) not in call.known and isinstance(at.tensor._array, Traced):
+            if at.place is None:
+                continue
+            if not any(at.place.owner is p.owner and at.place.key == p.key for p, _ in values):
+                values.append((at.place, _tensor(at.tensor)))
+    return effects, values
+
+
+def _frozen(x: Any) -> Callable[[], Any]:
+    return lambda: x.inner if isinstance(x, Traced) else x.number
+
+
+def _tensor(x: Tensor) -> Callable[[], Any]:
+    def fix() -> Tensor:
+        x._array = _own(x._array)
+        return x
+
+    return fix
+
+
+def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
+    """What a leaf of the answer is."""
+    if isinstance(leaf, Tensor):
+        at = call.known.get(id(leaf))
+        if at is not None:
+            return "same", Ref("tensor", at)
+        if not isinstance(leaf._array, Traced):
+            return "tensor", call.output(call.trace.constant(leaf._array))
+        return "tensor", call.output(leaf._array)
+    if isinstance(leaf, Traced):
+        return "array", call.output(leaf)
+    if isinstance(leaf, LiveNumber):
+        return "number", call.output(leaf)
+    return "plain", leaf
+
+
+def _check_side_effects(call: _Call) -> None:
+    """Raise for what a replay would not do again."""
+    for place, before in call.state.statics:
+        now = place.get()
+        if now is not before and (isinstance(now, Tensor | Traced) or _differs(now, before)):
+            after = "a Tensor" if isinstance(now, Tensor) else repr(now)
+            place.set(before)
+            raise TraceError(
+                f"{_line_that_sets(call.function, place)}: the compiled function changes "
+                f"{place.name} from {before!r} to {after}, which a replay would not do again. "
+                "Return the value, or hold it in a Tensor"
+            )
+    for x, before, name in call.state.lengths:
+        if len(x) != before and not _of_optimizer(call, x):
+            raise TraceError(
+                f"{_line_that_sets(call.function, None)}: the compiled function changes the "
+                f"length of {name} from {before} to {len(x)}, which a replay would not do again. "
+                "Return what is to be kept"
+            )
+
+
+def _differs(now: Any, before: Any) -> bool:
+    return type(now) is not type(before) or bool(now != before)
+
+
+def _of_optimizer(call: _Call, x: Any) -> bool:
+    """Whether a dict is what an optimiser keeps for a parameter, which it may begin to keep."""
+    return isinstance(x, dict) and any(place.owner is x for place in call.state.arrays) or (
+        isinstance(x, dict) and any(isinstance(key, Tensor) for key in x)
+    )
+
+
+def _line_that_sets(function: Any, place: Place | None) -> str:
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is None:
+        return user_line()
+    number = code.co_firstlineno
+    if place is not None:
+        import dis
+
+        short = place.name.rpartition(".")[2]
+        for step in dis.get_instructions(code):
+            if step.starts_line is not None and isinstance(step.starts_line, int):
+                number = step.starts_line
+            if step.opname.startswith("STORE_") and step.argval == short:
+                break
+        else:
+            number = code.co_firstlineno
+    text = linecache.getline(code.co_filename, number).strip()
+    return f"{code.co_filename.rpartition('/')[2]}, line {number} ({text})"
+
+
+def _same_structure(before: State, after: State) -> bool:
+    """Whether a call like this one may come again: there is what was there before."""
+    return all(
+        [(x.key, x.name) for x in a] == [(x.key, x.name) for x in b]
+        for a, b in ((before.arrays, after.arrays), (before.numbers, after.numbers))
+    ) and [x.name for x in before.tensors] == [x.name for x in after.tensors]
+
+
+def _check_kept(call: _Call) -> None:
+    """Raise if something still holds a traced array: it would be lost in replays."""
+    trace = call.trace
+    alive = [ref for ref in trace.arrays if ref() is not None]
+    if not alive:
+        return
+    gc.collect()
+    alive = [ref for ref in alive if ref() is not None]
+    if alive:
+        x = alive[-1]()
+        where = trace.made_at(x.value)
+        raise TraceError(
+            f"a Tensor that was made at {where} is kept outside the compiled function, where a "
+            "replay would not put its own; return it instead"
+        )

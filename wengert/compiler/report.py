@@ -1,0 +1,55 @@
+"""What `compile` has done, for users to read."""
+
+from collections import Counter
+from typing import Any
+
+__all__ = ["Report"]
+
+
+class Report:
+    """What was recorded of a function, and what fell back to what.
+
+    Attributes
+    ----------
+    name : str
+        The function's.
+    recordings : int
+        How often it was recorded.
+    reasons : list of str
+        Why, each time.
+    notes : list of str
+        What a backend could not do, and what is done instead.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.recordings = 0
+        self.reasons: list[str] = []
+        self.notes: list[str] = []
+        self._fallbacks: Counter[str] = Counter()
+
+    def recorded(self, recording: Any, why: str) -> None:
+        """Count a recording."""
+        self.recordings += 1
+        steps = len(recording.program.instructions)
+        self.reasons.append(f"{why}: {steps} instructions")
+        if not recording.repeatable:
+            self.note("a call that made new state, such as an optimizer's, was not kept")
+
+    def fell_back(self, reason: str) -> None:
+        """Count a call that was not compiled."""
+        self._fallbacks[reason] += 1
+
+    def note(self, text: str) -> None:
+        """Say something once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: recorded {self.recordings} times"]
+        lines += [f"  {i}. {reason}" for i, reason in enumerate(self.reasons, 1)]
+        lines += [f"  {text}" for text in self.notes]
+        lines += [f"  {n} calls ran as they are: {why}" for why, n in self._fallbacks.items()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
