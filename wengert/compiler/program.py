@@ -9,6 +9,9 @@ __all__ = ["Instruction", "Line", "Program", "Value", "substitute", "values_in"]
 
 _number: Callable[[], int] = count(1).__next__
 
+#: Most of what operands are beside values: passes need not look inside.
+_SCALARS = frozenset({int, float, str, bool, type(None)})
+
 
 class Line(NamedTuple):
     """Where in the user's program an instruction comes from.
@@ -116,14 +119,20 @@ class Instruction:
         (result,) = self.results
         return result
 
-    def used(self) -> Iterator[Value]:
+    def used(self) -> list[Value]:
         """The values that it takes, in order, as often as it takes them."""
-        yield from values_in(self.operands)
-        yield from values_in(tuple(self.parameters.values()))
+        found: list[Value] = []
+        for x in (*self.operands, *self.parameters.values()):
+            kind = type(x)
+            if kind is Value:
+                found.append(x)
+            elif kind not in _SCALARS:
+                found.extend(values_in(x))
+        return found
 
     def with_values(self, values: Mapping[Value, Any]) -> "Instruction":
         """The same call of other values, where ``values`` has one for a value."""
-        if not any(value in values for value in self.used()):
+        if values.keys().isdisjoint(self.used()):
             return self
         return replace(
             self,

@@ -54,6 +54,8 @@ current = _current.get
 _SHAPED_BY_VALUES = frozenset(
     {"nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values"}
 )
+#: Functions of an array's shape and dtype alone, and those of a shape and dtype that do the same.
+_LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 #: Functions that draw random numbers.
 _DRAWING = frozenset({"rand_like"})
 #: Composites that ask for the backend itself, or for values: they are recorded as one call.
@@ -129,6 +131,15 @@ class Trace:
             answer = lowered(traced, *operands, **parameters)
             if answer is not NotImplemented:
                 return answer
+        if name in _LIKE and "device" not in parameters:
+            # Of the array it asks for what is known, so that the array itself is not needed.
+            like, *operands = operands
+            given = parameters.get("dtype")
+            parameters = {
+                "dtype": like.dtype if given is None else given,
+                "device": backend.device(bottom(like)),
+            }
+            name, operands = _LIKE[name], [tuple(like.shape), *operands]
         function = attrgetter(name)(backend.namespace)
         composed = composite(function)
         if composed is not None and name not in _WHOLE:
