@@ -39,4 +39,4 @@ def shown(program: Program) -> set[Value]:
     for step in reversed(program.instructions):
         if step.name not in _FRESH and not found.isdisjoint(step.results):
             found.update(step.used())
-    return found
+    return {value for value in found if value.shape is not None}  # numbers have no memory

@@ -75,7 +75,7 @@ def _alike(x: Any, result: Value) -> bool:
 
 def _free(equal: Value, result: Value, known: Known, apart: set[Value]) -> bool:
     """Whether one may stand for the other; what callers see needs memory that nobody else has."""
-    if result not in apart or result.shape is None:
+    if result not in apart:
         return True
     maker = known.made.get(equal)
     if maker is None or not fresh(maker) or equal in apart:
@@ -111,14 +111,9 @@ def _times(step: Instruction, known: Known) -> Any:
 
 
 def _over(step: Instruction, known: Known) -> Any:
-    """``x / 1``."""
+    """``x / 1`` and ``x ** 1``."""
     x, y = step.operands
     return x if _equals(known.number(y), 1) and not _complex(step.result) else None
-
-
-def _power(step: Instruction, known: Known) -> Any:
-    """``x ** 1``."""
-    return _over(step, known)
 
 
 def _plus(step: Instruction, known: Known) -> Any:
@@ -230,8 +225,9 @@ def _chosen(step: Instruction, known: Known) -> Any:
 
 
 def _only(step: Instruction, known: Known) -> Any:
-    """The concatenation of one array."""
-    return step.operands[0] if len(step.operands) == 1 else None
+    """The concatenation of one array, which some libraries take in a list."""
+    arrays = step.operands[0] if step.name == "concat" else step.operands
+    return arrays[0] if len(arrays) == 1 and step.parameters.get("axis") is not None else None
 
 
 def _all_of_it(step: Instruction, known: Known) -> Any:
@@ -243,8 +239,7 @@ def _all_of_it(step: Instruction, known: Known) -> Any:
 
 _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("multiply", "number.mul"), _times),
-    **dict.fromkeys(("divide", "number.truediv"), _over),
-    **dict.fromkeys(("pow", "number.pow"), _power),
+    **dict.fromkeys(("divide", "number.truediv", "pow", "number.pow"), _over),
     **dict.fromkeys(("add", "number.add"), _plus),
     **dict.fromkeys(("subtract", "number.sub"), _minus),
     **dict.fromkeys(("negative", "number.neg"), _twice),
@@ -259,7 +254,7 @@ _RULES: Mapping[str, Rule] = {
     "sum": _sum_over_no_axes,
     **dict.fromkeys(("maximum", "minimum"), _idle),
     "where": _chosen,
-    "concat_arrays": _only,
+    **dict.fromkeys(("concat", "concat_arrays"), _only),
     "getitem": _all_of_it,
 }
 
