@@ -22,7 +22,7 @@ from wengert.tape.tensor import Tensor
 __all__ = ["Compiled", "compile"]
 
 #: Leaves of arguments that are traced unless they are named static.
-_NUMBERS = (int, float, complex)
+_NUMBERS = (int, float)
 
 
 class Compiled:
@@ -125,18 +125,18 @@ class Compiled:
     ) -> Any:
         names = self._names(structure)
         why = self._why(signature)
-        answer, recording = record_call(
-            self._function, state, structure, leaves, names, static
-        )
-        self.report.recorded(recording, why)
-        if recording.repeatable:
-            replay = Replay(recording, signature, structure, names, static, self.report)
+        answer, found, kept = record_call(self._function, state, structure, leaves, names, static)
+        self.report.recorded(found, why)
+        replay = Replay(found, signature, structure, names, static, self.report)
+        if found.backward is not None:
+            replay.attach(answer, kept, replay.tensors(leaves, state))
+        if found.repeatable:
             replay.bind(find_state(self._function))
             self._replays.append(replay)
             self._calls.insert(0, replay.call)
             if len(self._replays) > self._size:
                 self._forget(why)
-        return answer
+        return found.answer.unflatten(answer)
 
     def _forget(self, why: str) -> None:
         oldest = min(self._replays, key=lambda replay: replay.used)
@@ -214,6 +214,8 @@ def _shown(before: Any, now: Any) -> str:
         pairs = [(a, b) for a, b in zip(before, now, strict=True) if a != b]
         if pairs:
             before, now = pairs[0]
+    if isinstance(before, TreeDef):
+        return f"{before} and is {now} now"
     return f"{before!r} and is {now!r} now"
 
 

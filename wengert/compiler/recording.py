@@ -168,6 +168,7 @@ class _Call:
                     self.tensors.append(leaf)
                 self.leaf_tensors[i] = known[id(leaf)]
         self.known = known
+        self.kept: list[Any] = []  # what the sweep of results needs, of this run
         self.leaves = list(leaves)
         self.names, self.static = names, static
 
@@ -210,7 +211,7 @@ class _Call:
         for i, leaf in enumerate(self.leaves):
             if isinstance(leaf, Tensor) or self.static[i]:
                 continue
-            if type(leaf) in (int, float, complex) or hasattr(leaf, "dtype"):
+            if type(leaf) in (int, float) or hasattr(leaf, "dtype"):
                 self.leaves[i] = self.input(leaf, "leaf", i, self.names[i])
 
     def leave(self, *, failed: bool) -> None:
@@ -255,8 +256,8 @@ def record_call(
     leaves: Sequence[Any],
     names: Sequence[str],
     static: Sequence[bool],
-) -> tuple[Any, Recording]:
-    """Run a function while it is traced, and return its answer and the recording.
+) -> tuple[list[Any], Recording, list[Any]]:
+    """Run a function while it is traced.
 
     Parameters
     ----------
@@ -270,6 +271,15 @@ def record_call(
         How a reader would call each leaf.
     static : sequence of bool
         Which leaves are not to be traced.
+
+    Returns
+    -------
+    answer : list
+        The leaves of what the function returns.
+    recording : Recording
+        What the trace has shown.
+    kept : list of array
+        What the sweep of the results needs, of this run.
 
     Raises
     ------
@@ -298,10 +308,10 @@ def record_call(
     except BaseException:
         call.leave(failed=True)
         raise
-    return made, recording
+    return made, recording, call.kept
 
 
-def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], Any]]:
+def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[Any]]]:
     leaves, structure = tree_flatten(returned)
     effects = _tensor_effects(call)
     _check_side_effects(call)
@@ -338,7 +348,7 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], Any]]
             place.set(value())
         leaves.clear()
         values.clear()
-        return structure.unflatten(made)
+        return made
 
     return recording, answer
 
@@ -372,6 +382,9 @@ def _programs(
     if not roots:
         return trace.program(call.outputs), None
     given, start = len(trace.inputs), len(trace.instructions)
+    alive = [x for ref in trace.arrays if (x := ref()) is not None]
+    samples = {x.value: x.inner for x in alive} | trace.numbers  # what the sweep will need is among them
+    del alive
     owners = {
         t._node.number: i for i, t in enumerate(call.tensors) if isinstance(t._node, AccumulateGrad)
     }
@@ -394,6 +407,7 @@ def _programs(
         (*kept, *whole.inputs[given:]), steps, whole.outputs, whole.constants
     )
     first = len(call.outputs)
+    call.kept = [samples[value] for value in kept]
     return forward, Backward(
         behind,
         tuple([Ref("tensor", i) for i, _ in gradients]),

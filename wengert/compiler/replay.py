@@ -9,8 +9,9 @@ from wengert.backends import backend_of, namespaces, selection
 from wengert.compiler.emit import emit
 from wengert.compiler.finish import finish
 from wengert.compiler.passes import optimise
+from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.places import State
-from wengert.compiler.recording import Backward, Recording, Ref
+from wengert.compiler.recording import Recording, Ref
 from wengert.compiler.report import Report
 from wengert.func.trees import TreeDef
 from wengert.nn.module import changes
@@ -56,7 +57,9 @@ class Replay:
         self.names, self.static = names, static
         self.used = _now()
         self._lock = allocate_lock()
-        self.program = optimise(found.program)
+        program = optimise(found.program)
+        #: On NumPy each call costs as much as it computes.
+        self.program = flatten(program) if _on(found.backend, "numpy") else program
         read = {value for step in self.program.instructions for value in step.used()}
         read.update(x for x in self.program.outputs if x in set(self.program.inputs))
         #: Gradients that are there before, and that the program does not look at.
@@ -113,11 +116,12 @@ class Replay:
             elif value != signature[what]:
                 return False
         return all(
-            self._read(ref, self._tensors(leaves, state), state, leaves) == value
+            self._read(ref, self.tensors(leaves, state), state, leaves) == value
             for ref, value in self.recording.pinned.items()
         ) and all((t := ref()) is None or t._array is x for ref, x in self.recording.captured)
 
-    def _tensors(self, leaves: Sequence[Any], state: State) -> list[Tensor]:
+    def tensors(self, leaves: Sequence[Any], state: State) -> list[Tensor]:
+        """The Tensors that references count: those of the state, then those among the leaves."""
         tensors = [at.tensor for at in state.tensors]
         known = {id(tensor) for tensor in tensors}
         for leaf in leaves:
@@ -176,7 +180,7 @@ class Replay:
         backend, device, _ = signature["where new arrays are made"]
         if where.backend.name != backend or str(where.device) != device:
             return MISS
-        tensors = self._tensors(args, state)
+        tensors = self.tensors(args, state)
         if len(tensors) != self._tensors_traced:
             return MISS
         gradients = signature["which gradients there are"]
@@ -199,7 +203,7 @@ class Replay:
     def run(self, leaves: Sequence[Any], state: State) -> Any:
         """Run the program for a call that it fits, on this state."""
         self.bind(state)
-        return self._run(leaves, self._tensors(leaves, state), state)
+        return self._run(leaves, self.tensors(leaves, state), state)
 
     def _run(self, leaves: Sequence[Any], tensors: Sequence[Tensor], state: State) -> Any:
         found = self.recording
@@ -237,21 +241,20 @@ class Replay:
                 else:
                     answer.append(what if kind == "plain" else outputs[what])
         if found.backward is not None:
-            self._attach(found.backward, answer, outputs, tensors)
+            kept = [outputs[i] for i in found.backward.kept]
+            self.attach(answer, kept, tensors)
         return found.answer.unflatten(answer)
 
-    def _attach(
-        self,
-        behind: Backward,
-        answer: list[Any],
-        outputs: tuple[Any, ...],
-        tensors: Sequence[Tensor],
+    def attach(
+        self, answer: list[Any], kept: Sequence[Any], tensors: Sequence[Tensor]
     ) -> None:
         """Put results that are differentiated outside on the tape."""
+        behind: Any = self.recording.backward
+        if self._backward is None:
+            self._prepare()
         parents = tuple([tensors[ref.index]._node for ref in behind.leaves])
         results = [answer[k]._array for k in behind.results]
-        saved = tuple([outputs[i] for i in behind.kept])
-        node = CompiledNode(parents, saved, results, self._backward)
+        node = CompiledNode(parents, tuple(kept), results, self._backward)
         for i, k in enumerate(behind.results):
             answer[k] = placed(answer[k]._array, Output(node, i))
 
@@ -301,6 +304,10 @@ class CompiledNode(Several):
     @property
     def operation(self) -> str:
         return "compiled"
+
+
+def _on(backend: Any, name: str) -> bool:
+    return backend is not None and backend.name == name
 
 
 def _is(x: Any, kind: Any, fixed: bool) -> bool:

@@ -89,6 +89,7 @@ class Trace:
         self.arrays: list[weakref.ref[Traced]] = []
         self._held: dict[int, Value] = {}  # of raw arrays by identity, which `constants` keeps
         self._ticks: list[int] = []  # of the tape's clock, at each instruction
+        self.numbers: dict[Value, Any] = {}  # what numbers are in this run
         self._sources: dict[Value, frozenset[Value]] = {}  # numbers: the inputs they come from
 
     @contextmanager
@@ -110,6 +111,7 @@ class Trace:
         self.inputs.append(value)
         if value.shape is None:
             self._sources[value] = frozenset({value})
+            self.numbers[value] = x
             return LiveNumber(x, value, self)
         return Traced(x, value, self)
 
@@ -178,6 +180,7 @@ class Trace:
             raise self._closed(operands)
         answer = function(*_inner(tuple(operands)))
         value = Value.like(answer)
+        self.numbers[value] = answer
         self._sources[value] = frozenset().union(
             *[self._sources[x.value] for x in operands if isinstance(x, LiveNumber)]
         )
@@ -548,6 +551,8 @@ def _device(x: Any) -> Selection:
 
 def _conj(x: Any) -> Any:
     """Conjugate in a rule: a real array as it is, and Python numbers are welcome."""
+    if isinstance(x, LiveNumber):
+        return x  # which is real
     if isinstance(x, complex | float | int):
         return x.conjugate()
     return _traced(None, "conj")(x) if dtype_of(x.dtype).complex else x
