@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.compiler.bits import same_bits
 from wengert.backends import Backend, get_backend
 from wengert.compiler.passes import common, dead, folding, optimise, trivia
 from wengert.compiler.passes.folding import LARGEST
@@ -33,21 +34,6 @@ def traces(function: Callable[..., Any], *inputs: Any) -> Program:
 
 def names(program: Program) -> list[str]:
     return [step.name for step in program.instructions]
-
-
-def same_bits(x: Any, y: Any) -> bool:
-    """Whether two NumPy arrays or numbers are the same, down to the signs of zeros."""
-    x, y = np.asarray(x), np.asarray(y)
-    if x.dtype != y.dtype or x.shape != y.shape:
-        return False
-    if x.dtype.kind == "c":
-        return same_bits(x.real, y.real) and same_bits(x.imag, y.imag)
-    if not np.array_equal(x, y, equal_nan=x.dtype.kind == "f"):
-        return False
-    if x.dtype.kind != "f":
-        return True
-    number = ~np.isnan(x)
-    return np.array_equal(np.signbit(x[number]), np.signbit(y[number]))
 
 
 def agrees(program: Program, better: Program, backend: Backend, *inputs: Any) -> None:

@@ -61,7 +61,7 @@ _DRAWING = frozenset({"rand_like"})
 #: Composites that ask for the backend itself, or for values: they are recorded as one call.
 _WHOLE = _DRAWING | {
     *("astype", "getitem", "scatter_add", "setitem", "to_backend", "to_device"),
-    "repeat",
+    *("conj", "imag", "real", "repeat"),
 }
 
 
