@@ -8,12 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert.backends import backend_of, selection
+from wengert.compiler.glue import MISS
 from wengert.compiler.places import State, find_state
 from wengert.compiler.recording import record_call
-from wengert.compiler.replay import MISS, Replay
+from wengert.compiler.replay import Replay, tensors_of
 from wengert.compiler.report import Report
 from wengert.compiler.trace import current
 from wengert.func.trees import TreeDef, tree_flatten
+from wengert.nn.module import Module
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.lifted import Lifted
 from wengert.tape.recording import is_grad_enabled, is_inference_mode_enabled
@@ -72,16 +74,6 @@ class Compiled:
         """The program that ran last, as Python source."""
         return self._last().source
 
-    def save(self, path: Any) -> None:
-        """Write the program that ran last as a Python file that runs without Wengert.
-
-        Parameters
-        ----------
-        path : path
-            Where to; what the state and the constants hold comes beside it, in an ``.npz`` file.
-        """
-        self._last().save(path)
-
     def _last(self) -> Replay:
         if not self._replays:
             raise RuntimeError(
@@ -106,13 +98,21 @@ class Compiled:
             self.report.fell_back(reason)
             return self._function(*args, **kwargs)
         with self._lock:
+            for replay in self._replays:
+                if not replay.plain and replay.structure == structure:
+                    answer = replay.call(*leaves)
+                    if answer is not MISS:
+                        return answer
             state = find_state(self._function)
             static = self._static_leaves(args, kwargs, structure)
             signature = _signature(leaves, structure, static, state)
             for replay in self._replays:
                 if replay.fits(signature, state, leaves):
-                    self._calls = [replay.call, *[c for c in self._calls if c != replay.call]]
-                    return replay.run(leaves, state)
+                    others = [call for call in self._calls if call is not replay.call]
+                    answer = replay.run(leaves, state)
+                    self._calls = [replay.call, *others] if replay.plain else others
+                    if answer is not MISS:
+                        return answer
             return self._record(structure, leaves, static, state, signature)
 
     def _record(
@@ -129,11 +129,9 @@ class Compiled:
         self.report.recorded(found, why)
         replay = Replay(found, signature, structure, names, static, self.report)
         if found.backward is not None:
-            replay.attach(answer, kept, replay.tensors(leaves, state))
+            replay.attach(answer, kept, tensors_of(leaves, state))
         if found.repeatable:
-            replay.bind(find_state(self._function))
             self._replays.append(replay)
-            self._calls.insert(0, replay.call)
             if len(self._replays) > self._size:
                 self._forget(why)
         return found.answer.unflatten(answer)
@@ -141,7 +139,7 @@ class Compiled:
     def _forget(self, why: str) -> None:
         oldest = min(self._replays, key=lambda replay: replay.used)
         self._replays.remove(oldest)
-        self._calls = [call for call in self._calls if call != oldest.call]
+        self._calls = [call for call in self._calls if call is not oldest.call]
         warnings.warn(
             f"wg.compile has recorded {self.report.name} {self.report.recordings} times, and keeps "
             f"{self._size} programs: {why}. Make what differs the same from call to call, or give "
@@ -200,9 +198,7 @@ class Compiled:
             return [False] * structure.num_leaves
         positional, keyword = structure.children
         found: list[bool] = []
-        for name, child in zip(
-            self._parameters(len(args)), positional.children, strict=False
-        ):
+        for name, child in zip(self._parameters(len(args)), positional.children, strict=False):
             found += [name in self._static] * child.num_leaves
         for name, child in zip(keyword.names, keyword.children, strict=True):
             found += [name.strip("[]'") in self._static] * child.num_leaves
@@ -237,9 +233,7 @@ def _signature(
     where = selection()
     return {
         "the structure of the arguments": structure,
-        "an argument": tuple(
-            [_kind(x, fixed) for x, fixed in zip(leaves, static, strict=True)]
-        ),
+        "an argument": tuple([_kind(x, fixed) for x, fixed in zip(leaves, static, strict=True)]),
         "which arguments are the same Tensor": tuple(order),
         "the recording mode": (is_grad_enabled(), is_inference_mode_enabled()),
         "where new arrays are made": (where.backend.name, str(where.device), get_default_dtype()),
@@ -337,7 +331,7 @@ def compile(
     return Compiled(_callable(function), names, cache_size)
 
 
-def _callable(function: Any) -> Callable[..., Any]:
+def _callable(function: Any) -> Any:
     if not callable(function):
         raise TypeError(f"wg.compile takes a function, not {type(function).__name__}")
-    return function.forward if hasattr(function, "forward") and hasattr(function, "training") else function  # type: ignore[no-any-return]
+    return function.forward if isinstance(function, Module) else function

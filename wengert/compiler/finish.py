@@ -19,7 +19,9 @@ def finish(
     if backend is None or backend.name != "jax":
         return function
     if not all(step.pure for step in program.instructions):
-        report.note("the program draws random numbers, so jax.jit would draw them once: plain calls")
+        report.note(
+            "the program draws random numbers, so jax.jit would draw them once: plain calls"
+        )
         return function
     return _jitted(function, backend, report)
 

@@ -1,14 +1,33 @@
 """What compiled programs call in place of a backend's fast kernels.
 
-A kernel such as NumPy's cross entropy is one call with temporaries of its own. A program does
-better with the calls inside it, which it can give buffers of its own.
+A kernel looks at shapes and dtypes in each call; a trace knows them.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
+from wengert.backends.numpy_networks import ones
+
 __all__ = ["LOWERINGS"]
 
-#: By backend and by the function's name: a function of the tracing namespace and of what the kernel
+
+def _matmul(record: Any, x1: Any, x2: Any) -> Any:
+    if len(x1.shape) != 2 or len(x2.shape) != 2:
+        return NotImplemented
+    return record("dot", np.ndarray.dot, x1, x2)
+
+
+def _sum(
+    record: Any, x: Any, *, axis: Any = None, dtype: Any = None, keepdims: bool = False
+) -> Any:
+    """The sum of rows, by BLAS, as the kernel does it."""
+    if axis != 0 or dtype is not None or keepdims or len(x.shape) != 2 or x.dtype.char not in "fd":
+        return NotImplemented
+    return record("dot", np.ndarray.dot, ones(x.shape[0], x.dtype), x)
+
+
+#: By backend and by the function's name: a function of what records a call, and of what the kernel
 #: takes. It returns NotImplemented where the kernel itself should be called.
-LOWERINGS: dict[str, Mapping[str, Callable[..., Any]]] = {}
+LOWERINGS: dict[str, Mapping[str, Callable[..., Any]]] = {"numpy": {"matmul": _matmul, "sum": _sum}}

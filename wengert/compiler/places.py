@@ -17,12 +17,14 @@ from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Place", "State", "TensorAt", "find_state"]
+__all__ = ["OF_OPTIMIZER", "Place", "State", "TensorAt", "find_state"]
 
 #: What decides a program, and is compared by value.
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 #: What may differ from call to call where an optimiser has it.
 NUMBERS = (int, float, LiveNumber)
+#: Ends the names of containers to which an optimiser may add.
+OF_OPTIMIZER = " in an optimizer's state"
 #: Containers with more elements are data.
 LARGEST = 4096
 #: How far other objects are followed.
@@ -89,8 +91,8 @@ class State:
     statics : list of (Place, value)
         Plain values outside modules, which are compared in each call.
     settings : list of (str, value)
-        Plain values of modules, such as ``training``. They only change through `Module.__setattr__`,
-        which counts changes.
+        Plain values of modules, such as ``training``. They only change through
+        `Module.__setattr__`, which counts changes.
     links : list of (Place, object)
         How the state was reached: that the same objects are there is checked in each call.
     lengths : list of (container, int, str)
@@ -266,7 +268,7 @@ class State:
 
     def _kept(self, kept: dict[str, Any], name: str, counters: dict[tuple[str, Any], int]) -> None:
         """What an optimiser keeps for one parameter."""
-        self.lengths.append((kept, len(kept), f"the optimizer's state of {name}"))
+        self.lengths.append((kept, len(kept), f"{name}{OF_OPTIMIZER}"))
         for key, value in kept.items():
             place = Place(kept, key, f"{name}.{key}")
             if type(value) in NUMBERS:

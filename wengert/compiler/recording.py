@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wengert.backends import Backend
-from wengert.compiler.places import Place, State, find_state
+from wengert.compiler.places import OF_OPTIMIZER, Place, State, find_state
 from wengert.compiler.program import Program, values_in
 from wengert.compiler.trace import LiveNumber, Trace, Traced, TraceError, user_line
 from wengert.func.trees import TreeDef, tree_flatten
@@ -382,8 +382,9 @@ def _programs(
     if not roots:
         return trace.program(call.outputs), None
     given, start = len(trace.inputs), len(trace.instructions)
+    # What the sweep will need is alive now.
     alive = [x for ref in trace.arrays if (x := ref()) is not None]
-    samples = {x.value: x.inner for x in alive} | trace.numbers  # what the sweep will need is among them
+    samples = {x.value: x.inner for x in alive} | trace.numbers
     del alive
     owners = {
         t._node.number: i for i, t in enumerate(call.tensors) if isinstance(t._node, AccumulateGrad)
@@ -403,9 +404,7 @@ def _programs(
         (*[trace.value(x) for x in call.outputs], *kept),
         whole.constants,
     )
-    behind = Program(
-        (*kept, *whole.inputs[given:]), steps, whole.outputs, whole.constants
-    )
+    behind = Program((*kept, *whole.inputs[given:]), steps, whole.outputs, whole.constants)
     first = len(call.outputs)
     call.kept = [samples[value] for value in kept]
     return forward, Backward(
@@ -483,24 +482,24 @@ def _place_effects(call: _Call, after: State) -> tuple[list[Effect], list[Any]]:
         for i, place in enumerate(before):
             now = place.get()
             if isinstance(now, Traced | LiveNumber):
-                at = Ref(kind, call.state.shares[i] if kind == "number" else i)
-                if now.value is not call.trace.inputs[call.refs.index(at)]:
+                given = Ref(kind, call.state.shares[i] if kind == "number" else i)
+                if now.value is not call.trace.inputs[call.refs.index(given)]:
                     effects.append(Effect(Ref(kind, i), call.output(now)))
                 values.append((place, _frozen(now)))
             elif now is not call.places[first + i][1]:
                 raise TraceError(f"{place.name} becomes {now!r}, which is not traced")
-    for at, place in enumerate(at.place for at in call.state.tensors):
-        if place is None:
+    for i, at in enumerate(call.state.tensors):
+        if at.place is None:
             continue
-        now = place.get()
+        now = at.place.get()
         if isinstance(now, Tensor) and id(now) not in call.known:
             if now._node is not None and not isinstance(now._node, AccumulateGrad):
                 raise TraceError(
-                    f"{place.name} keeps a Tensor with the graph of what it was computed from, "
+                    f"{at.place.name} keeps a Tensor with the graph of what it was computed from, "
                     "into which a later call would run; detach it"
                 )
-            effects.append(Effect(Ref("place", at), call.output(now._array)))
-            values.append((place, _tensor(now)))
+            effects.append(Effect(Ref("place", i), call.output(now._array)))
+            values.append((at.place, _tensor(now)))
     for place in (*after.arrays, *after.numbers):
         now = place.get()
         if isinstance(now, Traced | LiveNumber) and not any(
@@ -557,7 +556,7 @@ def _check_side_effects(call: _Call) -> None:
                 "Return the value, or hold it in a Tensor"
             )
     for x, before, name in call.state.lengths:
-        if len(x) != before and not _of_optimizer(call, x):
+        if len(x) != before and not name.endswith(OF_OPTIMIZER):
             raise TraceError(
                 f"{_line_that_sets(call.function, None)}: the compiled function changes the "
                 f"length of {name} from {before} to {len(x)}, which a replay would not do again. "
@@ -567,13 +566,6 @@ def _check_side_effects(call: _Call) -> None:
 
 def _differs(now: Any, before: Any) -> bool:
     return type(now) is not type(before) or bool(now != before)
-
-
-def _of_optimizer(call: _Call, x: Any) -> bool:
-    """Whether a dict is what an optimiser keeps for a parameter, which it may begin to keep."""
-    return isinstance(x, dict) and any(place.owner is x for place in call.state.arrays) or (
-        isinstance(x, dict) and any(isinstance(key, Tensor) for key in x)
-    )
 
 
 def _line_that_sets(function: Any, place: Place | None) -> str:
@@ -613,7 +605,7 @@ def _check_kept(call: _Call) -> None:
     gc.collect()
     alive = [ref for ref in alive if ref() is not None]
     if alive:
-        x = alive[-1]()
+        x: Any = alive[-1]()
         where = trace.made_at(x.value)
         raise TraceError(
             f"a Tensor that was made at {where} is kept outside the compiled function, where a "

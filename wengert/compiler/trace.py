@@ -37,7 +37,6 @@ __all__ = [
     "Traced",
     "TracingBackend",
     "current",
-    "record",
     "trace_arrays",
 ]
 
@@ -130,7 +129,7 @@ class Trace:
         self.backends.add(backend)
         lowered = LOWERINGS.get(backend.name, {}).get(name)
         if lowered is not None:
-            answer = lowered(traced, *operands, **parameters)
+            answer = lowered(self.record, *operands, **parameters)
             if answer is not NotImplemented:
                 return answer
         if name in _LIKE and "device" not in parameters:
@@ -173,6 +172,10 @@ class Trace:
         if not several:
             return made[0]
         return type(answer)(*made) if hasattr(answer, "_fields") else tuple(made)
+
+    def record(self, name: str, function: Callable[..., Any], *operands: Any) -> Any:
+        """Call any function of raw arrays, as lowerings do."""
+        return self.call(name, function, operands, {})
 
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Arithmetic of Python numbers."""
@@ -457,13 +460,6 @@ def _inner(x: Any) -> Any:
         parts = [_inner(part) for part in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     return x
-
-
-def record(name: str, function: Callable[..., Any], *operands: Any, **parameters: Any) -> Any:
-    """Call any function of raw arrays and record it under a name, as lowerings do."""
-    trace = current()
-    assert trace is not None, "there is no trace"
-    return trace.call(name, function, operands, parameters)
 
 
 # -- where in the user's program -------------------------------------------------------------------

@@ -31,23 +31,27 @@ class Joint:
         self._shapes = list(shapes)
         sizes = [int(np.prod(shape)) for shape in shapes]
         ends = list(accumulate(sizes))
-        self._pieces = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        self._starts = [end - size for end, size in zip(ends, sizes, strict=True)]
         self.taken = False
-        self._line: Any = None
-        self._parts: tuple[Any, ...] = ()
+        self._held: tuple[Any, tuple[Any, ...]] = (None, ())  # one, so that threads may share it
 
     def join(self, *arrays: Any) -> Any:
         """The arrays' elements one after the other."""
-        if self._line is not None and all(map(operator.is_, arrays, self._parts)):
-            return self._line
+        line, parts = self._held
+        if line is not None and all(map(operator.is_, arrays, parts)):
+            return line
         return np.concatenate([x.reshape(-1) for x in arrays])
 
     def split(self, line: Any) -> tuple[Any, ...]:
         """The arrays that a line is made of. Nobody writes into either."""
+        dtype, size = line.dtype, line.itemsize
         parts = tuple(
-            [line[piece].reshape(s) for piece, s in zip(self._pieces, self._shapes, strict=True)]
+            [
+                np.ndarray(shape, dtype, line, start * size)
+                for start, shape in zip(self._starts, self._shapes, strict=True)
+            ]
         )
-        self._line, self._parts = line, parts
+        self._held = line, parts
         return parts
 
 
@@ -176,7 +180,7 @@ def _joined(runs: list[_Run], outputs: set[Value]) -> list[Instruction]:
                 step.parameters,
                 (result,),
                 line=line,
-            )  # fmt: skip
+            )
         )
         parts = tuple([run.steps[i].result for run in runs])
         if any(part in outputs for part in parts):

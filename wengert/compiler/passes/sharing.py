@@ -14,7 +14,7 @@ _FRESH = frozenset(
         *("acosh", "atanh", "sign", "maximum", "minimum", "floor_divide", "remainder"),
         *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isfinite"),
         *("isinf", "isnan", "logical_and", "logical_or", "logical_xor", "logical_not", "where"),
-        *("matmul", "tensordot", "vecdot", "linear", "relu", "mask", "axpby", "normalised"),
+        *("dot", "matmul", "tensordot", "vecdot", "linear", "relu", "mask", "axpby", "normalised"),
         *("sum", "prod", "mean", "var", "std", "max", "min", "cumulative_sum", "cumulative_prod"),
         *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like"),
         *("arange", "linspace", "eye", "stack_arrays", "setitem", "scatter_add", "take"),

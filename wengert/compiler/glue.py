@@ -1,0 +1,323 @@
+"""Glue: the Python around a program, written for one signature.
+
+It looks whether a call is one that the program is for, reads the state, runs the program, and puts
+back what has changed. A loop over lists of places would cost as much as a small network does; so
+the glue is source too, with a line for each thing that it looks at or puts back.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from types import CellType
+from typing import Any
+
+from wengert.backends import backend_of, selection
+from wengert.compiler.places import Place, State
+from wengert.compiler.recording import Recording, Ref
+from wengert.nn.module import changes
+from wengert.ops.data_type import get_default_dtype
+from wengert.tape.recording import is_inference_mode_enabled, recording
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["MISS", "Glue", "fits"]
+
+#: What a replay answers to a call that it is not for.
+MISS: Any = type("Miss", (), {"__repr__": lambda self: "MISS"})()
+
+_PLAIN_DEVICES = ("numpy", "array_api_strict", "dask")
+
+
+class Glue:
+    """Writes the function that checks a call and runs the program.
+
+    Parameters
+    ----------
+    found : Recording
+        What was recorded.
+    signature : dict
+        Of the calls that it is for.
+    state : State
+        What the function reaches.
+    unread : set of int
+        Tensors whose gradient before the call does not matter.
+    step : callable
+        The program.
+    attach : callable or None
+        Puts results on the tape: ``attach(answer, kept, tensors)``.
+    """
+
+    def __init__(
+        self,
+        found: Recording,
+        signature: dict[str, Any],
+        unread: set[int],
+        step: Callable[..., tuple[Any, ...]],
+        attach: Callable[..., None] | None,
+    ) -> None:
+        self._found, self._signature, self._unread = found, signature, unread
+        self._attach = attach
+        self.names: dict[str, Any] = {
+            "MISS": MISS,
+            "Tensor": Tensor,
+            "attach": attach,
+            "changes": changes,
+            "default_dtype": get_default_dtype,
+            "fits": fits,
+            "inference": is_inference_mode_enabled,
+            "recording": recording,
+            "selection": selection,
+            "step": step,
+            "unflatten": found.answer.unflatten,
+            "untracked": untracked,
+        }
+        self._checks: list[str] = []
+        self._places: dict[tuple[int, int], str] = {}
+
+    def function(self, state: State, leaves: Sequence[Any]) -> tuple[str, Callable[..., Any]]:
+        """The source, and the function bound to the objects of a state."""
+        self._state = state
+        kinds = self._signature["an argument"]
+        args = [f"a{i}" for i in range(len(kinds))]
+        self._tensors = [f"t{i}" for i in range(len(state.tensors))]
+        for name, at in zip(self._tensors, state.tensors, strict=True):
+            self.names[name] = at.tensor
+        self._arguments(args, leaves)
+        self._reach()
+        self._modes()
+        self._of_state()
+        inputs = self._inputs()
+        known = [f"last{i}" for i in range(len(state.tensors))]
+        lines = ["def call(*args):", f"    if len(args) != {len(args)}:", "        return MISS"]
+        lines += [f"    {''.join(f'{arg}, ' for arg in args)}= args"] if args else []
+        lines += ["    try:"]
+        lines += [f"        {line}" for line in self._checks or ["pass"]]
+        lines += ["    except (AttributeError, IndexError, KeyError, ValueError):"]
+        lines += ["        return MISS"]
+        outputs = [f"o{i}" for i in range(len(self._found.program.outputs))]
+        left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
+        lines.append(f"    {left}step({', '.join(inputs)})")
+        lines += [f"    {line}" for line in self._effects()]
+        lines += [f"    {line}" for line in self._answer()]
+        if known:
+            lines.insert(1, f"    global {', '.join(known)}")
+        source = "\n".join(lines) + "\n"
+        exec(compile(source, "<glue>", "exec"), self.names)  # noqa: S102
+        return source, self.names["call"]
+
+    def _bind(self, x: Any) -> str:
+        name = f"x{len(self.names)}"
+        self.names[name] = x
+        return name
+
+    def _check(self, condition: str) -> None:
+        self._checks += [f"if {condition}:", "    return MISS"]
+
+    def _at(self, place: Place) -> str:
+        """An expression for what is at a place."""
+        key = (id(place.owner), id(place.key))
+        found = self._places.get(key)
+        if found is None:
+            owner = self._bind(place.owner)
+            if type(place.owner) is CellType:
+                found = f"{owner}.cell_contents"
+            elif type(place.key) in (str, int):
+                found = f"{owner}[{place.key!r}]"
+            else:
+                found = f"{owner}[{self._bind(place.key)}]"
+            self._places[key] = found
+        return found
+
+    def _arguments(self, args: list[str], leaves: Sequence[Any]) -> None:
+        kinds = self._signature["an argument"]
+        owned = {id(at.tensor): i for i, at in enumerate(self._state.tensors)}
+        mine: list[tuple[str, Any]] = []
+        for name, kind, leaf in zip(args, kinds, leaves, strict=True):
+            if isinstance(leaf, Tensor):
+                self._check(f"type({name}) is not {self._bind(type(leaf))}")
+                at = owned.get(id(leaf))
+                if at is not None:
+                    self._check(f"{name} is not t{at}")
+                    continue
+                same = next((n for n, x in mine if x is leaf), None)
+                if same is not None:
+                    self._check(f"{name} is not {same}")
+                    continue
+                self._array(name, kind)
+                for other, x in mine:
+                    if fits(x._array, kind):
+                        self._check(f"{name} is {other}")
+                for i, state_at in enumerate(self._state.tensors):
+                    if fits(state_at.tensor._array, kind):
+                        self._check(f"{name} is t{i}")
+                mine.append((name, leaf))
+                self._tensors.append(name)
+                tracked = kind[4]
+                self._check(f"{name}._node is {'not ' if tracked is None else ''}None")
+                if tracked is not None:
+                    self._check(f"{name}.is_leaf is not {tracked}")
+            elif hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
+                self._raw(name, kind)
+            elif isinstance(kind, type):
+                self._check(f"type({name}) is not {kind.__name__}")
+            else:
+                bound = self._bind(kind[1])
+                self._check(f"type({name}) is not {self._bind(kind[0])} or {name} != {bound}")
+
+    def _array(self, tensor: str, kind: Any) -> None:
+        self._checks.append(f"r_{tensor} = {tensor}._array")
+        self._raw(f"r_{tensor}", kind)
+
+    def _raw(self, array: str, kind: Any) -> None:
+        cls, shape, dtype = (self._bind(x) for x in kind[:3])
+        self._check(
+            f"type({array}) is not {cls} or {array}.shape != {shape} or {array}.dtype != {dtype}"
+        )
+        if not self._one_device():
+            self._check(f"not fits({array}, {self._bind(kind)})")
+
+    def _one_device(self) -> bool:
+        backend = self._found.backend
+        return backend is not None and backend.name in _PLAIN_DEVICES
+
+    def _reach(self) -> None:
+        """The objects by which the state was reached are there still."""
+        state = self._state
+        self.names["version"] = changes[0]
+        self._check("changes[0] != version")
+        moved = {id(self._place(i).owner): self._place(i).key for i in self._replaced()}
+        for place, x in state.links:
+            if moved.get(id(place.owner), self) == place.key:
+                continue  # another Tensor is put there by each call
+            self._check(f"{self._at(place)} is not {self._bind(x)}")
+        for place, x in state.statics:
+            at = self._at(place)
+            if x is None or isinstance(x, bool):
+                self._check(f"{at} is not {x}")
+            else:
+                bound, kind = self._bind(x), self._bind(type(x))
+                self._check(
+                    f"{at} is not {bound} and (type({at}) is not {kind} or {at} != {bound})"
+                )
+        for x, length, _ in state.lengths:
+            self._check(f"len({self._bind(x)}) != {length}")
+
+    def _replaced(self) -> list[int]:
+        """Tensors of the state in whose place a call puts another."""
+        return [e.ref.index for e in self._found.effects if e.ref.kind == "place"]
+
+    def _place(self, i: int) -> Place:
+        place = self._state.tensors[i].place
+        assert place is not None, "a Tensor without a place is not replaced"
+        return place
+
+    def _modes(self) -> None:
+        tracked, inference = self._signature["the recording mode"]
+        self._check(f"recording() is not {tracked} or inference() is not {inference}")
+        where = selection()
+        default = self._signature["where new arrays are made"][2]
+        self._check(f"selection() is not {self._bind(where)}")
+        self._check(f"default_dtype() is not {self._bind(default)}")
+
+    def _of_state(self) -> None:
+        state, signature = self._state, self._signature
+        gradients = signature["which gradients there are"]
+        replaced = self._replaced()
+        for i, at in enumerate(state.tensors):
+            kind = self._bind(signature["a Tensor of the state"][i])
+            self.names[f"last{i}"] = at.tensor._array
+            if i in replaced:
+                self._checks.append(f"t{i} = {self._at(self._place(i))}")
+                self._check(f"type(t{i}) is not Tensor")
+            self._checks.append(f"r_t{i} = t{i}._array")
+            self._check(f"r_t{i} is not last{i} and not fits(r_t{i}, {kind})")
+            self._check(f"t{i}._node is not {self._bind(at.tensor._node)}")
+        for i, there in enumerate(gradients):
+            if i < len(state.tensors):
+                tensor, skipped = f"t{i}", i in self._unread
+            else:
+                tensor, skipped = f"a{i - len(state.tensors)}", there is None
+            if not skipped:
+                self._check(f"{tensor}._grad is {'' if there else 'not '}None")
+        for i, place in enumerate(state.arrays):
+            kind = self._bind(signature["what an optimizer keeps"][i])
+            # What was put there by the call before is what it was then.
+            self.names[f"kept{i}"] = place.get()
+            self._checks.append(f"r_s{i} = {self._at(place)}")
+            self._check(f"not fits(r_s{i}, {kind})")
+        for i, place in enumerate(state.numbers):
+            first = state.shares[i]
+            if first == i:
+                self._checks.append(f"n{i} = {self._at(place)}")
+                self._check(f"type(n{i}) is not {type(place.get()).__name__}")
+            else:
+                self._check(f"{self._at(place)} != n{first}")
+        for ref, value in self._found.pinned.items():
+            name = f"n{ref.index}" if ref.kind == "number" else f"a{ref.index}"
+            self._check(f"{name} != {self._bind(value)}")
+        for weak, array in self._found.captured:
+            held = weak()
+            if held is not None:
+                self._check(f"{self._bind(held)}._array is not {self._bind(array)}")
+
+    def _inputs(self) -> list[str]:
+        return [self._input(ref) for ref in self._found.refs]
+
+    def _input(self, ref: Ref) -> str:
+        if ref.kind == "tensor":
+            return f"r_{self._tensors[ref.index]}"
+        if ref.kind == "grad":
+            tensor = self._tensors[ref.index]
+            if ref.index in self._unread:
+                return "None"
+            return f"{tensor}._grad._array"
+        return {"array": "r_s", "number": "n", "leaf": "a"}[ref.kind] + str(ref.index)
+
+    def _effects(self) -> Iterator[str]:
+        for effect in self._found.effects:
+            ref, out = effect.ref, f"o{effect.output}"
+            if ref.kind == "tensor":
+                name = self._tensors[ref.index]
+                known = f" = last{ref.index}" if ref.index < len(self._state.tensors) else ""
+                yield f"{name}._array{known} = {out}"
+            elif ref.kind == "grad":
+                name = self._tensors[ref.index]
+                if effect.output is None:
+                    yield f"{name}._grad = None"
+                elif effect.new or ref.index in self._unread:
+                    yield f"{name}._grad = untracked({out})"
+                else:
+                    yield f"{name}._grad._array = {out}"
+            elif ref.kind == "array":
+                yield f"{self._at(self._state.arrays[ref.index])} = {out}"
+            elif ref.kind == "number":
+                yield f"{self._at(self._state.numbers[ref.index])} = {out}"
+            else:
+                yield f"{self._at(self._place(ref.index))} = untracked({out})"
+
+    def _answer(self) -> Iterator[str]:
+        found = self._found
+        parts = []
+        for kind, what in found.leaves:
+            if kind == "tensor":
+                parts.append(f"untracked(o{what})")
+            elif kind == "same":
+                parts.append(self._tensors[what.index])
+            else:
+                parts.append(self._bind(what) if kind == "plain" else f"o{what}")
+        if found.backward is not None:
+            kept = ", ".join(f"o{i}" for i in found.backward.kept)
+            yield f"answer = [{', '.join(parts)}]"
+            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}])"
+            yield "return unflatten(answer)"
+        elif found.answer.cls is None:
+            yield f"return {parts[0]}"
+        else:
+            yield f"return unflatten([{', '.join(parts)}])"
+
+
+def fits(array: Any, kind: Any) -> bool:
+    """Whether an array is of the class, shape, dtype and device that a signature says."""
+    return (
+        type(array) is kind[0]
+        and tuple(array.shape) == kind[1]
+        and array.dtype == kind[2]
+        and str(backend_of(array).device(array)) == kind[3]
+    )
