@@ -172,6 +172,15 @@ def wengert(problem: Problem, backend: str = "numpy") -> Trainer:
     return Trainer(step, batches, lambda loss: loss.backend.synchronize())
 
 
+def wengert_compiled(problem: Problem, backend: str = "numpy") -> Trainer:
+    """The same step, recorded once and replayed by `wengert.compile`."""
+    import wengert as wg
+
+    trainer = wengert(problem, backend)
+    trainer.step = wg.compile(trainer.step)
+    return trainer
+
+
 def pytorch(problem: Problem, device: str = "cpu") -> Trainer:
     """PyTorch, eager, through ``torch.nn`` and ``torch.optim``."""
     import torch
@@ -293,6 +302,7 @@ def mygrad(problem: Problem) -> Trainer:
 CONTESTANTS: dict[str, dict[str, tuple[Callable[[Problem], Trainer], str]]] = {
     "cpu": {
         "Wengert": (wengert, "numpy"),
+        "Wengert compiled": (wengert_compiled, "numpy"),
         "NumPy by hand": (by_hand, "numpy"),
         "PyTorch eager": (pytorch, "torch"),
         "JAX jit": (jax, "jax"),
@@ -301,6 +311,7 @@ CONTESTANTS: dict[str, dict[str, tuple[Callable[[Problem], Trainer], str]]] = {
     },
     "cuda": {
         "Wengert": (partial(wengert, backend="cupy"), "cupy"),
+        "Wengert compiled": (partial(wengert_compiled, backend="cupy"), "cupy"),
         "CuPy by hand": (cupy_by_hand, "cupy"),
         "PyTorch eager": (pytorch_cuda, "torch"),
     },

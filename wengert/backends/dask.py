@@ -20,7 +20,7 @@ def rand_like(x: Any, *, dtype: Any) -> Any:
     # Each draw is a graph of its own, so a stream of seeds stands for the generator.
     seed = int(stream("dask", "cpu", HostStream).generator.integers(2**63))
     random = BACKEND.dask.random.default_rng(seed).random
-    short = dtype.itemsize < 4  # NumPy draws no float16
+    short = np.dtype(dtype).itemsize < 4  # NumPy draws no float16
     made = random(x.shape, dtype=np.float32 if short else dtype, chunks=x.chunks)
     return BACKEND.dask.minimum(made, 1 - 2.0**-11).astype(dtype) if short else made
 

@@ -1,10 +1,11 @@
-"""What a backend does with an emitted function before it runs."""
+"""What a backend does with a program before it runs."""
 
 from collections.abc import Callable
 from typing import Any
 
 from wengert.backends import Backend
-from wengert.compiler.program import Program
+from wengert.compiler.emit import emit
+from wengert.compiler.program import Program, Value, values_in
 from wengert.compiler.report import Report
 
 __all__ = ["finish"]
@@ -15,32 +16,63 @@ Function = Callable[..., tuple[Any, ...]]
 def finish(
     program: Program, function: Function, backend: Backend | None, report: Report
 ) -> Function:
-    """Return what is called for a program: the function, or what its library makes of it."""
+    """Return what is called for a program: its function, or what its library makes of it."""
     if backend is None or backend.name != "jax":
         return function
     if not all(step.pure for step in program.instructions):
-        report.note(
-            "the program draws random numbers, so jax.jit would draw them once: plain calls"
-        )
+        report.note("jax.jit would draw the program's random numbers once: plain calls instead")
         return function
-    return _jitted(function, backend, report)
+    return _jitted(program, function, backend, report)
 
 
-def _jitted(function: Function, backend: Any, report: Report) -> Function:
-    """The function under ``jax.jit``; as it is where a kernel asks for values."""
+def _jitted(program: Program, function: Function, backend: Any, report: Report) -> Function:
+    """The arrays' part under ``jax.jit``, the numbers' in Python; as it is where jit can't."""
     jax = backend.jax
-    compiled: Function | None = jax.jit(function)
+    numbers, arrays = _parted(program)
+    before = emit(numbers, backend, name="numbers").function
+    compiled: Function | None = jax.jit(emit(arrays, backend, name="arrays").function)
+    # Where each output comes from: the numbers' program, the arrays', or it is a constant.
+    computed = {value: i for i, value in enumerate(numbers.outputs)}
+    made = {value: i for i, value in enumerate(arrays.outputs)}
     report.note("jax.jit has compiled the program")
 
     def call(*inputs: Any) -> tuple[Any, ...]:
         nonlocal compiled
-        if compiled is not None:
-            try:
-                return compiled(*inputs)
-            except jax.errors.JAXTypeError as error:
-                compiled = None
-                reason = str(error).partition("\n")[0]
-                report.note(f"jax.jit can't compile the program ({reason}): plain calls")
-        return function(*inputs)
+        if compiled is None:
+            return function(*inputs)
+        known = before(*inputs)
+        try:
+            answer = compiled(*inputs, *known)
+        except jax.errors.JAXTypeError as error:
+            compiled = None
+            reason = str(error).partition("\n")[0]
+            report.note(f"jax.jit can't compile the program ({reason}): plain calls instead")
+            return function(*inputs)
+        return tuple(
+            [
+                known[computed[x]] if x in computed else answer[made[x]] if x in made else x
+                for x in program.outputs
+            ]
+        )
 
     return call
+
+
+def _parted(program: Program) -> tuple[Program, Program]:
+    """The arithmetic of numbers as a program, and the rest as one that takes its results."""
+    steps = program.instructions
+    own = tuple([step for step in steps if step.name.startswith("number.")])
+    rest = tuple([step for step in steps if not step.name.startswith("number.")])
+    results: list[Value] = [step.result for step in own]
+    given = {value for value in program.inputs if value.shape is None}
+    passed = [x for x in dict.fromkeys(values_in(program.outputs)) if x in given]
+    numbers = Program(program.inputs, own, (*results, *passed))
+    outputs = [
+        x
+        for x in dict.fromkeys(values_in(program.outputs))
+        if x not in set(numbers.outputs)
+    ]
+    # What is passed on is an input already; its copy among the results is not looked at.
+    spare = [Value(None, value.dtype, value.name) for value in passed]
+    inputs = (*program.inputs, *results, *spare)
+    return numbers, Program(inputs, rest, tuple(outputs), program.constants)

@@ -242,6 +242,8 @@ class State:
             for key in ("param_groups", "state"):
                 self.links.append((Place(held, key, f"{name}.{key}"), held[key]))
             self.lengths.append((optimizer.param_groups, len(optimizer.param_groups), name))
+            kept = optimizer.state
+            self.lengths.append((kept, len(kept), f"{name}.state{OF_OPTIMIZER}"))
             self._groups(optimizer, name)
 
     def _groups(self, optimizer: Optimizer, name: str) -> None:

@@ -1,0 +1,337 @@
+"""`wg.compile`: compiled functions do what they do when they are not compiled."""
+
+import gc
+import warnings
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.compiler.trace import TraceError
+
+STEPS = 6
+
+
+def train(backend, compiled, optimiser, dropout=0.0, momentum=None):
+    """Losses, weights and gradients of a small network after some steps."""
+    wg.manual_seed(3)
+    model = wg.nn.Sequential(
+        wg.nn.Linear(5, 4), wg.nn.ReLU(), wg.nn.Dropout(dropout), wg.nn.Linear(4, 3)
+    )
+    options = {} if momentum is None else {"momentum": momentum}
+    optimizer = getattr(wg.optim, optimiser)(model.parameters(), lr=0.1, **options)
+    criterion = wg.nn.CrossEntropyLoss()
+    batches = [(wg.randn(6, 5), wg.random.randint(0, 3, (6,))) for _ in range(STEPS)]
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run = wg.compile(step) if compiled else step
+    losses = []
+    for i, (x, y) in enumerate(batches):
+        if i == STEPS - 1:
+            optimizer.param_groups[0]["lr"] = 0.02  # seen, and no new program
+        losses.append(run(x, y))
+    found = [x.detach().numpy() for x in losses]
+    found += [p.detach().numpy() for p in model.parameters()]
+    found += [p.grad.numpy() for p in model.parameters()]
+    if compiled:
+        assert run.report.recordings <= 3, run.report
+    return found
+
+
+@pytest.mark.backend
+@pytest.mark.parametrize("optimiser", ["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_training_is_the_same(backend, optimiser, dropout):
+    eager = train(backend, False, optimiser, dropout)
+    compiled = train(backend, True, optimiser, dropout)
+    for a, b in zip(eager, compiled, strict=True):
+        if wg.get_backend().name == "jax" and not dropout:  # XLA fuses, and rounds less often
+            np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+        else:
+            np.testing.assert_array_equal(a, b)
+
+
+def test_momentum_is_state():
+    for a, b in zip(
+        train("numpy", False, "SGD", momentum=0.9),
+        train("numpy", True, "SGD", momentum=0.9),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_state_changed_outside_is_seen():
+    weight = wg.asarray([1.0, 2.0])
+    step = wg.compile(lambda x: x * weight)
+    x = wg.ones(2)
+    assert step(x).tolist() == [1.0, 2.0]
+    weight += 1.0
+    assert step(x).tolist() == [2.0, 3.0]
+    held = step(x)
+    weight *= 10.0
+    assert step(x).tolist() == [20.0, 30.0]
+    assert held.tolist() == [2.0, 3.0]
+    assert step.report.recordings == 1
+
+
+def test_a_module_that_is_replaced_is_seen():
+    model = wg.nn.Sequential(wg.nn.Linear(2, 2, bias=False))
+    run = wg.compile(model)
+    x = wg.ones(1, 2)
+    with wg.no_grad():
+        run(x), run(x)
+        model[0].weight = wg.nn.Parameter(wg.ones(2, 2))
+        assert run(x).tolist() == [[2.0, 2.0]]
+        model[0] = wg.nn.Linear(2, 2, bias=False)
+        np.testing.assert_array_equal(run(x).numpy(), model(x).numpy())
+
+
+def test_buffers_are_updated():
+    class Mean(wg.nn.Module):
+        def __init__(self):
+            self.register_buffer("mean", wg.zeros(2))
+
+        def forward(self, x):
+            self.mean = 0.5 * self.mean + 0.5 * wg.mean(x, axis=0)
+            return x - self.mean
+
+    one, two = Mean(), Mean()
+    run = wg.compile(two)
+    for i in range(4):
+        x = wg.reshape(wg.arange(4.0), (2, 2)) * i
+        assert one(x).tolist() == run(x).tolist()
+        assert one.mean.tolist() == two.mean.tolist()
+    assert run.report.recordings == 1
+
+
+def test_training_and_no_grad_are_part_of_the_signature():
+    layer = wg.nn.Dropout(0.5)
+    run = wg.compile(layer)
+    x = wg.ones(200)
+    for _ in range(2):
+        assert 0.0 in run(x).tolist()
+        assert run(x).tolist() != run(x).tolist()  # draws stay live
+        layer.eval()
+        assert run(x).tolist() == [1.0] * 200
+        layer.train()
+    assert run.report.recordings == 2
+    w = wg.ones(2, requires_grad=True)
+    f = wg.compile(lambda x: x * w)
+    assert f(w).requires_grad
+    with wg.no_grad():
+        assert not f(w).requires_grad
+    assert f.report.recordings == 2
+
+
+def test_results_are_differentiated_outside():
+    w = wg.asarray([1.0, 2.0], requires_grad=True)
+    f = wg.compile(lambda x: (wg.sum(x * w**2), w * 3.0))
+    for _ in range(3):
+        w.grad = None
+        x = wg.asarray([3.0, 5.0], requires_grad=True)
+        total, scaled = f(x)
+        (total + wg.sum(scaled)).backward()
+        assert w.grad.tolist() == [9.0, 23.0]
+        assert x.grad.tolist() == [1.0, 4.0]
+    assert f.report.recordings == 1
+    total, _ = f(x)
+    with pytest.raises(RuntimeError, match="differentiated twice from outside"):
+        wg.autograd.grad(total, w, create_graph=True)
+
+
+def test_numbers_among_the_arguments_are_live():
+    f = wg.compile(lambda x, a, n=2: x * a + n)
+    x = wg.ones(2)
+    assert f(x, 2.0).tolist() == [4.0, 4.0]
+    assert f(x, 3.0).tolist() == [5.0, 5.0]
+    assert f(x, 3.0, n=5).tolist() == [8.0, 8.0]
+    assert f.report.recordings == 2  # n is given, or is not
+    g = wg.compile(lambda x, n: wg.reshape(x, (n, -1)))
+    assert [g(wg.ones(6), n).shape for n in (2, 3, 2)] == [(2, 3), (3, 2), (2, 3)]
+    assert g.report.recordings == 2
+    h = wg.compile(lambda x, a: x * a, static_argnames="a")
+    h(x, 2.0), h(x, 3.0)
+    assert h.report.recordings == 2
+
+
+def test_trees_and_raw_arrays():
+    f = wg.compile(lambda p: {"sum": p["a"] + p["b"][0], "same": p["a"], "plain": "text"})
+    for scale in (1.0, 2.0):
+        a = wg.ones(2) * scale
+        got = f({"a": a, "b": [wg.ones(2)]})
+        assert got["sum"].tolist() == [scale + 1] * 2
+        assert got["same"] is a
+        assert got["plain"] == "text"
+    assert f.report.recordings == 1
+    g = wg.compile(wg.value_and_grad(lambda v: wg.sum(v**3)))
+    for v in (np.asarray([1.0, 2.0]), np.asarray([3.0, 4.0])):
+        value, gradient = g(v)
+        assert float(value) == float(np.sum(v**3))
+        np.testing.assert_array_equal(np.asarray(gradient), 3 * v**2)
+    assert g.report.recordings == 1
+
+
+@pytest.mark.backend
+def test_transforms(backend):
+    def f(x):
+        return wg.sum(wg.sin(x) * x**3)
+
+    x = wg.asarray([0.5, 1.0, 2.0])
+    for transform in (wg.grad, wg.hessian, wg.jacobian):
+        compiled, eager = wg.compile(transform(f)), transform(f)
+        for scale in (1.0, 2.0):
+            np.testing.assert_allclose(
+                compiled(x * scale).numpy(), eager(x * scale).numpy(), rtol=1e-5
+            )
+        assert compiled.report.recordings == 1
+
+
+
+
+def test_errors_name_the_line():
+    x = wg.asarray([1.0, -2.0])
+    kept, count = [], 0
+
+    def branch(x):
+        return x if wg.sum(x) > 0 else -x  # the branch
+
+    def reads(x):
+        return x * wg.sum(x).item()  # the read
+
+    def array(x):
+        return wg.asarray(x.numpy())  # the array
+
+    def masks(x):
+        return wg.sum(x[x > 0])  # the mask
+
+    def keeps(x):
+        kept.append(x * 2)
+        return x
+
+    def counts(x):
+        nonlocal count
+        count += 1  # the count
+        return x
+
+    for function, what, line in (
+        (branch, "a branch on the values", "the branch"),
+        (reads, r"values of a Tensor are read \(item\)", "the read"),
+        (array, r"can't call numpy\(\)", "the array"),
+        (masks, "the shape of what indexing with a mask gives", "the mask"),
+        (keeps, "changes the length of kept from 0 to 1", "keeps"),
+        (counts, "changes count from 0 to 1", "the count"),
+    ):
+        with pytest.raises(TraceError, match=what) as caught:
+            wg.compile(function)(x)
+        assert line in str(caught.value)
+        assert "test_compile.py, line" in str(caught.value)
+    assert not kept
+    assert count == 0
+    assert x.tolist() == [1.0, -2.0]
+
+
+def test_a_tensor_kept_where_nobody_looks():
+    class Hidden:
+        __slots__ = ("value",)
+
+    hidden = Hidden()
+
+    def f(x):
+        hidden.value = x * 2  # kept here
+        return x + 1
+
+    with pytest.raises(TraceError, match="kept here"):
+        wg.compile(f)(wg.ones(2))
+
+
+def test_an_error_changes_nothing():
+    w = wg.asarray([1.0], requires_grad=True)
+    optimizer = wg.optim.Adam([w], lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = wg.sum(w * x)
+        loss.backward()
+        optimizer.step()
+        if x > 0:
+            return loss
+        return None
+
+    for _ in range(2):
+        with pytest.raises(TraceError):
+            wg.compile(step)(wg.asarray(1.0))
+        assert w.tolist() == [1.0]
+        assert w.grad is None
+        assert not optimizer.state
+
+
+def test_the_cache_is_bounded():
+    f = wg.compile(lambda x: x + 1, cache_size=2)
+    f(wg.ones(1)), f(wg.ones(2))
+    with pytest.warns(RuntimeWarning, match=r"recorded .* 3 times, and keeps 2 programs"):
+        f(wg.ones(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f(wg.ones(3))
+    with pytest.raises(ValueError, match="cache_size is at least 1"):
+        wg.compile(lambda x: x, cache_size=0)
+    with pytest.raises(TypeError, match="takes a function"):
+        wg.compile(3)
+
+
+def test_many_replays_leave_nothing_behind():
+    model = wg.nn.Linear(4, 3)
+    optimizer = wg.optim.SGD(model.parameters(), lr=0.01)
+
+    @wg.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = wg.sum(model(x) ** 2)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    x = wg.randn(2, 4)
+    for _ in range(100):
+        step(x)
+    gc.collect()
+    before = len(gc.get_objects()), len(wg.global_tape)
+    for _ in range(10_000):
+        step(x)
+    gc.collect()
+    assert len(wg.global_tape) == before[1]
+    assert len(gc.get_objects()) <= before[0] + 10
+
+
+def test_the_source_is_readable():
+    w = wg.ones(3)
+    f = wg.compile(lambda x: wg.tanh(x * w))
+    with pytest.raises(RuntimeError, match="no program yet"):
+        f.source  # noqa: B018
+    f(wg.ones(3)), f(wg.ones(3))
+    assert "np.tanh" in f.source
+    assert "test_compile.py:" in f.source
+    assert "recorded 1 times" in str(f.report)
+
+
+def test_methods_are_compiled_for_each_object():
+    class Scale:
+        def __init__(self, by):
+            self.by = wg.asarray(by)
+
+        @wg.compile
+        def __call__(self, x):
+            return x * self.by
+
+        @wg.compile
+        def twice(self, x):
+            return x * self.by * 2.0
+
+    two, three = Scale(2.0), Scale(3.0)
+    assert [s.twice(wg.ones(1)).tolist() for s in (two, three, two)] == [[4.0], [6.0], [4.0]]
