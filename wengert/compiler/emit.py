@@ -5,11 +5,17 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from wengert.backends import Backend
-from wengert.compiler.program import Line, Program, Value
+import numpy as np
+
+from wengert.backends import Backend, backend_of
+from wengert.compiler.forms import COPY, form
+from wengert.compiler.passes.buffers import Buffer, Placed, buffers, views
+from wengert.compiler.passes.own import own
+from wengert.compiler.program import Instruction, Line, Program, Value
 from wengert.compiler.spelling import Names, Speller, identifier
 
 __all__ = ["Emitted", "emit"]
@@ -65,7 +71,12 @@ def emit(
     file : str, optional
         The file name under which tracebacks find the source; a new one by default.
     """
-    writer = _Writer(program, backend.name if backend is not None else "", identifier(name))
+    library = backend.name if backend is not None else ""
+    if library == "numpy":
+        program = buffers(own(program, COPY, _shared))
+    elif backend is None or not backend.immutable:
+        program = own(program, _copied)
+    writer = _Writer(program, library, identifier(name))
     source = writer.source()
     file = file or f"<compiled {writer.name} {_made()}>"
     names = {"__name__": f"compiled {writer.name}", **writer.speller.bound}
@@ -74,15 +85,29 @@ def emit(
     exec(compile(source, file, "exec"), names)  # noqa: S102
     function = names[writer.name]
     weakref.finalize(function, linecache.cache.pop, file, None)
-    returned = tuple(range(len(program.outputs)))
-    return Emitted(source, function, returned, bound=dict(writer.speller.bound))
+    placed = writer.program
+    return Emitted(
+        source, function, writer.returned, placed.in_place, placed.flat, dict(writer.speller.bound)
+    )
+
+
+def _shared(step: Instruction) -> bool:
+    """Whether results may be views of what somebody else has: parts of a new line are not."""
+    return step.name != "split" and views(step)
+
+
+def _copied(x: Any) -> Any:
+    """A copy of an array of any library."""
+    return backend_of(x).namespace.asarray(x, copy=True)
 
 
 class _Writer:
     """The module of one program."""
 
     def __init__(self, program: Program, library: str, name: str) -> None:
-        self.program = program
+        self.program = Placed.of(program)
+        outputs = range(len(program.outputs))
+        self.returned = tuple([i for i in outputs if i not in self.program.in_place])
         reserved = {"np", "cp", "xp", "da", "torch", "jax", "jnp", "slice", "float", "complex"}
         self.names = Names(reserved | {"abs"})
         self.name = self.names.new(name)
@@ -94,12 +119,15 @@ class _Writer:
         program = self.program
         self._name_inputs()
         constants = [self._constant(value) for value in program.constants]
+        kept = [self._buffer(value) for value in program.buffers]
+        kept += [self._view(step) for step in program.views]
         lines = list(self._body())
-        answer = [self.speller.literal(x, self.known) for x in program.outputs]
-        lines += self._wrapped("    return ", answer, ("(", ",)") if len(answer) == 1 else ("", ""))
+        answer = [self.speller.literal(program.outputs[i], self.known) for i in self.returned]
+        around = ("", "") if len(answer) > 1 else ("(", ",)" if answer else ")")
+        lines += self._wrapped("    return ", answer, around)
         inputs = [self.known[value] for value in program.inputs]
         head = self._wrapped(f"def {self.name}", inputs, ("(", "):"), always=True)
-        parts = [sorted(self.speller.imports), constants, [*head, *lines]]
+        parts = [sorted(self.speller.imports), constants + kept, [*head, *lines]]
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
     def _name_inputs(self) -> None:
@@ -112,6 +140,25 @@ class _Writer:
         self.known[value] = name = self.speller.bind(array, identifier(value.name or "constant"))
         return f"# {name}: {value.dtype} of shape {value.shape}"
 
+    def _buffer(self, value: Buffer) -> str:
+        """Memory that is there from call to call."""
+        self.known[value] = name = self.names.new(identifier(value.name), numbered=True)
+        shape = self.speller.literal(value.shape, {})
+        if value.base is None:
+            make = f"{self.speller.function(np.empty, 'empty')}"
+            return f"{name} = {make}({shape}, {self.speller.literal(value.dtype, {})})"
+        part = self.known[value.base]
+        if value.size != value.base.size:
+            part += f"[{value.start}:{value.start + value.size}]"
+        return f"{name} = {part}.reshape({shape})"
+
+    def _view(self, step: Instruction) -> str:
+        """A view of such memory."""
+        call = self.speller.call(step, self.known)
+        wanted = f"{self.known[step.operands[0]]}_{identifier(_short(step))}"
+        self.known[step.result] = self.names.new(wanted)
+        return f"{self.known[step.result]} = {call}"
+
     def _body(self) -> Iterator[str]:
         """The instructions, each under the user's line that it comes from."""
         names = self._results()
@@ -120,7 +167,12 @@ class _Writer:
             if step.line is not None and step.line != before:
                 before = step.line
                 yield f"    # {_comment(step.line)}"
-            call = self.speller.call(step, self.known)
+            out = None if step.out is None else self.known[step.out]
+            call = self.speller.call(step, self.known, out)
+            if out is not None and form(step).statement:
+                self.known[step.result] = out
+                yield f"    {call}"
+                continue
             for value in step.results:
                 wanted = names[value]
                 self.known[value] = self.names.new(wanted, numbered=not value.name)
@@ -133,7 +185,7 @@ class _Writer:
         """What each result would be called."""
         names: dict[Value, str] = {}
         for step in self.program.instructions:
-            short = identifier(step.name.rpartition(".")[2])
+            short = identifier(_short(step))
             stage = "d_" if step.line is not None and step.line.stage == "backward" else ""
             for value in step.results:
                 names[value] = identifier(value.name) if value.name else stage + short
@@ -154,6 +206,14 @@ class _Writer:
                 row = inner
             row += f"{part}, "
         return [*lines, row.rstrip(), f"{inner[4:]}){':' if always else ''}"]
+
+
+def _short(step: Instruction) -> str:
+    """What a result is called after."""
+    if isinstance(step.function, attrgetter):
+        (name,) = step.function.__reduce__()[1]
+        return str(name)
+    return step.name.rpartition(".")[2]
 
 
 def _comment(line: Line) -> str:

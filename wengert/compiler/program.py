@@ -158,6 +158,8 @@ class Program:
     donated : frozenset of Value
         Inputs whose memory the program may write into, once it has read them for the last time:
         the caller gives it up.
+    updates : dict of int to int
+        Positions of outputs that are the new values of donated inputs, and the inputs' positions.
     """
 
     inputs: tuple[Value, ...]
@@ -165,6 +167,7 @@ class Program:
     outputs: tuple[Any, ...]
     constants: Mapping[Value, Any] = field(default_factory=dict)
     donated: frozenset[Value] = frozenset()
+    updates: Mapping[int, int] = field(default_factory=dict)
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Interpret the program: what every emitted form of it is compared with."""

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Callable, Mapping
 from keyword import iskeyword
 from operator import attrgetter
-from types import MethodDescriptorType
 from typing import Any, Final
 
 import numpy as np
 
+from wengert.compiler.forms import FORMS, Method, form
 from wengert.compiler.program import Instruction, Value
 
 __all__ = ["Names", "Speller", "identifier"]
@@ -159,6 +159,11 @@ class Speller:
     def call(self, step: Instruction, known: Mapping[Value, str], out: str | None = None) -> str:
         """The right-hand side that computes an instruction."""
         operands = [self.literal(x, known) for x in step.operands]
+        found = FORMS.get(step.function) if out is None else form(step)
+        pattern = "" if found is None else found.plain if out is None else found.writes
+        if pattern and pattern != "keyword":
+            f = self.function(step.function, step.name) if "{f}" in pattern else ""
+            return pattern.format(*operands, f=f, out=out)
         if out is None:
             infix = self._infix(step, operands)
             if infix is not None:
@@ -167,8 +172,8 @@ class Speller:
         if out is not None:
             taken.append(f"out={out}")
         function = step.function
-        if isinstance(function, MethodDescriptorType) and isinstance(step.operands[0], Value):
-            return f"{operands[0]}.{function.__name__}({', '.join(operands[1:] + taken)})"
+        if isinstance(function, Method):
+            return f"{operands[0]}.{function.name}({', '.join(operands[1:] + taken)})"
         if isinstance(function, attrgetter):
             (name,) = function.__reduce__()[1]
             return f"{operands[0]}.{name}"
@@ -192,6 +197,9 @@ class Speller:
         mixed = self._library == "numpy" and (int in kinds or float in kinds)
         if kinds[0] != kinds[1] and not mixed:
             return None
+        scalar = self._library in ("numpy", "cupy") and step.result.shape == ()
+        if scalar and step.name == "multiply" and np.dtype(step.result.dtype).kind == "c":
+            return None  # NumPy's operator on complex scalars rounds otherwise than the function
         if self.public(step.function, step.name) is None:
             return None
         return f"{operands[0]} {INFIX[step.name]} {operands[1]}"
@@ -218,6 +226,9 @@ class Speller:
         written = self._written.get(id(function))
         if written is not None:
             return None if written in self.bound else written
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, np.ufunc):
+            return f"{self.function(owner, owner.__name__)}.{function.__name__}"
         names = name.rpartition(".")[2], getattr(function, "__name__", "")
         for path, alias in LIBRARIES.get(self._library, ()):
             for part in PARTS:

@@ -1,0 +1,253 @@
+"""Results in memory that is there already: the same values, and nobody sees it."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wengert as wg
+from tests.compiler.emitted import check_emitted
+from wengert.backends import get_backend
+from wengert.compiler.emit import emit
+from wengert.compiler.passes import optimise
+from wengert.compiler.passes.buffers import Placed, buffers, views
+from wengert.compiler.passes.liveness import END, holders, liveness
+from wengert.compiler.passes.own import own
+from wengert.compiler.program import Program, Value
+from wengert.compiler.trace import Trace, trace_arrays
+from wengert.testing import programs
+
+NUMPY = get_backend("numpy")
+
+
+def _points(first: list[Any]) -> list[list[Any]]:
+    rng = np.random.default_rng(3)
+    others = []
+    for _ in range(2):
+        drawn = [rng.normal(size=x.shape) for x in first]
+        if first[0].dtype.kind == "c":
+            drawn = [x + 1j * rng.normal(size=x.shape) for x in drawn]
+        others.append([np.asarray(x, y.dtype) for x, y in zip(drawn, first, strict=True)])
+    return [first, *others, first]
+
+
+def _with_gradients(made: Any) -> Any:
+    def function(*inputs: Any) -> Any:
+        value = made(*inputs)
+        loss = wg.sum(wg.real(value)) + sum(wg.sum(wg.real(x)) for x in inputs)
+        return value, *wg.autograd.grad(loss, inputs)
+
+    return function
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+def test_random_programs(dtype: str) -> None:
+    drawn = "complex128" if dtype == "complex128" else "float64"
+
+    @settings(max_examples=150)
+    @given(programs(dtype=drawn, max_side=5), st.booleans())
+    def run(made: Any, optimised: bool) -> None:
+        first = [np.asarray(x, dtype) for x in made.inputs]
+        with np.errstate(all="ignore"):
+            program = trace_arrays(_with_gradients(made), *first, requires_grad=True)
+            better = optimise(program) if optimised else program
+            check_emitted(program, emit(better, NUMPY), _points(first))
+
+    run()
+
+
+@settings(max_examples=150)
+@given(programs(max_side=4, max_inputs=2), st.integers(0, 3))
+def test_random_updates(made: Any, turns: int) -> None:
+    """Inputs that become results, as state does, in any order."""
+
+    def function(*inputs: Any) -> Any:
+        value, *slopes = _with_gradients(made)(*inputs)
+        new = [x - 0.5 * g for x, g in zip(inputs, slopes, strict=True)]
+        new = new if turns % 2 else [wg.sin(x) * y for x, y in zip(new, inputs, strict=True)]
+        return (value, *new, *inputs[:turns])
+
+    first = [np.asarray(x) for x in made.inputs]
+    count = len(first)
+    with np.errstate(all="ignore"):
+        program = trace_arrays(function, *first, requires_grad=True)
+        updates = {i + 1: i for i in range(count)}
+        program = replace(program, donated=frozenset(program.inputs), updates=updates)
+        emitted = emit(optimise(program), NUMPY)
+        check_emitted(program, emitted, _points(first))
+
+
+def _program(function: Any, *arrays: Any, state: int = 0) -> Program:
+    """The program of a function of Tensors, the first of which are state and come back first."""
+    program = trace_arrays(function, *arrays)
+    return replace(
+        program,
+        donated=frozenset(program.inputs[:state]),
+        updates={i: i for i in range(state)},
+    )
+
+
+def _placed(program: Program) -> Placed:
+    return buffers(own(program, np.copy, views))
+
+
+def test_elementwise_chain_uses_one_buffer() -> None:
+    x = np.ones((3, 4))
+    placed = _placed(_program(lambda x: wg.sum(wg.exp(wg.sin(x) + 1) * 2), x))
+    assert [buffer.shape for buffer in placed.buffers] == [(3, 4)]
+    first, *others, _ = placed.instructions
+    assert first.out is placed.buffers[0]
+    assert all(step.out is step.operands[0] for step in others)
+
+
+def test_a_buffer_is_used_again_when_nothing_needs_it() -> None:
+    x, w = np.ones((4, 4)), np.ones((4, 4))
+
+    def function(x: Any, w: Any) -> Any:
+        a = x @ w
+        b = a @ w  # while `a` is read
+        c = b @ w  # `a` is free
+        return wg.sum(c)
+
+    placed = _placed(_program(function, x, w))
+    outs = [step.out for step in placed.instructions if step.name == "dot"]
+    assert outs[0] is outs[2] is not outs[1]
+    assert len(placed.buffers) == 2
+
+
+def test_a_buffer_has_other_shapes() -> None:
+    x, w = np.ones((2, 6)), np.ones((6, 2))
+
+    def function(x: Any, w: Any) -> Any:
+        a = x @ w @ x  # (2, 2), then (2, 6)
+        b = wg.sum(a @ w)
+        return b + wg.sum(wg.exp(w) @ x)  # (6, 2): the memory of a (2, 6)
+
+    program = _program(function, x, w)
+    emitted = emit(program, NUMPY)
+    assert ".reshape((6, 2))" in emitted.source
+    check_emitted(program, emitted, [[x, w], [x + 1, w - 3]])
+
+
+def test_memory_is_kept_while_a_view_of_it_is_read() -> None:
+    x = np.arange(12.0).reshape(3, 4)
+
+    def function(x: Any) -> Any:
+        y = wg.exp(x)
+        part = y[1:, :2]
+        z = wg.sin(y) + 1  # `y` is not read again, but `part` is
+        return wg.sum(z * 2) + wg.sum(part * 3)
+
+    program = _program(function, x)
+    check_emitted(program, emit(program, NUMPY), [[x], [x - 3], [x]])
+    placed = _placed(program)
+    sine = next(step for step in placed.instructions if step.name == "sin")
+    assert sine.out is not sine.operands[0]
+
+
+def test_state_is_written_in_place() -> None:
+    p, g = np.ones(3), np.arange(3.0)
+
+    def function(p: Any, g: Any) -> Any:
+        total = wg.sum(p)
+        return p - 0.1 * g, total
+
+    program = _program(function, p, g, state=1)
+    emitted = emit(program, NUMPY)
+    assert emitted.in_place == {0: 0} and emitted.returned == (1,)
+    check_emitted(program, emitted, [[p, g], [g, p]])
+    before = p.copy()
+    emitted.function(p, g)
+    assert np.array_equal(p, before - 0.1 * g)
+
+
+def test_state_that_is_read_later_is_not_written_in_place() -> None:
+    p, g = np.ones((3, 3)), np.arange(9.0).reshape(3, 3)
+    program = _program(lambda p, g: ((new := p - g), new @ wg.exp(p)), p, g, state=1)
+    emitted = emit(program, NUMPY)
+    assert emitted.in_place == {}
+    check_emitted(program, emitted, [[p, g], [g, p]])
+
+
+def test_a_product_is_not_written_over_its_operand() -> None:
+    p, g = np.eye(3), np.arange(9.0).reshape(3, 3)
+    program = _program(lambda p, g: (p @ g,), p, g, state=1)
+    emitted = emit(program, NUMPY)
+    assert emitted.in_place == {}
+    check_emitted(program, emitted, [[p, g], [g, p]])
+
+
+def test_state_that_stays_is_in_place() -> None:
+    p, g = np.ones(3), np.arange(3.0)
+    program = _program(lambda p, g: (p, wg.sum(g)), p, g, state=1)
+    emitted = emit(program, NUMPY)
+    assert emitted.in_place == {0: 0}
+    check_emitted(program, emitted, [[p, g]])
+
+
+def test_the_old_and_the_new_state_are_given_out_as_copies() -> None:
+    p, g = np.ones((2, 3)), np.arange(6.0).reshape(2, 3)
+
+    def function(p: Any, g: Any) -> Any:
+        old = wg.reshape(p, (6,)), p.T
+        new = p * g
+        return new, new, p, *old
+
+    program = _program(function, p, g, state=1)
+    emitted = emit(program, NUMPY)
+    assert emitted.in_place == {0: 0}
+    check_emitted(program, emitted, [[p, g], [g, g], [p, p]])
+
+
+def test_state_of_another_dtype_or_shape_is_not_written_in_place() -> None:
+    p = np.ones(3, np.float32)
+    for function in (lambda p: (wg.astype(p, wg.float64) * 2,), lambda p: (wg.stack([p, p]),)):
+        program = _program(function, p, state=1)
+        emitted = emit(program, NUMPY)
+        assert emitted.in_place == {}
+        check_emitted(program, emitted, [[p]])
+
+
+def test_results_in_another_order_have_no_buffer() -> None:
+    """A sum over a transposed array adds in another order: a buffer in C's would change it."""
+    x = np.random.default_rng(0).normal(size=(70, 90)).astype("float32")
+    program = _program(lambda x: wg.sum(wg.exp(wg.matrix_transpose(x)), axis=0), x)
+    placed = _placed(program)
+    assert next(step for step in placed.instructions if step.name == "exp").out is None
+    check_emitted(program, emit(program, NUMPY), [[x], [x - 1]])
+
+
+def test_scalars_have_no_buffer() -> None:
+    x = np.asarray(2.0)
+    placed = _placed(_program(lambda x: wg.exp(x) * 2, x))
+    assert not placed.buffers and all(step.out is None for step in placed.instructions)
+
+
+def test_views_of_buffers_are_taken_beforehand() -> None:
+    x = np.ones((2, 3))
+    program = _program(lambda x: wg.sum(wg.matrix_transpose(wg.exp(x)) @ wg.sin(x)), x)
+    placed = _placed(program)
+    assert [step.name for step in placed.views] == ["matrix_transpose"]
+    assert "matrix_transpose" not in [step.name for step in placed.instructions]
+    check_emitted(program, emit(program, NUMPY), [[x], [x + 1]])
+
+
+def test_liveness_through_views() -> None:
+    trace = Trace()
+    with trace.running():
+        x = trace.input(np.ones((2, 3)), "x")
+        y = trace.call("exp", np.exp, (x,), {})
+        view = trace.call("reshape", np.reshape, (y, (6,)), {})
+        last = trace.call("sin", np.sin, (view,), {})
+        out = trace.call("reshape", np.reshape, (last, (3, 2)), {})
+    program = trace.program([out])
+    made: list[Value] = [step.result for step in program.instructions]
+    held = holders(program, views)
+    assert held[made[1]] == {made[0], made[1]}
+    live = liveness(program, views)
+    assert live.last[made[0]] == 2
+    assert live.last[made[2]] == END
+    assert live.escaping == {made[2], made[3]}

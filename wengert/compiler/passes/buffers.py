@@ -1,0 +1,270 @@
+"""Buffers: results are written into memory that is there already."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import Any
+
+from wengert.compiler.forms import Form, form
+from wengert.compiler.passes.liveness import Liveness, liveness
+from wengert.compiler.program import Instruction, Program, Value
+
+__all__ = ["Buffer", "Placed", "buffers", "views"]
+
+
+class Buffer(Value):
+    """Memory that a program keeps from run to run: an array of its own, or a part of another.
+
+    Attributes
+    ----------
+    base : Buffer or None
+        Whose elements it shares.
+    start : int
+        The first of them.
+    """
+
+    __slots__ = ("base", "start")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: Any,
+        name: str = "buffer",
+        base: "Buffer | None" = None,
+        start: int = 0,
+    ) -> None:
+        super().__init__(shape, dtype, name)
+        self.base, self.start = base, start
+
+
+@dataclass(frozen=True, eq=False)
+class Placed(Program):
+    """A program whose results have memory.
+
+    Attributes
+    ----------
+    buffers : tuple of Buffer
+        What is allocated beforehand, each after its base.
+    views : tuple of Instruction
+        Views of buffers, which are taken beforehand.
+    in_place : dict of int to int
+        Outputs that are written into an input's own array, and that input's position.
+    flat : tuple of tuple of int
+        Groups of inputs that are consecutive parts of one flat array each. These arrays are the
+        last inputs, in the groups' order.
+    """
+
+    buffers: tuple[Buffer, ...] = ()
+    views: tuple[Instruction, ...] = ()
+    in_place: Mapping[int, int] = field(default_factory=dict)
+    flat: tuple[tuple[int, ...], ...] = ()
+
+    @classmethod
+    def of(cls, program: Program) -> "Placed":
+        """A program as it is, with nothing placed."""
+        if isinstance(program, Placed):
+            return program
+        return cls(
+            program.inputs,
+            program.instructions,
+            program.outputs,
+            program.constants,
+            program.donated,
+            program.updates,
+        )
+
+
+def views(step: Instruction) -> bool:
+    """Whether results may be views of operands, as NumPy's functions give them."""
+    return form(step).views
+
+
+def buffers(program: Program) -> Placed:
+    """Say where results are written, for a library with NumPy's functions.
+
+    A result is written over the state whose next value it is, or over an operand that nothing
+    needs any more, or into a buffer. A buffer is used again when all that may look at it is done.
+    What the caller gets stays a new array.
+
+    Arrays have to be in C's order where the function would make a result in that order: a result
+    of another order would be summed in another order later. So inputs are taken to be in C's
+    order, and results of others are left to NumPy.
+    """
+    placed = Placed.of(program)
+    return _hoisted(_Placer(placed).placed())
+
+
+class _Placer:
+    """One walk through a program."""
+
+    def __init__(self, program: Placed) -> None:
+        self.program = program
+        self.live: Liveness = liveness(program, views)
+        self.buffers = list(program.buffers)
+        self.in_place = dict(program.in_place)
+        self.known: dict[tuple[Any, int], list[Buffer]] = {}  # free ones, by dtype and size
+        self.home: dict[Value, Buffer] = {}
+        self.ordered: set[Value] = {*program.inputs, *program.constants}
+        self.own: set[Value] = set()  # results with memory that is nobody else's
+        self.shapes: dict[tuple[Buffer, tuple[int, ...]], Buffer] = {}
+        self.ending: dict[int, list[Buffer]] = {}
+        self.state: dict[Any, tuple[int, int]] = {}
+        for at, source in program.updates.items():
+            if at not in self.in_place:
+                self.state.setdefault(program.outputs[at], (at, source))
+
+    def placed(self) -> Placed:
+        steps = [self._placed(i, step) for i, step in enumerate(self.program.instructions)]
+        inputs = self.program.inputs
+        for at, source in self.program.updates.items():
+            if self.program.outputs[at] is inputs[source]:
+                self.in_place[at] = source
+        return replace(
+            self.program,
+            instructions=tuple(steps),
+            buffers=tuple(self.buffers),
+            in_place=self.in_place,
+        )
+
+    def _placed(self, i: int, step: Instruction) -> Instruction:
+        for buffer in self.ending.pop(i - 1, ()):
+            self.known.setdefault((buffer.dtype, buffer.size), []).append(buffer)
+        if step.several:
+            return step
+        found, result = form(step), step.result
+        if result.shape is None:
+            return step
+        ordered = self._is_ordered(step, found)
+        if ordered:
+            self.ordered.add(result)
+        if not found.views:
+            self.own.add(result)
+        # NumPy rounds products of complex numbers otherwise when it writes into an operand.
+        fixed = step.out is not None or result.dtype.kind == "c"
+        if not found.writes or not ordered or not result.shape or not result.size or fixed:
+            return step
+        out = self._state(i, step, found)
+        if out is None and result not in self.live.escaping:
+            out = self._operand(i, step, found) or self._buffer(i, result)
+        return step if out is None else replace(step, out=out)
+
+    def _is_ordered(self, step: Instruction, found: Form) -> bool:
+        """Whether the result has its elements in C's order."""
+        result = step.result
+        if found.views:
+            return step.name in _ORDERED and step.used()[0] in self.ordered
+        if found.contiguous or len(result.shape or ()) < 2:
+            return True
+        arrays = [x for x in step.used() if len(x.shape or ()) > 1]
+        return bool(found.writes) and all(x in self.ordered for x in arrays)
+
+    def _state(self, i: int, step: Instruction, found: Form) -> Value | None:
+        """The state's own memory, if the result is what it becomes."""
+        at, source = self.state.get(step.result, (-1, -1))
+        if at < 0:
+            return None
+        old = self.program.inputs[source]
+        if old not in self.program.donated or not _like(old, step.result):
+            return None
+        last = self.live.last.get(old, -1)
+        if last > i or (last == i and not self._inside(step, found, old)):
+            return None
+        self.in_place[at] = source
+        return old
+
+    def _inside(self, step: Instruction, found: Form, holder: Value) -> bool:
+        """Whether the call may write into memory that it reads through its operands."""
+        readers = [x for x in step.used() if holder in self.live.holders.get(x, ())]
+        if found.inside == "any":  # ufuncs copy operands that overlap otherwise than in place
+            return True
+        return found.inside == "first" and len(readers) == 1 and step.operands[0] is readers[0]
+
+    def _operand(self, i: int, step: Instruction, found: Form) -> Value | None:
+        """An operand that is needed no more, and whose memory is not the caller's."""
+        result, live = step.result, self.live
+        for x in step.used():
+            if (
+                x in self.own
+                and live.last[x] == i
+                and x in self.ordered
+                and _like(x, result)
+                and (found.inside == "any" or (found.inside == "first" and step.operands[0] is x))
+                and self._inside(step, found, x)
+            ):
+                buffer = self.home.pop(x, None)
+                if buffer is not None:
+                    self.ending[i].remove(buffer.base or buffer)
+                    self._keep(result, buffer, i)
+                return x
+        return None
+
+    def _buffer(self, i: int, result: Value) -> Buffer:
+        """A buffer that nothing needs, or a new one."""
+        assert result.shape is not None
+        free = self.known.get((result.dtype, result.size))
+        if not free:
+            buffer = Buffer(result.shape, result.dtype)
+            self.buffers.append(buffer)
+        else:
+            # One of this shape, if there is one: another shape is a view of it.
+            at = next((k for k, b in enumerate(free) if b.shape == result.shape), -1)
+            buffer = self._shaped(free.pop(at), result.shape)
+        self._keep(result, buffer, i)
+        return buffer
+
+    def _keep(self, result: Value, buffer: Buffer, i: int) -> None:
+        """Let a result have a buffer until it is needed no more."""
+        self.home[result] = buffer
+        last = self.live.last.get(result, i)
+        self.ending.setdefault(last, []).append(buffer.base or buffer)
+
+    def _shaped(self, buffer: Buffer, shape: tuple[int, ...]) -> Buffer:
+        if buffer.shape == shape:
+            return buffer
+        found = self.shapes.get((buffer, shape))
+        if found is None:
+            found = self.shapes[buffer, shape] = Buffer(shape, buffer.dtype, base=buffer)
+            self.buffers.append(found)
+        return found
+
+
+#: Views of an array in C's order that are in C's order.
+_ORDERED = frozenset({"reshape", "expand_dims", "squeeze"})
+#: Views that depend on nothing but their operand.
+_STILL = frozenset({*_ORDERED, "matrix_transpose", "permute_dims", "view"})
+
+
+def _like(x: Value, y: Value) -> bool:
+    return x.shape == y.shape and x.dtype == y.dtype
+
+
+def _hoisted(program: Placed) -> Placed:
+    """Take views of buffers once, beforehand."""
+    home: dict[Value, Value] = {buffer: buffer for buffer in program.buffers}
+    before: dict[Any, Instruction] = {}
+    moved: dict[Value, Value] = {}
+    steps: list[Instruction] = []
+    for step in program.instructions:
+        if step.out is not None and step.out in home:
+            home[step.result] = home[step.out]
+        elif _is_still(step) and step.operands[0] in home:
+            operand = home[step.operands[0]]
+            key = operand, step.name, repr(step.operands[1:]), repr(step.parameters)
+            seen = before.get(key)
+            if seen is None:
+                operands = (operand, *step.operands[1:])
+                view = Value(step.result.shape, step.result.dtype, step.result.name)
+                seen = before[key] = replace(step, operands=operands, results=(view,), line=None)
+            home[step.result] = moved[step.result] = seen.result
+            continue
+        steps.append(step)
+    if not before:
+        return program
+    steps = [step.with_values(moved) for step in steps]
+    return replace(program, instructions=tuple(steps), views=tuple(before.values()))
+
+
+def _is_still(step: Instruction) -> bool:
+    """Whether a view depends on nothing but its operand."""
+    still = step.name in _STILL or isinstance(step.function, attrgetter)
+    return still and len(step.used()) == 1
