@@ -278,6 +278,31 @@ def test_a_where_that_broadcasts_stays() -> None:
     assert "where" in names(optimise(traces(function, *promoted)))
 
 
+TURNED: dict[str, Callable[[Any, Any], Any]] = {
+    "a product": lambda xp, x: xp.multiply(x, 1),
+    "a product with ones": lambda xp, x: xp.multiply(x, xp.ones_like(x)),
+    "a copy": lambda xp, x: xp.asarray(x, copy=True),
+    "flat and back": lambda xp, x: xp.reshape(xp.reshape(x, shape=(-1,)), shape=x.shape),
+    "a product of what is as it is": lambda xp, x: xp.multiply(xp.negative(x), xp.ones_like(x)),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+@pytest.mark.parametrize("turn", ["matrix_transpose", "flip"])
+def test_what_puts_elements_in_order_stays(name: str, turn: str) -> None:
+    """NumPy's functions round otherwise on elements that are not in order."""
+
+    def function(xp: Any, x: Any) -> Any:
+        return xp.sinh(TURNED[name](xp, getattr(xp, turn)(x)))
+
+    at = np.random.default_rng(0).normal(size=(40, 50))
+    program = traces(function, at)
+    better = optimise(program)
+    kept = [n for n in names(program) if n not in ("ones", "full")]
+    assert [n for n in names(better) if n not in ("ones", "full")] == kept
+    agrees(program, better, NUMPY, at)
+
+
 # -- what callers get ------------------------------------------------------------------------------
 
 OWN: dict[str, Callable[[Any, Any], Any]] = {

@@ -1,10 +1,12 @@
 """Random programs: recorded, optimised and compiled they give what they give eagerly, to the bit.
 
-The same kernels run on the same operands in the same order, so there is no rounding to allow for.
-Where `LOWERINGS` replaces a kernel by calls of its own, those are the kernel's own calls; functions
-that sum in another order have tests of their own, and are not drawn here. Under ``jax.jit`` alone
-the operations are not the same: XLA fuses products and sums, and rounds once where JAX's own calls
-round twice, so compiled programs are compared to rounding there.
+The same kernels run on the same operands in the same order, so there is no rounding to allow for,
+with two exceptions, which are compared to rounding:
+
+- Complex numbers. NumPy multiplies them with fused operations where the memory of operands and
+  result allows it, and otherwise without: ``np.square(z)`` of a scalar, and a product in place,
+  differ in the last bit from those of a 0-d array and into another array.
+- Programs under ``jax.jit``. XLA fuses products and sums across operations.
 """
 
 from collections.abc import Callable
@@ -34,7 +36,7 @@ SPICES: list[Callable[[Any], Any]] = [
     lambda x: x + 0.0,
     lambda x: x - 0,
     lambda x: x**1,
-    lambda x: -(-x),
+    lambda x: wg.negative(-x),
     lambda x: x * wg.ones_like(x),
     lambda x: x + wg.zeros_like(x),
     lambda x: x + wg.sin(wg.zeros(x.shape[-1:], dtype=x.dtype)),
@@ -83,7 +85,8 @@ class Seasoned:
         if not loss.requires_grad:
             return (value, value * 2)
         grads = wg.autograd.grad(loss, inputs, allow_unused=True)
-        return (value, *[wg.zeros_like(x) if g is None else g for x, g in zip(inputs, grads)])
+        pairs = zip(inputs, grads, strict=True)
+        return (value, *[wg.zeros_like(x) if g is None else g for x, g in pairs])
 
     def __repr__(self) -> str:
         return f"{self.program!r}\n# spices {self.spices}"
@@ -127,17 +130,23 @@ def close(xs: list[Any], ys: list[Any]) -> None:
     assert len(xs) == len(ys)
     for x, y in zip(xs, ys, strict=True):
         eps = np.finfo(x.dtype).eps
-        np.testing.assert_allclose(x, y, rtol=1e4 * eps, atol=1e4 * eps)
+        size = np.max(np.abs(x), initial=1, where=np.isfinite(x))
+        np.testing.assert_allclose(x, y, rtol=1e4 * eps, atol=1e4 * eps * size)
 
 
 #: Programs for each backend and dtype; on NumPy they are more than a thousand.
-COUNTS = {"numpy": (300, 100), "torch": (30, 10), "array_api_strict": (25, 10), "jax": (4, 2)}
+COUNTS = {"numpy": (500, 200), "torch": (30, 12), "array_api_strict": (25, 10), "jax": (4, 2)}
+#: Half of them run twice more, with a backward pass inside and outside.
 DTYPES = ("float64", "float32", "complex128")
 
 
 def _count(backend: Backend, dtype: str) -> int:
-    many, few = COUNTS.get(backend.name, (2, 1))
+    many, few = COUNTS.get(backend.name, (2, 2))
     return many if dtype == "float64" else few
+
+
+def _comparison(backend: Backend, dtype: str, *, jitted: bool = False) -> Any:
+    return close if dtype == "complex128" or (jitted and backend.name == "jax") else equal
 
 
 def _drawn(dtype: str) -> str:
@@ -147,6 +156,7 @@ def _drawn(dtype: str) -> str:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_recorded_and_optimised(backend: Backend, dtype: str) -> None:
     """The recorded program, and the optimised one, interpreted."""
+    same = _comparison(backend, dtype)
 
     @settings(max_examples=_count(backend, dtype))
     @given(_seasoned(_drawn(dtype)))
@@ -159,8 +169,7 @@ def test_recorded_and_optimised(backend: Backend, dtype: str) -> None:
             eager = arrays(made(*tensors(backend, point)), backend)
             given = list(map(backend.from_numpy, point))
             equal(eager, arrays(recorded(*given), backend))
-            found = better(*given)
-            equal(eager, arrays(found, backend))
+            same(eager, arrays(better(*given), backend))
 
     run()
 
@@ -168,7 +177,7 @@ def test_recorded_and_optimised(backend: Backend, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_compiled(backend: Backend, dtype: str) -> None:
     """`wg.compile`: two replays, whose results stay, and a backward pass outside."""
-    same = close if backend.name == "jax" else equal
+    same = _comparison(backend, dtype, jitted=True)
 
     @settings(max_examples=_count(backend, dtype))
     @given(_seasoned(_drawn(dtype)))
@@ -191,7 +200,7 @@ def test_compiled(backend: Backend, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_backward_inside(backend: Backend, dtype: str) -> None:
     """``backward`` in the compiled function fills the arguments' ``.grad``, and adds to it."""
-    same = close if backend.name == "jax" else equal
+    same = _comparison(backend, dtype, jitted=True)
 
     def loss(made: Seasoned, *inputs: Any) -> Any:
         value = wg.sum(wg.real(made.value(*inputs)) + sum(wg.sum(wg.real(x)) for x in inputs))
@@ -217,7 +226,7 @@ def test_backward_inside(backend: Backend, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_backward_outside(backend: Backend, dtype: str) -> None:
     """What a compiled function returns can be differentiated."""
-    same = close if backend.name == "jax" else equal
+    same = _comparison(backend, dtype, jitted=True)
 
     @settings(max_examples=_count(backend, dtype) // 2)
     @given(_seasoned(_drawn(dtype)))

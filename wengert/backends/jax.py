@@ -66,7 +66,7 @@ def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
 
 
 def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    out = BACKEND.xp.zeros(shape, dtype=x.dtype, device=x.device)
+    out = BACKEND.xp.zeros_like(x, shape=shape)  # in `jax.jit` no array says where it is
     return out.at[_key(key, indices, shape)].add(x)
 
 

@@ -20,12 +20,28 @@ class Known:
     made : dict of Value to Instruction
         What each result was made by.
     full : dict of Value to number
-        Arrays of which all elements are the same number: 0, -0.0 or 1.
+        Arrays of which all elements are the same number: 0 or 1.
+    plain : set of Value
+        Those whose elements are in memory in their order, without gaps. A library's exponentials
+        and sums may round otherwise on a transposed or reversed view than on a copy of it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, program: Program) -> None:
         self.made: dict[Value, Instruction] = {}
         self.full: dict[Value, Any] = {}
+        self.plain: set[Value] = {*program.inputs, *program.constants}
+
+    def learn(self, step: Instruction) -> None:
+        """Take note of what an instruction makes."""
+        self.made.update(dict.fromkeys(step.results, step))
+        ordered = step.name in _ORDERED or (
+            (step.name in _IN_ORDER or fresh(step)) and self.plain.issuperset(step.used())
+        )
+        if ordered:
+            self.plain.update(step.results)
+        filling = _FILLING.get(step.name)
+        if filling is not None and (number := filling(step, self)) is not None:
+            self.full[step.result] = number
 
     def number(self, x: Any) -> Any:
         """The number that an operand is, or is full of; None where that is not known."""
@@ -41,36 +57,35 @@ def trivia(program: Program) -> Program:
     """Replace results that equal an operand: for all values, with the same dtype and shape.
 
     What equals only up to the sign of a zero, or except at infinities, stays, so ``x + 0`` of
-    floats and ``z * 1`` of complex numbers do. Instructions that become unused are left to `dead`.
+    floats and ``z * 1`` of complex numbers do. So does what puts elements in order, such as a copy
+    of a transpose. Instructions that become unused are left to `dead`.
     """
     apart = shown(program)
-    known = Known()
+    known = Known(program)
     same: dict[Value, Any] = {}
     steps: list[Instruction] = []
     for step in program.instructions:
         if same:
             step = step.with_values(same)
         steps.append(step)
-        if step.several:
-            continue
-        result = step.results[0]
         rule = _RULES.get(step.name)
-        equal = rule(step, known) if rule is not None else None
-        if equal is not None and _alike(equal, result) and _free(equal, result, known, apart):
-            same[result] = equal
-            continue
-        known.made[result] = step
-        filling = _FILLING.get(step.name)
-        if filling is not None and (number := filling(step, known)) is not None:
-            known.full[result] = number
+        if rule is not None:
+            equal, result = rule(step, known), step.result
+            if _stands_for(equal, result, step, known) and _free(equal, result, known, apart):
+                same[result] = equal
+                continue
+        known.learn(step)
     if not same:
         return program
     outputs = substitute(program.outputs, same)
     return replace(program, instructions=tuple(steps), outputs=outputs)
 
 
-def _alike(x: Any, result: Value) -> bool:
-    return isinstance(x, Value) and x.shape == result.shape and x.dtype == result.dtype
+def _stands_for(x: Any, result: Value, step: Instruction, known: Known) -> bool:
+    """Whether an operand is of the same shape, dtype and order in memory as the result."""
+    if not isinstance(x, Value) or x.shape != result.shape or x.dtype != result.dtype:
+        return False
+    return x.shape is None or x in known.plain or step.name in _VIEWS
 
 
 def _free(equal: Value, result: Value, known: Known, apart: set[Value]) -> bool:
@@ -83,6 +98,13 @@ def _free(equal: Value, result: Value, known: Known, apart: set[Value]) -> bool:
     apart.add(equal)
     return True
 
+
+#: Results are in order, whatever the operands are.
+_ORDERED = frozenset({"matmul", "dot", "linear", "zeros", "ones", "full", "arange", "eye"})
+#: Results are in order where the operands are, though they may be views.
+_IN_ORDER = frozenset({"reshape", "expand_dims", "squeeze"})
+#: What is a view of its operand in any case: taking one back leaves elements where they are.
+_VIEWS = frozenset({"matrix_transpose", "permute_dims", "getitem"})
 
 # -- what equals an operand ------------------------------------------------------------------------
 
@@ -167,7 +189,7 @@ def _in_order(step: Instruction, known: Known) -> Any:
     x, shape = step.operands[0], step.result.shape
     while x.shape != shape:
         before = known.made.get(x)
-        if before is None or _RULES.get(before.name) is not _in_order:
+        if before is None or before.name not in _IN_ORDER:
             return None
         x = before.operands[0]
     return x
@@ -246,7 +268,7 @@ _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("bitwise_invert", "logical_not", "matrix_transpose"), _twice),
     **dict.fromkeys(("asarray", "astype"), _own_dtype),
     "broadcast_to": _own_shape,
-    **dict.fromkeys(("reshape", "expand_dims", "squeeze"), _in_order),
+    **dict.fromkeys(_IN_ORDER, _in_order),
     "permute_dims": _permuted,
     **dict.fromkeys(("conj", "real", "positive"), _real),
     **dict.fromkeys(("floor", "ceil", "trunc", "round"), _rounded),
