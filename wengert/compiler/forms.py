@@ -9,7 +9,20 @@ import numpy as np
 from wengert.compiler.passes.sharing import fresh
 from wengert.compiler.program import Instruction, Value
 
-__all__ = ["COPY", "DOT", "FORMS", "Form", "Method", "form"]
+__all__ = [
+    "ARGMAX",
+    "ASTYPE",
+    "COPY",
+    "DOT",
+    "FORMS",
+    "RESHAPE",
+    "TAKE",
+    "TRANSPOSE",
+    "VIEW",
+    "Form",
+    "Method",
+    "form",
+]
 
 
 class Method:
@@ -31,6 +44,13 @@ class Method:
 COPY: Final = Method("copy")
 #: The product of matrices: `np.matmul` of small ones takes a third of a microsecond longer.
 DOT: Final = Method("dot")
+#: Of an array by flat indices, all of which are there.
+TAKE: Final = Method("take")
+ARGMAX: Final = Method("argmax")
+ASTYPE: Final = Method("astype")
+RESHAPE: Final = Method("reshape")
+TRANSPOSE: Final = Method("transpose")
+VIEW: Final = Method("view")
 
 
 class Form(NamedTuple):
@@ -43,8 +63,9 @@ class Form(NamedTuple):
         ``"keyword"`` where ``out=`` is added; "" where there is no such call.
     plain : str
         The call that doesn't, if it is not written as other calls are.
-    inside : {"any", "first", ""}
-        Which operands' memory ``out`` may be, if they are like the result.
+    inside : {"any", "only", ""}
+        Which operands' memory ``out`` may be, if they are like the result: any, or none, or it can
+        only be that of the first.
     views : bool
         Whether the result may be a view of an operand, or an operand itself.
     contiguous : bool
@@ -69,6 +90,13 @@ _REDUCTION: Final = Form("keyword")
 FORMS: dict[Callable[..., Any], Form] = {
     COPY: Form(contiguous=True),
     DOT: Form("{0}.dot({1}, {out})", contiguous=True),
+    # Any mode but the default writes without a copy; no index is out of bounds.
+    TAKE: Form('{0}.take({1}, None, {out}, "wrap")', contiguous=True),
+    ARGMAX: Form("{0}.argmax({1}, {out})", contiguous=True),
+    ASTYPE: Form("np.copyto({out}, {0})", statement=True),
+    RESHAPE: _UNKNOWN,
+    TRANSPOSE: _UNKNOWN,
+    VIEW: _UNKNOWN,
     np.concatenate: Form("keyword"),
     np.stack: Form("keyword"),
 }

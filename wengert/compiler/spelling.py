@@ -188,7 +188,8 @@ class Speller:
                 return f"{left} {NUMBERS[name]} {right}"
             if name in ("neg", "pos"):
                 return f"{'-' if name == 'neg' else '+'}{operands[0]}"
-            return f"{name}({operands[0]})"
+            if name == "abs":
+                return f"abs({operands[0]})"
         if step.name == "getitem" and self._library in ("numpy", "cupy"):
             return self._indexing(step, operands)
         if step.name not in INFIX or step.parameters or len(operands) != 2:

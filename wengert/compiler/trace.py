@@ -129,7 +129,7 @@ class Trace:
         self.backends.add(backend)
         lowered = LOWERINGS.get(backend.name, {}).get(name)
         if lowered is not None:
-            answer = lowered(self.record, *operands, **parameters)
+            answer = lowered(self, *operands, **parameters)
             if answer is not NotImplemented:
                 return answer
         if name in _LIKE and "device" not in parameters:
@@ -331,6 +331,9 @@ class Traced(Lifted):
             "differ from call to call, and the program would keep those of this one. Return the "
             "Tensor and read it outside"
         )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        self.values()
 
     def values(self) -> Any:
         if not self.trace.open:

@@ -145,7 +145,9 @@ class _Placer:
             return step
         out = self._state(i, step, found)
         if out is None and result not in self.live.escaping:
-            out = self._operand(i, step, found) or self._buffer(i, result)
+            out = self._operand(i, step, found)
+            if out is None and found.inside != "only":
+                out = self._buffer(i, result)
         return step if out is None else replace(step, out=out)
 
     def _is_ordered(self, step: Instruction, found: Form) -> bool:
@@ -177,7 +179,7 @@ class _Placer:
         readers = [x for x in step.used() if holder in self.live.holders.get(x, ())]
         if found.inside == "any":  # ufuncs copy operands that overlap otherwise than in place
             return True
-        return found.inside == "first" and len(readers) == 1 and step.operands[0] is readers[0]
+        return found.inside == "only" and len(readers) == 1 and step.operands[0] is readers[0]
 
     def _operand(self, i: int, step: Instruction, found: Form) -> Value | None:
         """An operand that is needed no more, and whose memory is not the caller's."""
@@ -188,7 +190,7 @@ class _Placer:
                 and live.last[x] == i
                 and x in self.ordered
                 and _like(x, result)
-                and (found.inside == "any" or (found.inside == "first" and step.operands[0] is x))
+                and (found.inside == "any" or (found.inside == "only" and step.operands[0] is x))
                 and self._inside(step, found, x)
             ):
                 buffer = self.home.pop(x, None)
@@ -229,9 +231,9 @@ class _Placer:
 
 
 #: Views of an array in C's order that are in C's order.
-_ORDERED = frozenset({"reshape", "expand_dims", "squeeze"})
+_ORDERED = frozenset({"reshape", "expand_dims", "squeeze", "view"})
 #: Views that depend on nothing but their operand.
-_STILL = frozenset({*_ORDERED, "matrix_transpose", "permute_dims", "view"})
+_STILL = frozenset({*_ORDERED, "matrix_transpose", "permute_dims"})
 
 
 def _like(x: Value, y: Value) -> bool:

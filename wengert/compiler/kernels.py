@@ -1,0 +1,98 @@
+"""Small functions that compiled programs call where NumPy has none of that kind."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.forms import FORMS, Form
+
+__all__ = [
+    "copied_into",
+    "counted_losses",
+    "number_counted",
+    "placed",
+    "row_numbers",
+    "row_starts",
+    "targets",
+]
+
+
+def copied_into(x: Any, shape: tuple[int, ...]) -> Any:
+    """``x`` broadcast to a shape, in memory of its own."""
+    out = np.empty(shape, x.dtype)
+    out[...] = x
+    return out
+
+
+def placed(x: Any, places: Any, values: Any) -> Any:
+    """A copy of ``x`` with other values at some places, counted along the whole array."""
+    out = x.copy()
+    out.put(places, values)
+    return out
+
+
+@lru_cache(maxsize=64)
+def row_starts(rows: int, columns: int) -> Any:
+    """Where each row starts in a matrix that is read as one line."""
+    return np.arange(0, rows * columns, columns)
+
+
+@lru_cache(maxsize=64)
+def row_numbers(rows: int, columns: int) -> Any:
+    """The row of each element of a matrix."""
+    return np.repeat(np.arange(rows), columns).reshape(rows, columns)
+
+
+@lru_cache(maxsize=64)
+def all_counted(rows: int) -> Any:
+    """What says that each row counts."""
+    return np.ones(rows, bool)
+
+
+@lru_cache(maxsize=64)
+def same_part(rows: int, part: float, dtype: Any) -> Any:
+    """The same part for each row."""
+    return np.full(rows, part, dtype)
+
+
+def targets(target: Any, classes: int, ignored: int, mean: bool, dtype: Any) -> tuple[Any, Any, Any]:
+    """Where each row's right class is, each row's part in the loss, and which rows count.
+
+    Raises
+    ------
+    IndexError
+        For a class that there is not.
+    """
+    rows = len(target)
+    # Unsigned, a negative index is larger than any other.
+    plain = target.view(np.uint64)
+    if plain.item(plain.argmax()) < classes and not 0 <= ignored < classes:
+        part = same_part(rows, 1 / rows if mean else 1, dtype)
+        return row_starts(rows, classes) + target, part, all_counted(rows)
+    counted = target != ignored
+    wrong = target[counted & ((target < 0) | (target >= classes))]
+    if wrong.size:
+        raise IndexError(
+            f"Target {wrong[0]} is out of bounds: there are {classes} classes, so targets are "
+            f"from 0 to {classes - 1}, or ignore_index={ignored}"
+        )
+    number = int(np.count_nonzero(counted)) if mean else 1
+    part = counted / np.asarray(number, dtype) if number else np.full(rows, np.nan)
+    return row_starts(rows, classes) + np.where(counted, target, 0), part.astype(dtype), counted
+
+
+def counted_losses(losses: Any, counted: Any) -> Any:
+    """The losses of rows that count, and zero for the others."""
+    return losses if counted is all_counted(len(losses)) else np.where(counted, losses, 0)
+
+
+def number_counted(counted: Any) -> float:
+    """How many rows count; not a number if none does."""
+    if counted is all_counted(len(counted)):
+        return len(counted)
+    return int(np.count_nonzero(counted)) or np.nan
+
+
+FORMS[copied_into] = Form("{out}[...] = {0}", contiguous=True, statement=True)
+FORMS[placed] = Form("{out}.put({1}, {2})", inside="only", statement=True)
