@@ -15,6 +15,7 @@ from wengert.backends import (
     as_dtype,
     backend_of,
     dtype_of,
+    namespaces,
     selection,
 )
 from wengert.ops.axes import raw_array, shape_of
@@ -176,8 +177,8 @@ def full(
     """
     fill_value = _fill_value(fill_value, "full")
     backend, where = place(device)
-    wanted = default_dtype(fill_value) if dtype is None else as_dtype(dtype)
-    _check_storable(fill_value, wanted, "full")
+    wanted = default_dtype(_now(fill_value)) if dtype is None else as_dtype(dtype)
+    _check_storable(_now(fill_value), wanted, "full")
     array = backend.namespace.full(
         as_lengths((shape,), "full"), fill_value, dtype=backend.raw_dtype(wanted), device=where
     )
@@ -188,12 +189,17 @@ def _fill_value(value: Any, function: str) -> Any:
     """A number, also out of an array of no axes, which SciPy fills with."""
     if hasattr(value, "dtype") and not value.shape and not getattr(value, "requires_grad", False):
         value = value.item()
-    if not isinstance(value, _PYTHON):
+    if not isinstance(_now(value), _PYTHON):
         raise TypeError(
             f"{function} takes a Python number, not {type(value).__name__}; for an array's value "
             "use wg.broadcast_to"
         )
     return value
+
+
+def _now(value: Any) -> Any:
+    """A number as it is; of one that a trace follows, which has a type for good, today's value."""
+    return value.number if hasattr(value, "regularise") else value
 
 
 def _like(
@@ -242,7 +248,12 @@ def full_like(
     fill_value = _fill_value(fill_value, "full_like")
     shape_of(x)
     held = dtype_of(x.dtype) if dtype is None else as_dtype(dtype)
-    _check_storable(fill_value, held, "full_like")
+    _check_storable(_now(fill_value), held, "full_like")
+    if fill_value is not _now(fill_value):  # x's own namespace knows what follows it
+        array = raw_array(x)
+        raw = backend_of(array).raw_dtype(held)
+        made = namespaces[type(array)].full_like(array, fill_value, dtype=raw)
+        return leaf(made, requires_grad) if device is None else to_device(made, device)
     return _like("full", x, (fill_value,), dtype, device, requires_grad)
 
 
@@ -407,6 +418,8 @@ def asarray(
     wanted = None if dtype is None else as_dtype(dtype)
     if not isinstance(obj, Tensor):
         found = _from_library(obj)
+        if hasattr(obj, "regularise"):  # a number that a trace follows
+            return full((), obj, dtype=wanted, device=device, requires_grad=requires_grad)
         if found is None:
             return leaf(_from_host(obj, wanted, device, copy), requires_grad)
         obj = found

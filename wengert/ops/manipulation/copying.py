@@ -12,7 +12,7 @@ from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
 from wengert.ops.single import single
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "repeat", "tile"]
 
@@ -184,8 +184,7 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
             raise ValueError(f"repeats cannot be negative, and is {times}")
         return _repeat(x, repeats=times, axis=axis)  # type: ignore[no-any-return]
     owner = backend_of(raw_array(x))
-    counts = raw_array(repeats)
-    counts = np.asarray(backend_of(counts).to_numpy(counts))
+    counts = np.asarray(wrapped(repeats)._values())
     if counts.dtype.kind not in "iu":
         raise TypeError(f"repeats needs an integer dtype, not {counts.dtype}")
     if counts.ndim > 1 or counts.size not in (1, x.shape[axis]):

@@ -1,0 +1,594 @@
+"""Tracing: every use of an array is written down, and what a replay can't do again is an error."""
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.compiler.bits import same_bits
+from wengert.autograd import checkpoint
+from wengert.backends import Backend, get_backend
+from wengert.compiler.program import Program
+from wengert.compiler.trace import (
+    LiveNumber,
+    Trace,
+    Traced,
+    TraceError,
+    current,
+    trace_arrays,
+    traced,
+)
+from wengert.tape.tensor import untracked
+
+F = wg.nn.functional
+
+POINT = np.array([[0.5, -1.25, 2.0], [0.75, 1.5, -0.5]])
+OTHER = np.array([[-2.0, 0.25, 0.125], [1.0, -0.75, 3.0]])
+
+
+def host(x: Any, backend: Backend) -> Any:
+    array = x.detach()._array if isinstance(x, wg.Tensor) else x
+    return backend.to_numpy(backend.array(array)) if hasattr(array, "dtype") else array
+
+
+def replays(
+    backend: Backend,
+    function: Callable[..., Any],
+    *points: tuple[Any, ...],
+    requires_grad: bool = True,
+) -> Program:
+    """Trace a function at the first point; its program gives at every point what it gives."""
+
+    def raws(point: tuple[Any, ...]) -> list[Any]:
+        return [backend.from_numpy(np.array(x)) for x in point]
+
+    program = trace_arrays(function, *raws(points[0]), requires_grad=requires_grad)
+    assert current() is None
+    for point in points:
+        inputs = [untracked(x) for x in raws(point)]
+        for x in inputs:
+            x.requires_grad = requires_grad
+        expected = function(*inputs)
+        expected = expected if isinstance(expected, tuple | list) else (expected,)
+        found = program(*raws(point))
+        assert len(found) == len(expected)
+        for x, y in zip(found, expected, strict=True):
+            assert same_bits(host(x, backend), host(y, backend))
+    return program
+
+
+def names(program: Program) -> list[str]:
+    return [step.name for step in program.instructions]
+
+
+# -- what is recorded ------------------------------------------------------------------------------
+
+
+def _assigned(x: Any) -> Any:
+    y = x * 1.5
+    y[0, :] = x[1, :]
+    y[:, 1] += 2.0
+    y *= x
+    return y
+
+
+def _mixed(x: Any) -> Any:
+    index = wg.argmax(x, axis=1)
+    return wg.take_along_axis(x, index[:, None], axis=1), index
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "operators": lambda x: -(x + 2) * x / (x * x + 1.0) - 3,
+    "reflected": lambda x: 2.0 - x + 1 / (3.0 + x**2) + 2.0**x,
+    "comparisons": lambda x: wg.where((x > 0) & (x <= 1.5), x, 0.0),
+    "elementwise": lambda x: wg.tanh(wg.exp(x) + wg.sqrt(wg.abs(x)) + wg.logaddexp(x, x * 2)),
+    "clip": lambda x: wg.clip(x, -0.5, 1.0),
+    "integers": lambda x: wg.astype(wg.floor(x * 2), wg.int64) % 3,
+    "reductions": lambda x: (wg.sum(x), wg.mean(x, axis=0), wg.prod(x, axis=-1, keepdims=True)),
+    "moments": lambda x: (wg.var(x, axis=1), wg.std(x, correction=1.0)),
+    "extremes": lambda x: (wg.max(x, axis=0), wg.min(x), wg.argmin(x, axis=1)),
+    "tests": lambda x: (wg.any(x > 1), wg.all(x > -9, axis=0), wg.count_nonzero(x > 0)),
+    "products": lambda x: (x @ x.mT, wg.tensordot(x, x, axes=2), wg.vecdot(x, x)),
+    "einsum": lambda x: wg.einsum("ij,kj->ik", x, x),
+    "shapes": lambda x: wg.permute_dims(wg.expand_dims(wg.reshape(x, (3, 2)), axis=0), (2, 0, 1)),
+    "views": lambda x: wg.squeeze(wg.flip(x.mT, axis=0)[:2, None], axis=1),
+    "joined": lambda x: (wg.concat([x, x * 2], axis=1), wg.stack([x, -x]), wg.tile(x, (2, 1))),
+    "parted": lambda x: wg.unstack(x, axis=1),
+    "grids": lambda x: wg.meshgrid(x[0], x[1]),
+    "rolled": lambda x: (wg.roll(x, 1, axis=1), wg.repeat(x, 2, axis=0), wg.moveaxis(x, 0, 1)),
+    "sorted": lambda x: (wg.sort(x, axis=1), wg.argsort(x, axis=0), wg.cumulative_sum(x, axis=1)),
+    "indices": lambda x: (x[0], x[:, ::2], x[..., -1], x[::-1], x[1, 2]),
+    "index arrays": lambda x: x[wg.asarray([1, 0, 1]), :][:, wg.asarray([2, 0])],
+    "taken": lambda x: wg.take(x, wg.asarray([2, 2, 0]), axis=1),
+    "computed indices": _mixed,
+    "assigned": _assigned,
+    "made": lambda x: x + wg.zeros((2, 3)) + wg.arange(3.0) + wg.full((2, 1), 0.5) + wg.eye(2, 3),
+    "made alike": lambda x: x * wg.ones_like(x) + wg.full_like(x, 0.25) + wg.zeros_like(x),
+    "constants": lambda x: x + wg.asarray([[1.0], [2.0]], dtype=x.dtype),
+    "dtypes": lambda x: wg.astype(wg.astype(x, wg.float32) * 1.1, x.dtype),
+    "copies": lambda x: (x.clone(), wg.asarray(x, copy=True), wg.positive(x)),
+    "solved": lambda x: wg.linalg.solve(x @ x.mT + 10 * wg.eye(2, dtype=x.dtype), x),
+    "several": lambda x: wg.linalg.qr(x.mT)[1],
+    "decomposed": lambda x: wg.linalg.eigh(x @ x.mT).eigenvalues,
+    "norms": lambda x: (wg.linalg.vector_norm(x, axis=1), wg.linalg.det(x @ x.mT)),
+    "special": lambda x: (wg.special.erf(x), wg.special.expit(x)),
+    "rectified": lambda x: (F.relu(x), F.gelu(x), F.leaky_relu(x), F.softmax(x, dim=1)),
+    "losses": lambda x: F.cross_entropy(x, wg.asarray([2, 0])),
+    "layers": lambda x: F.linear(x, x * 2, x[:, 0]),
+    "a shape in Python": lambda x: x / x.shape[0] + len(x) + x.ndim + x.size,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(backend: Backend, name: str) -> None:
+    wg.set_default_dtype(wg.float64)
+    try:
+        program = replays(backend, FUNCTIONS[name], (POINT,), (OTHER,))
+    finally:
+        wg.set_default_dtype(wg.float32)
+    assert program.instructions
+
+
+def test_complex_numbers(backend: Backend) -> None:
+    def function(z: Any) -> Any:
+        w = wg.exp(z * 1j) * wg.conj(z) + wg.real(z)
+        loss = wg.sum(wg.abs(w)) + wg.sum(wg.imag(w) * wg.imag(z))
+        return loss, *wg.autograd.grad(loss, [z])
+
+    replays(backend, function, (POINT + 1j * OTHER,), (OTHER - 0.5j * POINT,))
+
+
+def test_fourier_transforms() -> None:
+    numpy = get_backend("numpy")
+    replays(numpy, lambda x: wg.fft.irfft(wg.fft.rfft(x) * 2, n=3), (POINT,), (OTHER,))
+
+
+def test_real_arrays_pass_through_complex_functions(backend: Backend) -> None:
+    replays(backend, lambda x: (wg.real(x) * 2, wg.conj(x) * 3, wg.imag(x) + x), (POINT,), (OTHER,))
+
+
+# -- derivatives -----------------------------------------------------------------------------------
+
+
+def _loss(x: Any) -> Any:
+    return wg.sum(wg.tanh(x @ x.mT) ** 2) + wg.sum(x**3)
+
+
+def test_gradients(backend: Backend) -> None:
+    def function(x: Any) -> Any:
+        loss = _loss(x)
+        return loss, *wg.autograd.grad(loss, [x])
+
+    program = replays(backend, function, (POINT,), (OTHER,))
+    assert {step.line.stage for step in program.instructions if step.line} == {
+        "forward",
+        "backward",
+    }
+
+
+def test_backward(backend: Backend) -> None:
+    def function(x: Any) -> Any:
+        y = x * 2
+        y.retain_grad()
+        _loss(y).backward()
+        _loss(x).backward()
+        return x.grad, y.grad
+
+    replays(backend, function, (POINT,), (OTHER,))
+
+
+def test_second_derivatives(backend: Backend) -> None:
+    def function(x: Any) -> Any:
+        (first,) = wg.autograd.grad(_loss(x), [x], create_graph=True)
+        (second,) = wg.autograd.grad(wg.sum(first**2), [x])
+        return first, second
+
+    replays(backend, function, (POINT,), (OTHER,))
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda x: wg.grad(_loss)(x),
+        lambda x: wg.value_and_grad(_loss)(x),
+        lambda x: wg.jvp(wg.tanh, (x,), (x * 0.5,)),
+        lambda x: wg.vjp(lambda x: x @ x.mT, x)[1](wg.ones((2, 2), dtype=x.dtype)),
+        lambda x: wg.jacobian(lambda x: wg.sin(x[0]) * x[1])(x),
+        lambda x: wg.hessian(_loss)(x),
+        lambda x: wg.jvp(wg.grad(_loss), (x,), (wg.ones_like(x),))[1],
+    ],
+    ids=["grad", "value_and_grad", "jvp", "vjp", "jacobian", "hessian", "jvp of grad"],
+)
+def test_transforms(backend: Backend, transform: Any) -> None:
+    wg.set_default_dtype(wg.float64)
+    try:
+        replays(backend, transform, (POINT,), (OTHER,), requires_grad=False)
+    finally:
+        wg.set_default_dtype(wg.float32)
+
+
+def test_checkpoints(backend: Backend) -> None:
+    def function(x: Any) -> Any:
+        loss = wg.sum(checkpoint(lambda x: wg.exp(wg.sin(x)), x))
+        return loss, *wg.autograd.grad(loss, [x])
+
+    program = replays(backend, function, (POINT,), (OTHER,))
+    assert names(program).count("sin") == 2
+
+
+def test_hooks(backend: Backend) -> None:
+    def function(x: Any) -> Any:
+        y = wg.sin(x)
+        y.register_hook(lambda g: g * 10)
+        x.register_hook(lambda g: g + 1)
+        return wg.autograd.grad(wg.sum(y * y), [x])
+
+    replays(backend, function, (POINT,), (OTHER,))
+
+
+class Cube(wg.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3.5 * x * x * g  # on purpose not the derivative
+
+
+def test_functions_of_users(backend: Backend) -> None:
+    def function(x: Any) -> Any:
+        return wg.autograd.grad(wg.sum(Cube.apply(x * 2)), [x])
+
+    program = replays(backend, function, (POINT,), (OTHER,))
+    np.testing.assert_allclose(
+        host(program(backend.from_numpy(POINT))[0], backend), 2 * 3.5 * (2 * POINT) ** 2
+    )
+
+
+def test_custom_rules(backend: Backend) -> None:
+    @wg.custom_vjp
+    def twice(x: Any) -> Any:
+        return x * 2
+
+    twice.defvjp(lambda x: (x * 2, x), lambda saved, g: (g * wg.cos(saved),))
+
+    def function(x: Any) -> Any:
+        return wg.autograd.grad(wg.sum(twice(x)), [x])
+
+    program = replays(backend, function, (POINT,), (OTHER,))
+    np.testing.assert_allclose(
+        host(program(backend.from_numpy(POINT))[0], backend), np.cos(POINT), rtol=1e-12
+    )
+
+
+def test_no_grad_inside(backend: Backend) -> None:
+    def function(x: Any) -> Any:
+        with wg.no_grad():
+            scale = wg.max(wg.abs(x))
+        return wg.autograd.grad(wg.sum(x / scale), [x])
+
+    replays(backend, function, (POINT,), (OTHER,))
+
+
+# -- what an instruction knows ---------------------------------------------------------------------
+
+
+def test_lines() -> None:
+    def function(x: Any) -> Any:
+        y = wg.sin(x)
+        z = wg.exp(y)
+        return wg.autograd.grad(wg.sum(z), [x])
+
+    first = function.__code__.co_firstlineno
+    program = trace_arrays(function, POINT, requires_grad=True)
+    at = {step.name: (step.line.number - first, step.line.stage) for step in program.instructions}
+    assert at["sin"] == (1, "forward")
+    assert at["exp"] == (2, "forward")
+    assert at["cos"] == (1, "backward")
+    assert all(step.line.file == __file__ for step in program.instructions)
+
+
+def test_several_results_have_a_value_each(backend: Backend) -> None:
+    program = replays(backend, lambda x: wg.linalg.qr(x.mT).R, (POINT,), (OTHER,))
+    step = program.instructions[names(program).index("linalg.qr")]
+    assert step.several
+    assert [tuple(value.shape) for value in step.results] == [(3, 2), (2, 2)]
+
+
+def test_one_array_is_one_constant() -> None:
+    held = wg.asarray(OTHER)
+    program = trace_arrays(lambda x: x * held + held, POINT)
+    assert len(program.constants) == 1
+    (array,) = program.constants.values()
+    assert array is held.array
+
+
+def test_shapes_and_dtypes_of_values(backend: Backend) -> None:
+    program = trace_arrays(lambda x: wg.count_nonzero(x > 0, axis=1), backend.from_numpy(POINT))
+    (value,) = program.outputs
+    assert tuple(value.shape) == (2,)
+    answer = program(backend.from_numpy(OTHER))[0]
+    assert answer.dtype == value.dtype
+
+
+def test_what_is_like_an_array_does_not_need_it(backend: Backend) -> None:
+    def function(x: Any) -> Any:
+        return wg.full_like(x, 2.0), wg.ones_like(x, dtype=wg.int64), wg.zeros_like(x)
+
+    program = replays(backend, function, (POINT,), (OTHER,), requires_grad=False)
+    assert not [value for step in program.instructions for value in step.used()]
+
+
+def test_a_trace_is_a_run() -> None:
+    seen = []
+
+    def function(x: Any) -> Any:
+        y = wg.sin(x)
+        seen.append(y._array)
+        return y
+
+    trace_arrays(function, POINT)
+    assert isinstance(seen[0], Traced)
+    np.testing.assert_array_equal(seen[0].inner, np.sin(POINT))
+
+
+def test_nothing_is_left_behind_by_an_error() -> None:
+    def function(x: Any) -> Any:
+        raise ValueError("of the user")
+
+    with pytest.raises(ValueError, match="of the user"):
+        trace_arrays(function, POINT)
+    assert current() is None
+    assert wg.zeros(2).tolist() == [0, 0]
+
+
+# -- live numbers ----------------------------------------------------------------------------------
+
+
+def with_number(
+    function: Callable[[Any, Any], Any], number: Any, array: Any = POINT
+) -> tuple[Trace, Program]:
+    trace = Trace()
+    with trace.running():
+        answer = function(untracked(trace.input(array)), trace.input(number))
+        return trace, trace.program([getattr(answer, "_array", answer)])
+
+
+ARITHMETIC: dict[str, Callable[[Any], Any]] = {
+    "+": lambda a: 1 + a + 2.5,
+    "-": lambda a: 1 - (a - 2.5),
+    "*": lambda a: 3 * a * 2.5,
+    "/": lambda a: 1 / (a / 2.5),
+    "//": lambda a: 7 // a + a // 2,
+    "%": lambda a: 7 % a + a % 2,
+    "**": lambda a: 2**a + a**3,
+    "signs": lambda a: -a + +a + abs(-a),
+    "of two": lambda a: a * a - a / (a + a),
+}
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic_of_numbers_is_recorded(name: str) -> None:
+    function = ARITHMETIC[name]
+    trace, program = with_number(lambda x, a: function(a), 3)
+    assert all(step.name.startswith("number.") for step in program.instructions)
+    assert not trace.pinned
+    for number in (3, 1.75, 11):
+        (found,) = program(POINT, number)
+        assert found == function(number)
+        assert type(found) is type(function(number))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, a: x * a,
+        lambda x, a: a * x,
+        lambda x, a: x + a,
+        lambda x, a: a - x,
+        lambda x, a: x / a,
+        lambda x, a: a / x,
+        lambda x, a: wg.multiply(x, a + 1),
+        lambda x, a: wg.where(x > 0, x, a),
+        lambda x, a: wg.maximum(x, a),
+        lambda x, a: x > a,
+        lambda x, a: x * wg.full((3,), a, dtype=x.dtype),
+        lambda x, a: wg.full_like(x, a),
+        lambda x, a: wg.asarray(a, dtype=x.dtype) * x,
+        lambda x, a: wg.clip(x, -a, a),
+    ],
+)
+def test_numbers_beside_arrays(backend: Backend, function: Any) -> None:
+    trace, program = with_number(function, 0.5, backend.from_numpy(POINT))
+    assert not trace.pinned
+    for number in (0.5, 2.25):
+        expected = function(untracked(backend.from_numpy(POINT)), number)
+        (found,) = program(backend.from_numpy(POINT), number)
+        assert same_bits(host(found, backend), host(expected, backend))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: 1 if a > 1 else 2,
+        lambda a: a == 2,
+        lambda a: a != 2,
+        lambda a: a <= 2,
+        lambda a: bool(a),
+        lambda a: int(a),
+        lambda a: float(a),
+        lambda a: complex(a),
+        lambda a: [10, 20, 30][a],
+        lambda a: range(a)[-1],
+        lambda a: hash(a),
+        lambda a: round(a, 1),
+        lambda a: math.sqrt(a),
+        lambda a: f"{a}",
+        lambda a: f"{a:.2f}",
+        lambda a: {2: "two"}[a],
+        lambda a: (a * 2 + 1) > 0,
+    ],
+)
+def test_deciding_pins_a_number(function: Any) -> None:
+    seen = []
+    trace, _ = with_number(lambda x, a: (seen.append(function(a)), x)[1], 2)
+    assert list(trace.pinned) == [trace.inputs[1]]
+    assert seen == [function(2)]
+
+
+def test_only_the_numbers_that_decide_are_pinned() -> None:
+    trace = Trace()
+    with trace.running():
+        a, b, c = trace.input(1), trace.input(2), trace.input(3)
+        assert isinstance(a + b * c, LiveNumber)
+        assert (a + b) > 0
+        assert set(trace.pinned) == {a.value, b.value}
+        assert c.value not in trace.pinned
+
+
+def test_numbers_do_not_mix_with_what_is_no_number() -> None:
+    trace = Trace()
+    with trace.running():
+        a = trace.input(2)
+        for function in (operator.add, operator.mul, operator.lt):
+            with pytest.raises(TypeError):
+                function(a, None)
+        assert a != "2"
+
+
+# -- random draws ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + wg.randn(2, 3),
+        lambda x: x + wg.rand(2, 3) * wg.rand(1, 3),
+        lambda x: x * wg.rand_like(x),
+        lambda x: F.dropout(x, 0.5, training=True),
+        lambda x: x * wg.astype(wg.random.randint(0, 9, (2, 3)), x.dtype),
+        lambda x: x[wg.randperm(2)],
+        lambda x: wg.bernoulli(wg.clip(x, 0.2, 0.8)),
+        lambda x: wg.normal(0.0, 1.0, (2, 3)) * x,
+    ],
+    ids=["randn", "rand", "rand_like", "dropout", "randint", "randperm"] + ["bernoulli", "normal"],
+)
+def test_draws_stay_live(backend: Backend, function: Any) -> None:
+    """From one seed, runs of the program draw what runs of the function draw."""
+    array = backend.from_numpy(POINT)
+    wg.manual_seed(11)
+    eager = [host(function(untracked(array)), backend) for _ in range(4)]
+    wg.manual_seed(11)
+    inside = []
+
+    def seen(x: Any) -> Any:
+        answer = function(x)
+        inside.append(answer._array.inner)
+        return answer
+
+    program = trace_arrays(seen, array)
+    found = [inside[0], *[program(array)[0] for _ in range(3)]]
+    for x, y in zip(eager, found, strict=True):
+        assert same_bits(x, host(y, backend))
+    assert any(not same_bits(eager[0], x) for x in eager[1:])
+    assert any(not step.pure for step in program.instructions)
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+def _branch(x: Any) -> Any:
+    return x if wg.sum(x) > 0 else -x
+
+
+def _loop(x: Any) -> Any:
+    while wg.max(x) > 1:
+        x = x / 2
+    return x
+
+
+ERRORS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
+    "a branch": (_branch, "branch on the values", "if wg.sum(x) > 0"),
+    "a loop": (_loop, "branch on the values", "while wg.max(x) > 1"),
+    "item": (lambda x: x * x[0, 0].item(), r"\(item\)", "x[0, 0].item()"),
+    "float": (lambda x: x * float(x[0, 0]), r"\(__float__\)", "float(x[0, 0])"),
+    "int": (lambda x: x * int(x[0, 0]), r"\(__int__\)", "int(x[0, 0])"),
+    "tolist": (lambda x: x.tolist(), r"\(tolist\)", "x.tolist()"),
+    "printing": (lambda x: str(x), "values of a Tensor are read", "str(x)"),
+    "formatting": (lambda x: f"{x[0, 0]:.3f}", "values of a Tensor are read", ":.3f"),
+    "numpy": (lambda x: x.numpy(), r"call numpy\(\) on", "x.numpy()"),
+    "detached numpy": (lambda x: x.detach().numpy(), r"call numpy\(\) on", "detach().numpy()"),
+    "array": (lambda x: x.array, "take the array of", "x.array"),
+    "np.asarray": (lambda x: np.asarray(x), r"call numpy\(\) on", "np.asarray(x)"),
+    "a mask": (lambda x: x[x > 0], "indexing with a mask", "x[x > 0]"),
+    "nonzero": (lambda x: wg.nonzero(x)[0], "what nonzero gives", "wg.nonzero(x)"),
+    "unique": (lambda x: wg.unique_values(x), "what unique_values gives", "unique_values(x)"),
+    "an index": (lambda x: range(10)[wg.argmax(x)], "values of a Tensor", "range(10)[wg.argmax"),
+    "repeats": (
+        lambda x: wg.repeat(x[0], wg.argsort(x[0])),
+        "values of a Tensor are read",
+        "wg.repeat",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_name_the_line(backend: Backend, name: str) -> None:
+    function, message, text = ERRORS[name]
+    with pytest.raises(TraceError, match=message) as caught:
+        trace_arrays(function, backend.from_numpy(POINT))
+    assert "test_trace.py, line " in str(caught.value)
+    assert text in str(caught.value)
+
+
+def test_a_value_kept_after_the_trace(backend: Backend) -> None:
+    kept = []
+
+    def function(x: Any) -> Any:
+        kept.append(wg.sin(x))  # kept here
+        return x * 2
+
+    trace_arrays(function, backend.from_numpy(POINT))
+    uses: list[Callable[[Any], Any]] = [
+        lambda y: y + 1,
+        lambda y: wg.exp(y),
+        lambda y: y[0],
+        lambda y: wg.sum(y, axis=0),
+        lambda y: wg.concat([y, y]),
+        lambda y: y.item() if y.size == 1 else y.tolist(),
+        lambda y: repr(y),
+    ]
+    for use in uses:
+        with pytest.raises(TraceError, match="which has ended") as caught:
+            use(kept[0])
+        assert "# kept here" in str(caught.value)
+
+
+def test_a_value_of_one_trace_in_another() -> None:
+    kept = []
+    trace_arrays(lambda x: kept.append(wg.sin(x)) or x, POINT)
+    with pytest.raises(TraceError, match="which has ended"):
+        trace_arrays(lambda x: x + kept[0], POINT)
+
+
+def test_a_number_kept_after_the_trace() -> None:
+    kept = []
+    with_number(lambda x, a: (kept.append(a * 2), x)[1], 0.5)
+    for use in (lambda a: a + 1, lambda a: a > 1, float):
+        with pytest.raises(TraceError, match="which has ended"):
+            use(kept[0])
+
+
+def test_functions_of_the_tracing_namespace_need_a_trace() -> None:
+    trace = Trace()
+    with trace.running():
+        x = trace.input(POINT)
+    with pytest.raises(TraceError, match="which has ended"):
+        traced.sin(x)
