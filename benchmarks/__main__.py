@@ -23,6 +23,8 @@ MLP_BARS: dict[str, dict[str, float]] = {
     MLP[0]: {"NumPy by hand": 1.5, "PyTorch eager": 0.5},
     MLP[-1]: {"NumPy by hand": 1.05},
 }
+#: The same for the compiled step.
+COMPILED_BARS = {"NumPy by hand": 0.9, "PyTorch eager": 0.25, "JAX jit": 0.45}
 CHAIN_BARS = {"PyTorch eager": 0.6, "HIPS/autograd": 0.4}
 CHAIN_LENGTH = 100
 LENGTHS = (10**2, 10**3, 10**4, 10**5, 10**6)
@@ -112,17 +114,20 @@ def mlp_table(times: dict[str, Times], device: str) -> list[list[str]]:
 
 def mlp_verdicts(times: dict[str, Times]) -> list[Verdict]:
     """The bars of the MLP rows that were measured."""
-    return [
-        Verdict(
-            f"step, {mlp.ROWS[MLP.index(row)][0]} × "
-            f"{'-'.join(map(str, mlp.ROWS[MLP.index(row)][1]))}, against {peer}",
-            measured.ratio("Wengert", peer),
-            limit,
-        )
-        for row, measured in times.items()
-        for peer, limit in MLP_BARS.get(row, {}).items()
-        if peer in measured.rounds
-    ]
+    bars = [("step", "Wengert", row, limits) for row, limits in MLP_BARS.items()]
+    bars.append(("compiled step", "Wengert compiled", MLP[0], COMPILED_BARS))
+    verdicts = []
+    for what, contestant, row, limits in bars:
+        if row not in times:
+            continue
+        batch, widths = mlp.ROWS[MLP.index(row)]
+        label = f"{what}, {batch} × {'-'.join(map(str, widths))}"
+        verdicts += [
+            Verdict(f"{label}, against {peer}", times[row].ratio(contestant, peer), limit)
+            for peer, limit in limits.items()
+            if peer in times[row].rounds
+        ]
+    return verdicts
 
 
 def chain_verdicts(rounds: int, *, markdown: bool) -> list[Verdict]:

@@ -91,16 +91,23 @@ def train(
     total = options.epochs * per_epoch
     if options.steps is not None:
         total = min(total, options.steps)
+
+    def update(images: wg.Tensor, digits: wg.Tensor) -> wg.Tensor:
+        optimiser.zero_grad()
+        loss = criterion(model(images), digits)
+        loss.backward()
+        optimiser.step()
+        return loss
+
+    if options.compile:  # the same, recorded once for each size of a batch
+        update = wg.compile(update)
     step = 0
     with tqdm(total=total, unit="step") as bar:
         while step < total:
             for images, digits in train_split.batches(options.batch_size):
                 for group in optimiser.param_groups:
                     group["lr"] = options.lr * (1 - step / total)
-                optimiser.zero_grad()
-                loss = criterion(model(images), digits)
-                loss.backward()
-                optimiser.step()
+                update(images, digits)
                 step += 1
                 bar.update()
                 if step == total:
@@ -155,6 +162,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--lr", type=float, default=5e-3, help="the first learning rate")
     parser.add_argument("--hidden", type=int, nargs="*", default=[256], help="widths")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--compile", action="store_true", help="record a step once and replay it")
     parser.add_argument("--output", type=Path, default=Path("build/digits"), help="folder")
     options = parser.parse_args(arguments)
     for name in ("epochs", "batch_size", "lr"):

@@ -192,8 +192,6 @@ def test_transforms(backend):
         assert compiled.report.recordings == 1
 
 
-
-
 def test_errors_name_the_line():
     x = wg.asarray([1.0, -2.0])
     kept, count = [], 0

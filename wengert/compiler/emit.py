@@ -211,7 +211,7 @@ class _Writer:
 def _short(step: Instruction) -> str:
     """What a result is called after."""
     if isinstance(step.function, attrgetter):
-        (name,) = step.function.__reduce__()[1]
+        name = step.function.__reduce__()[1][0]
         return str(name)
     return step.name.rpartition(".")[2]
 

@@ -68,9 +68,7 @@ def _parted(program: Program) -> tuple[Program, Program]:
     passed = [x for x in dict.fromkeys(values_in(program.outputs)) if x in given]
     numbers = Program(program.inputs, own, (*results, *passed))
     outputs = [
-        x
-        for x in dict.fromkeys(values_in(program.outputs))
-        if x not in set(numbers.outputs)
+        x for x in dict.fromkeys(values_in(program.outputs)) if x not in set(numbers.outputs)
     ]
     # What is passed on is an input already; its copy among the results is not looked at.
     spare = [Value(None, value.dtype, value.name) for value in passed]

@@ -5,6 +5,7 @@ back what has changed. A loop over lists of places would cost as much as a small
 the glue is source too, with a line for each thing that it looks at or puts back.
 """
 
+from _thread import allocate_lock
 from collections.abc import Callable, Iterator, Sequence
 from types import CellType
 from typing import Any
@@ -61,6 +62,7 @@ class Glue:
             "changes": changes,
             "default_dtype": get_default_dtype,
             "fits": fits,
+            "lock": allocate_lock(),  # a program has buffers of its own
             "inference": is_inference_mode_enabled,
             "recording": recording,
             "selection": selection,
@@ -93,7 +95,7 @@ class Glue:
         lines += ["        return MISS"]
         outputs = [f"o{i}" for i in range(len(self._found.program.outputs))]
         left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
-        lines.append(f"    {left}step({', '.join(inputs)})")
+        lines += ["    with lock:", f"        {left}step({', '.join(inputs)})"]
         lines += [f"    {line}" for line in self._effects()]
         lines += [f"    {line}" for line in self._answer()]
         if known:

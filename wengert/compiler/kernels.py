@@ -56,7 +56,9 @@ def same_part(rows: int, part: float, dtype: Any) -> Any:
     return np.full(rows, part, dtype)
 
 
-def targets(target: Any, classes: int, ignored: int, mean: bool, dtype: Any) -> tuple[Any, Any, Any]:
+def targets(
+    target: Any, classes: int, ignored: int, mean: bool, dtype: Any
+) -> tuple[Any, Any, Any]:
     """Where each row's right class is, each row's part in the loss, and which rows count.
 
     Raises

@@ -263,7 +263,9 @@ def _softmax_cross_entropy_parts(
         return losses, slope
     loss = record("dot", DOT, losses, ones(rows, x.dtype))
     if mean:
-        loss = record("divide", np.divide, loss, trace.number("counted", number_counted, (counted,)))
+        loss = record(
+            "divide", np.divide, loss, trace.number("counted", number_counted, (counted,))
+        )
     return loss, slope
 
 

@@ -175,7 +175,7 @@ class Speller:
         if isinstance(function, Method):
             return f"{operands[0]}.{function.name}({', '.join(operands[1:] + taken)})"
         if isinstance(function, attrgetter):
-            (name,) = function.__reduce__()[1]
+            name = function.__reduce__()[1][0]
             return f"{operands[0]}.{name}"
         return f"{self.function(function, step.name)}({', '.join(operands + taken)})"
 

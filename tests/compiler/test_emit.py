@@ -1,0 +1,140 @@
+"""Emission: what the source looks like, and that it is found."""
+
+import gc
+import linecache
+import traceback
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.compiler.bits import same_bits
+from wengert.backends import Backend, get_backend
+from wengert.compiler.emit import emit
+from wengert.compiler.passes import optimise
+from wengert.compiler.program import Program
+from wengert.compiler.trace import Trace, trace_arrays
+
+NUMPY = get_backend("numpy")
+
+
+def test_every_backend_gives_what_the_program_gives(backend: Backend) -> None:
+    def function(x: Any, y: Any) -> Any:
+        z = wg.exp(x) @ wg.matrix_transpose(y) / 2 + 1.5
+        top = wg.max(z, axis=1, keepdims=True)
+        loss = wg.sum(wg.where(z < top, z[:, ::2][:, :1], wg.astype(wg.asarray(2.0), z.dtype)))
+        return loss, *wg.autograd.grad(loss, (x, y)), wg.reshape(x, (-1,)), x
+
+    rng = np.random.default_rng(0)
+    arrays = [backend.from_numpy(rng.normal(size=(3, 4))) for _ in range(2)]
+    program = trace_arrays(function, *arrays, requires_grad=True)
+    emitted = emit(optimise(program), backend)
+    for scale in (1, 2):
+        given = [x * scale for x in arrays]
+        for x, y in zip(program(*given), emitted.function(*given), strict=True):
+            assert same_bits(backend.to_numpy(backend.array(x)), backend.to_numpy(y))
+
+
+def test_outputs_are_copied_where_arrays_can_be_written(backend: Backend) -> None:
+    x = backend.from_numpy(np.ones((2, 3)))
+    program = trace_arrays(lambda x: (x, x, wg.reshape(x, (6,)), wg.exp(x)), x)
+    copies = 0 if backend.immutable else 3
+    assert emit(program, backend).source.count("cop") == copies
+
+
+def test_source() -> None:
+    """The whole of a small one: imports, buffers, the user's lines, the library's names."""
+
+    def function(x: Any, w: Any) -> Any:
+        h = x @ w
+        return wg.sum(wg.exp(h) * 2.0)
+
+    x, w = np.ones((2, 3)), np.ones((3, 4))
+    program = trace_arrays(function, x, w)
+    first = function.__code__.co_firstlineno
+    lines = emit(program, NUMPY, name="train.step").source.splitlines()
+    assert lines == [
+        "import numpy as np",
+        "",
+        "buffer_1 = np.empty((2, 4), np.float64)",
+        "",
+        "def train_step(x0, x1):",
+        f"    # test_emit.py:{first + 1}  h = x @ w",
+        "    dot_1 = x0.dot(x1, buffer_1)",
+        f"    # test_emit.py:{first + 2}  return wg.sum(wg.exp(h) * 2.0)",
+        "    exp_1 = np.exp(dot_1, dot_1)",
+        "    multiply_1 = np.multiply(exp_1, 2.0, exp_1)",
+        "    sum_1 = np.add.reduce(multiply_1, axis=None)",
+        "    return (sum_1,)",
+    ]
+
+
+def test_names_and_constants_are_python() -> None:
+    trace = Trace()
+    with trace.running():
+        x = trace.input(np.ones((2, 3)), "fc1.weight")
+        same = trace.input(np.ones((2, 3)), "fc1_weight")
+        named = trace.input(np.ones(3), "0.bias")
+        number = trace.input(0.5, "class")
+        inf = trace.call("add", np.add, (x, float("-inf")), {})
+        cut = trace.apply(NUMPY, "getitem", (same,), {"key": (slice(None, 1), None, ..., 2)})
+        power = trace.call("multiply", np.multiply, (named, number**2), {})
+        cast = trace.call("full", np.full, ((2,), 1 + 2j), {"dtype": np.dtype("complex64")})
+        constant = trace.call("add", np.add, (named, trace.constant(np.arange(3.0))), {})
+    program = trace.program([inf, cut, power, cast, constant])
+    emitted = emit(program, NUMPY)
+    assert "def step(fc1_weight, fc1_weight_2, p0_bias, class_):" in emitted.source
+    assert "fc1_weight + float('-inf')" in emitted.source
+    assert "fc1_weight_2[:1, None, ..., 2]" in emitted.source
+    assert "pow_1 = class_ ** 2" in emitted.source
+    assert "np.full((2,), (1+2j), dtype=np.complex64)" in emitted.source
+    assert "# constant: float64 of shape (3,)" in emitted.source
+    given = np.ones((2, 3)), np.zeros((2, 3)), np.arange(3.0), 3.0
+    for x, y in zip(program(*given), emitted.function(*given), strict=True):
+        assert same_bits(x, y)
+
+
+def test_stages_are_said() -> None:
+    def function(x: Any) -> Any:
+        loss = wg.sum(wg.exp(x))
+        return wg.autograd.grad(loss, (x,))[0]
+
+    program = trace_arrays(function, np.ones(3), requires_grad=True)
+    source = emit(optimise(program), NUMPY).source
+    line = function.__code__.co_firstlineno + 1
+    assert f"# test_emit.py:{line}  loss = wg.sum(wg.exp(x))" in source
+    assert f"# adjoint of test_emit.py:{line}  loss = wg.sum(wg.exp(x))" in source
+
+
+def test_long_lines_are_wrapped() -> None:
+    count = 60
+    program = trace_arrays(lambda *xs: wg.sum(wg.concat(xs)), *[np.ones(2)] * count)
+    emitted = emit(program, NUMPY)
+    assert max(map(len, emitted.source.splitlines())) <= 100
+    assert emitted.function(*[np.full(2, i) for i in range(count)])[0] == count * (count - 1)
+
+
+def test_no_results_and_python_results() -> None:
+    assert emit(Program((), (), ()), NUMPY).function() == ()
+    assert emit(Program((), (), (2.5,)), None).function() == (2.5,)
+
+
+def test_tracebacks_show_the_source() -> None:
+    program = trace_arrays(lambda x: wg.linalg.inv(x), np.eye(2))
+    emitted = emit(program, NUMPY, name="broken")
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        emitted.function(np.zeros((2, 2)))
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "in broken" in shown and "inv_1 = np.linalg.inv(x0)" in shown
+
+
+def test_the_source_goes_with_the_function() -> None:
+    emitted = emit(trace_arrays(lambda x: wg.sin(x), np.ones(2)), NUMPY)
+    file = emitted.function.__code__.co_filename
+    assert "".join(linecache.getlines(file)) == emitted.source
+    linecache.checkcache()
+    assert linecache.getlines(file)
+    del emitted
+    gc.collect()
+    assert file not in linecache.cache
