@@ -2,6 +2,7 @@
 
 import linecache
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -15,7 +16,7 @@ from wengert.backends import Backend, backend_of
 from wengert.compiler.forms import COPY, form
 from wengert.compiler.passes.buffers import Buffer, Placed, buffers, views
 from wengert.compiler.passes.own import own
-from wengert.compiler.program import Instruction, Line, Program, Value
+from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 from wengert.compiler.spelling import Names, Speller, identifier
 
 __all__ = ["Emitted", "emit"]
@@ -137,6 +138,11 @@ class _Writer:
     def _constant(self, value: Value) -> str:
         """Bind a constant; a comment says what it is."""
         array = self.program.constants[value]
+        made = self.speller.made(array)
+        if made is not None:
+            wanted, call = made
+            self.known[value] = name = self.names.new(identifier(value.name or wanted))
+            return f"{name} = {call}"
         self.known[value] = name = self.speller.bind(array, identifier(value.name or "constant"))
         return f"# {name}: {value.dtype} of shape {value.shape}"
 
@@ -162,8 +168,13 @@ class _Writer:
     def _body(self) -> Iterator[str]:
         """The instructions, each under the user's line that it comes from."""
         names = self._results()
+        once = _used_once(self.program)
         before: Line | None = None
         for step in self.program.instructions:
+            if isinstance(step.function, attrgetter) and step.result in once:
+                # A view is a view whenever it is taken: it is written where it is used.
+                self.known[step.result] = self.speller.call(step, self.known)
+                continue
             if step.line is not None and step.line != before:
                 before = step.line
                 yield f"    # {_comment(step.line)}"
@@ -179,7 +190,7 @@ class _Writer:
             targets = ", ".join(self.known[value] for value in step.results)
             if step.several and len(step.results) == 1:
                 targets += ","
-            yield f"    {targets} = {call}"
+            yield from _folded(f"    {targets} = {call}")
 
     def _results(self) -> dict[Value, str]:
         """What each result would be called."""
@@ -206,6 +217,31 @@ class _Writer:
                 row = inner
             row += f"{part}, "
         return [*lines, row.rstrip(), f"{inner[4:]}){':' if always else ''}"]
+
+
+def _used_once(program: Program) -> set[Value]:
+    """Values that one instruction takes, once."""
+    times = Counter(value for step in program.instructions for value in step.used())
+    outputs = set(values_in(program.outputs))
+    return {value for value, count in times.items() if count == 1 and value not in outputs}
+
+
+def _folded(line: str) -> Iterator[str]:
+    """A line, in several where it is long."""
+    inner = "        "
+    while len(line) > WIDTH:
+        at = line.rfind(", ", len(inner), WIDTH)
+        # Only inside brackets does a statement go on in the next line.
+        if at < 0 or not _bracketed(line[:at]):
+            break
+        yield line[: at + 1]
+        line = inner + line[at + 2 :]
+    yield line
+
+
+def _bracketed(text: str) -> bool:
+    """Whether a bracket is open at the end, as one is in each line that goes on."""
+    return text.startswith("        ") or sum(map(text.count, "([{")) > sum(map(text.count, ")]}"))
 
 
 def _short(step: Instruction) -> str:

@@ -55,6 +55,11 @@ NUMBERS: Final[Mapping[str, str]] = {
 }
 
 
+_ONE: Final = {"zeros": "zero", "ones": "one"}
+#: Elements up to which a constant is looked at to find out how it can be made.
+MADE: Final = 1 << 16
+
+
 def identifier(name: str) -> str:
     """A Python name that reads like ``name``: ``fc1.weight`` becomes ``fc1_weight``."""
     found = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).strip("_")
@@ -153,6 +158,30 @@ class Speller:
         if isinstance(x, type):
             return self.bind(x, identifier(x.__name__))
         return self.bind(x, identifier(type(x).__name__).lower())
+
+    def made(self, array: Any) -> tuple[str, str] | None:
+        """A name for a constant that NumPy makes of a few numbers, and the call that does."""
+        if type(array) is not np.ndarray or self._library != "numpy" or not 0 < array.size <= MADE:
+            return None
+        dtype, first = self.literal(array.dtype, {}), array.flat[0]
+        if array.dtype.kind not in "biuf" or not array.flags.c_contiguous:
+            return None
+        np_, shape = self.module("numpy", "np"), self.literal(array.shape, {})
+        bits = array.reshape(-1).view(f"V{array.itemsize}")
+        if (bits == bits[0]).all():
+            value = self.literal(first.item(), {})
+            name = {"0.0": "zeros", "0": "zeros", "1.0": "ones", "1": "ones"}.get(value)
+            if name is not None:
+                # Such a name says what it is in a product: `ones_32`.
+                wanted = "_".join([name, *map(str, array.shape)]) if array.shape else _ONE[name]
+                return wanted, f"{np_}.{name}({shape}, {dtype})"
+            return "constant", f"{np_}.full({shape}, {value}, {dtype})"
+        if array.dtype.kind == "i" and array.ndim == 1:
+            step = int(array[1]) - int(first)
+            end = int(first) + step * array.size
+            if step and np.array_equal(array, np.arange(first, end, step)):
+                return "steps", f"{np_}.arange({first}, {end}, {step}, {dtype})"
+        return None
 
     # -- calls ---------------------------------------------------------------------------------
 

@@ -29,17 +29,22 @@ class Known:
     def __init__(self, program: Program) -> None:
         self.made: dict[Value, Instruction] = {}
         self.full: dict[Value, Any] = {}
-        self.plain: set[Value] = {*program.inputs, *program.constants}
+        self.plain: set[Value] = set(program.inputs)
+        self.plain.update(value for value, x in program.constants.items() if _contiguous(x))
+        self._spread = set(self.plain)  # and what is broadcast of them: results are in order, too
 
     def learn(self, step: Instruction) -> None:
         """Take note of what an instruction makes."""
-        self.made.update(dict.fromkeys(step.results, step))
-        ordered = step.name in _ORDERED or (
-            (step.name in _IN_ORDER or fresh(step)) and self.plain.issuperset(step.used())
-        )
-        if ordered:
+        name = step.name
+        for result in step.results:
+            self.made[result] = step
+        operands = self._spread if fresh(step) else self.plain if name in _IN_ORDER else None
+        if name in _ORDERED or (operands is not None and operands.issuperset(step.used())):
             self.plain.update(step.results)
-        filling = _FILLING.get(step.name)
+            self._spread.update(step.results)
+        elif name == "broadcast_to" and self._spread.issuperset(step.used()):
+            self._spread.update(step.results)
+        filling = _FILLING.get(name)
         if filling is not None and (number := filling(step, self)) is not None:
             self.full[step.result] = number
 
@@ -51,6 +56,13 @@ class Known:
         """The instruction that made an operand, if it has this name."""
         step = self.made.get(x) if isinstance(x, Value) else None
         return step if step is not None and step.name == name else None
+
+
+def _contiguous(x: Any) -> bool:
+    """Whether an array is known to have its elements in order."""
+    if hasattr(x, "flags"):
+        return bool(x.flags.c_contiguous)
+    return hasattr(x, "is_contiguous") and bool(x.is_contiguous())
 
 
 def trivia(program: Program) -> Program:
@@ -100,9 +112,11 @@ def _free(equal: Value, result: Value, known: Known, apart: set[Value]) -> bool:
 
 
 #: Results are in order, whatever the operands are.
-_ORDERED = frozenset({"matmul", "dot", "linear", "zeros", "ones", "full", "arange", "eye"})
+_ORDERED = frozenset(
+    {"matmul", "dot", "linear", "zeros", "ones", "full", "arange", "eye", "take", "put", "targets"}
+)
 #: Results are in order where the operands are, though they may be views.
-_IN_ORDER = frozenset({"reshape", "expand_dims", "squeeze"})
+_IN_ORDER = frozenset({"reshape", "expand_dims", "squeeze", "view"})
 #: What is a view of its operand in any case: taking one back leaves elements where they are.
 _VIEWS = frozenset({"matrix_transpose", "permute_dims", "getitem"})
 
@@ -189,7 +203,7 @@ def _in_order(step: Instruction, known: Known) -> Any:
     x, shape = step.operands[0], step.result.shape
     while x.shape != shape:
         before = known.made.get(x)
-        if before is None or before.name not in _IN_ORDER:
+        if before is None or _RULES.get(before.name) is not _in_order:
             return None
         x = before.operands[0]
     return x
@@ -268,7 +282,7 @@ _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("bitwise_invert", "logical_not", "matrix_transpose"), _twice),
     **dict.fromkeys(("asarray", "astype"), _own_dtype),
     "broadcast_to": _own_shape,
-    **dict.fromkeys(_IN_ORDER, _in_order),
+    **dict.fromkeys(("reshape", "expand_dims", "squeeze"), _in_order),
     "permute_dims": _permuted,
     **dict.fromkeys(("conj", "real", "positive"), _real),
     **dict.fromkeys(("floor", "ceil", "trunc", "round"), _rounded),
