@@ -13,7 +13,7 @@ from wengert.compiler.program import Program
 __all__ = ["common", "dead", "folding", "optimise", "trivia"]
 
 #: How often the passes run at most. Each follows chains to their ends in one walk, so that more
-#: than two rounds are for programs in which one pass's work makes another's.
+#: than one round is for programs in which one pass's work makes another's.
 ROUNDS = 4
 
 
@@ -28,9 +28,8 @@ def optimise(program: Program) -> Program:
         As it was recorded.
     """
     for _ in range(ROUNDS):
-        program = dead(trivia(program))
-        before = program
-        program = common(folding(program))
-        if program is before:  # only these two can give `trivia` something new
+        folded = folding(trivia(program))
+        program = common(folded)
+        if program is folded:  # where nothing was merged, there is nothing new for the others
             break
     return dead(program)

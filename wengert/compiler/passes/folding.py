@@ -30,7 +30,7 @@ def folding(program: Program) -> Program:
         if not step.pure or any(value not in constants for value in step.used()):
             kept.append(step)
         elif step.results[0].shape is None:
-            numbers[step.result] = step.function(*step.operands)
+            (numbers[step.result],) = _computed(step, constants)
         elif _foldable(step, apart):
             constants.update(zip(step.results, _computed(step, constants), strict=True))
         else:

@@ -17,7 +17,18 @@ _FRESH = frozenset(
         *("dot", "matmul", "tensordot", "vecdot", "linear", "relu", "mask", "axpby", "normalised"),
         *("sum", "prod", "mean", "var", "std", "max", "min", "cumulative_sum", "cumulative_prod"),
         *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like"),
-        *("arange", "linspace", "eye", "stack_arrays", "setitem", "scatter_add", "take"),
+        *(
+            "argmax",
+            "argmin",
+            "count_nonzero",
+            "arange",
+            "linspace",
+            "eye",
+            "stack_arrays",
+            "setitem",
+            "scatter_add",
+            "take",
+        ),
         *("softmax_cross_entropy_parts", "rand_like", "draw"),
     }
 )
