@@ -76,6 +76,20 @@ def test_pad_with_what_is_computed(backend):
     run(backend, computed(), check)
 
 
+@pytest.mark.parametrize("mode", [*MODES, *STATISTICS, "linear_ramp"])
+def test_pad_of_one_element(mode):
+    """The first element is the last too, and each margin still knows its side."""
+    x = np.asarray([[2.0]])
+    options = {"end_values": (-1.0, 5.0)} if mode == "linear_ramp" else {}
+    if mode == "constant":
+        options = {"constant_values": (-1.0, 5.0)}
+    found = values(wg.pad(tensor(x), ((1, 2), (3, 4)), mode, **options))
+    wanted = np.pad(x, ((1, 2), (3, 4)), mode, **options)
+    assert found.shape == wanted.shape
+    if mode != "empty":
+        np.testing.assert_allclose(found, wanted, rtol=1e-15)
+
+
 @pytest.mark.parametrize("mode", [*STATISTICS, "linear_ramp", "reflect", "symmetric"])
 def test_pad_of_integers(mode):
     x = np.asarray([[3, -8, 5, 6], [1, 7, -2, 0]])

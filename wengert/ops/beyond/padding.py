@@ -115,9 +115,9 @@ def _ramps(x: Tensor, axis: int, widths: tuple[int, int], ends: tuple[Any, Any])
     n = x.shape[axis]
     wide = x if x.dtype.inexact else astype(x, float64)
     margins = []
-    for width, end, start in zip(widths, ends, (0, n - 1), strict=True):
+    for width, end, start, order in zip(widths, ends, (0, n - 1), (1, -1), strict=True):
         edge = _along(wide, axis, start, start + 1)
-        counts = np.arange(width)[:: -1 if start else 1]
+        counts = np.arange(width)[::order]
         steps = astype(_steps(x, axis, counts), wide.dtype)
         ramp = add(multiply(steps, divide(subtract(edge, end), width or 1)), end)
         margins.append(astype(ramp if x.dtype.inexact else floor(ramp), x.dtype, copy=False))
