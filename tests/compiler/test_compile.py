@@ -57,6 +57,34 @@ def test_training_is_the_same(backend, optimiser, dropout):
             np.testing.assert_array_equal(a, b)
 
 
+def test_a_global_of_the_name_of_a_method():
+    """``optimizer.step`` is no look at a global ``step``, and a compiled function is no state."""
+    names = {"wg": wg, "w": wg.asarray([1.0, 2.0], requires_grad=True)}
+    source = """
+optimizer = wg.optim.SGD([w], lr=0.1)
+
+@wg.compile
+def step(x):
+    optimizer.zero_grad()
+    (w * x).sum().backward()
+    optimizer.step()
+
+@wg.compile
+def both(x):
+    step(x)
+    return step(x)
+"""
+    exec(source, names)
+    for i in range(6):
+        names["step"](wg.asarray([1.0, float(i)]))
+    assert names["step"].report.recordings <= 2, names["step"].report
+    np.testing.assert_allclose(names["w"].detach().numpy(), [0.4, 0.5], rtol=1e-6)
+    for _ in range(4):
+        names["both"](wg.asarray([1.0, 1.0]))
+    assert names["both"].report.recordings <= 2, names["both"].report
+    np.testing.assert_allclose(names["w"].detach().numpy(), [-0.4, -0.3], rtol=1e-5)
+
+
 def test_momentum_is_state():
     for a, b in zip(
         train("numpy", False, "SGD", momentum=0.9),

@@ -119,6 +119,10 @@ class Backend:
         """``value`` as an array, where an operation may have answered with a scalar."""
         return value
 
+    def alongside(self, other: "Backend") -> "Backend":
+        """Another backend, to be used as this one is: where this one is traced, so is that."""
+        return other
+
     def is_view(self, array: Any) -> bool:
         """Whether ``array`` may share its memory with another array that a user can see."""
         return not self.immutable

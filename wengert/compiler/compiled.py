@@ -5,6 +5,7 @@ import inspect
 import warnings
 from _thread import RLock
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from wengert.backends import backend_of, selection
@@ -73,6 +74,31 @@ class Compiled:
     def source(self) -> str:
         """The program that ran last, as Python source."""
         return self._last().source
+
+    def save(self, path: str | Path) -> None:
+        """Write the program that ran last as a Python file that runs without Wengert.
+
+        The file defines a function of the name of this one. It takes raw arrays where this one
+        takes Tensors, leaf by leaf, without static values; runs the program on the state as it is
+        now; and keeps what becomes of that. The state (parameters, what an optimiser keeps,
+        hyper-parameters) is the dict ``state`` there. Random numbers go on as they would here.
+
+        Parameters
+        ----------
+        path : path
+            Of the Python file. Arrays go beside it, in an ``.npz`` file of the same name.
+
+        Raises
+        ------
+        RuntimeError
+            If nothing has run yet, or the state has another structure than then.
+        ValueError
+            If the program can't be written down: it changes its arguments, is for one value of a
+            number that changes, or returns an object of a class of its own.
+        """
+        replay = self._last()
+        name = getattr(self._function, "__name__", "step")
+        replay.save(path, name, find_state(self._function))
 
     def _last(self) -> Replay:
         if not self._replays:

@@ -3,7 +3,7 @@
 import linecache
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from operator import attrgetter
@@ -19,7 +19,7 @@ from wengert.compiler.passes.own import own
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 from wengert.compiler.spelling import Names, Speller, identifier
 
-__all__ = ["Emitted", "emit"]
+__all__ = ["Emitted", "emit", "wrapped"]
 
 _made: Callable[[], int] = count(1).__next__
 
@@ -41,9 +41,6 @@ class Emitted:
         Which outputs of the program the tuple has, in its order.
     in_place : dict of int to int
         The other outputs, each with the input into whose own array it is written.
-    flat : tuple of tuple of int
-        Groups of inputs that have to be consecutive contiguous views of one flat array each. These
-        arrays are further inputs, after the others.
     bound : dict of str to object
         What the source takes from its globals: constants, and kernels that are no library's.
     """
@@ -52,7 +49,6 @@ class Emitted:
     function: Callable[..., tuple[Any, ...]]
     returned: tuple[int, ...]
     in_place: Mapping[int, int] = field(default_factory=dict)
-    flat: tuple[tuple[int, ...], ...] = ()
     bound: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -75,8 +71,10 @@ def emit(
     library = backend.name if backend is not None else ""
     if library == "numpy":
         program = buffers(own(program, COPY, _shared))
-    elif backend is None or not backend.immutable:
+    elif backend is None:
         program = own(program, _copied)
+    elif not backend.immutable:
+        program = own(program, backend.xp.asarray, parameters={"copy": True})
     writer = _Writer(program, library, identifier(name))
     source = writer.source()
     file = file or f"<compiled {writer.name} {_made()}>"
@@ -87,9 +85,7 @@ def emit(
     function = names[writer.name]
     weakref.finalize(function, linecache.cache.pop, file, None)
     placed = writer.program
-    return Emitted(
-        source, function, writer.returned, placed.in_place, placed.flat, dict(writer.speller.bound)
-    )
+    return Emitted(source, function, writer.returned, placed.in_place, dict(writer.speller.bound))
 
 
 def _shared(step: Instruction) -> bool:
@@ -125,9 +121,9 @@ class _Writer:
         lines = list(self._body())
         answer = [self.speller.literal(program.outputs[i], self.known) for i in self.returned]
         around = ("", "") if len(answer) > 1 else ("(", ",)" if answer else ")")
-        lines += self._wrapped("    return ", answer, around)
+        lines += wrapped("    return ", answer, around)
         inputs = [self.known[value] for value in program.inputs]
-        head = self._wrapped(f"def {self.name}", inputs, ("(", "):"), always=True)
+        head = wrapped(f"def {self.name}", inputs, ("(", "):"), always=True)
         parts = [sorted(self.speller.imports), constants + kept, [*head, *lines]]
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
@@ -202,21 +198,34 @@ class _Writer:
                 names[value] = identifier(value.name) if value.name else stage + short
         return names
 
-    def _wrapped(
-        self, start: str, parts: list[str], around: tuple[str, str], *, always: bool = False
-    ) -> list[str]:
-        """A list of names, on lines of its own where it is long."""
-        line = f"{start}{around[0]}{', '.join(parts)}{around[1]}"
-        if len(line) <= WIDTH:
-            return [line]
-        lines, inner = [f"{start}("], " " * (len(start) - len(start.lstrip()) + 4)
-        row = inner
-        for part in parts:
-            if len(row) + len(part) + 1 > WIDTH:
-                lines.append(row.rstrip())
-                row = inner
-            row += f"{part}, "
-        return [*lines, row.rstrip(), f"{inner[4:]}){':' if always else ''}"]
+
+def wrapped(
+    start: str, parts: Sequence[str], around: tuple[str, str], *, always: bool = False
+) -> list[str]:
+    """A list of names behind ``start``, on lines of its own where it is long.
+
+    Parameters
+    ----------
+    start : str
+        The line as far as the list, indented.
+    parts : sequence of str
+        The names.
+    around : tuple of str
+        What is before and after them in one line.
+    always : bool
+        Whether a colon follows.
+    """
+    line = f"{start}{around[0]}{', '.join(parts)}{around[1]}"
+    if len(line) <= WIDTH:
+        return [line]
+    lines, inner = [f"{start}("], " " * (len(start) - len(start.lstrip()) + 4)
+    row = inner
+    for part in parts:
+        if len(row) + len(part) + 1 > WIDTH:
+            lines.append(row.rstrip())
+            row = inner
+        row += f"{part}, "
+    return [*lines, row.rstrip(), f"{inner[4:]}){':' if always else ''}"]
 
 
 def _used_once(program: Program) -> set[Value]:

@@ -9,11 +9,12 @@ itself should be called.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from wengert.backends import dtype_of
 from wengert.backends.numpy import SMALL
 from wengert.backends.numpy_networks import BITS, SHORT, WIDE, ones, scalar, zeros
 from wengert.compiler.forms import ARGMAX, ASTYPE, DOT, RESHAPE, TAKE, TRANSPOSE, VIEW
@@ -27,7 +28,7 @@ from wengert.compiler.kernels import (
     targets,
 )
 
-__all__ = ["LOWERINGS"]
+__all__ = ["lowered"]
 
 #: Columns up to which rows are added faster to a whole array of copies than one by one.
 NARROW: Final = 128
@@ -289,5 +290,51 @@ _NUMPY: Final[Mapping[str, Callable[..., Any]]] = {
     **{name: _rounding(name) for name in ("ceil", "floor", "trunc")},
 }
 
+# -- every library ---------------------------------------------------------------------------------
+
+
+def _any_astype(trace: Any, backend: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
+    if dtype_of(dtype).kind == "bool" and dtype_of(x.dtype).complex:
+        return trace.apply(backend, "not_equal", (x, 0), {})
+    return trace.call("astype", backend.xp.astype, (x, dtype), {"copy": copy})
+
+
+def _conj(trace: Any, backend: Any, x: Any) -> Any:
+    return trace.record("conj", backend.xp.conj, x) if dtype_of(x.dtype).complex else x
+
+
+def _real(trace: Any, backend: Any, x: Any) -> Any:
+    return trace.record("real", backend.xp.real, x) if dtype_of(x.dtype).complex else x
+
+
+def _imag(trace: Any, backend: Any, x: Any) -> Any:
+    if not dtype_of(x.dtype).complex:
+        return trace.apply(backend, "zeros_like", (x,), {})
+    return trace.record("imag", backend.xp.imag, x)
+
+
 #: By backend and by the function's name.
-LOWERINGS: Final[dict[str, Mapping[str, Callable[..., Any]]]] = {"numpy": _NUMPY}
+_OF_LIBRARY: Final[dict[str, Mapping[str, Callable[..., Any]]]] = {"numpy": _NUMPY}
+#: What every library has, without the looks at dtypes that a trace has taken already.
+_COMMON: Final[Mapping[str, Callable[..., Any]]] = {
+    "astype": _any_astype,
+    "conj": _conj,
+    "imag": _imag,
+    "real": _real,
+}
+
+
+def lowered(
+    trace: Any,
+    backend: Any,
+    name: str,
+    operands: Sequence[Any],
+    parameters: Mapping[str, Any],
+) -> Any:
+    """Record what a program calls in place of a backend's function; NotImplemented for itself."""
+    own = _OF_LIBRARY.get(backend.name, {}).get(name)
+    answer = NotImplemented if own is None else own(trace, *operands, **parameters)
+    common = _COMMON.get(name)
+    if answer is not NotImplemented or common is None:
+        return answer
+    return common(trace, backend, *operands, **parameters)

@@ -6,6 +6,7 @@ optimisers keep, and their hyper-parameters are state: a program gets them as in
 back changed. Other numbers and strings decide what the program is, and are compared in each call.
 """
 
+import dis
 import functools
 import sys
 from collections.abc import Callable, Iterator
@@ -301,7 +302,10 @@ def _names(code: Any) -> tuple[str, ...]:
 
 
 def _each_name(code: Any) -> Iterator[str]:
-    yield from code.co_names
+    # Names of attributes are among `co_names`, too.
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            yield step.argval
     for constant in code.co_consts:
         if hasattr(constant, "co_names"):
             yield from _each_name(constant)
@@ -312,5 +316,5 @@ def _foreign(x: Any) -> bool:
     package = str(getattr(x, "__module__", "")).partition(".")[0]
     if package == "wengert":
         # Modules, losses and transforms of functions lead on; the engine does not.
-        return not str(x.__module__).startswith(("wengert.nn", "wengert.func", "wengert.compiler"))
+        return not str(x.__module__).startswith(("wengert.nn", "wengert.func"))
     return package in _FOREIGN

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from wengert.backends import namespaces
@@ -13,6 +14,7 @@ from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.places import State
 from wengert.compiler.recording import Recording
 from wengert.compiler.report import Report
+from wengert.compiler.saving import save
 from wengert.func.trees import TreeDef
 from wengert.tape.node import Node, Output, Several, tick
 from wengert.tape.tensor import Tensor, placed
@@ -46,7 +48,7 @@ class Replay:
         self.signature, self.recording, self.report = signature, found, report
         self.names, self.static = names, static
         self.used = _now()
-        program = optimise(found.program)
+        self._whole = program = optimise(found.program)
         #: On NumPy each call costs as much as it computes.
         self.program = flatten(program) if _on(found.backend, "numpy") else program
         read = {value for step in self.program.instructions for value in step.used()}
@@ -86,6 +88,12 @@ class Replay:
         if self._function is None:
             self._prepare()
         return self._source
+
+    def save(self, path: str | Path, name: str, state: State) -> None:
+        """Write the program, and the state that there is now, into files."""
+        if state.structure() != self.signature["the state"]:
+            raise RuntimeError(f"the state of {name} has changed since it ran: call it again first")
+        save(path, name, self._whole, self.recording, state, self.names)
 
     # -- running -------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """How a program's calls and constants are written in Python."""
 
+import builtins
 import cmath
 import sys
 from collections.abc import Callable, Mapping
@@ -12,11 +13,11 @@ import numpy as np
 from wengert.compiler.forms import FORMS, Method, form
 from wengert.compiler.program import Instruction, Value
 
-__all__ = ["Names", "Speller", "identifier"]
+__all__ = ["Names", "Speller", "dtype_home", "identifier"]
 
 #: Where each library's functions are found: how a module is imported, and its name in the source.
 LIBRARIES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "numpy": (("numpy", "np"),),
+    "numpy": (("numpy", "np"), ("array_api_compat.numpy", "xp")),
     "cupy": (("cupy", "cp"), ("array_api_compat.cupy", "xp")),
     "torch": (("torch", "torch"), ("array_api_compat.torch", "xp")),
     "jax": (("jax.numpy", "jnp"), ("jax", "jax")),
@@ -68,6 +69,15 @@ def identifier(name: str) -> str:
     return f"{found}_" if iskeyword(found) else found
 
 
+def dtype_home(x: Any) -> str | None:
+    """The module of an object such as ``torch.float32``, which is written as `repr` does."""
+    root, _, name = repr(x).partition(".")
+    if not name.isidentifier():
+        return None
+    found = getattr(sys.modules.get(root), name, None)
+    return root if type(found) is type(x) and found == x else None
+
+
 class Names:
     """Names in one scope, each given once."""
 
@@ -114,7 +124,9 @@ class Speller:
         """The name of an object in the function's globals."""
         written = self._written.get(id(x))
         if written is None:
-            written = self._written[id(x)] = self.names.new(wanted)
+            written = self._written[id(x)] = self.names.new(
+                f"{wanted}_" if hasattr(builtins, wanted) else wanted
+            )
             self.bound[written] = x
         return written
 
@@ -150,11 +162,10 @@ class Speller:
         """A data type by the library's name for it; anything else bound to a name."""
         if isinstance(x, np.dtype) and x.isbuiltin == 1 and hasattr(np, x.name):
             return f"{self.module('numpy', 'np')}.{x.name}"
-        text = repr(x)
-        root, _, name = text.partition(".")
-        module = sys.modules.get(root)
-        if name.isidentifier() and getattr(module, name, None) is x:
-            return f"{self.module(root, root)}.{name}"
+        home = dtype_home(x)
+        if home is not None:
+            self.module(home, home)
+            return repr(x)
         if isinstance(x, type):
             return self.bind(x, identifier(x.__name__))
         return self.bind(x, identifier(type(x).__name__).lower())

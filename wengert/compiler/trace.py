@@ -23,7 +23,7 @@ from typing import Any
 from wengert.backends import Backend, Selection, backend_of, dtype_of, namespaces, selection
 from wengert.backends.backend import Kernel, composite
 from wengert.backends.registry import local_selection
-from wengert.compiler.lowering import LOWERINGS
+from wengert.compiler.lowering import lowered
 from wengert.compiler.program import Instruction, Line, Program, Value
 from wengert.tape.lifted import Lifted, bottom, late_namespace, new_level
 from wengert.tape.node import tick
@@ -59,8 +59,7 @@ _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 _DRAWING = frozenset({"rand_like"})
 #: Composites that ask for the backend itself, or for values: they are recorded as one call.
 _WHOLE = _DRAWING | {
-    *("astype", "getitem", "scatter_add", "setitem", "to_backend", "to_device"),
-    *("conj", "imag", "real", "repeat"),
+    *("getitem", "repeat", "scatter_add", "setitem", "to_backend", "to_device"),
 }
 
 
@@ -127,11 +126,9 @@ class Trace:
     ) -> Any:
         """Call a function of a backend's namespace, or what it is composed of, and record it."""
         self.backends.add(backend)
-        lowered = LOWERINGS.get(backend.name, {}).get(name)
-        if lowered is not None:
-            answer = lowered(self, *operands, **parameters)
-            if answer is not NotImplemented:
-                return answer
+        answer = lowered(self, backend, name, operands, parameters)
+        if answer is not NotImplemented:
+            return answer
         if name in _LIKE and "device" not in parameters:
             # Of the array it asks for what is known, so that the array itself is not needed.
             like, *operands = operands
@@ -372,6 +369,11 @@ class LiveNumber:
         self.value = value
         self.trace = trace
 
+    @property
+    def follows(self) -> type:
+        """The type of the number."""
+        return type(self.number)
+
     def regularise(self, arrays: list[Any], weak: bool) -> type:
         """Make raw arrays beside this number, which do not know it, traced ones, in place."""
         for i, x in enumerate(arrays):
@@ -582,6 +584,11 @@ vars(traced).update(
 namespaces[Traced] = traced
 
 
+_TRACED_HERE = frozenset(
+    {"_backend", "alongside", "drawn", "from_numpy", "name", "namespace", "__class__", "__dict__"}
+)
+
+
 class TracingBackend(Backend):
     """A backend whose functions are recorded: where new arrays are made while a trace runs."""
 
@@ -591,10 +598,12 @@ class TracingBackend(Backend):
         self.namespace = late_namespace(f"{__name__}.{backend.name}", partial(_traced, backend))
 
     def __getattribute__(self, name: str) -> Any:
-        own = ("_backend", "name", "namespace", "from_numpy", "drawn", "__class__", "__dict__")
-        if name in own:
+        if name in _TRACED_HERE:
             return object.__getattribute__(self, name)
         return getattr(object.__getattribute__(self, "_backend"), name)
+
+    def alongside(self, other: Backend) -> Backend:
+        return self if other is self._backend else TracingBackend(other)
 
     def from_numpy(self, array: Any, device: Any = None) -> Any:
         trace = current()

@@ -51,9 +51,9 @@ _PYTHON = (bool, int, float, complex)
 
 def place(device: Any) -> tuple[Backend, Any]:
     """The backend on which new arrays are made, and the device on it."""
-    if isinstance(device, Selection):  # what rules are told of a Tensor's place
-        return device.backend, device.device
     chosen = selection()
+    if isinstance(device, Selection):  # what rules are told of a Tensor's place
+        return chosen.backend.alongside(device.backend), device.device
     if device is None:
         return chosen.backend, chosen.device
     return chosen.backend, chosen.backend.parse_device(device)

@@ -22,10 +22,17 @@ __all__ = [
     "Plan",
     "Primitive",
     "binary",
+    "number_type",
     "unary",
 ]
 
 SCALARS: Final = frozenset({bool, int, float, complex})
+
+
+def number_type(x: Any) -> type:
+    """The type of an object; of a number that a trace follows, the type of that number."""
+    return getattr(x, "follows", type(x))
+
 
 #: Every primitive by name: the table that tests, forward mode and the documentation walk.
 PRIMITIVES: "dict[str, Primitive]" = {}

@@ -49,15 +49,11 @@ class Placed(Program):
         Views of buffers, which are taken beforehand.
     in_place : dict of int to int
         Outputs that are written into an input's own array, and that input's position.
-    flat : tuple of tuple of int
-        Groups of inputs that are consecutive parts of one flat array each. These arrays are the
-        last inputs, in the groups' order.
     """
 
     buffers: tuple[Buffer, ...] = ()
     views: tuple[Instruction, ...] = ()
     in_place: Mapping[int, int] = field(default_factory=dict)
-    flat: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
     def of(cls, program: Program) -> "Placed":

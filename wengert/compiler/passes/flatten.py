@@ -35,6 +35,9 @@ class Joint:
         self.taken = False
         self._held: tuple[Any, tuple[Any, ...]] = (None, ())  # one, so that threads may share it
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Joint, (self._shapes,)
+
     def join(self, *arrays: Any) -> Any:
         """The arrays' elements one after the other."""
         line, parts = self._held

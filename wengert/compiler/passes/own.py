@@ -1,7 +1,8 @@
 """Outputs that are the caller's own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from wengert.compiler.passes.liveness import holders, may_view
@@ -14,6 +15,7 @@ def own(
     program: Program,
     copy: Callable[[Any], Any],
     views: Callable[[Instruction], bool] = may_view,
+    parameters: Mapping[str, Any] = MappingProxyType({}),
 ) -> Program:
     """Copy outputs that may be views of an input, of a constant or of another output.
 
@@ -28,6 +30,8 @@ def own(
         Copies an array.
     views : callable
         Whether results of an instruction may be views of its operands.
+    parameters : dict
+        Of ``copy``.
     """
     held = holders(program, views)
     taken = {*program.inputs, *program.constants}
@@ -44,7 +48,7 @@ def own(
             taken |= held[x]
             continue
         outputs[at] = Value(x.shape, x.dtype, x.name)
-        copies.setdefault(x, []).append(Instruction("copy", copy, (x,), {}, (outputs[at],)))
+        copies.setdefault(x, []).append(Instruction("copy", copy, (x,), parameters, (outputs[at],)))
     if not copies:
         return program
     steps = [

@@ -24,7 +24,7 @@ from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import where
 from wengert.ops.sorting import argsort
 from wengert.tape.interpreter import differentiable
-from wengert.tape.primitive import PRIMITIVES, SCALARS, Primitive
+from wengert.tape.primitive import PRIMITIVES, SCALARS, Primitive, number_type
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["At", "at"]
@@ -240,15 +240,15 @@ class At:
             raise TypeError(f"at.{function} needs a numeric array, not bool")
         if type(value) is bool:
             value = int(value)
-        elif type(value) not in SCALARS:
+        elif number_type(value) not in SCALARS:
             value = self._beside(value)
-        kind = PYTHON.get(type(value)) or value.dtype.kind
+        kind = PYTHON.get(number_type(value)) or value.dtype.kind
         if RANK[kind] > RANK[dtype.kind]:
             raise TypeError(
                 f"at.{function}: a {kind} value does not fit an array of dtype {dtype.name}; "
                 "convert one with wg.astype"
             )
-        return value if type(value) in SCALARS else astype(value, dtype, copy=False)
+        return value if number_type(value) in SCALARS else astype(value, dtype, copy=False)
 
     def _beside(self, value: Any) -> Tensor:
         """A Tensor as it is; data of Python's or NumPy's beside ``x``; other arrays as Tensors."""
@@ -267,7 +267,7 @@ class At:
         device = differentiable.device(x)
         size = math.prod(x.shape)
         places = getitem(reshape(arange(size, dtype="int64", device=device), x.shape), self._key)
-        if type(value) in SCALARS:
+        if number_type(value) in SCALARS:
             value = asarray(value, dtype=x.dtype, device=device)
         value = broadcast_to(value, places.shape)
         return reshape(x, (-1,)), reshape(value, (-1,)), reshape(places, (-1,))

@@ -1,0 +1,240 @@
+"""`save`: files that do what a compiled function does, without Wengert."""
+
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+
+def training(optimiser, **options):
+    wg.manual_seed(3)
+    model = wg.nn.Sequential(
+        wg.nn.Linear(5, 4), wg.nn.Dropout(0.25), wg.nn.ReLU(), wg.nn.Linear(4, 3)
+    ).to(dtype=wg.float64)
+    optimizer = getattr(wg.optim, optimiser)(model.parameters(), lr=0.1, **options)
+
+    @wg.compile
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = wg.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, lambda: (wg.randn(6, 5, dtype=wg.float64), wg.random.randint(0, 3, (6,)))
+
+
+def tree():
+    """A tree, a number, a Tensor of the state, host and complex draws."""
+    table = wg.asarray(np.arange(12.0).reshape(4, 3))
+
+    @wg.compile
+    def look(given, scale):
+        rows = given["x"][1:, ::-1] * scale + wg.full((3,), scale)
+        noise = wg.randn(2) + wg.real(wg.rand(2, dtype=wg.complex128))
+        return {"rows": [rows, None], "noise": noise, "n": table}
+
+    return look, lambda: ({"x": wg.asarray(np.ones((3, 3)))}, 1.5)
+
+
+def places():
+    """Indices."""
+    table = wg.asarray(np.arange(12.0).reshape(4, 3), requires_grad=True)
+
+    @wg.compile
+    def pick(at, scale):
+        placed = wg.at(table)[at, 0].add(scale)
+        return wg.func.grad(lambda table: (placed[at, 1:] * table[at, 1:]).sum())(table)
+
+    return pick, lambda: (wg.asarray(np.asarray([2, 0, 2])), 1.5)
+
+
+CASES = {
+    "sgd": lambda: training("SGD", momentum=0.9, nesterov=True),
+    "adam": lambda: training("Adam"),
+    "adamw": lambda: training("AdamW", amsgrad=True),
+    "tree": tree,
+    "places": places,
+}
+
+#: What needs functions of the engine there, so that it can't be saved.
+UNWRITTEN = {"dask": ["tree", "places"], "array_api_strict": ["tree", "places"]}
+
+RUN = """
+import pickle
+import sys
+import numpy as np
+
+def array(x):
+    return as_array(x) if isinstance(x, np.ndarray) else x
+
+def plain(x):
+    if isinstance(x, dict):
+        return {key: plain(part) for key, part in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [plain(part) for part in x]
+    return None if x is None else np.asarray(x)
+
+with open("given.pickle", "rb") as file:
+    given = pickle.load(file)
+found = {}
+for name, (function, calls) in given.items():
+    module = __import__(name)
+    as_array = {
+        "numpy": lambda x: x,
+        "torch": lambda x: module.torch.from_numpy(x),
+        "jax": lambda x: module.jnp.asarray(x),
+        "dask": lambda x: module.da.from_array(x),
+        "array_api_strict": lambda x: module.xp.asarray(x),
+        "cupy": lambda x: module.cp.asarray(x),
+    }[sys.argv[1]]
+    found[name] = [plain(getattr(module, function)(*map(array, call))) for call in calls]
+assert not any(name.partition(".")[0] == "wengert" for name in sys.modules)
+with open("found.pickle", "wb") as file:
+    pickle.dump(found, file)
+"""
+
+
+def leaves(tree):
+    return [np.asarray(getattr(x, "_array", x)) for x in wg.func.tree_leaves(tree)]
+
+
+@pytest.mark.backend
+def test_a_saved_program_goes_on_where_this_one_would(backend, tmp_path):
+    given, wanted = {}, {}
+    for name, make in CASES.items():
+        if name in UNWRITTEN.get(backend.name, ()):
+            continue
+        run, arguments = make()
+        for _ in range(3):
+            run(*arguments())
+        calls = [arguments() for _ in range(3)]
+        run.save(tmp_path / f"{name}.py")
+        wanted[name] = [leaves(run(*call)) for call in calls]
+        assert run.report.recordings <= 3, run.report
+        plain = [[x.item() if x.shape == () else x for x in leaves(call)] for call in calls]
+        given[name] = run.__name__, plain
+    (tmp_path / "given.pickle").write_bytes(pickle.dumps(given))
+    subprocess.run([sys.executable, "-c", RUN, backend.name], cwd=tmp_path, check=True)
+    found = pickle.loads((tmp_path / "found.pickle").read_bytes())
+    for name, calls in wanted.items():
+        for call, answer in zip(calls, found[name], strict=True):
+            for a, b in zip(call, leaves(answer), strict=True):
+                np.testing.assert_allclose(b, a, rtol=1e-12, err_msg=name)
+
+
+def load(path):
+    names = {"__file__": str(path), "__name__": path.stem}
+    exec(compile(path.read_text(), path, "exec"), names)
+    return names
+
+
+def test_wrong_arguments_and_the_state(tmp_path):
+    run, arguments = training("SGD")
+    for _ in range(3):
+        run(*arguments())
+    path = tmp_path / "train.py"
+    run.save(path)
+    saved = load(path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["train.npz", "train.py"]
+    x, y = leaves(arguments())
+    with pytest.raises(ValueError, match=r"x has the shape \(2, 5\) .* for \(6, 5\) and float64"):
+        saved["step"](x[:2], y)
+    with pytest.raises(ValueError, match="the dtype float32"):
+        saved["step"](x.astype("f4"), y)
+    weight = saved["state"]["model.0.weight"].copy()
+    saved["state"]["optimizer.lr"] = 0.0
+    saved["step"](x, y)
+    np.testing.assert_array_equal(saved["state"]["model.0.weight"], weight)
+    saved["state"]["optimizer.lr"] = 0.5
+    saved["step"](x, y)
+    assert (saved["state"]["model.0.weight"] != weight).any()
+
+
+def test_gradients_that_add_up_are_state(tmp_path):
+    w = wg.asarray([1.0, 2.0], requires_grad=True)
+
+    @wg.compile
+    def add(x):
+        (w * x).sum().backward()
+
+    for _ in range(3):
+        add(wg.asarray([1.0, 10.0]))
+    add.save(tmp_path / "add.py")
+    saved = load(tmp_path / "add.py")
+    assert saved["add"](np.asarray([1.0, 10.0], "f4")) is None
+    np.testing.assert_array_equal(saved["state"]["w.grad"], [4.0, 40.0])
+
+
+def test_a_number_that_decides_is_checked(tmp_path):
+    @wg.compile
+    def power(x, n):
+        return x * 2 if n > 2 else x
+
+    power(wg.asarray([1.0]), 3)
+    power.save(tmp_path / "power.py")
+    saved = load(tmp_path / "power.py")
+    assert saved["power"](np.asarray([4.0], "f4"), 3) == 8
+    with pytest.raises(ValueError, match="n has to be 3 in this program, and not 2"):
+        saved["power"](np.asarray([4.0], "f4"), 2)
+
+
+class Answer:
+    def __init__(self, x):
+        self.x = x
+
+
+wg.func.register_node(Answer, lambda node: ((node.x,), None), lambda extra, parts: Answer(*parts))
+
+
+def test_what_can_not_be_saved(tmp_path):
+    x = wg.asarray([1.0])
+    path = tmp_path / "f.py"
+    with pytest.raises(RuntimeError, match="no program yet"):
+        wg.compile(lambda x: x + 1).save(path)
+
+    def change(x):
+        x += 1
+
+    def answer(x):
+        return Answer(x + 1)
+
+    for function, problem in [(change, "it changes its argument x"), (answer, "a Answer is")]:
+        run = wg.compile(function)
+        run(x)
+        run(x)
+        with pytest.raises(ValueError, match=problem):
+            run.save(path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("library", UNWRITTEN)
+def test_a_call_without_a_form_is_named(library, tmp_path):
+    pytest.importorskip(library)
+    with wg.use_backend(library):
+        for name in UNWRITTEN[library]:
+            run, arguments = CASES[name]()
+            run(*arguments())
+            with pytest.raises(ValueError, match="written into a file that runs without wengert"):
+                run.save(tmp_path / "file.py")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_file_is_readable(tmp_path):
+    """Its own names, and no line of the engine."""
+    run, arguments = training("SGD")
+    for _ in range(3):
+        run(*arguments())
+    run.save(tmp_path / "step.py")
+    text = (tmp_path / "step.py").read_text()
+    assert "\ndef step(x, y):\n" in text
+    assert '"optimizer.lr": 0.1,' in text
+    assert "import wengert" not in text
+    assert textwrap.dedent(text) == text
+    body = text[text.index("\ndef program(") : text.index("\nstate = {")]
+    assert max(map(len, body.splitlines())) <= 100

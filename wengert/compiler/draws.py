@@ -1,0 +1,200 @@
+"""Random draws with the generator given: what saved programs draw with.
+
+These are the numbers that the generators of `wengert.backends` would give next. The functions are
+copied into the file that is written, so they name nothing of this package.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from wengert.backends import Backend, dtype_of
+from wengert.backends.generators import host, stream, uniform
+from wengert.compiler.program import Instruction, Value
+
+__all__ = ["Made", "drawn"]
+
+
+class Made(NamedTuple):
+    """An object by the call that makes it.
+
+    Attributes
+    ----------
+    function : callable
+        What is called.
+    arguments : tuple
+        With what: names, numbers and NumPy arrays.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+# -- in host memory --------------------------------------------------------------------------------
+
+
+def drawn_uniform(generator: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    """Numbers of ``[0, 1)``; both parts of a complex number are drawn."""
+    if dtype in ("complex64", "complex128"):
+        parts = uniform(generator, (*shape, 2), "float32" if dtype == "complex64" else "float64")
+        return parts.view(dtype)[..., 0]
+    return uniform(generator, shape, dtype)
+
+
+def drawn_normal(generator: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    """Numbers of variance 1, which the two parts of a complex number share."""
+    if dtype in ("complex64", "complex128"):
+        real = "float32" if dtype == "complex64" else "float64"
+        return (drawn_normal(generator, (*shape, 2), real) * 0.5**0.5).view(dtype)[..., 0]
+    return generator.standard_normal(shape, np.float64 if dtype == "float64" else np.float32)
+
+
+def drawn_integers(generator: Any, low: int, high: int, shape: tuple[int, ...]) -> Any:
+    """Integers from ``low`` to below ``high``."""
+    return np.asarray(generator.integers(low, high, shape))
+
+
+def drawn_permutation(generator: Any, n: int) -> Any:
+    """The numbers below ``n`` in any order."""
+    return generator.permutation(n)
+
+
+#: By the name of what draws in `wengert.ops.random`.
+_HOST: Final[Mapping[str, Callable[..., Any]]] = {
+    "_integers": drawn_integers,
+    "_normal": drawn_normal,
+    "_permutation": drawn_permutation,
+    "_uniform": drawn_uniform,
+}
+
+
+# -- where an array is -----------------------------------------------------------------------------
+
+
+def numpy_rand_like(generator: Any, x: Any, dtype: Any) -> Any:
+    """Numbers of ``[0, 1)`` in the shape of an array."""
+    return uniform(generator, x.shape, np.dtype(dtype).name)
+
+
+def torch_generator(device: str, state: Any) -> Any:
+    """A generator in a state."""
+    import torch
+
+    generator = torch.Generator(device)
+    generator.set_state(torch.from_numpy(state))
+    return generator
+
+
+def torch_rand_like(generator: Any, x: Any, dtype: Any) -> Any:
+    """Numbers of ``[0, 1)`` in the shape of an array."""
+    return x.new_empty(x.shape, dtype=dtype).uniform_(generator=generator)
+
+
+def jax_keys(state: Any) -> Any:
+    """A key that is split for each draw."""
+    import jax
+
+    return [jax.random.wrap_key_data(state)]
+
+
+def jax_rand_like(keys: Any, x: Any, dtype: Any) -> Any:
+    """Numbers of ``[0, 1)`` in the shape of an array."""
+    import jax
+
+    keys[0], key = jax.random.split(keys[0])
+    return jax.random.uniform(key, x.shape, dtype=dtype)
+
+
+def cupy_generator(device: int, seed: int) -> Any:
+    """A generator that starts from a seed."""
+    import cupy
+
+    with cupy.cuda.Device(device):
+        return cupy.random.Generator(cupy.random.Philox4x3210(seed=seed))
+
+
+def cupy_rand_like(generator: Any, x: Any, dtype: Any) -> Any:
+    """Numbers of ``[0, 1)`` in the shape of an array."""
+    with x.device:
+        made = generator.random(x.shape, dtype=np.float32 if dtype.itemsize < 4 else dtype)
+        return np.minimum(made, 1 - 2.0**-11).astype(dtype) if dtype.itemsize < 4 else made
+
+
+def dask_rand_like(seeds: Any, x: Any, dtype: Any) -> Any:
+    """Numbers of ``[0, 1)`` in the shape of an array."""
+    import dask.array
+
+    random = dask.array.random.default_rng(int(seeds.integers(2**63))).random
+    short = np.dtype(dtype).itemsize < 4
+    made = random(x.shape, dtype=np.float32 if short else dtype, chunks=x.chunks)
+    return np.minimum(made, 1 - 2.0**-11).astype(dtype) if short else made
+
+
+#: What draws, and what makes its generator of the device and its state.
+_DEVICE: Final[Mapping[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]]] = {
+    "cupy": (
+        cupy_rand_like,
+        lambda device, found: Made(cupy_generator, (int(device), found.state)),
+    ),
+    "dask": (dask_rand_like, lambda device, found: found.generator),
+    "jax": (jax_rand_like, lambda device, found: Made(jax_keys, (found.state,))),
+    "numpy": (numpy_rand_like, lambda device, found: found.generator),
+    "torch": (
+        torch_rand_like,
+        lambda device, found: Made(torch_generator, (str(device), found.state.numpy())),
+    ),
+}
+
+
+def drawn(step: Instruction, backend: Backend, device: Any) -> list[Instruction]:
+    """An instruction that draws, with its generator as the first operand.
+
+    Parameters
+    ----------
+    step : Instruction
+        Any; those that do not draw are returned as they are.
+    backend : Backend
+        Whose instruction it is.
+    device : device
+        Where its arrays are.
+    """
+    if step.name == "draw":
+        draw, given, _ = step.operands
+        plain = [x.name if hasattr(x, "inexact") else x for x in given]
+        return _in_host_memory(step, backend, _HOST[draw.__name__], (host(), *plain))
+    if step.name != "rand_like":
+        return [step]
+    (x,) = step.used()
+    dtype = step.parameters["dtype"]
+    found = _stream(backend, device)
+    if backend.name not in _DEVICE:
+        given = found.generator, x.shape, dtype_of(dtype).name
+        return _in_host_memory(step, backend, uniform, given)
+    function, made = _DEVICE[backend.name]
+    return [_call(step, function, (made(device, found), x, dtype))]
+
+
+def _stream(backend: Backend, device: Any) -> Any:
+    """The stream of a device; a draw has made it."""
+
+    def make(seed: int) -> Any:
+        raise ValueError(f"nothing has been drawn on {device}, so there is no generator to save")
+
+    return stream(backend.name, device, make)
+
+
+def _call(step: Instruction, function: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+    return Instruction(step.name, function, operands, {}, step.results, pure=False, line=step.line)
+
+
+def _in_host_memory(
+    step: Instruction, backend: Backend, function: Any, operands: tuple[Any, ...]
+) -> list[Instruction]:
+    """A draw, and the library's array that is made of it."""
+    if backend.name == "numpy":
+        return [_call(step, function, operands)]
+    made = Value(step.result.shape, step.result.dtype)
+    draw = Instruction("draw", function, operands, {}, (made,), pure=False, line=step.line)
+    asarray = backend.xp.asarray
+    return [draw, Instruction("asarray", asarray, (made,), {}, step.results, line=step.line)]

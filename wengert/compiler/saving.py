@@ -1,0 +1,359 @@
+"""Saving: a program as a Python file that runs with its array library alone."""
+
+import ast
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from wengert.compiler.draws import drawn
+from wengert.compiler.emit import Emitted, emit, wrapped
+from wengert.compiler.passes.dead import dead
+from wengert.compiler.passes.flatten import flatten
+from wengert.compiler.places import State
+from wengert.compiler.program import Program, Value
+from wengert.compiler.recording import Recording, Ref
+from wengert.compiler.sources import Sources
+from wengert.compiler.spelling import LIBRARIES, Names, identifier
+from wengert.func.trees import TreeDef
+
+__all__ = ["save"]
+
+#: What makes an array of the library of a NumPy one.
+_FROM_NUMPY: Final[Mapping[str, str]] = {
+    "array_api_strict": "xp.asarray({})",
+    "cupy": "cp.asarray({})",
+    "dask": "da.from_array({})",
+    "jax": "jnp.asarray({})",
+    "numpy": "{}",
+    "torch": "torch.from_numpy({})",
+}
+#: Names that the file uses itself.
+_TAKEN: Final = {"Any", "Path", "_check", "file", "held", "program", "state"}
+
+
+def save(
+    path: str | Path,
+    name: str,
+    program: Program,
+    recording: Recording,
+    state: State,
+    names: Sequence[str],
+) -> None:
+    """Write a program as a Python file, which needs the array library and NumPy.
+
+    Parameters
+    ----------
+    path : path
+        Of the Python file; arrays go into an ``.npz`` file of the same name.
+    name : str
+        Of the function in it.
+    program : Program
+        What the passes that every library has have made of a recording's.
+    recording : Recording
+        What says where its inputs come from, and where its outputs go.
+    state : State
+        That the function reaches now.
+    names : sequence of str
+        Of the arguments' leaves, in order.
+
+    Raises
+    ------
+    ValueError
+        If the program depends on a changing number's value, changes its arguments, belongs to
+        several libraries, or calls something that can't be written down. No file is written then.
+    """
+    backend = recording.backend
+    if backend is None or backend.name not in _FROM_NUMPY:
+        what = "several libraries" if backend is None else f"the library {backend.name}"
+        raise ValueError(f"{name} can't be saved: programs of {what} have no form in a file")
+    path = Path(path)
+    part = _part(name, program, recording, state, names)
+    text, arrays = _Module(part, backend, name, path).written()
+    with path.with_suffix(".npz").open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+    path.write_text(text, encoding="utf-8")
+
+
+@dataclass
+class _Part:
+    """What of a program is saved.
+
+    Attributes
+    ----------
+    program : Program
+        Its outputs are the answer's, and after them what becomes of the state.
+    arguments : list of int
+        Positions of the inputs that a call gives.
+    state : dict of int to object
+        What the other inputs are now.
+    updates : list of int
+        The inputs' positions of which the last outputs are the next values.
+    pinned : dict of int to number
+        The only values that arguments may have.
+    answer : TreeDef
+        How the answer is put together.
+    """
+
+    program: Program
+    arguments: list[int]
+    state: dict[int, Any]
+    updates: list[int]
+    pinned: dict[int, Any]
+    answer: TreeDef
+
+
+def _part(
+    name: str, program: Program, recording: Recording, state: State, names: Sequence[str]
+) -> _Part:
+    refs = recording.refs
+    at = {ref: i for i, ref in enumerate(refs)}
+    given = {ref for ref in refs if _is_argument(ref, state)}
+    becomes: dict[Ref, Any] = {}
+    for effect in recording.effects:
+        ref = Ref("tensor", effect.ref.index) if effect.ref.kind == "place" else effect.ref
+        if ref in given:
+            raise ValueError(
+                f"{name} can't be saved: it changes its argument {program.inputs[at[ref]].name}"
+            )
+        if ref in at and effect.output is not None:
+            becomes[ref] = program.outputs[effect.output]
+    for ref in recording.pinned:
+        if ref in becomes:
+            raise ValueError(
+                f"{name} can't be saved: its program is for one value of "
+                f"{program.inputs[at[ref]].name}, which each call changes"
+            )
+    answer = [_answered(leaf, program, at, becomes) for leaf in recording.leaves]
+    # What nothing reads but the next value of itself need not be kept: gradients, mostly.
+    wanted, updates = answer, list(becomes)
+    while True:
+        outputs = (*wanted, *[becomes[ref] for ref in updates])
+        cut = dead(replace(program, outputs=outputs))
+        read = {x for step in cut.instructions for x in step.used()} | {
+            x for x in outputs if isinstance(x, Value)
+        }
+        needed = [ref for ref in updates if program.inputs[at[ref]] in read]
+        if needed == updates:
+            break
+        updates = needed
+    kept = [i for i, x in enumerate(program.inputs) if x in read or refs[i] in given]
+    place = {i: k for k, i in enumerate(kept)}
+    inputs = tuple([program.inputs[i] for i in kept])
+    order = {text: i for i, text in enumerate(names)}
+    arguments = [place[at[ref]] for ref in given]
+    arguments.sort(key=lambda k: order.get(inputs[k].name, len(order)))
+    return _Part(
+        replace(cut, inputs=inputs),
+        arguments,
+        {place[i]: _present(refs[i], state) for i in kept if refs[i] not in given},
+        [place[at[ref]] for ref in updates],
+        {place[at[ref]]: x for ref, x in recording.pinned.items() if ref in given},
+        recording.answer,
+    )
+
+
+def _is_argument(ref: Ref, state: State) -> bool:
+    return ref.kind == "leaf" or (ref.kind == "tensor" and ref.index >= len(state.tensors))
+
+
+def _answered(
+    leaf: tuple[str, Any], program: Program, at: Mapping[Ref, int], becomes: Mapping[Ref, Any]
+) -> Any:
+    """What a leaf of the answer is: a value, or a constant."""
+    kind, what = leaf
+    if kind == "same":
+        ref = Ref("tensor", what.index)
+        return becomes.get(ref, program.inputs[at[ref]])
+    return what if kind == "plain" else program.outputs[what]
+
+
+def _present(ref: Ref, state: State) -> Any:
+    """What is at a place of the state."""
+    if ref.kind == "array":
+        return state.arrays[ref.index].get()
+    if ref.kind == "number":
+        return state.numbers[ref.index].get()
+    tensor = state.tensors[ref.index].tensor if ref.index < len(state.tensors) else None
+    if ref.kind == "grad" and tensor is not None:
+        tensor = tensor._grad
+    if tensor is None:
+        raise ValueError("the program adds to a gradient that is not there now: call it again")
+    return tensor._array
+
+
+class _Module:
+    """The text of the file."""
+
+    def __init__(self, part: _Part, backend: Any, name: str, path: Path) -> None:
+        self.backend, self.data = backend, path.with_suffix(".npz").name
+        array = next((x for x in part.state.values() if hasattr(x, "dtype")), None)
+        device = backend.device(array) if array is not None else backend.devices()[0]
+        steps = [x for step in part.program.instructions for x in drawn(step, backend, device)]
+        part.program = replace(part.program, instructions=tuple(steps))
+        if backend.name == "numpy":
+            part.program = flatten(part.program)
+        self.part = part
+        self.emitted: Emitted = emit(part.program, backend, name="program")
+        used = {x.id for x in ast.walk(ast.parse(self.emitted.source)) if isinstance(x, ast.Name)}
+        self.names = Names({*used, *_TAKEN})
+        self.name = self.names.new(identifier(name))
+        self.sources = Sources(self.names, LIBRARIES[backend.name], self._device)
+        self.arrays: dict[str, Any] = {}
+
+    def written(self) -> tuple[str, dict[str, Any]]:
+        """The module, and the arrays that it reads."""
+        definitions = self.sources.definitions
+        for bound, x in self.emitted.bound.items():
+            if hasattr(x, "dtype") and hasattr(x, "shape"):
+                definitions.append(f"{bound} = {self._array(bound, x)}")
+            else:
+                self.sources.define(x, bound, bound)
+        state = self._state()
+        call = self._call()
+        self.arrays |= self.sources.arrays
+        lines = self.emitted.source.splitlines()
+        imports = {line for line in lines if line.startswith("import ")}
+        imports |= {*self.sources.imports, *self._library(), "import numpy as np"}
+        if self.backend.name == "jax":
+            imports.add("import jax")
+        body = "\n".join([line for line in lines if not line.startswith("import ")]).strip()
+        head = [
+            f'"""The program of {self.name}, as wengert.compile has recorded it.\n',
+            "A call runs it on `state`, and keeps there what becomes of that.",
+            '"""\n',
+            "from __future__ import annotations\n",
+            *sorted(imports),
+            "from pathlib import Path",
+            "from typing import Any",
+        ]
+        parts = ["\n".join(head)]
+        if self.backend.name == "jax":
+            parts.append('jax.config.update("jax_enable_x64", True)')
+        if self.arrays:
+            parts.append(
+                f"with np.load(Path(__file__).with_name({_quoted(self.data)})) as file:\n"
+                "    held = dict(file)"
+            )
+        parts += _joined(definitions)
+        parts += [body, state, *call]
+        return "\n\n\n".join(parts) + "\n", self.arrays
+
+    def _device(self, x: Any) -> str:
+        """An expression for a device that only a function of the library gives."""
+        if not any(type(x) is type(device) for device in self.backend.devices()):
+            return ""
+        if self.backend.name == "jax":
+            same = self.backend.jax.devices(x.platform)
+            return f"jax.devices({_quoted(x.platform)})[{same.index(x)}]"
+        if self.backend.name == "array_api_strict":
+            self.sources.imports.add("import array_api_strict")
+            return repr(x)
+        return ""
+
+    def _array(self, wanted: str, x: Any) -> str:
+        """An expression for an array, which is kept beside the file."""
+        key = wanted
+        while key in self.arrays:
+            key += "_"
+        self.arrays[key] = self.backend.to_numpy(self.backend.array(x))
+        return _FROM_NUMPY[self.backend.name].format(f"held[{_quoted(key)}]")
+
+    def _library(self) -> list[str]:
+        """The import that the conversion of arrays needs."""
+        alias = _FROM_NUMPY[self.backend.name].partition(".")[0]
+        return [
+            f"import {path}" + ("" if path == short else f" as {short}")
+            for path, short in LIBRARIES[self.backend.name]
+            if short == alias
+        ]
+
+    def _state(self) -> str:
+        """The dict of what is kept from call to call."""
+        keys, lines = Names(), []
+        self.keys: dict[int, str] = {}
+        for at, x in self.part.state.items():
+            self.keys[at] = key = keys.new(self.part.program.inputs[at].name or f"x{at}")
+            made = self._array(key, x) if hasattr(x, "dtype") else self.sources.expression(x)
+            lines.append(f"    {_quoted(key)}: {made},")
+        return "\n".join(["state = {", *lines, "}"]) if lines else "state = {}"
+
+    def _call(self) -> list[str]:
+        """The function that a user of the file calls, and what checks its arguments."""
+        part, inputs = self.part, self.part.program.inputs
+        local = Names({*_TAKEN, self.name})
+        given = {at: local.new(identifier(inputs[at].name)) for at in part.arguments}
+        lines = [f"def {self.name}({', '.join(given.values())}):"]
+        lines.append('    """Run the program on the state, and keep what becomes of it."""')
+        checked = False
+        for at, name in given.items():
+            if inputs[at].shape is not None:
+                checked = True
+                kind = f"{inputs[at].shape}, {_quoted(str(inputs[at].dtype))}"
+                lines.append(f"    _check({_quoted(name)}, {name}, {kind})")
+            elif at in part.pinned:
+                lines.append(f"    if {name} != {part.pinned[at]!r}:")
+                problem = f"{name} has to be {part.pinned[at]!r} in this program, and not "
+                lines.append(f"        raise ValueError({_quoted(problem)} + repr({name}))")
+        taken = [given.get(at) or f"state[{_quoted(self.keys[at])}]" for at in range(len(inputs))]
+        names = [
+            local.new(f"answer_{i}" if i else "answer") for i in range(len(part.program.outputs))
+        ]
+        answered = len(names) - len(part.updates)
+        for i, at in enumerate(part.updates):
+            names[answered + i] = f"state[{_quoted(self.keys[at])}]"
+        call = wrapped("    program", taken, ("(", ")"))
+        if names:
+            left = wrapped("    ", names, ("(", ",)") if len(names) == 1 else ("", ""))
+            call[0] = f"{left.pop()} = {call[0].strip()}"
+            lines += left
+        lines += call
+        lines.append(f"    return {_written(part.answer, iter(names))}")
+        return [_CHECK, "\n".join(lines)] if checked else ["\n".join(lines)]
+
+
+_CHECK: Final = '''def _check(name, x, shape, dtype):
+    """See that an argument is what the program is for."""
+    if tuple(x.shape) != shape or str(x.dtype) != dtype:
+        raise ValueError(
+            f"{name} has the shape {tuple(x.shape)} and the dtype {x.dtype}; "
+            f"this program is for {shape} and {dtype}"
+        )'''
+
+
+def _joined(definitions: Sequence[str]) -> list[str]:
+    """Definitions of a line each are kept together."""
+    parts: list[str] = []
+    for text in definitions:
+        if parts and not parts[-1].startswith((" ", "@", "def ", "class ")) and "\n" not in text:
+            parts[-1] += "\n" + text
+        else:
+            parts.append(text)
+    return parts
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _written(structure: TreeDef, parts: Iterator[str]) -> str:
+    """A tree as an expression."""
+    if structure.cls is None:
+        return next(parts)
+    children = [_written(child, parts) for child in structure.children]
+    if structure.cls is type(None):
+        return "None"
+    if structure.cls is list:
+        return f"[{', '.join(children)}]"
+    if structure.cls is tuple:
+        return f"({children[0]},)" if len(children) == 1 else f"({', '.join(children)})"
+    if structure.cls is dict and all(type(key) in (str, int) for key in structure.extra.keys):
+        pairs = [f"{key!r}: {x}" for key, x in structure.extra.items(children)]
+        return "{" + ", ".join(pairs) + "}"
+    raise ValueError(
+        f"a {structure.cls.__name__} is returned, and a file that runs without Wengert can return "
+        "tuples, lists and dicts of names"
+    )

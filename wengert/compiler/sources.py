@@ -1,0 +1,277 @@
+"""Functions and objects as source: what a saved program takes from here, without this package."""
+
+import ast
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import Backend
+from wengert.compiler.draws import Made
+from wengert.compiler.spelling import Names, dtype_home, identifier
+
+__all__ = ["Sources"]
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+#: The package whose functions are copied; others are imported.
+_OWN = __name__.partition(".")[0]
+
+
+class Sources:
+    """Definitions of objects, each after those that it needs.
+
+    Parameters
+    ----------
+    names : Names
+        Of the module that is written.
+    library : sequence of (str, str)
+        Modules of the array library, and their names in the module that is written.
+    spelled : callable
+        An expression for an object that only this library has; "" for others.
+
+    Attributes
+    ----------
+    imports : set of str
+        Lines that import what the definitions need.
+    definitions : list of str
+        In their order.
+    arrays : dict of str to ndarray
+        Arrays that the definitions look up in ``held``.
+    """
+
+    def __init__(
+        self,
+        names: Names,
+        library: Sequence[tuple[str, str]] = (),
+        spelled: Callable[[Any], str] = lambda x: "",
+    ) -> None:
+        self.names, self.library, self.spelled = names, library, spelled
+        self.imports: set[str] = set()
+        self.definitions: list[str] = []
+        self.arrays: dict[str, Any] = {}
+        self._known: dict[int, str] = {}
+        self._alive: list[Any] = []  # so that no identity comes again
+
+    def define(self, x: Any, wanted: str, name: str | None = None) -> str:
+        """Return the name of an object, which is defined under it first.
+
+        Parameters
+        ----------
+        x : object
+            Anything that a function may use.
+        wanted : str
+            What it is called where it comes from.
+        name : str, optional
+            What it has to be called.
+        """
+        known = self._known.get(id(x))
+        if known is not None:
+            if name is not None and name != known:
+                self.definitions.append(f"{name} = {known}")
+            return known
+        if isinstance(x, ModuleType):
+            return self._module(x, name or wanted)
+        if name is None and self._standard(x, wanted):
+            return wanted
+        name = name or self.names.new(identifier(wanted))
+        self._known[id(x)] = name
+        self._alive.append(x)
+        self._define(x, name)
+        return name
+
+    def _define(self, x: Any, name: str) -> None:
+        function = inspect.unwrap(x) if callable(x) else x
+        if isinstance(function, FunctionType | type) and _of_ours(function):
+            try:
+                self._copied(x, function, name)
+            except _NotWrittenError as error:
+                raise _NotWrittenError(f"{name}, which calls {error.what}") from None
+        elif isinstance(x, np.ndarray):
+            self.arrays[name] = x
+            self.definitions.append(f"{name} = held[{name!r}]")
+        elif isinstance(x, np.random.Generator):
+            self._generator(x, name)
+        else:
+            self.definitions.append(f"{name} = {self.expression(x)}")
+
+    def _module(self, module: ModuleType, wanted: str) -> str:
+        line = f"import {module.__name__}"
+        if wanted != module.__name__:
+            line += f" as {wanted}"
+        self._known[id(module)] = wanted
+        self.names.taken.add(wanted)
+        self.imports.add(line)
+        return wanted
+
+    def _standard(self, x: Any, wanted: str) -> bool:
+        """Import a function of Python's library by its name."""
+        path = str(getattr(x, "__module__", None))
+        if path not in sys.stdlib_module_names or wanted in self.names.taken:
+            return False
+        if getattr(sys.modules.get(path), wanted, None) is not x:
+            return False
+        self._known[id(x)] = wanted
+        self.names.taken.add(wanted)
+        self.imports.add(f"from {path} import {wanted}")
+        return True
+
+    def _generator(self, x: Any, name: str) -> None:
+        """A generator in the state that it is in."""
+        self.imports.add("import numpy as np")
+        bits = type(x.bit_generator).__name__
+        self.definitions.append(
+            f"{name} = np.random.Generator(np.random.{bits}())\n"
+            f"{name}.bit_generator.state = {self.expression(x.bit_generator.state)}"
+        )
+
+    def expression(self, x: Any) -> str:
+        """An object in one expression."""
+        if type(x) in _PLAIN:
+            return f"float({str(x)!r})" if x != x or x in (np.inf, -np.inf) else repr(x)
+        if isinstance(x, np.ufunc):
+            return self._imported(x, x.__name__)
+        if isinstance(x, np.dtype):
+            self.imports.add("import numpy as np")
+            return f"np.dtype({x.str!r})"
+        if isinstance(x, np.ndarray):
+            self.imports.add("import numpy as np")
+            return f"np.array({x.tolist()!r}, np.{x.dtype.name})"
+        if type(x) in (tuple, list):
+            parts = ", ".join(map(self.expression, x))
+            return f"[{parts}]" if type(x) is list else f"({parts}{',' if len(x) == 1 else ''})"
+        if type(x) is dict:
+            pairs = [f"{self.expression(k)}: {self.expression(v)}" for k, v in x.items()]
+            return "{" + ", ".join(pairs) + "}"
+        owner = getattr(x, "__self__", None)
+        if isinstance(owner, np.ufunc):
+            return f"{self.expression(owner)}.{x.__name__}"
+        if isinstance(x, MethodType):
+            return f"{self.define(owner, identifier(type(owner).__name__.lower()))}.{x.__name__}"
+        if callable(x) and hasattr(x, "__name__"):
+            return self._imported(x, x.__name__)
+        text = self.spelled(x)
+        if text:
+            return text
+        home = dtype_home(x)
+        if home is not None:
+            self.imports.add(f"import {home}")
+            return repr(x)
+        made = x if isinstance(x, Made) else _made_by(x)
+        if made is None:
+            text = repr(x)
+            raise _NotWrittenError(text if len(text) < 80 else f"{text[:70]} ...")
+        kind, arguments = made
+        parts = ", ".join(map(self.expression, arguments))
+        return f"{self.define(kind, kind.__name__)}({parts})"
+
+    def _imported(self, x: Any, short: str) -> str:
+        """A function of a library, by its name there."""
+        for path, alias in (("numpy", "np"), *self.library, *_homes(x)):
+            module = sys.modules.get(path)
+            if module is not None and getattr(module, short, None) is x:
+                self.imports.add(f"import {path}" + ("" if path == alias else f" as {alias}"))
+                return f"{alias}.{short}"
+        raise _NotWrittenError(repr(x))
+
+    # -- functions of our own ------------------------------------------------------------------
+
+    def _copied(self, x: Any, function: Any, name: str) -> None:
+        """The source of a function or class, with the names that its parts have here."""
+        text = textwrap.dedent(inspect.getsource(function))
+        (node,) = ast.parse(text).body
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            raise _NotWrittenError(repr(x))
+        known = dict(vars(sys.modules[function.__module__]))
+        if isinstance(function, FunctionType) and function.__closure__:
+            cells = [cell.cell_contents for cell in function.__closure__]
+            known.update(zip(function.__code__.co_freevars, cells, strict=True))
+        local = set(_locals(function))
+        changes: list[tuple[int, int, str, str]] = []
+        if node.name != name:
+            at = node.lineno - 1
+            changes.append((at, text.splitlines()[at].index(node.name), node.name, name))
+        for used, attribute in _names(node):
+            if used.id not in known or used.id in local:
+                continue
+            old, held = used.id, known[used.id]
+            if isinstance(held, Backend) and attribute is not None:
+                # What a backend's record says is fixed: `BACKEND.torch` is the module.
+                old, held = f"{old}.{attribute}", getattr(held, attribute)
+            wanted = attribute or used.id if old != used.id else used.id
+            found = name if used.id == node.name else self.define(held, wanted)
+            if found in local:  # of the function's own variables
+                other = self.names.new(f"the_{found}")
+                self.definitions.append(f"{other} = {found}")
+                found = other
+            if found != old:
+                changes.append((used.lineno - 1, used.col_offset, old, found))
+        lines = text.splitlines()
+        for row, column, old, new in sorted(changes, reverse=True):
+            line = lines[row].encode()  # offsets are of bytes
+            rest = line[column + len(old.encode()) :]
+            lines[row] = (line[:column] + new.encode() + rest).decode()
+        self.definitions.append("\n".join(lines))
+
+
+def _of_ours(x: Any) -> bool:
+    return str(getattr(x, "__module__", "")).partition(".")[0] == _OWN
+
+
+class _NotWrittenError(ValueError):
+    """Something that has no source of its own."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(f"{what} can't be written into a file that runs without {_OWN}")
+
+
+def _made_by(x: Any) -> Made | None:
+    """A class and arguments that make an equal object, if the object says so."""
+    if not any("__reduce__" in vars(base) for base in type(x).__mro__[:-1]):
+        return None
+    made = x.__reduce__()
+    return Made(*made) if isinstance(made, tuple) and len(made) == 2 else None
+
+
+def _homes(x: Any) -> Iterator[tuple[str, str]]:
+    """Modules in which a function of a library may be found."""
+    yield "scipy.special", "scipy.special"
+    parts = str(getattr(x, "__module__", "") or "").split(".")
+    for count in range(1, len(parts) + 1):
+        path = ".".join(parts[:count])
+        yield path, path
+
+
+def _names(node: ast.AST) -> Iterator[tuple[ast.Name, str | None]]:
+    """The names that are looked up when it runs, not in annotations, each with its attribute."""
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.Name):
+                yield child, None
+            elif isinstance(child, ast.Attribute) and isinstance(child.value, ast.Name):
+                yield child.value, child.attr
+            elif isinstance(child, ast.AST):
+                yield from _names(child)
+
+
+def _locals(function: Any) -> Iterator[str]:
+    """The names of local variables, also of functions inside."""
+    if isinstance(function, type):
+        for member in vars(function).values():
+            if isinstance(member, FunctionType):
+                yield from _locals(member)
+        return
+    yield from _local_names(function.__code__)
+
+
+def _local_names(code: CodeType) -> Iterator[str]:
+    yield from (*code.co_varnames, *code.co_cellvars)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _local_names(constant)
