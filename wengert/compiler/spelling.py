@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from keyword import iskeyword
 from operator import attrgetter
+from types import MethodType
 from typing import Any, Final
 
 import numpy as np
@@ -260,6 +261,11 @@ class Speller:
 
     def function(self, function: Callable[..., Any], name: str) -> str:
         """A function by the library's name for it, or bound to a name."""
+        if isinstance(function, MethodType):
+            owner = function.__self__
+            return (
+                f"{self.bind(owner, identifier(type(owner).__name__.lower()))}.{function.__name__}"
+            )
         return self.public(function, name) or self.bind(function, identifier(name))
 
     def public(self, function: Callable[..., Any], name: str) -> str | None:

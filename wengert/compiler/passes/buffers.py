@@ -133,7 +133,7 @@ class _Placer:
         ordered = self._is_ordered(step, found)
         if ordered:
             self.ordered.add(result)
-        if not found.views:
+        if not found.views and step.out is None:
             self.own.add(result)
         # NumPy rounds products of complex numbers otherwise when it writes into an operand.
         fixed = step.out is not None or result.dtype.kind == "c"

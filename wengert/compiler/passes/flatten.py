@@ -2,11 +2,14 @@
 
 import operator
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from itertools import accumulate
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
+from wengert.compiler.forms import form
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
 __all__ = ["Joint", "flatten"]
@@ -14,48 +17,91 @@ __all__ = ["Joint", "flatten"]
 #: Elements of a parameter from which copying it costs more than calls of its own.
 LARGEST = 1 << 13
 
+#: Lines that are kept for later steps: that of the state, the next, and some that users look at.
+KEPT = 4
+
 #: Kernels beside NumPy's ufuncs that compute each element by itself.
 _ELEMENTWISE = frozenset({"axpby", "normalised"})
 
 
 class Joint:
-    """Arrays in one line: they are joined by copying, unless this has just split them.
+    """Arrays in one line, and lines that nobody else looks at any more.
+
+    Parameters
+    ----------
+    shapes : sequence of tuple of int
+        Of the arrays.
+    dtype : dtype
+        Of all of them.
 
     Attributes
     ----------
     taken : bool
         Whether some result is split by it already.
+
+    Notes
+    -----
+    What a step leaves (parameters, gradients) is the caller's own. While the caller keeps it, by
+    whatever view, its memory has more references than the two that are known here; when the next
+    step has put other arrays in its place, it has no more, and is written again.
     """
 
-    def __init__(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        self._shapes = list(shapes)
+    def __init__(self, shapes: Sequence[tuple[int, ...]], dtype: Any) -> None:
+        self._shapes, self._dtype = list(shapes), np.dtype(dtype)
         sizes = [int(np.prod(shape)) for shape in shapes]
-        ends = list(accumulate(sizes))
-        self._starts = [end - size for end, size in zip(ends, sizes, strict=True)]
+        self._ends = list(accumulate(sizes))
+        self._starts = [end - size for end, size in zip(self._ends, sizes, strict=True)]
         self.taken = False
-        self._held: tuple[Any, tuple[Any, ...]] = (None, ())  # one, so that threads may share it
+        self._lines: list[tuple[Any, tuple[Any, ...]]] = []  # the one made last comes last
+        self._counts = self._counted(self._made())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Joint, (self._shapes,)
+        return Joint, (self._shapes, self._dtype)
+
+    def line(self) -> Any:
+        """A line to write to."""
+        lines = self._lines
+        for i, held in enumerate(lines):
+            if self._counted(held) == self._counts:
+                lines.append(lines.pop(i))
+                return held[0]
+        if len(lines) == KEPT:
+            del lines[0]
+        lines.append(self._made())
+        return lines[-1][0]
 
     def join(self, *arrays: Any) -> Any:
-        """The arrays' elements one after the other."""
-        line, parts = self._held
-        if line is not None and all(map(operator.is_, arrays, parts)):
-            return line
+        """The arrays' elements one after the other. Nobody writes into them."""
+        for line, parts in self._lines:
+            if all(map(operator.is_, arrays, parts)):
+                return line
         return np.concatenate([x.reshape(-1) for x in arrays])
 
     def split(self, line: Any) -> tuple[Any, ...]:
-        """The arrays that a line is made of. Nobody writes into either."""
-        dtype, size = line.dtype, line.itemsize
-        parts = tuple(
+        """The arrays that a line is made of."""
+        for known, parts in self._lines:
+            if known is line:
+                return parts
+        return self._parts(line)
+
+    def _made(self) -> tuple[Any, tuple[Any, ...]]:
+        line = np.empty(self._ends[-1], self._dtype)
+        return line, self._parts(line)
+
+    def _parts(self, line: Any) -> tuple[Any, ...]:
+        size = self._dtype.itemsize
+        return tuple(
             [
-                np.ndarray(shape, dtype, line, start * size)
+                np.ndarray(shape, self._dtype, line, start * size)
                 for start, shape in zip(self._starts, self._shapes, strict=True)
             ]
         )
-        self._held = line, parts
-        return parts
+
+    @staticmethod
+    def _counted(held: tuple[Any, tuple[Any, ...]]) -> list[int]:
+        """How many references there are: also a view of a part counts for the line."""
+        line, parts = held
+        return [getrefcount(line), *map(getrefcount, parts)]
 
 
 class _Run:
@@ -107,7 +153,7 @@ def flatten(program: Program) -> Program:
     steps = [step for step in program.instructions if step not in moved]
     outputs = set(values_in(program.outputs))
     for runs in chosen:  # at the end: what they give, nothing else takes
-        steps += _joined(runs, outputs)
+        steps = _joined(runs, outputs, steps)
     return Program(
         program.inputs, tuple(steps), program.outputs, program.constants, program.donated
     )
@@ -153,8 +199,8 @@ def _elementwise(step: Instruction) -> bool:
     )
 
 
-def _joined(runs: list[_Run], outputs: set[Value]) -> list[Instruction]:
-    """One chain for several parameters."""
+def _joined(runs: list[_Run], outputs: set[Value], steps: list[Instruction]) -> list[Instruction]:
+    """The instructions before, and one chain for several parameters."""
     first = runs[0]
     shapes = [run.shape or () for run in runs]
     size = sum(int(np.prod(shape)) for shape in shapes)
@@ -166,31 +212,67 @@ def _joined(runs: list[_Run], outputs: set[Value]) -> list[Instruction]:
     def value(name: str) -> Value:
         return Value((size,), first.dtype, name)
 
+    def memory(joint: Joint) -> Instruction:
+        return Instruction("line", joint.line, (), {}, (value(""),), pure=False, line=line)
+
     for k, x in enumerate(first.outside):
         parts = tuple([run.outside[k] for run in runs])
-        joint = splits[parts] = Joint(shapes)
+        joint = splits[parts] = Joint(shapes, first.dtype)
         lines[x] = value(_called(x, "all"))
+        steps = _written(steps, parts, joint, memory(joint))
         made.append(Instruction("join", joint.join, parts, {}, (lines[x],), line=line))
     ends: list[Instruction] = []
     for i, step in enumerate(first.steps):
         result = value("")
+        parts = tuple([run.steps[i].result for run in runs])
+        out = None
+        if any(part in outputs for part in parts):
+            # What is split now is joined in the next run of the program: the same joint does both.
+            joint = _joint_of(first, i, splits, runs, shapes)
+            ends.append(Instruction("split", joint.split, (result,), {}, parts, True, line=line))
+            if form(step).writes and result.dtype.kind != "c":
+                made.append(memory(joint))
+                out = made[-1].result
+        operands = _with(step.operands, lines)
         lines[step.result] = result
         made.append(
             Instruction(
                 step.name,
                 step.function,
-                _with(step.operands, lines),
+                operands,
                 step.parameters,
                 (result,),
                 line=line,
+                out=out,
             )
         )
-        parts = tuple([run.steps[i].result for run in runs])
-        if any(part in outputs for part in parts):
-            # What is split now is joined in the next run of the program: the same joint does both.
-            joint = _joint_of(first, i, splits, runs, shapes)
-            ends.append(Instruction("split", joint.split, (result,), {}, parts, True, line=line))
-    return made + ends
+    return [*steps, *made, *ends]
+
+
+def _written(
+    steps: list[Instruction], parts: tuple[Value, ...], joint: Joint, memory: Instruction
+) -> list[Instruction]:
+    """Let instructions write their results into a line, if all of them can."""
+    at = {step.result: i for i, step in enumerate(steps) if not step.several}
+    makers = [at.get(part, -1) for part in parts]
+    if len(set(parts)) < len(parts) or not all(i >= 0 and _writes(steps[i]) for i in makers):
+        return steps
+    places = tuple([Value(part.shape, part.dtype) for part in parts])
+    start = min(makers)
+    line = steps[start].line
+    views = Instruction("split", joint.split, (memory.result,), {}, places, True, line=line)
+    steps = list(steps)
+    for i, place in zip(makers, places, strict=True):
+        steps[i] = replace(steps[i], out=place)
+    return [*steps[:start], replace(memory, line=line), views, *steps[start:]]
+
+
+def _writes(step: Instruction) -> bool:
+    """Whether a call can be told where to write, and writes what it would give otherwise."""
+    found = form(step)
+    ordered = found.contiguous or len(step.result.shape or ()) < 2
+    free = step.out is None and step.result.dtype.kind != "c"
+    return bool(found.writes) and found.inside != "only" and ordered and free
 
 
 def _joint_of(
@@ -212,7 +294,7 @@ def _joint_of(
         if joint is not None and not joint.taken:
             joint.taken = True
             return joint
-    return Joint(shapes)
+    return Joint(shapes, runs[0].dtype)
 
 
 def _with(operands: tuple[Any, ...], lines: dict[Value, Any]) -> tuple[Any, ...]:

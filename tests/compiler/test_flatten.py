@@ -1,0 +1,133 @@
+"""Updates in one line, and the lines that steps write into."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.compiler.passes.flatten import KEPT, Joint
+
+
+def test_join_and_split():
+    joint = Joint([(2, 3), (), (4,)], np.float64)
+    parts = np.arange(6.0).reshape(2, 3), np.asarray(6.0), np.arange(7.0, 11)
+    line = joint.join(*parts)
+    np.testing.assert_array_equal(line, np.arange(11.0))
+    for x, y in zip(joint.split(line), parts, strict=True):
+        np.testing.assert_array_equal(x, y)
+        assert x.shape == y.shape
+    own = joint.line()
+    own[...] = np.arange(11.0)
+    assert joint.join(*joint.split(own)) is own
+
+
+KEEPING = {
+    "nothing": lambda line, parts: None,
+    "the line": lambda line, parts: line,
+    "a part": lambda line, parts: parts[1],
+    "a view of a part": lambda line, parts: parts[0][0, 1:],
+    "a view of a view": lambda line, parts: parts[0].reshape(-1)[::2].T,
+    "memory": lambda line, parts: memoryview(parts[1]),
+    "a broadcast": lambda line, parts: np.broadcast_to(parts[1], (5, 3)),
+}
+
+
+@pytest.mark.parametrize("kept", KEEPING)
+def test_a_line_that_somebody_looks_at_is_not_written(kept):
+    joint = Joint([(2, 3), (3,)], np.float32)
+    line = joint.line()
+    address = line.ctypes.data
+    held = KEEPING[kept](line, joint.split(line))
+    del line
+    again = joint.line()
+    assert (again.ctypes.data == address) == (kept == "nothing")
+    others = [again] + [joint.line() for _ in range(2 * KEPT)]
+    assert len({x.ctypes.data for x in others}) == len(others)
+    del held
+
+
+def network(optimiser):
+    wg.manual_seed(0)
+    model = wg.nn.Sequential(wg.nn.Linear(5, 4), wg.nn.Tanh(), wg.nn.Linear(4, 3))
+    optimizer = getattr(wg.optim, optimiser)(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = wg.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return model, optimizer, step
+
+
+@pytest.mark.parametrize("optimiser", ["SGD", "Adam"])
+def test_what_a_step_has_left_stays(optimiser):
+    """Parameters, gradients and views of them keep the values with which they were taken."""
+    model, _, step = network(optimiser)
+    run = wg.compile(step)
+    x, y = wg.randn(6, 5), wg.random.randint(0, 3, (6,))
+    kept = []
+    for i in range(12):
+        run(x, y)
+        weight = list(model.parameters())[2 * (i % 2)]
+        taken = [weight.detach(), weight.grad, weight[0], weight.detach().numpy()[1:], weight.mT]
+        kept.append([(t, np.array(getattr(t, "_array", t))) for t in taken[i % 5 :]])
+    assert "joint.line()" in run.source
+    for taken in kept:
+        for tensor, values in taken:
+            np.testing.assert_array_equal(np.asarray(getattr(tensor, "_array", tensor)), values)
+
+
+def test_a_graph_outside_keeps_the_parameters_it_saw():
+    model, _, step = network("SGD")
+    run = wg.compile(step)
+    x, y = wg.randn(6, 5), wg.random.randint(0, 3, (6,))
+    for _ in range(4):
+        run(x, y)
+    loss = (model(x) ** 2).sum()
+    (expected,) = wg.autograd.grad(loss, [model[0].weight], retain_graph=True)
+    expected = expected.numpy().copy()
+    for _ in range(4):
+        run(x, y)
+    (found,) = wg.autograd.grad(loss, [model[0].weight])
+    np.testing.assert_array_equal(found.numpy(), expected)
+
+
+def test_threads_that_train_one_model():
+    """Steps of threads follow one another; each leaves arrays that nobody writes into again."""
+    model, _, step = network("SGD")
+    run = wg.compile(step)
+    x, y = wg.randn(6, 5), wg.random.randint(0, 3, (6,))
+    for _ in range(3):
+        run(x, y)
+    wrong = []
+
+    def train():
+        for _ in range(200):
+            run(x, y)
+            taken = [p.detach() for p in model.parameters()]
+            before = [np.array(t._array) for t in taken]
+            run(x, y)
+            wrong.extend(
+                t for t, b in zip(taken, before, strict=True) if not np.array_equal(t._array, b)
+            )
+
+    threads = [threading.Thread(target=train) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_memory_is_used_again():
+    model, _, step = network("SGD")
+    run = wg.compile(step)
+    x, y = wg.randn(6, 5), wg.random.randint(0, 3, (6,))
+    seen = set()
+    for _ in range(20):
+        run(x, y)
+        seen.add(model[0].weight._array.ctypes.data)
+    assert len(seen) <= 6
