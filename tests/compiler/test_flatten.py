@@ -131,3 +131,41 @@ def test_memory_is_used_again():
         run(x, y)
         seen.add(model[0].weight._array.ctypes.data)
     assert len(seen) <= 6
+
+
+@pytest.mark.parametrize("optimiser", ["SGD", "Adam"])
+def test_large_parameters_are_written_where_they_were(optimiser):
+    """Each into memory of its own, the same as eager to the bit, and never under a reader."""
+
+    def train(compiled):
+        wg.manual_seed(0)
+        weights = [wg.randn(*shape, requires_grad=True) for shape in ((120, 90), (90, 100))]
+        optimizer = getattr(wg.optim, optimiser)(weights, lr=0.01)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = (wg.tanh(x @ weights[0]) @ weights[1]).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = wg.compile(step) if compiled else step
+        kept = []
+        for i in range(9):
+            run(wg.full((4, 120), 0.1 * i))
+            if i % 3 == 0:
+                kept.append((weights[0].detach()[2:], weights[0].detach().numpy()[2:].copy()))
+        for seen, values in kept:
+            np.testing.assert_array_equal(seen.numpy(), values)
+        return run, [x.detach().numpy() for x in weights], weights
+
+    _, expected, _ = train(False)
+    run, found, weights = train(True)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert run.source.count("joint") > 4
+    seen = {weights[1]._array.ctypes.data}
+    for _ in range(10):
+        run(wg.full((4, 120), 0.5))
+        seen.add(weights[1]._array.ctypes.data)
+    assert len(seen) <= 6

@@ -1,7 +1,7 @@
 """An optimiser's update of many small parameters, done once on all of them in one line."""
 
 import operator
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from sys import getrefcount
@@ -110,6 +110,7 @@ class _Run:
     def __init__(self, steps: list[Instruction]) -> None:
         self.steps = steps
         self.shape, self.dtype = steps[-1].result.shape, steps[-1].result.dtype
+        self.size = steps[-1].result.size
         local = {step.result: i for i, step in enumerate(steps)}
         self.outside: list[Value] = []
         pattern: list[Hashable] = []
@@ -134,6 +135,8 @@ class _Run:
 def flatten(program: Program) -> Program:
     """Do what an optimiser does to each of several small parameters once, to all of them.
 
+    What it does to a large one is written where that parameter was two steps ago.
+
     Of instructions of the stage ``"update"``, those from one output to the next are one
     parameter's. Where several parameters' are the same elementwise chain, with the same numbers,
     it runs on their elements in one line. What it is given is joined, what it gives is split.
@@ -144,14 +147,24 @@ def flatten(program: Program) -> Program:
         Of NumPy arrays.
     """
     groups: dict[Hashable, list[_Run]] = {}
+    large: list[_Run] = []
     for run in _runs(program):
-        groups.setdefault(run.pattern, []).append(run)
+        if run.size <= LARGEST:
+            groups.setdefault(run.pattern, []).append(run)
+        else:
+            large.append(run)
     chosen = [runs for runs in groups.values() if len(runs) > 1]
-    if not chosen:
+    if not chosen and not large:
         return program
     moved = {step for runs in chosen for run in runs for step in run.steps}
-    steps = [step for step in program.instructions if step not in moved]
     outputs = set(values_in(program.outputs))
+    placed = {old: new for run in large for old, new in _placed(run, outputs).items()}
+    steps = [
+        new
+        for step in program.instructions
+        if step not in moved
+        for new in placed.get(step, (step,))
+    ]
     for runs in chosen:  # at the end: what they give, nothing else takes
         steps = _joined(runs, outputs, steps)
     return Program(
@@ -180,23 +193,48 @@ def _runs(program: Program) -> list[_Run]:
             run = _Run(steps)
             inside = {s.result for s in steps}
             last = max((used.get(v, -1) for v in inside), default=-1)
-            if run.regular and last <= i and run.shape and _small(run):
+            if run.regular and last <= i and run.shape and run.size:
                 found.append(run)
             steps = []
     return found
-
-
-def _small(run: _Run) -> bool:
-    size = 1
-    for length in run.shape or ():
-        size *= length
-    return 0 < size <= LARGEST
 
 
 def _elementwise(step: Instruction) -> bool:
     return step.name in _ELEMENTWISE or (
         isinstance(step.function, np.ufunc) and step.function.signature is None
     )
+
+
+def _placed(run: _Run, outputs: set[Value]) -> dict[Instruction, list[Instruction]]:
+    """What becomes of the instructions of a large parameter: some have memory to write to."""
+    made: dict[Instruction, list[Instruction]] = {}
+    for step in run.steps:
+        if step.result not in outputs or not _elementwise_out(step):
+            continue
+        joint = Joint([step.result.shape or ()], run.dtype)
+        line, part = Value((run.size,), run.dtype), Value(step.result.shape, run.dtype)
+        memory = Instruction("line", joint.line, (), {}, (line,), pure=False, line=step.line)
+        views = Instruction("split", joint.split, (line,), {}, (part,), True, line=step.line)
+        first = next((x for x in _before(step, run, outputs) if x not in made), step)
+        if first is not step:
+            made[first] = [memory, views, replace(first, out=part)]
+        made[step] = [replace(step, out=part)]
+        if first is step:
+            made[step] = [memory, views, *made[step]]
+    return made
+
+
+def _before(step: Instruction, run: _Run, outputs: set[Value]) -> Iterator[Instruction]:
+    """Instructions of which only this one takes the result: they can write to its place first."""
+    for before in run.steps:
+        uses = [each for each in run.steps for x in each.used() if x is before.result]
+        if uses == [step] and before.result not in outputs and _elementwise_out(before):
+            yield before
+
+
+def _elementwise_out(step: Instruction) -> bool:
+    """Whether a call of a ufunc writes where it is told to."""
+    return isinstance(step.function, np.ufunc) and bool(form(step).writes) and step.out is None
 
 
 def _joined(runs: list[_Run], outputs: set[Value], steps: list[Instruction]) -> list[Instruction]:
