@@ -122,7 +122,7 @@ class Fit:
         return float(-np.log10(np.max(np.abs(self.values - certified) / np.abs(certified))))
 
 
-def fit(problem: Problem) -> Fit:
+def fit(problem: Problem, *, compiled: bool = False) -> Fit:
     """Fit by least squares; SciPy gets the Jacobian, from which the standard errors come, too."""
     found = optim.least_squares(
         lambda p: problem.model(p, problem.x) - problem.y,
@@ -132,6 +132,7 @@ def fit(problem: Problem) -> Fit:
         ftol=1e-15,
         gtol=1e-15,
         max_nfev=200,
+        compile=compiled,
     )
     values = np.concatenate([np.atleast_1d(part) for part in astuple(found.x)])
     variance = 2 * found.cost / (len(problem.x) - len(values))
@@ -139,7 +140,7 @@ def fit(problem: Problem) -> Fit:
     return Fit(problem, found.x, values, np.sqrt(np.diag(covariance)), found.nfev)
 
 
-def minimise(problem: Problem, start: Any) -> tuple[float, int]:
+def minimise(problem: Problem, start: Any, *, compiled: bool = False) -> tuple[float, int]:
     """The sum of squares by Newton's method, with its exact Hessian; and the steps that it took.
 
     The parameters are measured in units of those at the start: their scales differ by millions.
@@ -150,7 +151,9 @@ def minimise(problem: Problem, start: Any) -> tuple[float, int]:
         return np.sum((problem.model(scaled, problem.x) - problem.y) ** 2)
 
     units = func.tree_map(lambda leaf: leaf / leaf, start)
-    found = optim.minimize(loss, units, method="trust-exact", options={"gtol": 1e-6})
+    found = optim.minimize(
+        loss, units, method="trust-exact", options={"gtol": 1e-6}, compile=compiled
+    )
     return float(found.fun), found.nit
 
 
@@ -196,13 +199,16 @@ def main(arguments: Sequence[str] | None = None) -> list[Fit]:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--output", type=Path, default=Path("build/curve_fitting"), help="folder")
+    parser.add_argument(
+        "--compile", action="store_true", help="record residuals and Jacobians once"
+    )
     options = parser.parse_args(arguments)
 
-    fits = [fit(problem) for problem in (MISRA1A, THURBER)]
+    fits = [fit(problem, compiled=options.compile) for problem in (MISRA1A, THURBER)]
     print(table(fits))
     for one in fits:
         print(f"{one.problem.name}: the worst parameter agrees in {one.digits:.1f} digits")
-    value, steps = minimise(MISRA1A, Saturation(250.0, 0.0005))
+    value, steps = minimise(MISRA1A, Saturation(250.0, 0.0005), compiled=options.compile)
     print(f"Misra1a by Newton's method: sum of squares {value:.10e} after {steps} steps")
     options.output.mkdir(parents=True, exist_ok=True)
     draw(fits, options.output / "fits.png")

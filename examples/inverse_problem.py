@@ -90,7 +90,7 @@ class Estimate:
     losses: list[float]
 
 
-def invert(measured: Measurement, smoothing: float) -> Estimate:
+def invert(measured: Measurement, smoothing: float, *, compiled: bool = False) -> Estimate:
     """Find the conductivity; its logarithm is what is searched for, so that it is positive."""
 
     def residuals(logarithm: Any) -> Any:
@@ -111,6 +111,7 @@ def invert(measured: Measurement, smoothing: float) -> Estimate:
         start,
         method="L-BFGS-B",
         options={"maxiter": 100, "ftol": 1e-7},
+        compile=compiled,
         callback=lambda intermediate_result: losses.append(float(intermediate_result.fun)),
     )
     # Around the best fit the problem is nearly linear: the inverse of Gauss's and Newton's matrix
@@ -183,6 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> tuple[Measurement, Estimate]
     parser.add_argument("--output", type=Path, default=Path("build/inverse_problem"), help="folder")
     parser.add_argument("--seed", type=int, default=0, help="of the noise")
     parser.add_argument("--smoothing", type=float, default=SMOOTHING)
+    parser.add_argument("--compile", action="store_true", help="record the gradient once")
     options = parser.parse_args(arguments)
     if options.smoothing <= 0:
         parser.error("--smoothing should be positive: the readings alone don't tell enough")
@@ -194,7 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> tuple[Measurement, Estimate]
         f"{1e3 * simulation:.1f} ms, a gradient {1e3 * gradient:.1f} ms "
         f"({gradient / simulation:.1f} times as long; by differences {CELLS + 1} times)"
     )
-    estimate = invert(measured, options.smoothing)
+    estimate = invert(measured, options.smoothing, compiled=options.compile)
     error = np.log(estimate.conductivity / measured.conductivity)
     within = np.mean(np.abs(error) < 2 * estimate.deviation)
     print(

@@ -19,7 +19,7 @@ TRACKED = [
     if entry.tracked and entry.order
     for kind in entry.kinds()
 ]
-EXAMPLES = {"torch": 8, "jax": 2}
+EXAMPLES = {"torch": 8, "jax": 1}
 
 
 def weights(arrays, seed):

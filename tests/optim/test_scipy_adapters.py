@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,56 @@ def test_every_method_finds_the_minimum(method: str | None) -> None:
     # The function is flat to rounding within about the square root of epsilon.
     np.testing.assert_allclose(found.x, [1, 2, 3], atol=2e-4 if method in VALUES else 1e-5)
     assert type(found.fun) in (float, np.float64)
+
+
+@pytest.mark.parametrize("method", ["BFGS", "trust-exact", "trust-ncg", "Nelder-Mead"])
+def test_compiled_takes_the_same_steps(method: str, backend: Backend) -> None:
+    if backend.name == "dask":
+        pytest.skip("each evaluation is a graph of its own there")
+    centre = wg.asarray([1.0, 2.0, 3.0], dtype=wg.float64)
+    runs = count()  # a list that grows would be refused
+
+    def fun(p: dict[str, Any]) -> Any:
+        next(runs)
+        d = p["x"] - centre
+        return wg.sum(wg.exp(d) + wg.exp(-d)) + p["y"] ** 2
+
+    start = {"x": wg.asarray([0.5, 1.0, 2.0], dtype=wg.float64), "y": 0.3}
+    eager = optim.minimize(fun, start, method=method)
+    often = next(runs)
+    compiled = optim.minimize(fun, start, method=method, compile=True)
+    if method != "trust-ncg":  # whose products run on the tape
+        assert next(runs) - often <= 4 < often
+    assert compiled.nit == eager.nit
+    for name in ("x", "y"):
+        ours, theirs = [np.asarray(wg.asarray(each.x[name])) for each in (compiled, eager)]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_compiled_fits_and_roots(mode: str) -> None:
+    t = np.linspace(0, 1, 9)
+    data = 3 * np.exp(-2 * t)
+
+    def residuals(p: dict[str, Any]) -> Any:
+        return p["height"] * np.exp(-p["rate"] * t) - data
+
+    start = {"height": 1.0, "rate": 1.0}
+    found = optim.least_squares(residuals, start, jac=mode, compile=True)
+    assert (found.x["height"], found.x["rate"]) == pytest.approx((3, 2), rel=1e-6)
+    assert optim.root(lambda x: wg.cos(x) - x, 1.0, compile=True).x == pytest.approx(0.7390851332)
+
+
+def test_compiled_constraints() -> None:
+    limits = {"type": "ineq", "fun": lambda x: 1 - wg.sum(x**2)}
+    found = [
+        optim.minimize(
+            wg.sum, [0.1, 0.2], method="SLSQP", constraints=limits, tol=1e-12, compile=compiled
+        )
+        for compiled in (False, True)
+    ]
+    np.testing.assert_allclose(found[0].x, [-(0.5**0.5)] * 2, rtol=1e-5)
+    np.testing.assert_allclose(found[1].x, found[0].x, rtol=1e-12)
 
 
 def test_the_gradient_and_the_hessian_are_what_scipy_gets() -> None:

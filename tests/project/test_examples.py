@@ -71,6 +71,25 @@ def test_digits_starts_alike_and_trains_alike_everywhere(
         np.testing.assert_allclose(here[name], expected, rtol=1e-3, atol=1e-4)
 
 
+def test_digits_compiled_trains_as_it_does_eagerly(
+    digits: ModuleType, tmp_path: Path, backend: Any
+) -> None:
+    """The same weights, to the bit where JAX does not fuse."""
+    from safetensors.numpy import load_file
+
+    arguments = ["--steps", "12", "--hidden", "16", "--batch-size", "128", "--output"]
+    digits.main([*arguments, str(tmp_path / "eager")])
+    digits.main([*arguments, str(tmp_path / "compiled"), "--compile"])
+    eager, compiled = (
+        load_file(tmp_path / n / "weights.safetensors") for n in ("eager", "compiled")
+    )
+    for name, expected in eager.items():
+        if wg.get_backend().name == "jax":
+            np.testing.assert_allclose(compiled[name], expected, rtol=1e-4, atol=1e-5)
+        else:
+            np.testing.assert_array_equal(compiled[name], expected)
+
+
 def test_batches_cover_the_data_once(digits: ModuleType) -> None:
     split = digits.Split(wg.reshape(wg.arange(10), (10, 1)), wg.arange(10))
     seen = [(x, y) for x, y in split.batches(4)]
@@ -105,10 +124,16 @@ def test_property_test_finds_the_wrong_derivative(capsys: Any) -> None:
     assert wrong.startswith("a wrong derivative: the gradient is wrong")
 
 
-def test_curve_fitting_finds_what_is_certified(tmp_path: Path, capsys: Any) -> None:
+COMPILED = pytest.mark.parametrize("options", [[], ["--compile"]], ids=["eager", "compiled"])
+
+
+@COMPILED
+def test_curve_fitting_finds_what_is_certified(
+    tmp_path: Path, capsys: Any, options: list[str]
+) -> None:
     for library in ("scipy", "matplotlib"):
         pytest.importorskip(library)
-    fits = load("curve_fitting").main(["--output", str(tmp_path)])
+    fits = load("curve_fitting").main(["--output", str(tmp_path), *options])
     for fit in fits:
         assert fit.digits > 6
         np.testing.assert_allclose(fit.deviations, fit.problem.deviations, rtol=1e-4)
@@ -118,10 +143,13 @@ def test_curve_fitting_finds_what_is_certified(tmp_path: Path, capsys: Any) -> N
     assert (tmp_path / "fits.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_inverse_problem_finds_the_conductivity(tmp_path: Path, capsys: Any) -> None:
+@COMPILED
+def test_inverse_problem_finds_the_conductivity(
+    tmp_path: Path, capsys: Any, options: list[str]
+) -> None:
     for library in ("scipy", "matplotlib"):
         pytest.importorskip(library)
-    measured, estimate = load("inverse_problem").main(["--output", str(tmp_path)])
+    measured, estimate = load("inverse_problem").main(["--output", str(tmp_path), *options])
     assert 0.9 < estimate.misfit < 1.1  # as the noise, and no better
     error = np.log(estimate.conductivity / measured.conductivity)
     assert np.sqrt(np.mean(error**2)) < 0.1

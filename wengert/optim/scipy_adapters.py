@@ -43,13 +43,29 @@ def _scipy(asking: str) -> Any:
     return optimize
 
 
+#: What makes of a function what is called for it: the function, or its compiled form.
+Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _maker(compiled: bool) -> Maker:
+    if not compiled:
+        return lambda function: function
+    from wengert.compiler import compiled as compiler
+
+    return compiler.compile
+
+
 class _Objective:
     """A user's scalar function of parameters in a tree, as functions of a vector."""
 
-    def __init__(self, fun: Callable[..., Any], args: tuple[Any, ...], vectors: Vectors) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], args: tuple[Any, ...], vectors: Vectors, made: Maker
+    ) -> None:
         self.vectors = vectors
-        self.of_parts: Callable[..., Any] = lambda parts: fun(vectors.tree(parts), *args)
-        self._both = value_and_grad(self.of_parts)
+        of_parts: Callable[..., Any] = lambda parts: fun(vectors.tree(parts), *args)
+        self.of_parts = made(of_parts)
+        self._both = made(value_and_grad(of_parts))
+        self._gradient, self._hessian = grad(of_parts), made(hessian(of_parts))
         self._at: bytes | None = None
         self._pullback: Any = None
 
@@ -81,7 +97,7 @@ class _Objective:
         at = np.asarray(vector, dtype=np.float64).tobytes()
         with no_grad():
             if at != self._at:
-                _, self._pullback = vjp(grad(self.of_parts), self.vectors.parts(vector))
+                _, self._pullback = vjp(self._gradient, self.vectors.parts(vector))
                 self._at = at
             return joined(self._pullback(self.vectors.parts(direction))[0])
 
@@ -90,7 +106,7 @@ class _Objective:
         parts = self.vectors.parts(vector)
         with no_grad():
             try:
-                return _matrix(hessian(self.of_parts)(parts), parts)
+                return _matrix(self._hessian(parts), parts)
             except NotImplementedError:  # an operation without a forward derivative
                 units = np.eye(self.vectors.size)
                 return np.stack([self.product(vector, unit) for unit in units])
@@ -105,26 +121,27 @@ class _Residuals:
         args: Sequence[Any],
         vectors: Vectors,
         name: str,
+        made: Maker,
         mode: str = "auto",
     ) -> None:
         if mode not in _MODES:
             raise ValueError(f'jac should be "auto", "forward" or "reverse", not {mode!r}')
         self.vectors = vectors
-        self._derive = _MODES[mode]
-        self.of_parts: Callable[..., Any] = lambda parts: real_parts(
+        of_parts: Callable[..., Any] = lambda parts: real_parts(
             fun(vectors.tree(parts), *args), name
         )
+        self._of_parts, self._derived = made(of_parts), made(_MODES[mode](of_parts))
 
     def value(self, vector: Vector) -> Vector:
         """The residuals."""
         with no_grad():
-            return joined(self.of_parts(self.vectors.parts(vector)))
+            return joined(self._of_parts(self.vectors.parts(vector)))
 
     def jacobian(self, vector: Vector) -> Vector:
         """Their derivatives: a row for each residual, a column for each parameter."""
         parts = self.vectors.parts(vector)
         with no_grad():
-            return _matrix(self._derive(self.of_parts)(parts), parts)
+            return _matrix(self._derived(parts), parts)
 
 
 def _matrix(blocks: Sequence[Sequence[Tensor]], parts: Sequence[Tensor]) -> Vector:
@@ -151,6 +168,7 @@ def minimize(
     tol: float | None = None,
     callback: Callable[..., Any] | None = None,
     options: dict[str, Any] | None = None,
+    compile: bool = False,
 ) -> Any:
     r"""Minimise a function by SciPy's optimisers, with derivatives from the tape.
 
@@ -186,6 +204,9 @@ def minimize(
     callback : callable, optional
         As for SciPy, with the parameters in the tree's form: ``callback(x)``, or
         ``callback(intermediate_result)``.
+    compile : bool
+        Whether to record value, gradient and Hessian once, and to replay them: see
+        `wengert.compile`. Arrays that ``fun`` uses beside ``x`` stay what they are then.
 
     Returns
     -------
@@ -221,7 +242,8 @@ def minimize(
     optimize = _scipy("minimize")
     check_function(fun, "minimize")
     vectors = Vectors(x0, "minimize")
-    objective = _Objective(fun, args if isinstance(args, tuple) else (args,), vectors)
+    made = _maker(compile)
+    objective = _Objective(fun, args if isinstance(args, tuple) else (args,), vectors, made)
     name = method.lower() if isinstance(method, str) else None
     derivatives: dict[str, Any] = _second(objective, method, name, hess)
     gradients = name not in _VALUES_ONLY
@@ -231,7 +253,7 @@ def minimize(
         method=method,
         jac=True if gradients else None,
         bounds=vectors.bounds(bounds, optimize.Bounds),
-        constraints=_constraints(constraints, vectors, optimize),
+        constraints=_constraints(constraints, vectors, optimize, made),
         tol=tol,
         callback=_callback(callback, vectors),
         options=options,
@@ -275,19 +297,19 @@ def _callback(callback: Callable[..., Any] | None, vectors: Vectors) -> Any:
     return with_parameters
 
 
-def _constraints(constraints: Any, vectors: Vectors, optimize: Any) -> Any:
+def _constraints(constraints: Any, vectors: Vectors, optimize: Any, made: Maker) -> Any:
     """SciPy's constraints of vectors, for those of trees."""
     single = isinstance(constraints, dict) or hasattr(constraints, "lb")
     found = []
     for constraint in (constraints,) if single else constraints:
         if isinstance(constraint, dict):
             residuals = _Residuals(
-                constraint["fun"], constraint.get("args", ()), vectors, "constraints"
+                constraint["fun"], constraint.get("args", ()), vectors, "constraints", made
             )
             rest = {k: v for k, v in constraint.items() if k != "args"}
             found.append({"jac": residuals.jacobian, **rest, "fun": residuals.value})
         elif isinstance(constraint, optimize.NonlinearConstraint):
-            residuals = _Residuals(constraint.fun, (), vectors, "constraints")
+            residuals = _Residuals(constraint.fun, (), vectors, "constraints", made)
             found.append(
                 optimize.NonlinearConstraint(
                     residuals.value,
@@ -319,6 +341,7 @@ def least_squares(
     bounds: Any = None,
     args: Any = (),
     kwargs: dict[str, Any] | None = None,
+    compile: bool = False,
     **options: Any,
 ) -> Any:
     r"""Fit parameters to data by SciPy's non-linear least squares, with the tape's Jacobian.
@@ -339,6 +362,8 @@ def least_squares(
         As for `minimize`; for a single array SciPy's pair of lower and upper bounds.
     args, kwargs
         Further arguments of ``fun``, passed on as they are.
+    compile : bool
+        Whether to record residuals and Jacobian once and to replay them, as for `minimize`.
     **options
         `scipy.optimize.least_squares`'s own: ``method``, ``loss``, ``f_scale``, ``x_scale``,
         ``ftol``, ``xtol``, ``gtol``, ``max_nfev``, ``verbose``, ``tr_solver`` and others.
@@ -371,7 +396,12 @@ def least_squares(
     vectors = Vectors(x0, "least_squares")
     args = args if isinstance(args, tuple) else (args,)
     residuals = _Residuals(
-        functools.partial(fun, **(kwargs or {})), args, vectors, "least_squares", jac
+        functools.partial(fun, **(kwargs or {})),
+        args,
+        vectors,
+        "least_squares",
+        _maker(compile),
+        jac,
     )
     if options.get("callback") is not None:
         options["callback"] = _callback(options["callback"], vectors)
@@ -394,6 +424,7 @@ def root(
     tol: float | None = None,
     callback: Callable[..., Any] | None = None,
     options: dict[str, Any] | None = None,
+    compile: bool = False,
 ) -> Any:
     r"""Solve a system of equations :math:`f(x) = 0` by SciPy, with the tape's Jacobian.
 
@@ -412,6 +443,8 @@ def root(
         As for SciPy.
     callback : callable, optional
         ``callback(x, f)``, for methods that call one: ``x`` is a tree, ``f`` a vector.
+    compile : bool
+        Whether to record the function and its Jacobian once and to replay them, as for `minimize`.
 
     Returns
     -------
@@ -432,7 +465,8 @@ def root(
     optimize = _scipy("root")
     check_function(fun, "root")
     vectors = Vectors(x0, "root")
-    residuals = _Residuals(fun, args if isinstance(args, tuple) else (args,), vectors, "root")
+    args = args if isinstance(args, tuple) else (args,)
+    residuals = _Residuals(fun, args, vectors, "root", _maker(compile))
     result = optimize.root(
         residuals.value,
         vectors.x0,
