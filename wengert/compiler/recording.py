@@ -358,7 +358,8 @@ def _captured(call: _Call) -> tuple[tuple[Any, Any], ...]:
     found: list[tuple[Any, Any]] = []
     # An array that nobody else has was made in the trace: the constants hold it, the loop, and
     # the argument of the count.
-    held = [x for x in call.trace.constants.values() if sys.getrefcount(x) > 3]
+    constants, beside = call.trace.constants, call.trace.beside
+    held = [x for value, x in constants.items() if value in beside and sys.getrefcount(x) > 3]
     if held:
         known = {id(x) for x in held}
         found = [

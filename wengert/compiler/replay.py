@@ -1,6 +1,7 @@
 """Running a recorded program: what it is given, and where what it gives goes."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from wengert.compiler.glue import MISS, Glue
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.places import State
+from wengert.compiler.program import Program, values_in
 from wengert.compiler.recording import Recording
 from wengert.compiler.report import Report
 from wengert.compiler.saving import save
@@ -48,17 +50,6 @@ class Replay:
         self.signature, self.recording, self.report = signature, found, report
         self.names, self.static = names, static
         self.used = _now()
-        self._whole = program = optimise(found.program)
-        #: On NumPy each call costs as much as it computes.
-        self.program = flatten(program) if _on(found.backend, "numpy") else program
-        read = {value for step in self.program.instructions for value in step.used()}
-        read.update(x for x in self.program.outputs if x in set(self.program.inputs))
-        #: Gradients that are there before, and that the program does not look at.
-        self._unread = {
-            ref.index
-            for ref, value in zip(found.refs, self.program.inputs, strict=True)
-            if ref.kind == "grad" and value not in read
-        }
         self._function: Callable[..., tuple[Any, ...]] | None = None
         self._backward: Callable[..., tuple[Any, ...]] | None = None
         self._source = ""
@@ -69,6 +60,29 @@ class Replay:
         self.call: Callable[..., Any] = lambda *leaves: MISS
 
     # -- the program ---------------------------------------------------------------------------
+
+    @cached_property
+    def _unread(self) -> set[int]:
+        """Gradients that are there before, and that the program does not look at."""
+        program = self.recording.program
+        read = {value for step in program.instructions for value in step.used()}
+        read.update(values_in(program.outputs))
+        return {
+            ref.index
+            for ref, value in zip(self.recording.refs, program.inputs, strict=True)
+            if ref.kind == "grad" and value not in read
+        }
+
+    @cached_property
+    def whole(self) -> Program:
+        """What the passes for every library have made of it."""
+        return optimise(self.recording.program)
+
+    @cached_property
+    def program(self) -> Program:
+        """What is emitted: on NumPy each call costs as much as it computes."""
+        numpy = self.recording.backend is not None and self.recording.backend.name == "numpy"
+        return flatten(self.whole) if numpy else self.whole
 
     def _prepare(self) -> Callable[..., tuple[Any, ...]]:
         backend = self.recording.backend
@@ -93,7 +107,7 @@ class Replay:
         """Write the program, and the state that there is now, into files."""
         if state.structure() != self.signature["the state"]:
             raise RuntimeError(f"the state of {name} has changed since it ran: call it again first")
-        save(path, name, self._whole, self.recording, state, self.names)
+        save(path, name, self.whole, self.recording, state, self.names)
 
     # -- running -------------------------------------------------------------------------------
 
@@ -189,7 +203,3 @@ def tensors_of(leaves: Sequence[Any], state: State) -> list[Tensor]:
             known.add(id(leaf))
             tensors.append(leaf)
     return tensors
-
-
-def _on(backend: Any, name: str) -> bool:
-    return backend is not None and backend.name == name

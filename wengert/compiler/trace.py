@@ -63,6 +63,12 @@ _WHOLE = _DRAWING | {
 }
 
 
+#: Operands that are what they are.
+_PLAIN = frozenset({int, float, str, bool, type(None)})
+#: Names of this package's modules, by the identities of their globals.
+_modules: dict[int, str] = {}
+
+
 class Trace:
     """One run of a function that is written down.
 
@@ -74,6 +80,8 @@ class Trace:
         Arrays that were not given to the trace as inputs.
     pinned : dict of Value to number
         Input numbers that the function's course depends on, such as those in a condition.
+    beside : set of Value
+        The constants that were operands beside traced arrays, where the engine itself adds none.
     """
 
     def __init__(self) -> None:
@@ -83,6 +91,7 @@ class Trace:
         self.instructions: list[Instruction] = []
         self.constants: dict[Value, Any] = {}
         self.pinned: dict[Value, Any] = {}
+        self.beside: set[Value] = set()
         self.backends: set[Backend] = set()
         self.arrays: list[weakref.ref[Traced]] = []
         self._held: dict[int, Value] = {}  # of raw arrays by identity, which `constants` keeps
@@ -120,6 +129,12 @@ class Trace:
             value = self._held[id(array)] = Value.like(array)
             self.constants[value] = array
         return Traced(array, value, self)
+
+    def lifted(self, array: Any) -> "Traced":
+        """A raw array beside traced ones, which some Tensor may hold."""
+        made = self.constant(array)
+        self.beside.add(made.value)
+        return made
 
     def apply(
         self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
@@ -161,8 +176,9 @@ class Trace:
         answer = function(*_inner(operands), **{k: _inner(x) for k, x in parameters.items()})
         several = isinstance(answer, tuple | list)
         parts = answer if several else (answer,)
-        if not all(hasattr(part, "dtype") and hasattr(part, "shape") for part in parts):
-            return answer  # a dtype, a truth value about dtypes
+        for part in parts:
+            if not (hasattr(part, "dtype") and hasattr(part, "shape")):
+                return answer  # a dtype, a truth value about dtypes
         results = tuple([Value.like(part) for part in parts])
         self._add(name, function, operands, parameters, results, several, pure)
         made = [Traced(part, value, self) for part, value in zip(parts, results, strict=True)]
@@ -215,12 +231,15 @@ class Trace:
 
     def value(self, x: Any) -> Any:
         """An operand as an instruction has it."""
-        if isinstance(x, Traced):
+        kind = type(x)
+        if kind is Traced:
             if x.trace is not self:
                 raise x.trace._closed((x,))
             return x.value
-        if isinstance(x, LiveNumber):
+        if kind is LiveNumber:
             return x.value
+        if kind in _PLAIN:
+            return x
         if isinstance(x, tuple | list):
             parts = [self.value(part) for part in x]
             return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
@@ -233,9 +252,13 @@ class Trace:
         stage, node = "forward", None
         frame: FrameType | None = sys._getframe(2)
         while frame is not None:
-            name = str(frame.f_globals.get("__name__"))
-            if not name.startswith("wengert"):
-                break
+            scope = frame.f_globals
+            name = _modules.get(id(scope))
+            if name is None:
+                name = str(scope.get("__name__"))
+                if not name.startswith("wengert"):
+                    break
+                _modules[id(scope)] = name
             if name == "wengert.tape.sweep" and stage == "forward":
                 stage, node = "backward", frame.f_locals.get("node")
             elif name == "wengert.optim.optimizer":
@@ -320,7 +343,7 @@ class Traced(Lifted):
         return like.trace.apply(backend_of(like.inner), primitive.name, inputs, parameters)
 
     def constant(self, value: Any) -> "Traced":
-        return self.trace.constant(value)
+        return self.trace.lifted(value)
 
     def refusal(self, done: str, instead: str) -> Exception:
         return TraceError(
@@ -378,7 +401,7 @@ class LiveNumber:
         """Make raw arrays beside this number, which do not know it, traced ones, in place."""
         for i, x in enumerate(arrays):
             if hasattr(x, "dtype") and not isinstance(x, Lifted):
-                arrays[i] = self.trace.constant(x)
+                arrays[i] = self.trace.lifted(x)
         like = next((x for x in arrays if isinstance(x, Lifted)), None)
         if like is None:
             raise TypeError("there is no array among the operands")
@@ -457,13 +480,14 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
 def _inner(x: Any) -> Any:
     """What the library is called with."""
-    if isinstance(x, Traced):
+    kind = type(x)
+    if kind is Traced:
         return x.inner
-    if isinstance(x, LiveNumber):
+    if kind is LiveNumber:
         return x.number
     if isinstance(x, tuple | list):
         parts = [_inner(part) for part in x]
-        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+        return kind(*parts) if hasattr(x, "_fields") else kind(parts)
     return x
 
 

@@ -1,0 +1,135 @@
+"""What compiling costs: the time of the first calls, and memory at its peak.
+
+``python -m benchmarks.costs`` prints this section alone.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+from benchmarks.report import Verdict, bars_table, describe_machine, installed, table
+from benchmarks.timing import Ratio
+
+__all__ = ["first_calls", "peaks", "report"]
+
+#: How many eager steps the first call of a compiled step may take.
+LIMIT = 20
+#: Training steps of a process whose memory is looked at.
+STEPS = 60
+STATUS = Path("/proc/self/status")
+
+
+def first_calls(row: int, rounds: int) -> tuple[Ratio, Ratio]:
+    """The first and the second call of a compiled step, in eager steps before and after them.
+
+    Both are recorded: the second finds gradients, and what an optimiser keeps, which the first
+    has made.
+    """
+    from benchmarks.mlp import ROWS, Problem, wengert, wengert_compiled
+
+    problem = Problem.make(*ROWS[row])
+    eager = wengert(problem)
+    eager(20)
+    ratios: list[list[float]] = [[], []]
+    wengert_compiled(problem)(2)  # imports the compiler
+    for _ in range(rounds):
+        compiled = wengert_compiled(problem)
+        start = process_time()
+        eager(20)
+        step = (process_time() - start) / 20
+        for found in ratios:
+            start = process_time()
+            compiled(1)
+            found.append((process_time() - start) / step)
+    first, second = [Ratio(*statistics.quantiles(found, n=4)) for found in ratios]
+    return first, second
+
+
+def peaks(row: int) -> dict[str, float]:
+    """Megabytes that training adds to what a process has, at its peak; by contestants."""
+    names = {"Wengert": "numpy", "Wengert compiled": "numpy", "PyTorch eager": "torch"}
+    names = {"NumPy by hand": "numpy", **names, "JAX jit": "jax"}
+    found = {}
+    for name, library in names.items():
+        if not installed(library) or not STATUS.exists():
+            continue
+        command = [sys.executable, "-m", "benchmarks.costs", "--peak", name, "--row", str(row)]
+        answer = subprocess.run(command, check=True, capture_output=True, text=True)
+        found[name] = json.loads(answer.stdout)
+    return found
+
+
+def _status(name: str) -> int:
+    """A number of kilobytes from what the system says of this process."""
+    for line in STATUS.read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1])
+    raise LookupError(name)
+
+
+def _peak(name: str, row: int) -> float:
+    """Train, and say how much memory the process has had at its peak beyond what it began with."""
+    from benchmarks.mlp import CONTESTANTS, ROWS, Problem
+
+    make, _ = CONTESTANTS["cpu"][name]
+    small = make(Problem.make(*ROWS[0]))  # imports, and what is made once
+    small(3)
+    problem = Problem.make(*ROWS[row])
+    before = _status("VmRSS")
+    # The peak starts again from here.
+    Path("/proc/self/clear_refs").write_text("5")
+    trainer = make(problem)
+    trainer(STEPS)
+    return (_status("VmHWM") - before) / 1024
+
+
+def report(rounds: int, *, markdown: bool) -> list[Verdict]:
+    """Measure everything, print the tables, and return the bars."""
+    from benchmarks.mlp import ROWS
+
+    lines = [["eager steps that a call takes", "the first", "the second"]]
+    verdicts = []
+    for row in (0, len(ROWS) - 1):
+        batch, widths = ROWS[row]
+        label = f"{batch}, {'-'.join(map(str, widths))}"
+        first, second = first_calls(row, rounds)
+        lines.append(
+            [label, *[f"{x.median:.0f} ({x.low:.0f} – {x.high:.0f})" for x in (first, second)]]
+        )
+        what = f"first call of a compiled step, {label}, in eager steps"
+        verdicts.append(Verdict(what, first, LIMIT))
+    print(table(lines, markdown=markdown), end="\n\n")
+    memory: list[dict[str, Any]] = []
+    labels = []
+    for row in (0, len(ROWS) - 1):
+        batch, widths = ROWS[row]
+        labels.append(f"{batch}, {'-'.join(map(str, widths))}")
+        memory.append(peaks(row))
+    if memory[0]:
+        lines = [["megabytes that training adds at its peak", *memory[0]]]
+        lines += [
+            [label, *[f"{x:.1f}" for x in found.values()]]
+            for label, found in zip(labels, memory, strict=True)
+        ]
+        print(table(lines, markdown=markdown), end="\n\n")
+    return verdicts
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.costs", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few rounds, for a first look")
+    parser.add_argument("--markdown", action="store_true", help="print tables in Markdown")
+    parser.add_argument("--peak", help=argparse.SUPPRESS)
+    parser.add_argument("--row", type=int, default=0, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.peak:
+        print(json.dumps(_peak(options.peak, options.row)))
+    else:
+        print(describe_machine(), end="\n\n")
+        found = report(7 if options.quick else 25, markdown=options.markdown)
+        print(table(bars_table(found), markdown=options.markdown))
