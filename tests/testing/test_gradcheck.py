@@ -63,6 +63,8 @@ def square(xp, x):
 
 @pytest.mark.parametrize("fast_mode", [False, True])
 def test_right_gradients_pass(backend, fast_mode):
+    if backend.name == "dask" and not fast_mode:
+        pytest.skip("each entry of a Jacobian is a graph there")
     for function, inputs in [
         (lambda x, y: wg.multiply(wg.exp(x), wg.add(y, x)), (real(2, 3), real(3))),
         (lambda x, y: wg.multiply(wg.exp(x), wg.conj(y)), (complex_(2, 2), complex_(2))),
@@ -130,6 +132,8 @@ def program(x, y):
 
 @pytest.mark.parametrize("fast_mode", [False, True])
 def test_forward_mode_batches_and_precision(backend, fast_mode):
+    if backend.name == "dask" and not fast_mode:
+        pytest.skip("each entry of a Jacobian is a graph there")
     inputs = (real(2, 3), real(3, 2))
     options = {"check_forward_ad": True, "check_batched_grad": True, "check_grad_dtypes": True}
     assert gradcheck(
