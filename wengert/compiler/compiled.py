@@ -40,11 +40,15 @@ class Compiled:
     """
 
     def __init__(
-        self, function: Callable[..., Any], static_argnames: frozenset[str], cache_size: int
+        self,
+        function: Callable[..., Any],
+        static_argnames: frozenset[str],
+        cache_size: int,
+        torch_compile: bool | str,
     ) -> None:
         functools.update_wrapper(self, function)
         self._function = function
-        self._static, self._size = static_argnames, cache_size
+        self._static, self._size, self._torch = static_argnames, cache_size, torch_compile
         self._signature: inspect.Signature | None = None
         self._replays: list[Replay] = []
         self._calls: list[Callable[..., Any]] = []
@@ -64,7 +68,9 @@ class Compiled:
         if instance is None:
             return self
         name = getattr(self._function, "__name__", "")
-        bound = Compiled(self._function.__get__(instance, owner), self._static, self._size)
+        bound = Compiled(
+            self._function.__get__(instance, owner), self._static, self._size, self._torch
+        )
         held = getattr(instance, "__dict__", None)
         if held is not None and name:
             held[name] = bound
@@ -153,7 +159,7 @@ class Compiled:
         why = self._why(signature)
         answer, found, kept = record_call(self._function, state, structure, leaves, names, static)
         self.report.recorded(found, why)
-        replay = Replay(found, signature, structure, names, static, self.report)
+        replay = Replay(found, signature, structure, names, static, self.report, self._torch)
         if found.backward is not None:
             replay.attach(answer, kept, tensors_of(leaves, state))
         if found.repeatable:
@@ -298,6 +304,7 @@ def compile(
     *,
     static_argnames: str | Sequence[str] = (),
     cache_size: int = 8,
+    torch_compile: bool | str = False,
 ) -> Any:
     """Record a function once for each signature, and replay it as straight-line array code.
 
@@ -324,6 +331,10 @@ def compile(
     cache_size : int
         How many programs are kept; the one that was used the longest ago is forgotten, with a
         warning that says why there was another.
+    torch_compile : bool or str
+        Whether programs of PyTorch's are given to ``torch.compile``, or to which of its backends.
+        It makes machine code, which takes seconds to minutes and a C++ compiler, and may round
+        otherwise. Where it fails the program runs by plain calls, and ``report`` says so.
 
     Returns
     -------
@@ -353,8 +364,8 @@ def compile(
     if cache_size < 1:
         raise ValueError(f"cache_size is at least 1, not {cache_size}")
     if function is None:
-        return lambda f: Compiled(_callable(f), names, cache_size)
-    return Compiled(_callable(function), names, cache_size)
+        return lambda f: Compiled(_callable(f), names, cache_size, torch_compile)
+    return Compiled(_callable(function), names, cache_size, torch_compile)
 
 
 def _callable(function: Any) -> Any:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from wengert.backends import Backend
 from wengert.compiler.emit import emit
 from wengert.compiler.program import Program, Value, values_in
 from wengert.compiler.report import Report
@@ -14,15 +13,41 @@ Function = Callable[..., tuple[Any, ...]]
 
 
 def finish(
-    program: Program, function: Function, backend: Backend | None, report: Report
+    program: Program,
+    function: Function,
+    backend: Any,
+    report: Report,
+    torch_compile: bool | str = False,
 ) -> Function:
     """Return what is called for a program: its function, or what its library makes of it."""
+    if backend is not None and backend.name == "torch" and torch_compile:
+        return _inducted(function, backend.torch, report, torch_compile)
     if backend is None or backend.name != "jax":
         return function
     if not all(step.pure for step in program.instructions):
         report.note("jax.jit would draw the program's random numbers once: plain calls instead")
         return function
     return _jitted(program, function, backend, report)
+
+
+def _inducted(function: Function, torch: Any, report: Report, how: bool | str) -> Function:
+    """The program under ``torch.compile``; as it is where that fails."""
+    options = {} if how is True else {"backend": how}
+    compiled: Function | None = torch.compile(function, **options)
+    report.note(f"torch.compile({', '.join(f'{k}={v!r}' for k, v in options.items())}) is used")
+
+    def call(*inputs: Any) -> tuple[Any, ...]:
+        nonlocal compiled
+        if compiled is not None:
+            try:
+                return compiled(*inputs)
+            except torch._dynamo.exc.TorchDynamoException as error:
+                compiled = None
+                reason = str(error).partition("\n")[0]
+                report.note(f"torch.compile can't compile the program ({reason}): plain calls")
+        return function(*inputs)
+
+    return call
 
 
 def _jitted(program: Program, function: Function, backend: Any, report: Report) -> Function:

@@ -46,9 +46,11 @@ class Replay:
         names: Sequence[str],
         static: Sequence[bool],
         report: Report,
+        torch_compile: bool | str = False,
     ) -> None:
         self.signature, self.recording, self.report = signature, found, report
         self.names, self.static = names, static
+        self._torch_compile = torch_compile
         self.used = _now()
         self._function: Callable[..., tuple[Any, ...]] | None = None
         self._backward: Callable[..., tuple[Any, ...]] | None = None
@@ -85,15 +87,15 @@ class Replay:
         return flatten(self.whole) if numpy else self.whole
 
     def _prepare(self) -> Callable[..., tuple[Any, ...]]:
-        backend = self.recording.backend
+        backend, how = self.recording.backend, self._torch_compile
         emitted = emit(self.program, backend)
         self._source = emitted.source
-        self._function = finish(self.program, emitted.function, backend, self.report)
+        self._function = finish(self.program, emitted.function, backend, self.report, how)
         if self.recording.backward is not None:
             behind = optimise(self.recording.backward.program)
             later = emit(behind, backend, name="adjoint")
             self._source += "\n\n" + later.source
-            self._backward = finish(behind, later.function, backend, self.report)
+            self._backward = finish(behind, later.function, backend, self.report, how)
         return self._function
 
     @property

@@ -1,0 +1,81 @@
+"""What a backend does with programs."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+pytestmark = pytest.mark.oracle
+
+
+def training(**options):
+    wg.manual_seed(1)
+    model = wg.nn.Sequential(wg.nn.Linear(5, 4), wg.nn.ReLU(), wg.nn.Linear(4, 3))
+    optimizer = wg.optim.Adam(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = wg.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run = wg.compile(step, **options) if options else step
+    batches = [(wg.randn(6, 5), wg.random.randint(0, 3, (6,))) for _ in range(6)]
+    losses = [run(x, y).item() for x, y in batches]
+    return run, losses, [p.detach().numpy() for p in model.parameters()]
+
+
+def test_torch_compile():
+    torch = pytest.importorskip("torch")
+    with wg.use_backend("torch"):
+        _, losses, weights = training()
+        # The same program through PyTorch's tracer; machine code would take a minute.
+        run, found, others = training(torch_compile="aot_eager")
+    assert "torch.compile(backend='aot_eager') is used" in str(run.report)
+    assert "can't" not in str(run.report)
+    np.testing.assert_allclose(found, losses, rtol=1e-5)
+    for a, b in zip(others, weights, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    torch._dynamo.reset()
+
+
+def test_torch_compile_that_fails_falls_back():
+    torch = pytest.importorskip("torch")
+
+    def broken(graph, inputs):
+        raise RuntimeError("no compiler here")
+
+    with wg.use_backend("torch"):
+        _, losses, weights = training()
+        run, found, others = training(torch_compile=broken)
+    assert "torch.compile can't compile the program" in str(run.report)
+    assert found == losses
+    for a, b in zip(others, weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    torch._dynamo.reset()
+
+
+def test_jax_jit_is_used_unless_numbers_are_drawn():
+    pytest.importorskip("jax")
+    with wg.use_backend("jax"):
+        run, _, _ = training(cache_size=8)
+        assert "jax.jit has compiled the program" in str(run.report)
+        drawing = wg.compile(lambda x: x + wg.rand_like(x))
+        x = wg.zeros((3,))
+        first, second, third = [drawing(x).numpy() for _ in range(3)]
+    assert "draw the program's random numbers once" in str(drawing.report)
+    assert not np.array_equal(second, third) and not np.array_equal(first, second)
+
+
+def test_dask_gives_one_lazy_graph():
+    """A step computes nothing: what it leaves are graphs, which are computed when looked at."""
+    dask = pytest.importorskip("dask.array")
+    with wg.use_backend("dask"):
+        run = wg.compile(lambda x, w: wg.sum(wg.tanh(x @ w)))
+        x, w = wg.asarray(np.ones((4, 3))), wg.asarray(np.ones((3, 2)))
+        run(x, w)
+        lazy = run(x, w)
+    assert isinstance(lazy._array, dask.Array)
+    assert len(lazy._array.__dask_graph__()) > 1
+    np.testing.assert_allclose(lazy.numpy(), 8 * np.tanh(3), rtol=1e-12)
