@@ -11,20 +11,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks import chain, hessian, importing, memory, mlp
+from benchmarks import chain, costs, hessian, importing, memory, mlp, plot, small
 from benchmarks.report import Verdict, bars_table, describe_machine, installed, table
 from benchmarks.timing import Ratio, Times, interleave
 
 MLP = [f"mlp{number}" for number in range(1, len(mlp.ROWS) + 1)]
-ROWS = [*MLP, "chain", "nodes", "memory", "hessian", "import"]
+ROWS = [*MLP, "small", "costs", "chain", "nodes", "memory", "hessian", "import"]
 
 #: Ratios that a row may have at most, by peer.
 MLP_BARS: dict[str, dict[str, float]] = {
     MLP[0]: {"NumPy by hand": 1.5, "PyTorch eager": 0.5},
     MLP[-1]: {"NumPy by hand": 1.05},
 }
-#: The same for the compiled step.
-COMPILED_BARS = {"NumPy by hand": 0.9, "PyTorch eager": 0.25, "JAX jit": 0.45}
+#: The same for the compiled step; docs/design/decisions.md says why JAX's is not the first one.
+COMPILED_BARS = {"NumPy by hand": 0.9, "PyTorch eager": 0.25, "JAX jit": 1.1}
 CHAIN_BARS = {"PyTorch eager": 0.6, "HIPS/autograd": 0.4}
 CHAIN_LENGTH = 100
 LENGTHS = (10**2, 10**3, 10**4, 10**5, 10**6)
@@ -53,6 +53,7 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="few rounds, for a first look")
     parser.add_argument("--markdown", action="store_true", help="print what the README shows")
+    parser.add_argument("--plot", metavar="PNG", help="also draw the steps of all models")
     options = parser.parse_args()
     device = "cuda" if options.backend == "cupy" else "cpu"
     rows = options.rows or (MLP if device == "cuda" else ROWS)
@@ -68,6 +69,11 @@ def main() -> None:
         times = {row: train(row, device, rounds * (4 if row == MLP[-1] else 1)) for row in networks}
         print(table(mlp_table(times, device), markdown=options.markdown), end="\n\n")
         verdicts += mlp_verdicts(times)
+    models = small.report(rounds, markdown=options.markdown) if "small" in rows else {}
+    if options.plot:
+        plot.draw(labelled(times if networks else {}) | models, options.plot)
+    if "costs" in rows:
+        verdicts += costs.report(5 if options.quick else 25, markdown=options.markdown)
     if "chain" in rows:
         verdicts += chain_verdicts(rounds, markdown=options.markdown)
     if "nodes" in rows:
@@ -99,6 +105,15 @@ def train(row: str, device: str, rounds: int) -> Times:
         elif not np.allclose(losses, expected, rtol=1e-4, atol=0):
             raise AssertionError(f"{name} trains differently from Wengert: {losses} {expected}")
     return interleave(contestants, rounds=rounds, block=0.004, wall=device == "cuda")
+
+
+def labelled(times: dict[str, Times]) -> dict[str, Times]:
+    """The rows of the MLP table by what they are."""
+    found = {}
+    for row, measured in times.items():
+        batch, widths = mlp.ROWS[MLP.index(row)]
+        found[f"{batch} × {'-'.join(map(str, widths))}"] = measured
+    return found
 
 
 def mlp_table(times: dict[str, Times], device: str) -> list[list[str]]:

@@ -353,13 +353,17 @@ def contestants(model: Model) -> dict[str, Work]:
         if not installed(library):
             continue
         unit = make(model)
-        losses = np.asarray([float(unit()) for _ in range(5)])
+        losses = np.asarray([_number(unit()) for _ in range(5)])
         if expected is None:
             expected = losses
         elif not np.allclose(losses, expected, rtol=1e-3 if model.fitted else 1e-4):
             raise AssertionError(f"{name} goes another way than Wengert: {losses} {expected}")
         made[name] = _repeated(unit)
     return made
+
+
+def _number(loss: Any) -> float:
+    return loss.item() if hasattr(loss, "item") else float(loss)
 
 
 def _repeated(unit: Unit) -> Work:

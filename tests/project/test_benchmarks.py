@@ -4,6 +4,7 @@ import importlib
 import os
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,6 +120,40 @@ def test_verdicts(benchmarks: ModuleType, limit: float, word: str) -> None:
     assert heading.startswith("| what ")
     assert set(rule) <= set("|-: ")
     assert len({len(heading), len(rule), len(line)}) == 1
+
+
+@pytest.mark.parametrize("label", range(3))
+def test_small_models_go_the_same_way(benchmarks: ModuleType, label: int) -> None:
+    from benchmarks import small
+
+    model = list(small.MODELS.values())[label]
+    if model.fitted:
+        pytest.importorskip("scipy")
+    works = small.contestants(model)  # compares the losses of all that are installed
+    assert {"Wengert", "Wengert compiled", "NumPy by hand"} <= works.keys()
+    # By hand, by differences.
+    start = [x.astype(np.float64) for x in model.start()]
+    _, gradients = model.by_hand(*start)
+    for x, g in zip(start, gradients, strict=True):
+        for index in list(np.ndindex(x.shape))[:5]:
+            here, step = x[index], 1e-5
+            x[index] = here + step
+            high, _ = model.by_hand(*start)
+            x[index] = here - step
+            low, _ = model.by_hand(*start)
+            x[index] = here
+            slope = (high - low) / (2 * step)
+            assert np.asarray(g)[index] == pytest.approx(slope, rel=1e-4, abs=1e-6)
+
+
+def test_the_picture(benchmarks: ModuleType, tmp_path: Any) -> None:
+    pytest.importorskip("matplotlib")
+    from benchmarks import plot
+    from benchmarks.timing import Times
+
+    times = Times({plot.PEER: [1.0] * 4, "Wengert": [1.5] * 4, "Wengert compiled": [0.7] * 4})
+    plot.draw({"a model": times, "without a peer": Times({"Wengert": [1.0]})}, tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("name", ["Rosenbrock", "network"])

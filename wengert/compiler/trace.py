@@ -63,6 +63,7 @@ _WHOLE = _DRAWING | {
 }
 
 
+_SEQUENCES = (tuple, list)
 #: Operands that are what they are.
 _PLAIN = frozenset({int, float, str, bool, type(None)})
 #: Names of this package's modules, by the identities of their globals.
@@ -174,7 +175,7 @@ class Trace:
             raise self._closed(operands)
         operands = tuple(operands)
         answer = function(*_inner(operands), **{k: _inner(x) for k, x in parameters.items()})
-        several = isinstance(answer, tuple | list)
+        several = isinstance(answer, _SEQUENCES)
         parts = answer if several else (answer,)
         for part in parts:
             if not (hasattr(part, "dtype") and hasattr(part, "shape")):
@@ -240,7 +241,7 @@ class Trace:
             return x.value
         if kind in _PLAIN:
             return x
-        if isinstance(x, tuple | list):
+        if isinstance(x, _SEQUENCES):
             parts = [self.value(part) for part in x]
             return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
         if hasattr(x, "dtype") and hasattr(x, "shape"):
@@ -485,7 +486,7 @@ def _inner(x: Any) -> Any:
         return x.inner
     if kind is LiveNumber:
         return x.number
-    if isinstance(x, tuple | list):
+    if isinstance(x, _SEQUENCES):
         parts = [_inner(part) for part in x]
         return kind(*parts) if hasattr(x, "_fields") else kind(parts)
     return x
