@@ -12,9 +12,9 @@ import wengert as wg
 from tests.compiler.bits import same_bits
 from wengert.autograd import checkpoint
 from wengert.backends import Backend, get_backend
+from wengert.compiler.live import LiveNumber
 from wengert.compiler.program import Program
 from wengert.compiler.trace import (
-    LiveNumber,
     Trace,
     Traced,
     TraceError,

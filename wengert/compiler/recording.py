@@ -5,7 +5,6 @@ they hold the values that this run has computed, so that the traced call is a ca
 """
 
 import gc
-import linecache
 import sys
 import weakref
 from collections.abc import Callable, Sequence
@@ -13,52 +12,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from wengert.backends import Backend
-from wengert.compiler.places import OF_OPTIMIZER, Place, State, find_state
+from wengert.compiler.effects import (
+    Effect,
+    Ref,
+    check_kept,
+    check_side_effects,
+    own,
+    place_effects,
+    same_structure,
+    tensor_effects,
+)
+from wengert.compiler.live import LiveNumber
+from wengert.compiler.places import State, find_state
 from wengert.compiler.program import Program, values_in
-from wengert.compiler.trace import LiveNumber, Trace, Traced, TraceError, user_line
+from wengert.compiler.trace import Trace, Traced, TraceError
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import sweep
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = ["Backward", "Effect", "Recording", "Ref", "record_call"]
-
-
-@dataclass(frozen=True)
-class Ref:
-    """Where an input of a program is found, and an output goes.
-
-    Attributes
-    ----------
-    kind : {"leaf", "tensor", "grad", "array", "number"}
-        A leaf of the arguments (a Tensor's array, a raw array, a number); a Tensor's array or its
-        gradient's; what an optimiser keeps. Tensors are those of the state, and after them those
-        among the leaves.
-    index : int
-        Which one.
-    """
-
-    kind: str
-    index: int
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What a call does beside its answer: it gives a Tensor an array, a gradient, another place.
-
-    Attributes
-    ----------
-    ref : Ref
-        What is changed; for ``"place"``, the Tensor's whose place gets a new Tensor.
-    output : int or None
-        Which output of the program it becomes; None for a gradient that is taken away.
-    new : bool
-        Whether a gradient comes in a Tensor of its own.
-    """
-
-    ref: Ref
-    output: int | None
-    new: bool = False
+__all__ = ["Backward", "Recording", "record_call"]
 
 
 @dataclass(frozen=True)
@@ -226,19 +199,15 @@ class _Call:
             return
         for held in self.held:
             tensor = held.tensor
-            tensor._array = _own(tensor._array)
+            tensor._array = own(tensor._array)
             for grad in (held.grad, tensor._grad):
                 if grad is not None:
-                    grad._array = _own(grad._array)
+                    grad._array = own(grad._array)
 
     def output(self, x: Any) -> int:
         """The position of a traced array or number among the program's outputs."""
         self.outputs.append(x)
         return len(self.outputs) - 1
-
-
-def _own(array: Any) -> Any:
-    return array.inner if isinstance(array, Traced) else array
 
 
 def _refill(x: Any, before: Any) -> None:
@@ -304,7 +273,7 @@ def record_call(
         call.leave(failed=False)
         call.outputs.clear()
         call.leaves.clear()
-        _check_kept(call)
+        check_kept(call)
     except BaseException:
         call.leave(failed=True)
         raise
@@ -313,10 +282,10 @@ def record_call(
 
 def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[Any]]]:
     leaves, structure = tree_flatten(returned)
-    effects = _tensor_effects(call)
-    _check_side_effects(call)
+    effects = tensor_effects(call)
+    check_side_effects(call)
     after = find_state(call.function)
-    more, values = _place_effects(call, after)
+    more, values = place_effects(call, after)
     effects += more
     kinds = tuple([_leaf(call, leaf) for leaf in leaves])
     numbers = {
@@ -327,7 +296,7 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
     program, backward = _programs(call, leaves, kinds)
     recording = Recording(
         program, tuple(call.refs), tuple(effects), structure, kinds, numbers, backward,
-        _same_structure(call.state, after), _captured(call),
+        same_structure(call.state, after), _captured(call),
         next(iter(call.trace.backends)) if len(call.trace.backends) == 1 else None,
     )  # fmt: skip
 
@@ -335,7 +304,7 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
         made: list[Any] = []
         for leaf, (kind, what) in zip(leaves, kinds, strict=True):
             if kind == "tensor":
-                made.append(untracked(_own(leaf._array)))
+                made.append(untracked(own(leaf._array)))
             elif kind == "array":
                 made.append(leaf.inner)
             elif kind == "number":
@@ -390,7 +359,7 @@ def _programs(
     owners = {
         t._node.number: i for i, t in enumerate(call.tensors) if isinstance(t._node, AccumulateGrad)
     }
-    cotangents = [trace.input(_own(leaves[k]._array), "cotangent") for k in roots]
+    cotangents = [trace.input(own(leaves[k]._array), "cotangent") for k in roots]
     flows = [(leaves[k]._node, g) for k, g in zip(roots, cotangents, strict=True)]
     arrived = sweep(flows, keep=False, targets=set(owners))
     gradients = [(owners[node.number], g) for node, g in arrived if g is not None]
@@ -429,105 +398,6 @@ def _number_at(call: _Call, ref: Ref) -> Any:
     return leaf.number if isinstance(leaf, LiveNumber) else leaf
 
 
-def _tensor_effects(call: _Call) -> list[Effect]:
-    """What has become of the Tensors that were given or reached."""
-    effects = []
-    for i, held in enumerate(call.held):
-        tensor, before = held.tensor, call.trace.inputs[i]
-        if not (isinstance(tensor._array, Traced) and tensor._array.value is before):
-            effects.append(Effect(Ref("tensor", i), call.output(tensor._array)))
-        node = tensor._node
-        if node is not None and not isinstance(node, AccumulateGrad):
-            raise TraceError(
-                f"{_name(call, i)} was changed in place and has kept the graph of what it was "
-                "computed from, into which a later call would run; detach what it is assigned, or "
-                "change it in wg.no_grad()"
-            )
-        if (node is None) != (held.node is None):
-            raise TraceError(
-                f"requires_grad of {_name(call, i)} changes inside the compiled function; change "
-                "it outside"
-            )
-        grad = tensor._grad
-        if grad is held.grad:
-            if grad is None:
-                continue
-            at = call.refs.index(Ref("grad", i))
-            if isinstance(grad._array, Traced) and grad._array.value is call.trace.inputs[at]:
-                continue
-            effects.append(Effect(Ref("grad", i), call.output(grad._array)))
-        elif grad is None:
-            effects.append(Effect(Ref("grad", i), None))
-        else:
-            if grad._node is not None:
-                raise TraceError(
-                    f"the gradient of {_name(call, i)} requires grad (create_graph=True); a "
-                    "compiled function returns such gradients, by wg.autograd.grad"
-                )
-            effects.append(Effect(Ref("grad", i), call.output(grad._array), new=True))
-    return effects
-
-
-def _name(call: _Call, i: int) -> str:
-    return call.trace.inputs[i].name or "a Tensor"
-
-
-def _place_effects(call: _Call, after: State) -> tuple[list[Effect], list[Any]]:
-    """What has become of what optimisers keep, and which places have got another Tensor."""
-    effects: list[Effect] = []
-    values: list[Any] = []
-    for kind, before, first in (
-        ("array", call.state.arrays, 0),
-        ("number", call.state.numbers, len(call.state.arrays)),
-    ):
-        for i, place in enumerate(before):
-            now = place.get()
-            if isinstance(now, Traced | LiveNumber):
-                given = Ref(kind, call.state.shares[i] if kind == "number" else i)
-                if now.value is not call.trace.inputs[call.refs.index(given)]:
-                    effects.append(Effect(Ref(kind, i), call.output(now)))
-                values.append((place, _frozen(now)))
-            elif now is not call.places[first + i][1]:
-                raise TraceError(f"{place.name} becomes {now!r}, which is not traced")
-    for i, at in enumerate(call.state.tensors):
-        if at.place is None:
-            continue
-        now = at.place.get()
-        if isinstance(now, Tensor) and id(now) not in call.known:
-            if now._node is not None and not isinstance(now._node, AccumulateGrad):
-                raise TraceError(
-                    f"{at.place.name} keeps a Tensor with the graph of what it was computed from, "
-                    "into which a later call would run; detach it"
-                )
-            effects.append(Effect(Ref("place", i), call.output(now._array)))
-            values.append((at.place, _tensor(now)))
-    for place in (*after.arrays, *after.numbers):
-        now = place.get()
-        if isinstance(now, Traced | LiveNumber) and not any(
-            place.owner is known.owner and place.key == known.key for known, _ in values
-        ):
-            values.append((place, _frozen(now)))
-    for at in after.tensors:
-        if id(at.tensor) not in call.known and isinstance(at.tensor._array, Traced):
-            if at.place is None:
-                continue
-            if not any(at.place.owner is p.owner and at.place.key == p.key for p, _ in values):
-                values.append((at.place, _tensor(at.tensor)))
-    return effects, values
-
-
-def _frozen(x: Any) -> Callable[[], Any]:
-    return lambda: x.inner if isinstance(x, Traced) else x.number
-
-
-def _tensor(x: Tensor) -> Callable[[], Any]:
-    def fix() -> Tensor:
-        x._array = _own(x._array)
-        return x
-
-    return fix
-
-
 def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
     """What a leaf of the answer is."""
     if isinstance(leaf, Tensor):
@@ -542,73 +412,3 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
     if isinstance(leaf, LiveNumber):
         return "number", call.output(leaf)
     return "plain", leaf
-
-
-def _check_side_effects(call: _Call) -> None:
-    """Raise for what a replay would not do again."""
-    for place, before in call.state.statics:
-        now = place.get()
-        if now is not before and (isinstance(now, Tensor | Traced) or _differs(now, before)):
-            after = "a Tensor" if isinstance(now, Tensor) else repr(now)
-            place.set(before)
-            raise TraceError(
-                f"{_line_that_sets(call.function, place)}: the compiled function changes "
-                f"{place.name} from {before!r} to {after}, which a replay would not do again. "
-                "Return the value, or hold it in a Tensor"
-            )
-    for x, before, name in call.state.lengths:
-        if len(x) != before and not name.endswith(OF_OPTIMIZER):
-            raise TraceError(
-                f"{_line_that_sets(call.function, None)}: the compiled function changes the "
-                f"length of {name} from {before} to {len(x)}, which a replay would not do again. "
-                "Return what is to be kept"
-            )
-
-
-def _differs(now: Any, before: Any) -> bool:
-    return type(now) is not type(before) or bool(now != before)
-
-
-def _line_that_sets(function: Any, place: Place | None) -> str:
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    if code is None:
-        return user_line()
-    number = code.co_firstlineno
-    if place is not None:
-        import dis
-
-        short = place.name.rpartition(".")[2]
-        for step in dis.get_instructions(code):
-            if step.starts_line is not None and isinstance(step.starts_line, int):
-                number = step.starts_line
-            if step.opname.startswith("STORE_") and step.argval == short:
-                break
-        else:
-            number = code.co_firstlineno
-    text = linecache.getline(code.co_filename, number).strip()
-    return f"{code.co_filename.rpartition('/')[2]}, line {number} ({text})"
-
-
-def _same_structure(before: State, after: State) -> bool:
-    """Whether a call like this one may come again: there is what was there before."""
-    return all(
-        [(x.key, x.name) for x in a] == [(x.key, x.name) for x in b]
-        for a, b in ((before.arrays, after.arrays), (before.numbers, after.numbers))
-    ) and [x.name for x in before.tensors] == [x.name for x in after.tensors]
-
-
-def _check_kept(call: _Call) -> None:
-    """Raise if something still holds a traced array: it would be lost in replays."""
-    trace = call.trace
-    alive = [ref for ref in trace.arrays if ref() is not None]
-    if not alive:
-        return
-    gc.collect()
-    alive = [ref for ref in alive if ref() is not None]
-    if alive:
-        x: Any = alive[-1]()
-        where = trace.made_at(x.value)
-        raise TraceError(
-            f"a Tensor that was made at {where} is kept outside the compiled function, where a "
-            "replay would not put its own; return it instead"
-        )

@@ -6,9 +6,6 @@ functions call the library's own and record that they did: the forward pass, the
 update all go through it. The values are there all the time, so a trace is also one run.
 """
 
-import linecache
-import operator
-import sys
 import weakref
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,13 +13,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from operator import attrgetter
-from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from wengert.backends import Backend, Selection, backend_of, dtype_of, namespaces, selection
 from wengert.backends.backend import Kernel, composite
 from wengert.backends.registry import local_selection
+from wengert.compiler.lines import described, reader, running_line, user_line
+from wengert.compiler.live import LiveNumber
 from wengert.compiler.lowering import lowered
 from wengert.compiler.program import Instruction, Line, Program, Value
 from wengert.tape.lifted import Lifted, bottom, late_namespace, new_level
@@ -31,7 +29,6 @@ from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import untracked
 
 __all__ = [
-    "LiveNumber",
     "Trace",
     "TraceError",
     "Traced",
@@ -66,8 +63,6 @@ _WHOLE = _DRAWING | {
 _SEQUENCES = (tuple, list)
 #: Operands that are what they are.
 _PLAIN = frozenset({int, float, str, bool, type(None)})
-#: Names of this package's modules, by the identities of their globals.
-_modules: dict[int, str] = {}
 
 
 class Trace:
@@ -222,6 +217,20 @@ class Trace:
         )
         self._ticks.append(tick())
 
+    def regularise(self, arrays: list[Any], weak: bool) -> type:
+        """Make raw arrays among the operands beside a live number traced ones, in place."""
+        for i, x in enumerate(arrays):
+            if hasattr(x, "dtype") and not isinstance(x, Lifted):
+                arrays[i] = self.lifted(x)
+        like = next((x for x in arrays if isinstance(x, Lifted)), None)
+        if like is None:
+            raise TypeError("there is no array among the operands")
+        if not weak:
+            for i, x in enumerate(arrays):
+                if isinstance(x, LiveNumber | int | float | complex):
+                    arrays[i] = traced.asarray(x, dtype=like.dtype, device=_device(like))
+        return type(like)
+
     def pin(self, number: "LiveNumber") -> Any:
         """The value of a number on which the function's course depends from now on."""
         if not self.open:
@@ -250,28 +259,12 @@ class Trace:
 
     def _line(self) -> Line | None:
         """The user's line that runs now; of an adjoint, the line that recorded the operation."""
-        stage, node = "forward", None
-        frame: FrameType | None = sys._getframe(2)
-        while frame is not None:
-            scope = frame.f_globals
-            name = _modules.get(id(scope))
-            if name is None:
-                name = str(scope.get("__name__"))
-                if not name.startswith("wengert"):
-                    break
-                _modules[id(scope)] = name
-            if name == "wengert.tape.sweep" and stage == "forward":
-                stage, node = "backward", frame.f_locals.get("node")
-            elif name == "wengert.optim.optimizer":
-                stage = "update"
-            frame = frame.f_back
+        line, node = running_line()
         if node is not None:
             at = bisect_left(self._ticks, node.number) - 1
-            if at >= 0 and (line := self.instructions[at].line) is not None:
-                return line._replace(stage=stage)
-        if frame is None:
-            return None
-        return Line(frame.f_code.co_filename, frame.f_lineno, stage)
+            if at >= 0 and (recorded := self.instructions[at].line) is not None:
+                return recorded._replace(stage="backward")
+        return line
 
     def program(self, outputs: Sequence[Any]) -> Program:
         """What was recorded, as a program with these outputs."""
@@ -359,124 +352,21 @@ class Traced(Lifted):
     def values(self) -> Any:
         if not self.trace.open:
             raise self.trace._closed((self,))
-        reader = _reader()
-        if reader == "__bool__":
+        asked = reader()
+        if asked == "__bool__":
             raise TraceError(
                 f"{user_line()}: a branch on the values of a Tensor, which differ from call to "
                 "call: a compiled function takes the same way each time. Use wg.where, or leave "
                 "the branch outside wg.compile"
             )
         raise TraceError(
-            f"{user_line()}: the values of a Tensor are read ({reader}) inside a function that is "
+            f"{user_line()}: the values of a Tensor are read ({asked}) inside a function that is "
             "compiled; they differ from call to call, and what is computed from them in Python "
             "would not. Return the Tensor and read it outside"
         )
 
     def __repr__(self) -> str:
         return f"Traced({self.value!r}, shape={tuple(self.shape)}, dtype={self.dtype})"
-
-
-class LiveNumber:
-    """A Python number that may differ from call to call, such as a learning rate.
-
-    Arithmetic is recorded. Where its value decides something, in a comparison, as an index or as a
-    length, the program is for that value alone: the trace pins it.
-    """
-
-    __slots__ = ("number", "trace", "value")
-
-    #: Makes NumPy leave ``array * number`` to the reflected operator.
-    __array_ufunc__ = None
-
-    def __init__(self, number: Any, value: Value, trace: Trace) -> None:
-        self.number = number
-        self.value = value
-        self.trace = trace
-
-    @property
-    def follows(self) -> type:
-        """The type of the number."""
-        return type(self.number)
-
-    def regularise(self, arrays: list[Any], weak: bool) -> type:
-        """Make raw arrays beside this number, which do not know it, traced ones, in place."""
-        for i, x in enumerate(arrays):
-            if hasattr(x, "dtype") and not isinstance(x, Lifted):
-                arrays[i] = self.trace.lifted(x)
-        like = next((x for x in arrays if isinstance(x, Lifted)), None)
-        if like is None:
-            raise TypeError("there is no array among the operands")
-        if not weak:
-            for i, x in enumerate(arrays):
-                if isinstance(x, LiveNumber | int | float | complex):
-                    arrays[i] = traced.asarray(x, dtype=like.dtype, device=_device(like))
-        return type(like)
-
-    def _pinned(self) -> Any:
-        return self.trace.pin(self)
-
-    def __bool__(self) -> bool:
-        return bool(self._pinned())
-
-    def __int__(self) -> int:
-        return int(self._pinned())
-
-    def __float__(self) -> float:
-        return float(self._pinned())
-
-    def __complex__(self) -> complex:
-        return complex(self._pinned())
-
-    def __index__(self) -> int:
-        return operator.index(self._pinned())
-
-    def __hash__(self) -> int:
-        return hash(self._pinned())
-
-    def __round__(self, digits: int | None = None) -> Any:
-        return round(self._pinned(), digits)
-
-    def __repr__(self) -> str:
-        return repr(self._pinned())
-
-    def __format__(self, spec: str) -> str:
-        return format(self._pinned(), spec)
-
-
-def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
-    def method(self: LiveNumber, other: Any) -> Any:
-        if not isinstance(other, LiveNumber | int | float | complex):
-            return NotImplemented
-        pair = (other, self) if reflected else (self, other)
-        return self.trace.number(name, function, pair)
-
-    return method
-
-
-def _sign(name: str, function: Callable[..., Any]) -> Callable[[LiveNumber], Any]:
-    return lambda self: self.trace.number(name, function, (self,))
-
-
-def _comparison(function: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: LiveNumber, other: Any) -> Any:
-        if isinstance(other, LiveNumber):
-            other = other._pinned()
-        elif not isinstance(other, int | float | complex):
-            return NotImplemented
-        return function(self._pinned(), other)
-
-    return method
-
-
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-    _function = getattr(operator, _name)
-    setattr(LiveNumber, f"__{_name}__", _arithmetic(_name, _function, reflected=False))
-    setattr(LiveNumber, f"__r{_name}__", _arithmetic(_name, _function, reflected=True))
-for _name in ("neg", "pos", "abs"):
-    setattr(LiveNumber, f"__{_name}__", _sign(_name, getattr(operator, _name)))
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(LiveNumber, f"__{_name}__", _comparison(getattr(operator, _name)))
-# An exponent or a base may be a Tensor, and `math.sqrt` asks for a float; the rest is above.
 
 
 def _inner(x: Any) -> Any:
@@ -490,43 +380,6 @@ def _inner(x: Any) -> Any:
         parts = [_inner(part) for part in x]
         return kind(*parts) if hasattr(x, "_fields") else kind(parts)
     return x
-
-
-# -- where in the user's program -------------------------------------------------------------------
-
-
-def user_frame() -> FrameType | None:
-    """The innermost frame that is not of this package."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith("wengert"):
-        frame = frame.f_back
-    return frame
-
-
-def user_line() -> str:
-    """The user's line that runs now, for an error."""
-    frame = user_frame()
-    if frame is None:
-        return "wg.compile"
-    return described(Line(frame.f_code.co_filename, frame.f_lineno))
-
-
-def described(line: Line) -> str:
-    """A line as an error names it: file, number, text."""
-    text = linecache.getline(line.file, line.number).strip()
-    where = f"{Path(line.file).name}, line {line.number}"
-    return f"{where} ({text})" if text else where
-
-
-def _reader() -> str:
-    """Which method of a Tensor asks for values."""
-    frame: FrameType | None = sys._getframe(1)
-    found = "values"
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith("wengert"):
-        if frame.f_globals["__name__"] == "wengert.tape.tensor":
-            found = frame.f_code.co_name
-        frame = frame.f_back
-    return found
 
 
 # -- namespaces ------------------------------------------------------------------------------------

@@ -1,0 +1,235 @@
+"""What a traced call does beside its answer: what it changes, and what a replay could not do."""
+
+import dis
+import gc
+import linecache
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from wengert.compiler.lines import user_line
+from wengert.compiler.live import LiveNumber
+from wengert.compiler.places import OF_OPTIMIZER, Place, State
+from wengert.compiler.trace import Traced, TraceError
+from wengert.tape.node import AccumulateGrad
+from wengert.tape.tensor import Tensor
+
+__all__ = [
+    "Effect",
+    "Ref",
+    "check_kept",
+    "check_side_effects",
+    "own",
+    "place_effects",
+    "same_structure",
+    "tensor_effects",
+]
+
+
+@dataclass(frozen=True)
+class Ref:
+    """Where an input of a program is found, and an output goes.
+
+    Attributes
+    ----------
+    kind : {"leaf", "tensor", "grad", "array", "number"}
+        A leaf of the arguments (a Tensor's array, a raw array, a number); a Tensor's array or its
+        gradient's; what an optimiser keeps. Tensors are those of the state, and after them those
+        among the leaves.
+    index : int
+        Which one.
+    """
+
+    kind: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a call does beside its answer: it gives a Tensor an array, a gradient, another place.
+
+    Attributes
+    ----------
+    ref : Ref
+        What is changed; for ``"place"``, the Tensor's whose place gets a new Tensor.
+    output : int or None
+        Which output of the program it becomes; None for a gradient that is taken away.
+    new : bool
+        Whether a gradient comes in a Tensor of its own.
+    """
+
+    ref: Ref
+    output: int | None
+    new: bool = False
+
+
+def own(array: Any) -> Any:
+    """An array as it is outside the trace."""
+    return array.inner if isinstance(array, Traced) else array
+
+
+def tensor_effects(call: Any) -> list[Effect]:
+    """What has become of the Tensors that were given or reached."""
+    effects = []
+    for i, held in enumerate(call.held):
+        tensor, before = held.tensor, call.trace.inputs[i]
+        if not (isinstance(tensor._array, Traced) and tensor._array.value is before):
+            effects.append(Effect(Ref("tensor", i), call.output(tensor._array)))
+        node = tensor._node
+        if node is not None and not isinstance(node, AccumulateGrad):
+            raise TraceError(
+                f"{_name(call, i)} was changed in place and has kept the graph of what it was "
+                "computed from, into which a later call would run; detach what it is assigned, or "
+                "change it in wg.no_grad()"
+            )
+        if (node is None) != (held.node is None):
+            raise TraceError(
+                f"requires_grad of {_name(call, i)} changes inside the compiled function; change "
+                "it outside"
+            )
+        grad = tensor._grad
+        if grad is held.grad:
+            if grad is None:
+                continue
+            at = call.refs.index(Ref("grad", i))
+            if isinstance(grad._array, Traced) and grad._array.value is call.trace.inputs[at]:
+                continue
+            effects.append(Effect(Ref("grad", i), call.output(grad._array)))
+        elif grad is None:
+            effects.append(Effect(Ref("grad", i), None))
+        else:
+            if grad._node is not None:
+                raise TraceError(
+                    f"the gradient of {_name(call, i)} requires grad (create_graph=True); a "
+                    "compiled function returns such gradients, by wg.autograd.grad"
+                )
+            effects.append(Effect(Ref("grad", i), call.output(grad._array), new=True))
+    return effects
+
+
+def _name(call: Any, i: int) -> str:
+    return call.trace.inputs[i].name or "a Tensor"
+
+
+def place_effects(call: Any, after: State) -> tuple[list[Effect], list[Any]]:
+    """What has become of what optimisers keep, and which places have got another Tensor."""
+    effects: list[Effect] = []
+    values: list[Any] = []
+    for kind, before, first in (
+        ("array", call.state.arrays, 0),
+        ("number", call.state.numbers, len(call.state.arrays)),
+    ):
+        for i, place in enumerate(before):
+            now = place.get()
+            if isinstance(now, Traced | LiveNumber):
+                given = Ref(kind, call.state.shares[i] if kind == "number" else i)
+                if now.value is not call.trace.inputs[call.refs.index(given)]:
+                    effects.append(Effect(Ref(kind, i), call.output(now)))
+                values.append((place, _frozen(now)))
+            elif now is not call.places[first + i][1]:
+                raise TraceError(f"{place.name} becomes {now!r}, which is not traced")
+    for i, at in enumerate(call.state.tensors):
+        if at.place is None:
+            continue
+        now = at.place.get()
+        if isinstance(now, Tensor) and id(now) not in call.known:
+            if now._node is not None and not isinstance(now._node, AccumulateGrad):
+                raise TraceError(
+                    f"{at.place.name} keeps a Tensor with the graph of what it was computed from, "
+                    "into which a later call would run; detach it"
+                )
+            effects.append(Effect(Ref("place", i), call.output(now._array)))
+            values.append((at.place, _tensor(now)))
+    for place in (*after.arrays, *after.numbers):
+        now = place.get()
+        if isinstance(now, Traced | LiveNumber) and not any(
+            place.owner is known.owner and place.key == known.key for known, _ in values
+        ):
+            values.append((place, _frozen(now)))
+    for at in after.tensors:
+        if id(at.tensor) not in call.known and isinstance(at.tensor._array, Traced):
+            if at.place is None:
+                continue
+            if not any(at.place.owner is p.owner and at.place.key == p.key for p, _ in values):
+                values.append((at.place, _tensor(at.tensor)))
+    return effects, values
+
+
+def _frozen(x: Any) -> Callable[[], Any]:
+    return lambda: x.inner if isinstance(x, Traced) else x.number
+
+
+def _tensor(x: Tensor) -> Callable[[], Any]:
+    def fix() -> Tensor:
+        x._array = own(x._array)
+        return x
+
+    return fix
+
+
+def check_side_effects(call: Any) -> None:
+    """Raise for what a replay would not do again."""
+    for place, before in call.state.statics:
+        now = place.get()
+        if now is not before and (isinstance(now, Tensor | Traced) or _differs(now, before)):
+            after = "a Tensor" if isinstance(now, Tensor) else repr(now)
+            place.set(before)
+            raise TraceError(
+                f"{_line_that_sets(call.function, place)}: the compiled function changes "
+                f"{place.name} from {before!r} to {after}, which a replay would not do again. "
+                "Return the value, or hold it in a Tensor"
+            )
+    for x, before, name in call.state.lengths:
+        if len(x) != before and not name.endswith(OF_OPTIMIZER):
+            raise TraceError(
+                f"{_line_that_sets(call.function, None)}: the compiled function changes the "
+                f"length of {name} from {before} to {len(x)}, which a replay would not do again. "
+                "Return what is to be kept"
+            )
+
+
+def _differs(now: Any, before: Any) -> bool:
+    return type(now) is not type(before) or bool(now != before)
+
+
+def _line_that_sets(function: Any, place: Place | None) -> str:
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is None:
+        return user_line()
+    number = code.co_firstlineno
+    if place is not None:
+        short = place.name.rpartition(".")[2]
+        for step in dis.get_instructions(code):
+            if step.positions is not None and step.positions.lineno is not None:
+                number = step.positions.lineno
+            if step.opname.startswith("STORE_") and step.argval == short:
+                break
+        else:
+            number = code.co_firstlineno
+    text = linecache.getline(code.co_filename, number).strip()
+    return f"{code.co_filename.rpartition('/')[2]}, line {number} ({text})"
+
+
+def same_structure(before: State, after: State) -> bool:
+    """Whether a call like this one may come again: there is what was there before."""
+    return all(
+        [(x.key, x.name) for x in a] == [(x.key, x.name) for x in b]
+        for a, b in ((before.arrays, after.arrays), (before.numbers, after.numbers))
+    ) and [x.name for x in before.tensors] == [x.name for x in after.tensors]
+
+
+def check_kept(call: Any) -> None:
+    """Raise if something still holds a traced array: it would be lost in replays."""
+    trace = call.trace
+    alive = [ref for ref in trace.arrays if ref() is not None]
+    if not alive:
+        return
+    gc.collect()
+    alive = [ref for ref in alive if ref() is not None]
+    if alive:
+        x: Any = alive[-1]()
+        where = trace.made_at(x.value)
+        raise TraceError(
+            f"a Tensor that was made at {where} is kept outside the compiled function, where a "
+            "replay would not put its own; return it instead"
+        )
