@@ -13,7 +13,7 @@ from wengert.compiler.glue import MISS, Glue
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.places import State
-from wengert.compiler.program import Program, values_in
+from wengert.compiler.program import Program, Value, values_in
 from wengert.compiler.recording import Recording
 from wengert.compiler.report import Report
 from wengert.compiler.saving import save
@@ -84,7 +84,16 @@ class Replay:
     def program(self) -> Program:
         """What is emitted: on NumPy each call costs as much as it computes."""
         numpy = self.recording.backend is not None and self.recording.backend.name == "numpy"
-        return flatten(self.whole) if numpy else self.whole
+        return flatten(self.whole, self._becomes()) if numpy else self.whole
+
+    def _becomes(self) -> dict[Value, Value]:
+        """The outputs that are the next values of inputs, and these."""
+        inputs = dict(zip(self.recording.refs, self.whole.inputs, strict=True))
+        return {
+            self.whole.outputs[effect.output]: inputs[effect.ref]
+            for effect in self.recording.effects
+            if effect.output is not None and effect.ref in inputs
+        }
 
     def _prepare(self) -> Callable[..., tuple[Any, ...]]:
         backend, how = self.recording.backend, self._torch_compile

@@ -196,7 +196,9 @@ class _Module:
         steps = [x for step in part.program.instructions for x in drawn(step, backend, device)]
         part.program = replace(part.program, instructions=tuple(steps))
         if backend.name == "numpy":
-            part.program = flatten(part.program)
+            last = part.program.outputs[len(part.program.outputs) - len(part.updates) :]
+            before = [part.program.inputs[at] for at in part.updates]
+            part.program = flatten(part.program, dict(zip(last, before, strict=True)))
         self.part = part
         self.emitted: Emitted = emit(part.program, backend, name="program")
         used = {x.id for x in ast.walk(ast.parse(self.emitted.source)) if isinstance(x, ast.Name)}

@@ -263,9 +263,8 @@ class Speller:
         """A function by the library's name for it, or bound to a name."""
         if isinstance(function, MethodType):
             owner = function.__self__
-            return (
-                f"{self.bind(owner, identifier(type(owner).__name__.lower()))}.{function.__name__}"
-            )
+            called = getattr(owner, "name", type(owner).__name__.lower())
+            return f"{self.bind(owner, identifier(called))}.{function.__name__}"
         return self.public(function, name) or self.bind(function, identifier(name))
 
     def public(self, function: Callable[..., Any], name: str) -> str | None:

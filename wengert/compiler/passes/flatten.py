@@ -1,10 +1,11 @@
 """An optimiser's update of many small parameters, done once on all of them in one line."""
 
 import operator
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from sys import getrefcount
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,8 @@ class Joint:
         Of the arrays.
     dtype : dtype
         Of all of them.
-
-    Attributes
-    ----------
-    taken : bool
-        Whether some result is split by it already.
+    name : str
+        How a reader of the source would call them.
 
     Notes
     -----
@@ -46,17 +44,17 @@ class Joint:
     step has put other arrays in its place, it has no more, and is written again.
     """
 
-    def __init__(self, shapes: Sequence[tuple[int, ...]], dtype: Any) -> None:
+    def __init__(self, shapes: Sequence[tuple[int, ...]], dtype: Any, name: str = "lines") -> None:
+        self.name = name
         self._shapes, self._dtype = list(shapes), np.dtype(dtype)
         sizes = [int(np.prod(shape)) for shape in shapes]
         self._ends = list(accumulate(sizes))
         self._starts = [end - size for end, size in zip(self._ends, sizes, strict=True)]
-        self.taken = False
         self._lines: list[tuple[Any, tuple[Any, ...]]] = []  # the one made last comes last
         self._counts = self._counted(self._made())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Joint, (self._shapes, self._dtype)
+        return Joint, (self._shapes, self._dtype, self.name)
 
     def line(self) -> Any:
         """A line to write to."""
@@ -132,7 +130,7 @@ class _Run:
         self.pattern = (self.dtype, tuple(pattern))
 
 
-def flatten(program: Program) -> Program:
+def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType({})) -> Program:
     """Do what an optimiser does to each of several small parameters once, to all of them.
 
     What it does to a large one is written where that parameter was two steps ago.
@@ -145,6 +143,9 @@ def flatten(program: Program) -> Program:
     ----------
     program : Program
         Of NumPy arrays.
+    becomes : dict of Value to Value
+        For outputs that are the next values of inputs, these inputs: what is split in one run is
+        joined in the next.
     """
     groups: dict[Hashable, list[_Run]] = {}
     large: list[_Run] = []
@@ -166,7 +167,7 @@ def flatten(program: Program) -> Program:
         for new in placed.get(step, (step,))
     ]
     for runs in chosen:  # at the end: what they give, nothing else takes
-        steps = _joined(runs, outputs, steps)
+        steps = _joined(runs, outputs, steps, becomes)
     return Program(
         program.inputs, tuple(steps), program.outputs, program.constants, program.donated
     )
@@ -211,7 +212,7 @@ def _placed(run: _Run, outputs: set[Value]) -> dict[Instruction, list[Instructio
     for step in run.steps:
         if step.result not in outputs or not _elementwise_out(step):
             continue
-        joint = Joint([step.result.shape or ()], run.dtype)
+        joint = Joint([step.result.shape or ()], run.dtype, "line")
         line, part = Value((run.size,), run.dtype), Value(step.result.shape, run.dtype)
         memory = Instruction("line", joint.line, (), {}, (line,), pure=False, line=step.line)
         views = Instruction("split", joint.split, (line,), {}, (part,), True, line=step.line)
@@ -237,7 +238,12 @@ def _elementwise_out(step: Instruction) -> bool:
     return isinstance(step.function, np.ufunc) and bool(form(step).writes) and step.out is None
 
 
-def _joined(runs: list[_Run], outputs: set[Value], steps: list[Instruction]) -> list[Instruction]:
+def _joined(
+    runs: list[_Run],
+    outputs: set[Value],
+    steps: list[Instruction],
+    becomes: Mapping[Value, Value],
+) -> list[Instruction]:
     """The instructions before, and one chain for several parameters."""
     first = runs[0]
     shapes = [run.shape or () for run in runs]
@@ -255,8 +261,9 @@ def _joined(runs: list[_Run], outputs: set[Value], steps: list[Instruction]) -> 
 
     for k, x in enumerate(first.outside):
         parts = tuple([run.outside[k] for run in runs])
-        joint = splits[parts] = Joint(shapes, first.dtype)
-        lines[x] = value(_called(x, "all"))
+        short = x.name.rpartition(".")[2] or "grad"
+        joint = splits[parts] = Joint(shapes, first.dtype, f"{short}_lines")
+        lines[x] = value(f"all.{short}")
         steps = _written(steps, parts, joint, memory(joint))
         made.append(Instruction("join", joint.join, parts, {}, (lines[x],), line=line))
     ends: list[Instruction] = []
@@ -266,7 +273,8 @@ def _joined(runs: list[_Run], outputs: set[Value], steps: list[Instruction]) -> 
         out = None
         if any(part in outputs for part in parts):
             # What is split now is joined in the next run of the program: the same joint does both.
-            joint = _joint_of(first, i, splits, runs, shapes)
+            before = tuple([becomes.get(part, part) for part in parts])
+            joint = splits.get(before) or Joint(shapes, first.dtype, "new_lines")
             ends.append(Instruction("split", joint.split, (result,), {}, parts, True, line=line))
             if form(step).writes and result.dtype.kind != "c":
                 made.append(memory(joint))
@@ -313,33 +321,5 @@ def _writes(step: Instruction) -> bool:
     return bool(found.writes) and found.inside != "only" and ordered and free
 
 
-def _joint_of(
-    first: _Run,
-    i: int,
-    splits: dict[tuple[Value, ...], Joint],
-    runs: list[_Run],
-    shapes: list[tuple[int, ...]],
-) -> Joint:
-    """The joint by which a result comes in again: that of the operand which it takes the place of.
-
-    The parameter's own result comes last. Another is some state's, which the same instruction
-    takes.
-    """
-    taken = [x for x in first.steps[i].operands if isinstance(x, Value) and x in first.outside]
-    for x in taken:
-        parts = tuple([run.outside[first.outside.index(x)] for run in runs])
-        joint = splits.get(parts)
-        if joint is not None and not joint.taken:
-            joint.taken = True
-            return joint
-    return Joint(shapes, runs[0].dtype)
-
-
 def _with(operands: tuple[Any, ...], lines: dict[Value, Any]) -> tuple[Any, ...]:
     return tuple([lines.get(x, x) if isinstance(x, Value) else x for x in operands])
-
-
-def _called(x: Value, fallback: str) -> str:
-    """All parameters' ``exp_avg`` is ``all.exp_avg``."""
-    short = x.name.rpartition(".")[2]
-    return f"all.{short}" if short else fallback
