@@ -134,6 +134,19 @@ def load(path):
     return names
 
 
+def test_programs_of_numpy_need_numpy_alone(tmp_path):
+    for name, make in CASES.items():
+        run, arguments = make()
+        for _ in range(3):
+            run(*arguments())
+        run.save(tmp_path / f"{name}.py")
+        text = (tmp_path / f"{name}.py").read_text()
+        imported = {
+            line.split()[1] for line in text.splitlines() if line[:6] in ("import", "from m")
+        }
+        assert imported <= {*sys.stdlib_module_names, "numpy"}, name
+
+
 def test_wrong_arguments_and_the_state(tmp_path):
     run, arguments = training("SGD")
     for _ in range(3):

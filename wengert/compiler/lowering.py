@@ -117,6 +117,24 @@ def _concat_arrays(trace: Any, *arrays: Any, axis: int) -> Any:
     return trace.call("concat", np.concatenate, (arrays,), {"axis": axis})
 
 
+def _creation(name: str) -> Callable[..., Any]:
+    """NumPy's own function: there is one device, and nothing to look at in each call."""
+    function = getattr(np, name)
+
+    def lowered(trace: Any, *operands: Any, dtype: Any = None, device: Any = None) -> Any:
+        return trace.call(name, function, operands, {"dtype": dtype})
+
+    return lowered
+
+
+def _take_along_axis(trace: Any, x: Any, indices: Any, *, axis: int = -1) -> Any:
+    return trace.call("take_along_axis", np.take_along_axis, (x, indices), {"axis": axis})
+
+
+def _tensordot(trace: Any, x1: Any, x2: Any, *, axes: Any = 2) -> Any:
+    return trace.call("tensordot", np.tensordot, (x1, x2), {"axes": axes})
+
+
 # -- elements --------------------------------------------------------------------------------------
 
 
@@ -285,7 +303,10 @@ _NUMPY: Final[Mapping[str, Callable[..., Any]]] = {
     "relu": _relu,
     "reshape": _reshape,
     "softmax_cross_entropy_parts": _softmax_cross_entropy_parts,
+    "take_along_axis": _take_along_axis,
+    "tensordot": _tensordot,
     "where": _where,
+    **{name: _creation(name) for name in ("empty", "full", "ones", "zeros")},
     **{name: _reduction(name) for name in _reduce},
     **{name: _rounding(name) for name in ("ceil", "floor", "trunc")},
 }

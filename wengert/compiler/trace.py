@@ -137,9 +137,6 @@ class Trace:
     ) -> Any:
         """Call a function of a backend's namespace, or what it is composed of, and record it."""
         self.backends.add(backend)
-        answer = lowered(self, backend, name, operands, parameters)
-        if answer is not NotImplemented:
-            return answer
         if name in _LIKE and "device" not in parameters:
             # Of the array it asks for what is known, so that the array itself is not needed.
             like, *operands = operands
@@ -149,6 +146,9 @@ class Trace:
                 "device": backend.device(bottom(like)),
             }
             name, operands = _LIKE[name], [tuple(like.shape), *operands]
+        answer = lowered(self, backend, name, operands, parameters)
+        if answer is not NotImplemented:
+            return answer
         function = attrgetter(name)(backend.namespace)
         composed = composite(function)
         if composed is not None and name not in _WHOLE:
