@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.backends.backend import Kernel
 
-__all__ = ["BITS", "KERNELS", "masked", "ones"]
+__all__ = ["BITS", "FILLED", "KERNELS", "SHORT", "WIDE", "masked", "ones", "scalar", "zeros"]
 
 _add, _multiply, _divide = np.add, np.multiply, np.divide
 _sum = np.add.reduce
@@ -20,22 +20,20 @@ _dot = np.ndarray.dot
 
 
 @lru_cache(maxsize=16)
-def _starts(rows: int, columns: int) -> Any:
-    """Where each row starts in a matrix that is read as one line: one index is faster than two."""
-    return np.arange(0, rows * columns, columns) if columns else np.zeros(rows, np.int64)
+def _layout(rows: int, columns: int) -> tuple[Any, Any]:
+    """Where each row of a matrix starts in its elements, and the row of each of these.
 
-
-@lru_cache(maxsize=16)
-def _rows(rows: int, columns: int) -> Any:
-    """The row of each element of a matrix."""
-    return np.repeat(np.arange(rows), columns).reshape(rows, columns)
-
-
-def _along_rows(values: Any, columns: int) -> Any:
-    """One value for each row, to be used with a matrix: NumPy broadcasts row by row."""
+    One index is faster than two. The second is None where NumPy may as well broadcast.
+    """
+    starts = np.arange(0, rows * columns, columns) if columns else np.zeros(rows, np.int64)
     if columns > SHORT:
-        return values[:, None]
-    return values.take(_rows(values.shape[0], columns))
+        return starts, None
+    return starts, np.repeat(np.arange(rows), columns).reshape(rows, columns)
+
+
+def _along_rows(values: Any, row_of: Any) -> Any:
+    """One value for each row, to be used with a matrix: NumPy broadcasts row by row."""
+    return values[:, None] if row_of is None else values.take(row_of)
 
 
 @lru_cache(maxsize=16)
@@ -45,7 +43,7 @@ def ones(length: int, dtype: Any) -> Any:
 
 
 @lru_cache(maxsize=16)
-def zeros(length: int, dtype: Any) -> Any:
+def zeros(length: int | tuple[int, ...], dtype: Any) -> Any:
     """Zeros that nobody writes into."""
     return np.zeros(length, dtype)
 
@@ -110,9 +108,9 @@ def softmax_cross_entropy_parts(
 ) -> tuple[Any, Any]:
     """The loss, and its derivative by each logit."""
     rows, classes = x.shape
-    starts = _starts(rows, classes)
+    starts, row_of = _layout(rows, classes)
     # For short rows, finding the largest and taking it costs half of `np.max` along an axis.
-    z = np.subtract(x, _along_rows(x.take(starts + x.argmax(1)), classes))
+    z = np.subtract(x, _along_rows(x.take(starts + x.argmax(1)), row_of))
     counted, number = None, rows
     # Unsigned, a negative index is larger than any other.
     plain = target.view(np.uint64)
@@ -127,7 +125,7 @@ def softmax_cross_entropy_parts(
     # Each row's part in the loss, and so in the slopes too.
     part = 1 if reduction != "mean" else 1 / number if number else math.nan
     part = scalar(part, x.dtype)
-    _multiply(z, _along_rows(_divide(part, total), classes), z)
+    _multiply(z, _along_rows(_divide(part, total), row_of), z)
     z.put(places, np.subtract(z.take(places), part))
     if counted is not None:
         losses = np.where(counted, losses, 0)
@@ -153,6 +151,9 @@ def _counted(target: Any, classes: int, ignore_index: int, dtype: Any) -> tuple[
 #: Elements from which the time in NumPy's loops outweighs that of starting them.
 WIDE = 1 << 12
 
+#: Elements up to which zeros of the whole shape are kept.
+FILLED = 1 << 16
+
 #: Columns up to which broadcasting a column costs more than an index for each element.
 SHORT = 16
 
@@ -161,9 +162,12 @@ BITS: Any = {"e": np.dtype(np.int16), "f": np.dtype(np.int32), "d": np.dtype(np.
 
 
 def relu(x: Any, /) -> Any:
-    """``max(x, 0)``, with a row of zeros where that pays: NumPy has no vector code for a scalar."""
-    width = x.shape[-1] if x.size >= WIDE else 0
-    zero = zeros(width, x.dtype) if 64 <= width <= 16 * WIDE else scalar(0, x.dtype)
+    """``max(x, 0)``, with zeros, or a row of them: NumPy has no vector code for a scalar."""
+    shape, dtype = x.shape, x.dtype
+    if shape and x.size <= FILLED:
+        return np.maximum(x, zeros(shape, dtype))
+    width = shape[-1] if shape else 0
+    zero = zeros(width, dtype) if 64 <= width <= 16 * WIDE else scalar(0, dtype)
     return np.maximum(x, zero)
 
 

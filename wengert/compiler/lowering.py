@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert.backends import dtype_of
 from wengert.backends.numpy import SMALL
-from wengert.backends.numpy_networks import BITS, SHORT, WIDE, ones, scalar, zeros
+from wengert.backends.numpy_networks import BITS, FILLED, SHORT, WIDE, ones, scalar, zeros
 from wengert.compiler.forms import ARGMAX, ASTYPE, DOT, RESHAPE, TAKE, TRANSPOSE, VIEW
 from wengert.compiler.kernels import (
     copied_into,
@@ -32,8 +32,6 @@ __all__ = ["lowered"]
 
 #: Columns up to which rows are added faster to a whole array of copies than one by one.
 NARROW: Final = 128
-#: Elements up to which zeros of the whole shape are kept: NumPy has no vector code for a scalar.
-FILLED: Final = 1 << 16
 
 _reduce: Final[Mapping[str, Any]] = {
     "sum": np.add.reduce,
