@@ -183,7 +183,8 @@ def masked(x: Any, keep: Any) -> Any:
     if bits is None or x.shape != keep.shape or type(x) is not np.ndarray:
         return np.where(keep, x, scalar(0, dtype))
     # As integers, for which zero times an infinity is no question.
-    return _multiply(x.view(bits), keep.astype(bits)).view(dtype)
+    factors = keep.astype(bits)
+    return _multiply(x.view(bits), factors, factors).view(dtype)
 
 
 KERNELS: Mapping[str, Kernel] = {
