@@ -180,7 +180,8 @@ def masked(x: Any, keep: Any) -> Any:
     """``x`` where ``keep`` holds, and zero elsewhere, without a branch for each element."""
     dtype = x.dtype
     bits = BITS.get(dtype.char)
-    if bits is None or x.shape != keep.shape or type(x) is not np.ndarray:
+    arrays = type(x) is type(keep) is np.ndarray  # and not scalars
+    if bits is None or x.shape != keep.shape or not arrays:
         return np.where(keep, x, scalar(0, dtype))
     # As integers, for which zero times an infinity is no question.
     factors = keep.astype(bits)
