@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.report import Verdict, bars_table, describe_machine, installed, table
-from benchmarks.timing import Times, Work, interleave
+from benchmarks.timing import Times, Work, interleave, repeated
 
 __all__ = ["PROGRAMS", "Program", "columns_times", "contestants", "report"]
 
@@ -195,16 +195,6 @@ def contestants(program: Program, makers: dict[str, Any]) -> dict[str, Work]:
         if not np.allclose(np.asarray(compute()), expected, rtol=1e-9, atol=1e-9):
             raise AssertionError(f"{name} computes other derivatives than the loop")
     return {name: repeated(compute) for name, compute in made.items()}
-
-
-def repeated(compute: Callable[[], Any]) -> Work:
-    """Work whose unit is one call."""
-
-    def work(units: int) -> None:
-        for _ in range(units):
-            compute()
-
-    return work
 
 
 def columns_times(rounds: int) -> Times:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.report import describe_machine, installed, table
-from benchmarks.timing import Times, Work, interleave
+from benchmarks.timing import Times, Work, interleave, repeated
 
 __all__ = ["MODELS", "Model", "contestants", "report", "times"]
 
@@ -229,6 +229,19 @@ def fit(differentiate: Callable[[Array], tuple[float, Array]], model: Model) -> 
     return run
 
 
+def trained(loss_of: Loss, parameters: list[Any], optimizer: Any) -> Unit:
+    """A step as users of PyTorch and of Wengert write it."""
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = loss_of(*parameters)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
 def numpy_unit(model: Model) -> Unit:
     """NumPy, with the derivative by hand."""
     by_hand: Any = model.by_hand
@@ -258,15 +271,7 @@ def wengert_unit(model: Model, *, compiled: bool = False) -> Unit:
 
         return fit(function, model)
     parameters = [wg.asarray(x, requires_grad=True) for x in model.start()]
-    optimizer = wg.optim.SGD(parameters, lr=LEARNING_RATE)
-
-    def step() -> Any:
-        optimizer.zero_grad()
-        loss = loss_of(*parameters)
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = trained(loss_of, parameters, wg.optim.SGD(parameters, lr=LEARNING_RATE))
     return wg.compile(step) if compiled else step
 
 
@@ -292,16 +297,7 @@ def torch_unit(model: Model) -> Unit:
 
         return fit(function, model)
     parameters = [torch.from_numpy(x.copy()).requires_grad_() for x in model.start()]
-    optimizer = torch.optim.SGD(parameters, lr=LEARNING_RATE)
-
-    def step() -> Any:
-        optimizer.zero_grad()
-        loss = loss_of(*parameters)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
+    return trained(loss_of, parameters, torch.optim.SGD(parameters, lr=LEARNING_RATE))
 
 
 def jax_unit(model: Model) -> Unit:
@@ -358,20 +354,12 @@ def contestants(model: Model) -> dict[str, Work]:
             expected = losses
         elif not np.allclose(losses, expected, rtol=1e-3 if model.fitted else 1e-4):
             raise AssertionError(f"{name} goes another way than Wengert: {losses} {expected}")
-        made[name] = _repeated(unit)
+        made[name] = repeated(unit)
     return made
 
 
 def _number(loss: Any) -> float:
     return loss.item() if hasattr(loss, "item") else float(loss)
-
-
-def _repeated(unit: Unit) -> Work:
-    def work(units: int) -> None:
-        for _ in range(units):
-            unit()
-
-    return work
 
 
 def times(rounds: int) -> dict[str, Times]:

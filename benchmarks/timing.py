@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter, process_time
 
-__all__ = ["Ratio", "Times", "interleave"]
+__all__ = ["Ratio", "Times", "Work", "interleave", "repeated"]
 
 #: Runs a number of units of work, and waits until they are done.
 Work = Callable[[int], None]
@@ -36,6 +36,16 @@ class Times:
         ratios = [a / b for a, b in zip(self.rounds[name], self.rounds[peer], strict=True)]
         low, median, high = statistics.quantiles(ratios, n=4)
         return Ratio(low, median, high)
+
+
+def repeated(compute: Callable[[], object]) -> Work:
+    """Work whose unit is one call."""
+
+    def work(units: int) -> None:
+        for _ in range(units):
+            compute()
+
+    return work
 
 
 def interleave(
