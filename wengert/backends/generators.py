@@ -13,7 +13,10 @@ __all__ = [
     "get_rng_state",
     "get_states",
     "host",
+    "integers",
     "lock",
+    "normal",
+    "permutation",
     "reseed",
     "set_rng_state",
     "set_states",
@@ -108,10 +111,43 @@ class HostStream:
 def uniform(
     generator: "np.random.Generator", shape: tuple[int, ...], dtype: str
 ) -> np.ndarray[Any, Any]:
-    """Return numbers of ``[0, 1)`` in a real dtype; those for bfloat16 are in float32."""
+    """Return numbers of ``[0, 1)``; those for bfloat16 are in float32.
+
+    Both parts of a complex number are drawn.
+    """
+    if dtype in ("complex64", "complex128"):
+        real = "float32" if dtype == "complex64" else "float64"
+        return uniform(generator, (*shape, 2), real).view(dtype)[..., 0]
     if dtype in ("float32", "float64"):
         return np.asarray(generator.random(shape, dtype=np.dtype(dtype).type))
     # Rounding to a short dtype could give 1, so the numbers are made of as many bits as it has.
     bits = 8 if dtype == "bfloat16" else 11
     values = generator.integers(0, 2**bits, shape).astype("float32") / np.float32(2**bits)
     return values if dtype == "bfloat16" else values.astype(dtype)
+
+
+def normal(
+    generator: "np.random.Generator", shape: tuple[int, ...], dtype: str
+) -> np.ndarray[Any, Any]:
+    """Return numbers of variance 1, which the two parts of a complex number share.
+
+    Those for shorter dtypes are in float32.
+    """
+    if dtype in ("complex64", "complex128"):
+        real = "float32" if dtype == "complex64" else "float64"
+        parts: np.ndarray[Any, Any] = normal(generator, (*shape, 2), real) * 0.5**0.5
+        return parts.view(dtype)[..., 0]
+    wide = np.float64 if dtype == "float64" else np.float32
+    return np.asarray(generator.standard_normal(shape, dtype=wide))
+
+
+def integers(
+    generator: "np.random.Generator", low: int, high: int, shape: tuple[int, ...]
+) -> np.ndarray[Any, Any]:
+    """Return integers from ``low`` to below ``high``."""
+    return np.asarray(generator.integers(low, high, shape))
+
+
+def permutation(generator: "np.random.Generator", n: int) -> np.ndarray[Any, Any]:
+    """Return the numbers below ``n`` in any order."""
+    return generator.permutation(n)

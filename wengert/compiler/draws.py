@@ -10,7 +10,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from wengert.backends import Backend, dtype_of
-from wengert.backends.generators import host, stream, uniform
+from wengert.backends.generators import (
+    host,
+    integers,
+    normal,
+    permutation,
+    stream,
+    uniform,
+)
 from wengert.compiler.program import Instruction, Value
 
 __all__ = ["Made", "drawn"]
@@ -31,41 +38,12 @@ class Made(NamedTuple):
     arguments: tuple[Any, ...]
 
 
-# -- in host memory --------------------------------------------------------------------------------
-
-
-def drawn_uniform(generator: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    """Numbers of ``[0, 1)``; both parts of a complex number are drawn."""
-    if dtype in ("complex64", "complex128"):
-        parts = uniform(generator, (*shape, 2), "float32" if dtype == "complex64" else "float64")
-        return parts.view(dtype)[..., 0]
-    return uniform(generator, shape, dtype)
-
-
-def drawn_normal(generator: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    """Numbers of variance 1, which the two parts of a complex number share."""
-    if dtype in ("complex64", "complex128"):
-        real = "float32" if dtype == "complex64" else "float64"
-        return (drawn_normal(generator, (*shape, 2), real) * 0.5**0.5).view(dtype)[..., 0]
-    return generator.standard_normal(shape, np.float64 if dtype == "float64" else np.float32)
-
-
-def drawn_integers(generator: Any, low: int, high: int, shape: tuple[int, ...]) -> Any:
-    """Integers from ``low`` to below ``high``."""
-    return np.asarray(generator.integers(low, high, shape))
-
-
-def drawn_permutation(generator: Any, n: int) -> Any:
-    """The numbers below ``n`` in any order."""
-    return generator.permutation(n)
-
-
 #: By the name of what draws in `wengert.ops.random`.
 _HOST: Final[Mapping[str, Callable[..., Any]]] = {
-    "_integers": drawn_integers,
-    "_normal": drawn_normal,
-    "_permutation": drawn_permutation,
-    "_uniform": drawn_uniform,
+    "_integers": integers,
+    "_normal": normal,
+    "_permutation": permutation,
+    "_uniform": uniform,
 }
 
 

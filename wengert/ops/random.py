@@ -63,37 +63,23 @@ def _real_part(dtype: DType) -> DType:
 
 
 def _uniform(shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
-    """Host numbers of ``[0, 1)``; both parts of a complex number are drawn."""
-    if dtype.complex:
-        return _pair(_uniform((*shape, 2), _real_part(dtype)))
     with lock:
         return generators.uniform(host(), shape, dtype.name)
 
 
 def _normal(shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
-    """Host numbers of variance 1, which the two parts of a complex number share."""
-    if dtype.complex:
-        parts: np.ndarray[Any, Any] = _normal((*shape, 2), _real_part(dtype)) * 0.5**0.5
-        return _pair(parts)
     with lock:
-        if dtype.name in ("float32", "float64"):
-            return host().standard_normal(shape, dtype=np.dtype(dtype.name).type)
-        return host().standard_normal(shape, dtype=np.float32)
+        return generators.normal(host(), shape, dtype.name)
 
 
 def _integers(low: int, high: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     with lock:
-        return np.asarray(host().integers(low, high, shape))
+        return generators.integers(host(), low, high, shape)
 
 
 def _permutation(n: int) -> np.ndarray[Any, Any]:
     with lock:
-        return host().permutation(n)
-
-
-def _pair(parts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A last axis of real and imaginary parts as complex numbers."""
-    return parts.view(f"c{2 * parts.itemsize}")[..., 0]
+        return generators.permutation(host(), n)
 
 
 def _placed(
