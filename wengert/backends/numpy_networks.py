@@ -9,7 +9,18 @@ import numpy as np
 
 from wengert.backends.backend import Kernel
 
-__all__ = ["BITS", "FILLED", "KERNELS", "SHORT", "WIDE", "masked", "ones", "scalar", "zeros"]
+__all__ = [
+    "BITS",
+    "FILLED",
+    "KERNELS",
+    "WIDE",
+    "counted_targets",
+    "masked",
+    "ones",
+    "row_layout",
+    "scalar",
+    "zeros",
+]
 
 _add, _multiply, _divide = np.add, np.multiply, np.divide
 _sum = np.add.reduce
@@ -20,7 +31,7 @@ _dot = np.ndarray.dot
 
 
 @lru_cache(maxsize=16)
-def _layout(rows: int, columns: int) -> tuple[Any, Any]:
+def row_layout(rows: int, columns: int) -> tuple[Any, Any]:
     """Where each row of a matrix starts in its elements, and the row of each of these.
 
     One index is faster than two. The second is None where NumPy may as well broadcast.
@@ -108,14 +119,14 @@ def softmax_cross_entropy_parts(
 ) -> tuple[Any, Any]:
     """The loss, and its derivative by each logit."""
     rows, classes = x.shape
-    starts, row_of = _layout(rows, classes)
+    starts, row_of = row_layout(rows, classes)
     # For short rows, finding the largest and taking it costs half of `np.max` along an axis.
     z = np.subtract(x, _along_rows(x.take(starts + x.argmax(1)), row_of))
     counted, number = None, rows
     # Unsigned, a negative index is larger than any other.
     plain = target.view(np.uint64)
     if rows and (plain.item(plain.argmax()) >= classes or 0 <= ignore_index < classes):
-        target, counted, number = _counted(target, classes, ignore_index, x.dtype)
+        target, counted, number = counted_targets(target, classes, ignore_index, x.dtype)
     places = starts + target
     chosen = z.take(places)
     np.exp(z, z)
@@ -136,7 +147,9 @@ def softmax_cross_entropy_parts(
     return (loss / number if number else loss * math.nan) if reduction == "mean" else loss, z
 
 
-def _counted(target: Any, classes: int, ignore_index: int, dtype: Any) -> tuple[Any, Any, int]:
+def counted_targets(
+    target: Any, classes: int, ignore_index: int, dtype: Any
+) -> tuple[Any, Any, int]:
     """Indices that can be looked up, which of them count, and how many do."""
     valid = target != ignore_index
     wrong = target[valid & ((target < 0) | (target >= classes))]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.backends.numpy_networks import counted_targets, row_layout
 from wengert.compiler.forms import FORMS, Form
 
 __all__ = [
@@ -12,8 +13,6 @@ __all__ = [
     "counted_losses",
     "number_counted",
     "placed",
-    "row_numbers",
-    "row_starts",
     "targets",
 ]
 
@@ -30,18 +29,6 @@ def placed(x: Any, places: Any, values: Any) -> Any:
     out = x.copy()
     out.put(places, values)
     return out
-
-
-@lru_cache(maxsize=64)
-def row_starts(rows: int, columns: int) -> Any:
-    """Where each row starts in a matrix that is read as one line."""
-    return np.arange(0, rows * columns, columns)
-
-
-@lru_cache(maxsize=64)
-def row_numbers(rows: int, columns: int) -> Any:
-    """The row of each element of a matrix."""
-    return np.repeat(np.arange(rows), columns).reshape(rows, columns)
 
 
 @lru_cache(maxsize=64)
@@ -71,17 +58,11 @@ def targets(
     plain = target.view(np.uint64)
     if plain.item(plain.argmax()) < classes and not 0 <= ignored < classes:
         part = same_part(rows, 1 / rows if mean else 1, dtype)
-        return row_starts(rows, classes) + target, part, all_counted(rows)
-    counted = target != ignored
-    wrong = target[counted & ((target < 0) | (target >= classes))]
-    if wrong.size:
-        raise IndexError(
-            f"Target {wrong[0]} is out of bounds: there are {classes} classes, so targets are "
-            f"from 0 to {classes - 1}, or ignore_index={ignored}"
-        )
-    number = int(np.count_nonzero(counted)) if mean else 1
+        return row_layout(rows, classes)[0] + target, part, all_counted(rows)
+    target, counted, number = counted_targets(target, classes, ignored, dtype)
+    number = number if mean else 1
     part = counted / np.asarray(number, dtype) if number else np.full(rows, np.nan)
-    return row_starts(rows, classes) + np.where(counted, target, 0), part.astype(dtype), counted
+    return row_layout(rows, classes)[0] + target, part.astype(dtype), counted != 0
 
 
 def counted_losses(losses: Any, counted: Any) -> Any:

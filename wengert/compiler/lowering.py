@@ -16,15 +16,13 @@ import numpy as np
 
 from wengert.backends import dtype_of
 from wengert.backends.numpy import SMALL
-from wengert.backends.numpy_networks import BITS, FILLED, SHORT, WIDE, ones, scalar, zeros
+from wengert.backends.numpy_networks import BITS, FILLED, WIDE, ones, row_layout, scalar, zeros
 from wengert.compiler.forms import ARGMAX, ASTYPE, DOT, RESHAPE, TAKE, TRANSPOSE, VIEW
 from wengert.compiler.kernels import (
     copied_into,
     counted_losses,
     number_counted,
     placed,
-    row_numbers,
-    row_starts,
     targets,
 )
 
@@ -244,9 +242,10 @@ def _normalised(trace: Any, m: Any, v: Any, scale: Any, eps: Any) -> Any:
 
 def _along_rows(trace: Any, values: Any, rows: int, columns: int) -> Any:
     """One value for each row, to be used with a matrix."""
-    if columns > SHORT:
+    _, row_of = row_layout(rows, columns)
+    if row_of is None:
         return trace.record("expand_dims", RESHAPE, values, (rows, 1))
-    return trace.record("take", TAKE, values, row_numbers(rows, columns))
+    return trace.record("take", TAKE, values, row_of)
 
 
 def _softmax_cross_entropy_parts(
@@ -257,7 +256,7 @@ def _softmax_cross_entropy_parts(
         return NotImplemented
     rows, classes = x.shape
     call, record = trace.call, trace.record
-    starts, total_of = row_starts(rows, classes), ones(classes, x.dtype)
+    starts, total_of = row_layout(rows, classes)[0], ones(classes, x.dtype)
     mean = reduction == "mean"
     # Raises for a wrong class, so it stays though nobody needs what it gives.
     places, part, counted = call(
