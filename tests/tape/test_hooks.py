@@ -10,6 +10,7 @@ import pytest
 import wengert as wg
 from wengert import nn
 from wengert.autograd import graph
+from wengert.tape.hooks import eager
 from wengert.tape.recording import observing
 from wengert.testing import gradcheck
 
@@ -333,6 +334,19 @@ def test_hooks_keep_nothing_alive():
         handle.remove()
     finally:
         gc.enable()
+
+
+def test_a_leaf_with_hooks_is_forgotten_with_the_leaf(backend):
+    if backend.name != "numpy":
+        pytest.skip("nothing here depends on the backend")
+    before = len(eager)
+    x = leaf(1.0)
+    x.register_post_accumulate_grad_hook(lambda tensor: None)
+    assert len(eager) == before + 1
+    x.sum().backward()
+    del x
+    gc.collect()
+    assert len(eager) == before
 
 
 def test_a_deep_graph_of_hooked_nodes(backend):

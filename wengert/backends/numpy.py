@@ -12,7 +12,7 @@ import numpy as np
 from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.keys import fill, indexed_axes
-from wengert.backends.numpy_networks import BITS, masked, ones
+from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
 from wengert.backends.special import scipy_special
 
@@ -96,7 +96,7 @@ def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fal
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
     """Ones, faster than ``np.ones_like``: every `backward` starts with a scalar one."""
     dtype = x.dtype if dtype is None else np.dtype(dtype)
-    return np.ones(x.shape, dtype) if x.shape else dtype.type(1)
+    return np.ones(x.shape, dtype) if x.shape else scalar(1, dtype).copy()
 
 
 def matmul(x1: Any, x2: Any, /) -> Any:

@@ -1,7 +1,7 @@
 """Gradients: the entry points of the reverse sweep."""
 
 from _thread import allocate_lock
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert.backends import BackendError, namespaces
@@ -64,22 +64,27 @@ def _backward_from(
     shared = {id(g) for _, g in outputs}
     if inputs is None:
         arrived = _run(outputs, keep, create_graph, give=_give)
-        _accumulate([(node.watch(), g) for node, g in arrived], shared)
-    else:
-        targets = _targets(inputs)
-        flows = _reach(outputs, targets, keep, create_graph)
-        pairs = list(zip(targets, flows, strict=True))
-        _accumulate([(target, g) for target, g in pairs if target._node not in eager], shared)
+        with _accumulating:
+            for node, g in arrived:
+                _accumulate(node.watch(), g, shared)
+        return
+    targets = _targets(inputs)
+    pairs = list(zip(targets, _reach(outputs, targets, keep, create_graph), strict=True))
+    with _accumulating:
         for target, g in pairs:
-            if g is not None and target._node in eager:
-                target._node.deliver(g, _give)  # type: ignore[union-attr]
+            if target._node.number not in eager:  # type: ignore[union-attr]
+                _accumulate(target, g, shared)
+    for target, g in pairs:
+        if g is not None and target._node.number in eager:  # type: ignore[union-attr]
+            target._node.deliver(g, _give)  # type: ignore[union-attr]
 
 
 def _give(leaf: Node, g: Any) -> None:
     """Accumulate the gradient of a leaf with hooks, while the sweep goes on or after it."""
     # The sweep may hold the array still, so the gradient is always a copy of its own.
     if leaf.watch is not None:
-        _accumulate([(leaf.watch(), g)], {id(g)})
+        with _accumulating:
+            _accumulate(leaf.watch(), g, {id(g)})
 
 
 def grad(
@@ -241,30 +246,28 @@ def _reach(
     return [found.get(number) for number in numbers]
 
 
-def _accumulate(pairs: Iterable[tuple[Tensor | None, Any]], shared: set[int]) -> None:
-    """Add cotangents to the ``.grad`` of Tensors, each gradient in an array of its own.
+def _accumulate(tensor: Tensor | None, g: Any, shared: set[int]) -> None:
+    """Add a cotangent to the ``.grad`` of a Tensor, in an array of its own.
 
     ``shared`` has the identities of arrays that are somebody else's.
     """
-    with _accumulating:
-        for tensor, g in pairs:
-            if tensor is None or g is None:  # a Tensor that is gone, an input that was not used
-                continue
-            xp = namespaces[type(g)]
-            held = tensor._grad
-            if not xp.plain:
-                # A Tensor of its own: two leaves may have been given one.
-                tensor._grad = placed(g._array, g._node) if held is None else xp.add(held, g)
-            elif held is None:
-                key = id(g)
-                if key in shared or xp.is_view(g):
-                    g = xp.asarray(g, copy=True)
-                shared.add(key)
-                tensor._grad = untracked(g)
-            elif held._node is None:
-                held._array = xp.add(held._array, g)
-            else:
-                tensor._grad = untracked(xp.add(held._array, g))
+    if tensor is None or g is None:  # a Tensor that is gone, an input that was not used
+        return
+    xp = namespaces[type(g)]
+    held = tensor._grad
+    if not xp.plain:
+        # A Tensor of its own: two leaves may have been given one.
+        tensor._grad = placed(g._array, g._node) if held is None else xp.add(held, g)
+    elif held is None:
+        key = id(g)
+        if key in shared or xp.is_view(g):
+            g = xp.asarray(g, copy=True)
+        shared.add(key)
+        tensor._grad = untracked(g)
+    elif held._node is None:
+        held._array = xp.add(held._array, g)
+    else:
+        tensor._grad = untracked(xp.add(held._array, g))
 
 
 def _backward(

@@ -151,8 +151,13 @@ class Hooked(Node):
 #: For each class of nodes, the one that its nodes become members of.
 _hooked: dict[type[Node], type[Hooked]] = {Node: Hooked}
 
-#: Leaves whose gradients are accumulated during the sweep, as soon as they are complete.
-eager: "weakref.WeakSet[Node]" = weakref.WeakSet()
+#: Leaves, by number, whose gradients are accumulated during the sweep as soon as they are complete.
+eager: "dict[int, weakref.ref[Node]]" = {}
+
+
+def _hasten(leaf: Node) -> None:
+    number = leaf.number
+    eager[number] = weakref.ref(leaf, lambda _: eager.pop(number, None))
 
 
 def hooked(node: Node) -> None:
@@ -402,7 +407,7 @@ def _register_post_accumulate_grad_hook(
     node = _tracked(self)
     if not self.is_leaf:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    eager.add(node)
+    _hasten(node)
     return RemovableHandle(extra_of(node).accumulated, _callable(hook))
 
 
@@ -421,7 +426,7 @@ def _register_node_hook(self: Node, hook: Hook) -> RemovableHandle:
         Its method ``remove()`` takes the hook away.
     """
     if isinstance(self, AccumulateGrad):
-        eager.add(self)
+        _hasten(self)
     return RemovableHandle(extra_of(self).after, _callable(hook))
 
 
@@ -440,7 +445,7 @@ def _register_prehook(self: Node, hook: Hook) -> RemovableHandle:
         Its method ``remove()`` takes the hook away.
     """
     if isinstance(self, AccumulateGrad):
-        eager.add(self)
+        _hasten(self)
     return RemovableHandle(extra_of(self).before, _callable(hook))
 
 

@@ -113,7 +113,8 @@ def _leads_on(node: Node, wanted: Container[int]) -> bool:
 
 def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> None:
     """Add a cotangent to what has reached a node."""
-    g = conform(g, node)
+    if g.dtype is not node.dtype or g.shape != node.shape:
+        g = conform(g, node)
     cell = reached.get(node.number)
     if cell is None:
         reached[node.number] = [node, g]
@@ -134,11 +135,11 @@ def _schedule(
     """Let the sweep stop where the cotangents of leaves with hooks are complete."""
     oldest: dict[Node, int] = {}  # leaf -> number of the oldest node that it is an operand of
     for node in ancestors(node for node, _ in outputs):
-        if node in eager:
+        if node.number in eager:
             oldest.setdefault(node, node.number + 1)
         for parent in node.parents:
-            if parent in eager:
-                oldest[parent] = node.number  # type: ignore[index]
+            if parent is not None and parent.number in eager:
+                oldest[parent] = node.number
     stops: dict[int, list[Node]] = {}
     for leaf, number in oldest.items():
         stops.setdefault(number, []).append(leaf)
