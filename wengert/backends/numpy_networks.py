@@ -164,8 +164,8 @@ def counted_targets(
 #: Elements from which the time in NumPy's loops outweighs that of starting them.
 WIDE = 1 << 12
 
-#: Elements up to which zeros of the whole shape are kept.
-FILLED = 1 << 16
+#: Elements up to which zeros of the whole shape are kept: more push other things out of the caches.
+FILLED = 1 << 14
 
 #: Columns up to which broadcasting a column costs more than an index for each element.
 SHORT = 16
