@@ -43,13 +43,17 @@ class CupyStream:
         self._seeds = np.random.default_rng(value)
 
 
-def rand_like(x: Any, *, dtype: Any) -> Any:
-    device = x.device
-    found = stream("cupy", device.id, lambda seed: CupyStream(seed, device))
+def uniform_like(generator: Any, x: Any, dtype: Any) -> Any:
+    """Numbers of ``[0, 1)`` in the shape of an array."""
     short = dtype.itemsize < 4  # the generator draws float32 and float64
-    with device:
-        made = found.generator.random(x.shape, dtype=np.float32 if short else dtype)
-        return BACKEND.cupy.minimum(made, 1 - 2.0**-11).astype(dtype) if short else made
+    with x.device:
+        made = generator.random(x.shape, dtype=np.float32 if short else dtype)
+        return np.minimum(made, 1 - 2.0**-11).astype(dtype) if short else made
+
+
+def rand_like(x: Any, *, dtype: Any) -> Any:
+    found = stream("cupy", x.device.id, lambda seed: CupyStream(seed, x.device))
+    return uniform_like(found.generator, x, dtype)
 
 
 # -- indexing ------------------------------------------------------------------------------------

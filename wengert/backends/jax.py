@@ -21,28 +21,31 @@ class JaxStream:
     """A key that is split for each draw."""
 
     def __init__(self, seed: int) -> None:
-        self._lock = threading.Lock()
-        self._key = BACKEND.jax.random.key(seed)
-
-    def key(self) -> Any:
-        """A key for one draw."""
-        with self._lock:
-            self._key, key = BACKEND.jax.random.split(self._key)
-        return key
+        self.lock = threading.Lock()
+        self.keys = [BACKEND.jax.random.key(seed)]
 
     @property
     def state(self) -> Any:
-        return np.asarray(BACKEND.jax.random.key_data(self._key))
+        return np.asarray(BACKEND.jax.random.key_data(self.keys[0]))
 
     @state.setter
     def state(self, value: Any) -> None:
-        self._key = BACKEND.jax.random.wrap_key_data(value)
+        self.keys[0] = BACKEND.jax.random.wrap_key_data(value)
+
+
+def uniform_like(keys: Any, x: Any, dtype: Any) -> Any:
+    """Numbers of ``[0, 1)`` in the shape of an array; ``keys[0]`` becomes the key of the next."""
+    import jax
+
+    keys[0], key = jax.random.split(keys[0])
+    return jax.random.uniform(key, x.shape, dtype=dtype)
 
 
 def rand_like(x: Any, *, dtype: Any) -> Any:
     device = BACKEND.device(x)
-    key = stream("jax", device, JaxStream).key()
-    made = BACKEND.jax.random.uniform(key, x.shape, dtype=dtype)
+    found = stream("jax", device, JaxStream)
+    with found.lock:
+        made = uniform_like(found.keys, x, dtype)
     return made if made.device == device else BACKEND.to_device(made, device)
 
 

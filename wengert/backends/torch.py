@@ -31,10 +31,14 @@ class TorchStream:
         self.generator.set_state(value)
 
 
+def uniform_like(generator: Any, x: Any, dtype: Any) -> Any:
+    """Numbers of ``[0, 1)`` in the shape of an array."""
+    return x.new_empty(x.shape, dtype=dtype).uniform_(generator=generator)
+
+
 def rand_like(x: Any, *, dtype: Any) -> Any:
-    device = x.device
-    found = stream("torch", device, lambda seed: TorchStream(seed, device))
-    return BACKEND.torch.rand(x.shape, generator=found.generator, dtype=dtype, device=device)
+    found = stream("torch", x.device, lambda seed: TorchStream(seed, x.device))
+    return uniform_like(found.generator, x, dtype)
 
 
 # -- indexing ------------------------------------------------------------------------------------

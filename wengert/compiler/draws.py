@@ -7,9 +7,7 @@ copied into the file that is written, so they name nothing of this package.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
-from wengert.backends import Backend, dtype_of
+from wengert.backends import Backend, cupy, dask, dtype_of, jax, torch
 from wengert.backends.generators import (
     host,
     integers,
@@ -50,11 +48,6 @@ _HOST: Final[Mapping[str, Callable[..., Any]]] = {
 # -- where an array is -----------------------------------------------------------------------------
 
 
-def numpy_rand_like(generator: Any, x: Any, dtype: Any) -> Any:
-    """Numbers of ``[0, 1)`` in the shape of an array."""
-    return uniform(generator, x.shape, np.dtype(dtype).name)
-
-
 def torch_generator(device: str, state: Any) -> Any:
     """A generator in a state."""
     import torch
@@ -64,24 +57,11 @@ def torch_generator(device: str, state: Any) -> Any:
     return generator
 
 
-def torch_rand_like(generator: Any, x: Any, dtype: Any) -> Any:
-    """Numbers of ``[0, 1)`` in the shape of an array."""
-    return x.new_empty(x.shape, dtype=dtype).uniform_(generator=generator)
-
-
 def jax_keys(state: Any) -> Any:
     """A key that is split for each draw."""
     import jax
 
     return [jax.random.wrap_key_data(state)]
-
-
-def jax_rand_like(keys: Any, x: Any, dtype: Any) -> Any:
-    """Numbers of ``[0, 1)`` in the shape of an array."""
-    import jax
-
-    keys[0], key = jax.random.split(keys[0])
-    return jax.random.uniform(key, x.shape, dtype=dtype)
 
 
 def cupy_generator(device: int, seed: int) -> Any:
@@ -92,34 +72,16 @@ def cupy_generator(device: int, seed: int) -> Any:
         return cupy.random.Generator(cupy.random.Philox4x3210(seed=seed))
 
 
-def cupy_rand_like(generator: Any, x: Any, dtype: Any) -> Any:
-    """Numbers of ``[0, 1)`` in the shape of an array."""
-    with x.device:
-        made = generator.random(x.shape, dtype=np.float32 if dtype.itemsize < 4 else dtype)
-        return np.minimum(made, 1 - 2.0**-11).astype(dtype) if dtype.itemsize < 4 else made
-
-
-def dask_rand_like(seeds: Any, x: Any, dtype: Any) -> Any:
-    """Numbers of ``[0, 1)`` in the shape of an array."""
-    import dask.array
-
-    random = dask.array.random.default_rng(int(seeds.integers(2**63))).random
-    short = np.dtype(dtype).itemsize < 4
-    made = random(x.shape, dtype=np.float32 if short else dtype, chunks=x.chunks)
-    return np.minimum(made, 1 - 2.0**-11).astype(dtype) if short else made
-
-
 #: What draws, and what makes its generator of the device and its state.
 _DEVICE: Final[Mapping[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]]] = {
     "cupy": (
-        cupy_rand_like,
+        cupy.uniform_like,
         lambda device, found: Made(cupy_generator, (int(device), found.state)),
     ),
-    "dask": (dask_rand_like, lambda device, found: found.generator),
-    "jax": (jax_rand_like, lambda device, found: Made(jax_keys, (found.state,))),
-    "numpy": (numpy_rand_like, lambda device, found: found.generator),
+    "dask": (dask.uniform_like, lambda device, found: found.generator),
+    "jax": (jax.uniform_like, lambda device, found: Made(jax_keys, (found.state,))),
     "torch": (
-        torch_rand_like,
+        torch.uniform_like,
         lambda device, found: Made(torch_generator, (str(device), found.state.numpy())),
     ),
 }
