@@ -16,7 +16,7 @@ from threading import RLock
 from types import CodeType, FrameType
 from typing import Any
 
-from wengert.ops import creation
+from wengert.ops import conversion
 from wengert.tape.function import Function
 from wengert.tape.primitive import Primitive, record
 from wengert.tape.tensor import Tensor, untracked
@@ -309,7 +309,7 @@ def _install() -> None:
     _replace(Tensor, "_assign", _assigning(vars(Tensor)["_assign"]))
     _replace(Tensor, "array", _taken(vars(Tensor)["array"].fget))
     _replace(Tensor, "requires_grad", _flagged(vars(Tensor)["requires_grad"]))
-    _replace(creation, "_values", _listed(vars(creation)["_values"]))
+    _replace(conversion, "_values", _listed(vars(conversion)["_values"]))
     for way in LEAVING:
         _replace(Tensor, way, _leaving(way, vars(Tensor)[way]))
     for name in SHOWING:

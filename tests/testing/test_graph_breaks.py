@@ -16,7 +16,7 @@ import pytest
 import wengert as wg
 from wengert import watching
 from wengert.func.forward import jvp
-from wengert.ops import creation
+from wengert.ops import conversion
 from wengert.tape.function import Function
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -249,7 +249,7 @@ def methods() -> dict[str, Any]:
         **{n: vars(Tensor)[n] for n in ("array", "requires_grad", "__array_ufunc__")},
         "several": vars(Primitive)["_record_several"],
         "apply": vars(Function)["apply"],
-        "values": vars(creation)["_values"],
+        "values": vars(conversion)["_values"],
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from wengert.ops import (
     constants,
+    conversion,
     creation,
     data_type,
     elementwise,
@@ -25,6 +26,7 @@ from wengert.ops import (
     utility,
 )
 from wengert.ops.constants import *
+from wengert.ops.conversion import *
 from wengert.ops.creation import *
 from wengert.ops.data_type import *
 from wengert.ops.elementwise import *
@@ -43,6 +45,7 @@ from wengert.tape.tensor import Tensor
 
 __all__: list[str] = []
 __all__ += constants.__all__
+__all__ += conversion.__all__
 __all__ += creation.__all__
 __all__ += data_type.__all__
 __all__ += elementwise.__all__

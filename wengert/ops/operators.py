@@ -7,7 +7,7 @@ from typing import Any
 from wengert.backends import DType, as_dtype
 from wengert.ops.constants import bool as bool_
 from wengert.ops.constants import float16, float32, float64, int32, int64
-from wengert.ops.creation import asarray
+from wengert.ops.conversion import asarray
 from wengert.ops.data_type import astype, to_backend, to_device
 from wengert.ops.elementwise import (
     add,

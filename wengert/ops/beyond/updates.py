@@ -6,7 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends.keys import SLOT
-from wengert.ops.creation import arange, asarray, zeros
+from wengert.ops.conversion import asarray
+from wengert.ops.creation import arange, zeros
 from wengert.ops.data_type import astype
 from wengert.ops.elementwise import (
     add,

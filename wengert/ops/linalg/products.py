@@ -5,7 +5,8 @@ from typing import Any
 
 from wengert.ops import statistical
 from wengert.ops.axes import axis_from_end, shape_of
-from wengert.ops.creation import clone, eye, ones
+from wengert.ops.conversion import clone
+from wengert.ops.creation import eye, ones
 from wengert.ops.elementwise import multiply
 from wengert.ops.indexing import getitem
 from wengert.ops.linalg.common import matrices, promoted

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert.ops import (
+    conversion,
     creation,
     data_type,
     indexing,
@@ -93,7 +94,7 @@ def _take(x: Any, indices: Any, *, axis: int | None = None, mode: str = "raise")
 TABLE: dict[str, Callable[..., Any]] = {
     # creation and data types
     "astype": lambda x, dtype, /, **keywords: data_type.astype(x, dtype, **keywords),
-    "copy": translated(creation.clone, "a / -order -subok"),
+    "copy": translated(conversion.clone, "a / -order -subok"),
     "empty_like": shapes.like(creation.empty_like),
     "full_like": shapes.like(shapes.filled_like, values=1),
     "iscomplexobj": lambda x: x.dtype.complex,
