@@ -75,6 +75,8 @@ def emit(
         program = own(program, _copied)
     elif not backend.immutable:
         program = own(program, backend.xp.asarray, parameters={"copy": True})
+        if library == "cupy":
+            program = buffers(program, kept=False)
     writer = _Writer(program, library, identifier(name))
     source = writer.source()
     file = file or f"<compiled {writer.name} {_made()}>"
@@ -164,11 +166,11 @@ class _Writer:
     def _body(self) -> Iterator[str]:
         """The instructions, each under the user's line that it comes from."""
         names = self._results()
-        once = _used_once(self.program)
+        inline = _inline(self.program)
+        ending = _ending(self.program, inline)
         before: Line | None = None
-        for step in self.program.instructions:
-            if isinstance(step.function, attrgetter) and step.result in once:
-                # A view is a view whenever it is taken: it is written where it is used.
+        for i, step in enumerate(self.program.instructions):
+            if step in inline:
                 self.known[step.result] = self.speller.call(step, self.known)
                 continue
             if step.line is not None and step.line != before:
@@ -176,6 +178,10 @@ class _Writer:
                 yield f"    # {_comment(step.line)}"
             out = None if step.out is None else self.known[step.out]
             call = self.speller.call(step, self.known, out)
+            # An array goes when its name is given to another: it need not wait for the return.
+            for value in ending.get(i, ()):
+                if value in names and not value.name:
+                    self.names.release(self.known[value], names[value])
             if out is not None and form(step).statement:
                 self.known[step.result] = out
                 yield f"    {call}"
@@ -228,11 +234,40 @@ def wrapped(
     return [*lines, row.rstrip(), f"{inner[4:]}){':' if always else ''}"]
 
 
-def _used_once(program: Program) -> set[Value]:
-    """Values that one instruction takes, once."""
+def _inline(program: Program) -> set[Instruction]:
+    """Views that one instruction takes, once: they are written where they are used."""
     times = Counter(value for step in program.instructions for value in step.used())
     outputs = set(values_in(program.outputs))
-    return {value for value, count in times.items() if count == 1 and value not in outputs}
+    return {
+        step
+        for step in program.instructions
+        if isinstance(step.function, attrgetter)
+        and times[step.result] == 1
+        and step.result not in outputs
+    }
+
+
+def _ending(program: Program, inline: set[Instruction]) -> dict[int, list[Value]]:
+    """By instruction, the results whose names it writes for the last time."""
+    written: dict[Value, Value] = {}  # whose name stands for a value
+    last: dict[Value, int] = {}
+    for i, step in enumerate(program.instructions):
+        for x in (*step.used(), *(() if step.out is None else (step.out,))):
+            last[written.get(x, x)] = i
+        if step in inline:
+            operand = step.operands[0]
+            written[step.result] = written.get(operand, operand)
+        elif step.out is not None and form(step).statement:
+            written[step.result] = written.get(step.out, step.out)
+        else:
+            for result in step.results:
+                last[result] = i + 1  # where nothing takes it
+    for x in values_in(program.outputs):
+        last.pop(written.get(x, x), None)
+    ending: dict[int, list[Value]] = {}
+    for value, i in last.items():
+        ending.setdefault(i, []).append(value)
+    return ending
 
 
 def _folded(line: str) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""How NumPy's functions use memory: which can write into it, and which give views."""
+"""How functions use memory: which can write into it, and which give views.
+
+They are NumPy's, and CuPy's universal functions, which take ``out`` as NumPy's do.
+"""
 
 from collections.abc import Callable
 from operator import attrgetter
@@ -121,7 +124,7 @@ def form(step: Instruction) -> Form:
     found = FORMS.get(function)
     if found is not None:
         return found
-    if isinstance(function, np.ufunc):
+    if type(function).__name__ == "ufunc":
         return _ufunc(function) if _ordinary(step) else _FRESH
     if isinstance(getattr(function, "__self__", None), np.ufunc):
         return _REDUCTION if function.__name__ == "reduce" else _FRESH
@@ -140,13 +143,14 @@ def _ordinary(step: Instruction) -> bool:
     return not step.parameters and len(step.operands) == step.function.nin  # type: ignore[attr-defined]
 
 
-def _ufunc(function: np.ufunc) -> Form:
+def _ufunc(function: Any) -> Form:
     if function.nout != 1:
         return _FRESH
     taken = ", ".join(f"{{{i}}}" for i in range(function.nin))
-    out = "out={out}" if function in _NAMED_OUT else "{out}"
+    positional = isinstance(function, np.ufunc) and function not in _NAMED_OUT
+    out = "{out}" if positional else "out={out}"
     # A generalised ufunc, such as matmul, reads an operand more than once.
-    general = function.signature is not None
+    general = getattr(function, "signature", None) is not None
     found = Form(f"{{f}}({taken}, {out})", inside="" if general else "any", contiguous=general)
     FORMS[function] = found
     return found

@@ -4,6 +4,7 @@ import builtins
 import cmath
 import sys
 from collections.abc import Callable, Mapping
+from heapq import heappop, heappush
 from keyword import iskeyword
 from operator import attrgetter
 from types import MethodType
@@ -80,14 +81,21 @@ def dtype_home(x: Any) -> str | None:
 
 
 class Names:
-    """Names in one scope, each given once."""
+    """Names in one scope, each for one thing at a time."""
 
     def __init__(self, taken: set[str] | None = None) -> None:
         self.taken = set() if taken is None else taken
         self._last: dict[str, int] = {}
+        self._free: dict[str, list[tuple[int, str]]] = {}
+
+    def release(self, name: str, wanted: str) -> None:
+        """Let a numbered name be given again."""
+        heappush(self._free.setdefault(wanted, []), (len(name), name))
 
     def new(self, wanted: str, *, numbered: bool = False) -> str:
-        """A name like the wanted one, which nothing has yet; ``numbered`` ones start at 1."""
+        """A name like the wanted one, which nothing has now; ``numbered`` ones start at 1."""
+        if numbered and self._free.get(wanted):
+            return heappop(self._free[wanted])[1]
         name = wanted
         while numbered or name in self.taken:
             number = self._last[wanted] = self._last.get(wanted, not numbered) + 1

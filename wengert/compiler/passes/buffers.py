@@ -75,8 +75,8 @@ def views(step: Instruction) -> bool:
     return form(step).views
 
 
-def buffers(program: Program) -> Placed:
-    """Say where results are written, for a library with NumPy's functions.
+def buffers(program: Program, *, kept: bool = True) -> Placed:
+    """Say where results are written, for a library whose functions take ``out`` as NumPy's do.
 
     A result is written over the state whose next value it is, or over an operand that nothing
     needs any more, or into a buffer. A buffer is used again when all that may look at it is done.
@@ -85,16 +85,24 @@ def buffers(program: Program) -> Placed:
     Arrays have to be in C's order where the function would make a result in that order: a result
     of another order would be summed in another order later. So inputs are taken to be in C's
     order, and results of others are left to NumPy.
+
+    Parameters
+    ----------
+    program : Program
+        The program.
+    kept : bool
+        Whether there are buffers, which stay from call to call. On a GPU two calls may be under
+        way at once, in two streams, and what is allocated in each call is that call's own.
     """
     placed = Placed.of(program)
-    return _hoisted(_Placer(placed).placed())
+    return _hoisted(_Placer(placed, kept).placed())
 
 
 class _Placer:
     """One walk through a program."""
 
-    def __init__(self, program: Placed) -> None:
-        self.program = program
+    def __init__(self, program: Placed, kept: bool) -> None:
+        self.program, self.kept = program, kept
         self.live: Liveness = liveness(program, views)
         self.buffers = list(program.buffers)
         self.in_place = dict(program.in_place)
@@ -142,7 +150,7 @@ class _Placer:
         out = self._state(i, step, found)
         if out is None and result not in self.live.escaping:
             out = self._operand(i, step, found)
-            if out is None and found.inside != "only":
+            if out is None and self.kept and found.inside != "only":
                 out = self._buffer(i, result)
         return step if out is None else replace(step, out=out)
 
