@@ -42,6 +42,12 @@ def test_it_moves_to_a_backend_and_the_gradient_back() -> None:
     np.testing.assert_array_equal(x.grad.numpy(), [2.0, 4.0])
 
 
+def test_a_function_that_it_lacks_is_named() -> None:
+    x = wg.Tensor(tiny.Array([[1.0, 2.0], [3.0, 4.0]]))
+    with pytest.raises(wg.BackendError, match=r"^tests has no linalg\.eig in the version"):
+        wg.linalg.eigvals(x)
+
+
 def test_it_is_not_mixed_with_others() -> None:
     x = wg.Tensor(tiny.Array([1.0]))
     with wg.use_backend("numpy"), pytest.raises(wg.BackendError, match="two backends"):

@@ -1,15 +1,18 @@
 """Which backend new arrays are made on: the variable, the functions, threads, errors."""
 
+import importlib
 import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
 from threading import Barrier
 
 import pytest
 
 import wengert as wg
-from wengert.backends import Backend, builtin_backends, selection
+from wengert.backends import Backend, builtin_backends, get_backend, selection
+from wengert.tape.primitive import PRIMITIVES
 
 installed = [name for name, found in builtin_backends().items() if found and name != "cupy"]
 
@@ -71,6 +74,30 @@ def test_a_wrong_variable_is_one_clear_error(value: str, said: list[str]) -> Non
 def test_a_missing_library_says_what_to_install() -> None:
     with pytest.raises(wg.BackendError, match=r"install wengert\[cupy-cuda12x\]"):
         wg.set_backend("cupy")
+
+
+def test_a_backend_without_a_device_is_not_selected(monkeypatch: pytest.MonkeyPatch) -> None:
+    def require_device(self: Backend) -> None:
+        raise RuntimeError("no GPU is there")
+
+    before = selection()
+    monkeypatch.setattr(type(get_backend("numpy")), "require_device", require_device)
+    with pytest.raises(wg.BackendError, match=r"^set_backend\('numpy'\): no GPU is there$"):
+        wg.set_backend("numpy")
+    assert selection() is before
+
+
+@pytest.mark.skipif(not builtin_backends()["cupy"], reason="CuPy is not installed")
+def test_every_function_has_a_kernel_on_cupy_also_without_a_gpu() -> None:
+    namespace = importlib.import_module("wengert.backends.cupy").BACKEND.namespace
+    lacking = set()
+    importlib.import_module("tests.ops.tables")  # names what is loaded when it is first used
+    for name in PRIMITIVES:
+        try:
+            attrgetter(name)(namespace)
+        except AttributeError:
+            lacking.add(name)
+    assert lacking <= {"linalg.eig"}  # which CuPy has from version 14 on
 
 
 def test_use_backend_nests_and_ends() -> None:

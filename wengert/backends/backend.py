@@ -50,6 +50,9 @@ class Backend:
         """What rules run against on this library's raw arrays."""
         return make_namespace(self)
 
+    def require_device(self) -> None:
+        """Raise RuntimeError if there is nothing to compute on, as without a GPU."""
+
     def dtype(self, raw: Any) -> DType:
         """Wengert's dtype for one of the library's own."""
         return dtype_of(raw)

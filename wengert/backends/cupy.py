@@ -105,6 +105,15 @@ class CupyBackend(Backend):
             **cupy_special(self.cupy, importlib.import_module("cupyx.scipy.special")),
         }
 
+    def require_device(self) -> None:
+        try:
+            self.cupy.cuda.runtime.getDeviceCount()
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"CuPy {self.cupy.__version__} finds no GPU that it can use ({error}); select "
+                "another backend, or mend the driver that CuPy names"
+            ) from error
+
     def raw_dtype(self, dtype: DType) -> Any:
         return np.dtype(super().raw_dtype(dtype))
 

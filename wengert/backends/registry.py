@@ -201,8 +201,9 @@ def _parse(spec: str, reason: str) -> Selection:
     name, _, device = spec.partition(":")
     try:
         backend = get_backend(name.strip())
+        backend.require_device()
         return Selection(backend, backend.parse_device(device) if device else None, reason)
-    except (BackendError, ValueError) as error:
+    except (RuntimeError, ValueError) as error:
         raise BackendError(f"{reason}: {error}") from error
 
 
@@ -217,7 +218,8 @@ def set_backend(spec: str) -> None:
     Raises
     ------
     BackendError
-        If there is no such backend or its library is not installed. The selection stays.
+        If there is no such backend, its library is not installed, or it has no device to compute
+        on. The selection stays.
     """
     global _default
     _default = _parse(spec, f"set_backend({spec!r})")
