@@ -115,7 +115,7 @@ def normalised(m: Any, v: Any, scale: float, eps: float) -> Any:
 
 
 def softmax_cross_entropy_parts(
-    x: Any, target: Any, *, ignore_index: int, reduction: str
+    x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
 ) -> tuple[Any, Any]:
     """The loss, and its derivative by each logit."""
     rows, classes = x.shape
@@ -129,6 +129,9 @@ def softmax_cross_entropy_parts(
         target, counted, number = counted_targets(target, classes, ignore_index, x.dtype)
     places = starts + target
     chosen = z.take(places)
+    if label_smoothing:
+        _multiply(chosen, 1 - label_smoothing, chosen)
+        _add(chosen, _multiply(_sum_last(z), label_smoothing / classes), chosen)
     np.exp(z, z)
     total = _sum_last(z)
     losses = np.log(total)
@@ -137,6 +140,9 @@ def softmax_cross_entropy_parts(
     part = 1 if reduction != "mean" else 1 / number if number else math.nan
     part = scalar(part, x.dtype)
     _multiply(z, _along_rows(_divide(part, total), row_of), z)
+    if label_smoothing:
+        np.subtract(z, _multiply(part, label_smoothing / classes), z)
+        part = _multiply(part, 1 - label_smoothing)
     z.put(places, np.subtract(z.take(places), part))
     if counted is not None:
         losses = np.where(counted, losses, 0)

@@ -168,6 +168,7 @@ class _Writer:
         names = self._results()
         inline = _inline(self.program)
         ending = _ending(self.program, inline)
+        kept = self._in_buffers()
         before: Line | None = None
         for i, step in enumerate(self.program.instructions):
             if step in inline:
@@ -180,7 +181,7 @@ class _Writer:
             call = self.speller.call(step, self.known, out)
             # An array goes when its name is given to another: it need not wait for the return.
             for value in ending.get(i, ()):
-                if value in names and not value.name:
+                if value in names and value.shape and not value.name and value not in kept:
                     self.names.release(self.known[value], names[value])
             if out is not None and form(step).statement:
                 self.known[step.result] = out
@@ -193,6 +194,12 @@ class _Writer:
             if step.several and len(step.results) == 1:
                 targets += ","
             yield from _folded(f"    {targets} = {call}")
+
+    def _in_buffers(self) -> set[Value]:
+        """Results whose memory stays anyhow, so that each may have a name of its own."""
+        if not self.program.buffers:
+            return set()
+        return {step.result for step in self.program.instructions if step.out is not None}
 
     def _results(self) -> dict[Value, str]:
         """What each result would be called."""

@@ -249,7 +249,7 @@ def _along_rows(trace: Any, values: Any, rows: int, columns: int) -> Any:
 
 
 def _softmax_cross_entropy_parts(
-    trace: Any, x: Any, target: Any, *, ignore_index: int, reduction: str
+    trace: Any, x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
 ) -> Any:
     char = _char(x)
     if not char or char == "e" or target.dtype != np.int64 or 0 in x.shape:
@@ -266,6 +266,11 @@ def _softmax_cross_entropy_parts(
     top = _along_rows(trace, record("take", TAKE, x, top), rows, classes)
     z = record("subtract", np.subtract, x, top)
     chosen = record("take", TAKE, z, places)
+    if label_smoothing:
+        chosen = record("multiply", np.multiply, chosen, 1 - label_smoothing)
+        all_of = record("dot", DOT, z, total_of)
+        even = record("multiply", np.multiply, all_of, label_smoothing / classes)
+        chosen = record("add", np.add, chosen, even)
     z = record("exp", np.exp, z)
     total = record("dot", DOT, z, total_of)
     losses = record("subtract", np.subtract, record("log", np.log, total), chosen)
@@ -273,6 +278,10 @@ def _softmax_cross_entropy_parts(
     # Each row's part in the loss, and so in the slopes too.
     share = _along_rows(trace, record("divide", np.divide, part, total), rows, classes)
     z = record("multiply", np.multiply, z, share)
+    if label_smoothing:
+        even = record("multiply", np.multiply, part, label_smoothing / classes)
+        z = record("subtract", np.subtract, z, _along_rows(trace, even, rows, classes))
+        part = record("multiply", np.multiply, part, 1 - label_smoothing)
     right = record("subtract", np.subtract, record("take", TAKE, z, places), part)
     slope = record("put", placed, z, places, right)
     if reduction == "none":

@@ -40,7 +40,7 @@ def classified(draw):
     x = draw(ws.arrays("float64", (rows, classes), elements=BOX))
     target = draw(ws.arrays("int64", (rows,), elements=ws.integers(IGNORED, classes - 1)))
     target[0] = 0  # the mean of nothing is nan
-    return Case(x, target, draw(REDUCTIONS))
+    return Case(x, target, draw(REDUCTIONS), draw(st.sampled_from([0.0, 0.1, 1.0])))
 
 
 @st.composite
@@ -48,15 +48,21 @@ def indices(draw):
     return Case(draw(ws.arrays("int64", elements=ws.integers(0, 3))), 4)
 
 
-def cross_entropy(x, target, reduction):
+def cross_entropy(x, target, reduction, smoothing):
     return PRIMITIVES["softmax_cross_entropy"].bind(
-        x, target, None, ignore_index=IGNORED, reduction=reduction
+        x,
+        target,
+        None,
+        ignore_index=IGNORED,
+        reduction=reduction,
+        label_smoothing=smoothing,
     )
 
 
-def cross_entropy_reference(x, target, reduction):
+def cross_entropy_reference(x, target, reduction, smoothing):
     log_probs = x - np.log(np.sum(np.exp(x), axis=1, keepdims=True))
-    losses = -log_probs[np.arange(len(x)), np.maximum(target, 0)] * (target != IGNORED)
+    targets = (1 - smoothing) * np.eye(x.shape[1])[target] + smoothing / x.shape[1]
+    losses = -np.sum(log_probs * targets, axis=1) * (target != IGNORED)
     if reduction == "none":
         return losses
     return losses.sum() / ((target != IGNORED).sum() if reduction == "mean" else 1)

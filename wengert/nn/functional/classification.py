@@ -48,7 +48,9 @@ def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any,
 # -- the common case, fused ------------------------------------------------------------------------
 
 
-def _parts(xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str) -> tuple[Any, Any]:
+def _parts(
+    xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
+) -> tuple[Any, Any]:
     """Return the loss, and its slope: its derivative by each logit."""
     classes = x.shape[1]
     check_classes(target, classes, ignore_index)
@@ -57,9 +59,13 @@ def _parts(xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str) -
     total = xp.sum(e, axis=1, keepdims=True)
     safe, valid, wrong = _places(xp, target, classes, ignore_index)
     chosen = xp.take_along_axis(z, xp.expand_dims(safe, axis=1), axis=1)
+    if label_smoothing:
+        even = xp.multiply(xp.mean(z, axis=1, keepdims=True), label_smoothing)
+        chosen = xp.add(xp.multiply(chosen, 1 - label_smoothing), even)
     losses = xp.squeeze(xp.subtract(xp.log(total), chosen), axis=1)
     losses = xp.where(valid, xp.where(wrong, math.nan, losses), 0.0)
-    slope = _slope(xp, xp.divide(e, total), target, ignore_index, reduction)
+    probs = xp.divide(e, total)
+    slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
     if reduction == "none":
         return losses, slope
     loss = xp.sum(losses)
@@ -68,9 +74,14 @@ def _parts(xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str) -
     return loss, slope
 
 
-def _slope(xp: Any, probs: Any, target: Any, ignore_index: int, reduction: str) -> Any:
-    """What the softmax has more than the right class's one, in rows that count, by their number."""
-    right = xp.astype(xp.class_mask(target, classes=probs.shape[1]), probs.dtype)
+def _slope(
+    xp: Any, probs: Any, target: Any, ignore_index: int, reduction: str, label_smoothing: float
+) -> Any:
+    """What the softmax has more than the target, in rows that count, by their number."""
+    classes = probs.shape[1]
+    right = xp.astype(xp.class_mask(target, classes=classes), probs.dtype)
+    if label_smoothing:
+        right = xp.add(xp.multiply(right, 1 - label_smoothing), label_smoothing / classes)
     counted = xp.astype(xp.not_equal(target, ignore_index), probs.dtype)
     weights = xp.divide(counted, xp.sum(counted)) if reduction == "mean" else counted
     return xp.multiply(xp.subtract(probs, right), xp.expand_dims(weights, axis=1))
@@ -79,31 +90,51 @@ def _slope(xp: Any, probs: Any, target: Any, ignore_index: int, reduction: str) 
 add_composite("softmax_cross_entropy_parts", _parts)
 
 
-def _forward(xp: Any, x: Any, target: Any, slope: Any, *, ignore_index: int, reduction: str) -> Any:
-    loss, _ = xp.softmax_cross_entropy_parts(
-        x, target, ignore_index=ignore_index, reduction=reduction
-    )
-    return loss
+def _forward(xp: Any, x: Any, target: Any, slope: Any, **options: Any) -> Any:
+    return xp.softmax_cross_entropy_parts(x, target, **options)[0]
 
 
-def _recorded(xp: Any, x: Any, target: Any, slope: Any, ignore_index: int, reduction: str) -> Any:
+def _recorded(
+    xp: Any,
+    x: Any,
+    target: Any,
+    slope: Any,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> Any:
     """The slope as a function of ``x``, which what the forward pass has left is not."""
     if slope is not None and xp.plain:
         return slope
-    return _slope(xp, xp.softmax(x, axis=(1,)), target, ignore_index, reduction)
+    probs = xp.softmax(x, axis=(1,))
+    return _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
 
 
 def _by_logits(
-    xp: Any, g: Any, x: Any, target: Any, slope: Any, ignore_index: int, reduction: str
+    xp: Any,
+    g: Any,
+    x: Any,
+    target: Any,
+    slope: Any,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
 ) -> Any:
-    slope = _recorded(xp, x, target, slope, ignore_index, reduction)
+    slope = _recorded(xp, x, target, slope, ignore_index, reduction, label_smoothing)
     return xp.multiply(slope, xp.expand_dims(g, axis=1) if len(g.shape) else g)
 
 
 def _tangent_by_logits(
-    xp: Any, t: Any, x: Any, target: Any, slope: Any, ignore_index: int, reduction: str
+    xp: Any,
+    t: Any,
+    x: Any,
+    target: Any,
+    slope: Any,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
 ) -> Any:
-    slope = _recorded(xp, x, target, slope, ignore_index, reduction)
+    slope = _recorded(xp, x, target, slope, ignore_index, reduction, label_smoothing)
     return xp.sum(xp.multiply(slope, t), axis=1 if reduction == "none" else None)
 
 
@@ -121,20 +152,28 @@ _plan = _fused.plans[(True, False, False)]
 
 
 def _softmax_cross_entropy(
-    logits: Tensor, target: Tensor, ignore_index: int, reduction: str
+    logits: Tensor, target: Tensor, ignore_index: int, reduction: str, label_smoothing: float
 ) -> Tensor:
     """The cross entropy of logits (N, C) and class indices (N,)."""
     x, labels, node = logits._array, target._array, logits._node
     xp = namespaces[type(x)]
     if namespaces[type(labels)] is not xp:
-        options = {"ignore_index": ignore_index, "reduction": reduction}
+        options = {
+            "ignore_index": ignore_index,
+            "reduction": reduction,
+            "label_smoothing": label_smoothing,
+        }
         return cast(Tensor, _fused.bind(logits, target, None, **options))
     loss, slope = xp.softmax_cross_entropy_parts(
-        x, labels, ignore_index=ignore_index, reduction=reduction
+        x,
+        labels,
+        ignore_index=ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
     )
     if node is None or not recording():
         return untracked(loss)
-    saved = (x, labels, slope, ignore_index, reduction)
+    saved = (x, labels, slope, ignore_index, reduction, label_smoothing)
     return record(_plan, (node, None, None), saved, loss)
 
 
@@ -189,14 +228,14 @@ def cross_entropy(
     shape = classes.shape
     if (
         weight is None
-        and label_smoothing == 0
+        and 0.0 <= label_smoothing <= 1.0
         and x.ndim == 2
         and shape == x.shape[:1]
         and reduction in REDUCTIONS
         and dtype_of(classes.dtype) is _INT64
         and dtype_of(x.dtype).kind == "real floating"
     ):
-        return _softmax_cross_entropy(logits, labels, ignore_index, reduction)
+        return _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
     check_reduction(reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
@@ -208,14 +247,14 @@ def cross_entropy(
     if labels.dtype.inexact:
         return _with_probabilities(logits, labels, weight, reduction, label_smoothing)
     labels = _class_indices(logits, labels)
-    if weight is not None or label_smoothing:
+    if weight is not None:
         return _weighted(logits, labels, weight, ignore_index, reduction, label_smoothing)
     if logits.ndim == 1:
         logits, labels = ops.expand_dims(logits, axis=0), ops.expand_dims(labels, axis=0)
     elif logits.ndim > 2:
         logits = ops.reshape(ops.moveaxis(logits, 1, -1), (math.prod(shape), logits.shape[1]))
         labels = ops.reshape(labels, (math.prod(shape),))
-    loss = _softmax_cross_entropy(logits, labels, ignore_index, reduction)
+    loss = _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
     if reduction == "none" and len(shape) != 1:
         loss = ops.reshape(loss, tuple(shape))
     return loss
