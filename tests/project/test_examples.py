@@ -77,7 +77,9 @@ def test_digits_compiled_trains_as_it_does_eagerly(
     """The same weights, to the bit where JAX does not fuse."""
     from safetensors.numpy import load_file
 
-    arguments = ["--steps", "12", "--hidden", "16", "--batch-size", "128", "--output"]
+    # On dask each loss is computed from the start, since nothing is kept on the way.
+    steps = "4" if wg.get_backend().name == "dask" else "12"
+    arguments = ["--steps", steps, "--hidden", "16", "--batch-size", "128", "--output"]
     digits.main([*arguments, str(tmp_path / "eager")])
     digits.main([*arguments, str(tmp_path / "compiled"), "--compile"])
     eager, compiled = (
