@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import Backend
+from wengert.backends.backend import composite
 from wengert.compiler.draws import Made
 from wengert.compiler.spelling import Names, dtype_home, identifier
 
@@ -90,6 +91,8 @@ class Sources:
                 self._copied(x, function, name)
             except _NotWrittenError as error:
                 raise _NotWrittenError(f"{name}, which calls {error.what}") from None
+        elif composite(x) is not None:
+            raise _NotWrittenError(f"{name}, which here is composed of the standard's functions,")
         elif isinstance(x, np.ndarray):
             self.arrays[name] = x
             self.definitions.append(f"{name} = held[{name!r}]")
