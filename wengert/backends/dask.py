@@ -85,13 +85,15 @@ def linspace(
 ) -> Any:
     # Dask's own is for real numbers.
     if isinstance(start, complex) or isinstance(stop, complex):
-        return BACKEND.from_numpy(np.linspace(start, stop, num, dtype=dtype, endpoint=endpoint))
+        return BACKEND.dask.from_array(
+            np.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
+        )
     return BACKEND.xp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint, **place)
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any, **place: Any) -> Any:
     # Dask's own loses blocks where the matrix is not square.
-    return BACKEND.from_numpy(np.eye(n_rows, n_cols, k=k, dtype=dtype))
+    return BACKEND.dask.from_array(np.eye(n_rows, n_cols, k=k, dtype=dtype))
 
 
 # Dask cannot always reshape what has no elements, and rolls by reshaping.
@@ -99,7 +101,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any, **
 
 def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
     if 0 in x.shape:
-        return BACKEND.from_numpy(np.empty(x.shape, dtype=x.dtype).reshape(shape))
+        return BACKEND.dask.from_array(np.empty(x.shape, dtype=x.dtype).reshape(shape))
     return BACKEND.xp.reshape(x, shape, copy=copy)
 
 

@@ -6,7 +6,7 @@ A key is a static tuple of integers, slices, None and Ellipsis. Where an index a
 
 from typing import Any, Final
 
-__all__ = ["SLOT", "check_integers", "fill", "forward_slices", "indexed_axes"]
+__all__ = ["SLOT", "check_integers", "cut", "fill", "forward_slices", "indexed_axes"]
 
 Key = tuple[Any, ...]
 
@@ -20,6 +20,11 @@ def fill(key: Key, indices: tuple[Any, ...]) -> Key:
         return key
     arrays = iter(indices)
     return tuple([next(arrays) if type(part) is str else part for part in key])
+
+
+def cut(x: Any, *, key: Key) -> Any:
+    """``x[key]`` of a key that the standard has: slices inside the bounds, and integers."""
+    return x[key]
 
 
 def widths(key: Key, is_mask: Any) -> list[int]:

@@ -17,7 +17,7 @@ from wengert.compiler.forms import COPY, form
 from wengert.compiler.passes.buffers import Buffer, Placed, buffers, views
 from wengert.compiler.passes.own import own
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
-from wengert.compiler.spelling import Names, Speller, identifier
+from wengert.compiler.spelling import LIBRARIES, Names, Speller, identifier
 
 __all__ = ["Emitted", "emit", "wrapped"]
 
@@ -107,8 +107,8 @@ class _Writer:
         self.program = Placed.of(program)
         outputs = range(len(program.outputs))
         self.returned = tuple([i for i in outputs if i not in self.program.in_place])
-        reserved = {"np", "cp", "xp", "da", "torch", "jax", "jnp", "slice", "float", "complex"}
-        self.names = Names(reserved | {"abs"})
+        reserved = {"np", "cp", "xp", "da", "jnp", "slice", "float", "complex", "abs"}
+        self.names = Names(reserved | LIBRARIES.keys())
         self.name = self.names.new(name)
         self.speller = Speller(library, self.names)
         self.known: dict[Value, str] = {}

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import dtype_of
+from wengert.backends.keys import cut
 from wengert.backends.numpy import SMALL
 from wengert.backends.numpy_networks import BITS, FILLED, WIDE, ones, row_layout, scalar, zeros
 from wengert.compiler.forms import ARGMAX, ASTYPE, DOT, RESHAPE, TAKE, TRANSPOSE, VIEW
@@ -326,6 +327,10 @@ def _any_astype(trace: Any, backend: Any, x: Any, dtype: Any, *, copy: bool = Tr
     return trace.call("astype", backend.xp.astype, (x, dtype), {"copy": copy})
 
 
+def _cut(trace: Any, backend: Any, x: Any, *, key: tuple[Any, ...]) -> Any:
+    return trace.call("getitem", cut, (x,), {"key": key})
+
+
 def _conj(trace: Any, backend: Any, x: Any) -> Any:
     return trace.record("conj", backend.xp.conj, x) if dtype_of(x.dtype).complex else x
 
@@ -346,6 +351,7 @@ _OF_LIBRARY: Final[dict[str, Mapping[str, Callable[..., Any]]]] = {"numpy": _NUM
 _COMMON: Final[Mapping[str, Callable[..., Any]]] = {
     "astype": _any_astype,
     "conj": _conj,
+    "cut": _cut,
     "imag": _imag,
     "real": _real,
 }

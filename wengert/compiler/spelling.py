@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from wengert.backends.keys import cut
 from wengert.compiler.forms import FORMS, Method, form
 from wengert.compiler.program import Instruction, Value
 
-__all__ = ["Names", "Speller", "dtype_home", "identifier"]
+__all__ = ["LIBRARIES", "Names", "Speller", "dtype_home", "identifier"]
 
 #: Where each library's functions are found: how a module is imported, and its name in the source.
 LIBRARIES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
@@ -239,7 +240,7 @@ class Speller:
                 return f"{'-' if name == 'neg' else '+'}{operands[0]}"
             if name == "abs":
                 return f"abs({operands[0]})"
-        if step.name == "getitem" and self._library in ("numpy", "cupy"):
+        if step.function is cut or (step.name == "getitem" and self._library in ("numpy", "cupy")):
             return self._indexing(step, operands)
         if step.name not in INFIX or step.parameters or len(operands) != 2:
             return None
@@ -262,7 +263,8 @@ class Speller:
                 parts.append(next(arrays))
             elif isinstance(part, slice):
                 start, stop = ["" if x is None else repr(x) for x in (part.start, part.stop)]
-                parts.append(f"{start}:{stop}" + ("" if part.step is None else f":{part.step}"))
+                step_ = "" if part.step in (None, 1) else f":{part.step}"
+                parts.append(f"{start}:{stop}{step_}")
             else:
                 parts.append(self.literal(part, {}))
         return f"{operands[0]}[{', '.join(parts) or '()'}]"

@@ -16,7 +16,16 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from wengert.backends import Backend, Selection, backend_of, dtype_of, namespaces, selection
+from wengert.backends import (
+    DTYPES,
+    Backend,
+    DType,
+    Selection,
+    backend_of,
+    dtype_of,
+    namespaces,
+    selection,
+)
 from wengert.backends.backend import Kernel, composite
 from wengert.backends.registry import local_selection
 from wengert.compiler.lines import described, reader, running_line, user_line
@@ -55,9 +64,7 @@ _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 #: Functions that draw random numbers.
 _DRAWING = frozenset({"rand_like"})
 #: Composites that ask for the backend itself, or for values: they are recorded as one call.
-_WHOLE = _DRAWING | {
-    *("getitem", "repeat", "scatter_add", "setitem", "to_backend", "to_device"),
-}
+_WHOLE = _DRAWING | {"repeat", "to_backend", "to_device"}
 
 
 _SEQUENCES = (tuple, list)
@@ -151,9 +158,9 @@ class Trace:
             return answer
         function = attrgetter(name)(backend.namespace)
         composed = composite(function)
-        if composed is not None and name not in _WHOLE:
-            return composed(traced, *operands, **parameters)
         self._check_shape(name, operands)
+        if composed is not None and name not in _WHOLE and not _by_mask(operands, parameters):
+            return composed(traced, *operands, **parameters)
         return self.call(name, function, operands, parameters, pure=name not in _DRAWING)
 
     def call(
@@ -291,9 +298,7 @@ class Trace:
         )
 
     def _check_shape(self, name: str, operands: Sequence[Any]) -> None:
-        masked = name == "getitem" and any(
-            isinstance(x, Traced) and dtype_of(x.dtype).name == "bool" for x in operands[1:]
-        )
+        masked = name == "getitem" and _by_mask(operands, {"key": ()})
         repeated = name == "repeat" and isinstance(operands[-1], Traced) and len(operands) > 1
         if masked or repeated or name in _SHAPED_BY_VALUES:
             what = "indexing with a mask" if masked else name
@@ -369,6 +374,13 @@ class Traced(Lifted):
         return f"Traced({self.value!r}, shape={tuple(self.shape)}, dtype={self.dtype})"
 
 
+def _by_mask(operands: Sequence[Any], parameters: Mapping[str, Any]) -> bool:
+    """Whether an array is indexed by a mask."""
+    return "key" in parameters and any(
+        isinstance(x, Traced) and dtype_of(x.dtype).name == "bool" for x in operands[1:]
+    )
+
+
 def _inner(x: Any) -> Any:
     """What the library is called with."""
     kind = type(x)
@@ -404,6 +416,8 @@ def _traced(backend: Backend | None, name: str) -> Any:
         found = attrgetter(name)(backend.namespace)
         if not callable(found) or isinstance(found, type):
             return found
+    elif name in DTYPES:
+        return DTYPES[name]  # whose arrays it will be of is not known yet
 
     def call(*operands: Any, **parameters: Any) -> Any:
         trace = current()
@@ -412,7 +426,11 @@ def _traced(backend: Backend | None, name: str) -> Any:
             if stale:
                 raise stale[0].trace._closed(stale)
         assert trace is not None, "there is no trace"
-        library = backend or _backend(operands, parameters)
+        library = backend
+        if library is None:
+            library = _backend(operands, parameters)
+            operands = tuple([_raw(library, x) for x in operands])
+            parameters = {k: _raw(library, x) for k, x in parameters.items()}
         beside = parameters.get("device")
         if isinstance(beside, Selection):
             parameters["device"] = beside.device
@@ -420,6 +438,11 @@ def _traced(backend: Backend | None, name: str) -> Any:
 
     call.__name__ = name
     return call
+
+
+def _raw(backend: Backend, x: Any) -> Any:
+    """A data type as the backend has it."""
+    return backend.raw_dtype(x) if type(x) is DType else x
 
 
 def _device(x: Any) -> Selection:

@@ -12,9 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.keys import SLOT
+from wengert.backends import add_composite
+from wengert.backends.keys import SLOT, cut
 
 __all__ = ["gather", "place", "put"]
+
+
+add_composite("cut", lambda xp, x, key: cut(x, key=key))
 
 
 class Layout:
@@ -107,12 +111,14 @@ class Layout:
         total = math.prod([shape[i] for i in self.indexed])
         if not arrays:  # a 0-d mask alone: whole copies
             return xp.zeros(math.prod(self.block), dtype=xp.int64, device=xp.device(x))
-        flat: Any = 0
-        wrong: Any = False
+        flat: Any = None
+        wrong: Any = None
         for axis, positions in zip(self.indexed, arrays, strict=True):
             n = shape[axis]
-            flat = flat * n + xp.where(positions < 0, positions + n, positions)
-            wrong = wrong | (positions < -n) | (positions >= n)
+            place = xp.where(xp.less(positions, 0), xp.add(positions, n), positions)
+            outside = xp.logical_or(xp.less(positions, -n), xp.greater_equal(positions, n))
+            flat = place if flat is None else xp.add(xp.multiply(flat, n), place)
+            wrong = outside if wrong is None else xp.logical_or(wrong, outside)
         flat = xp.where(wrong, total, flat)  # which `take` refuses
         return xp.reshape(xp.broadcast_to(flat, self.block), (math.prod(self.block),))
 
@@ -173,7 +179,7 @@ def gather(xp: Any, x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
         start if i in layout.dropped else _slice(start, step, length)
         for i, (start, step, length) in enumerate(layout.cuts)
     ]
-    x = x[tuple(cut)]
+    x = xp.cut(x, key=tuple(cut))
     if layout.rows is not None:
         remaining = sorted(layout.indexed + layout.sliced)
         places = [remaining.index(i) for i in layout.indexed + layout.sliced]
@@ -228,18 +234,20 @@ def _place(xp: Any, x: Any, layout: Layout, shape: tuple[int, ...], *, add: bool
     x = xp.reshape(x, layout.lengths(range(len(shape))))
     for axis, (start, step, length) in enumerate(layout.cuts):
         if (step, length) != (1, shape[axis]):
-            x = _uncut(xp, x, axis, np.arange(length) * step + start, shape[axis])
+            x = _uncut(xp, x, axis, start, step, length, shape[axis])
     return x
 
 
-def _uncut(xp: Any, x: Any, axis: int, positions: Any, n: int) -> Any:
-    """Put the slices of ``x`` along an axis to their positions among ``n``, zeros between them."""
+def _uncut(xp: Any, x: Any, axis: int, start: int, step: int, length: int, n: int) -> Any:
+    """Put the slices of ``x`` along an axis to their places among ``n``, zeros between them."""
     device = xp.device(x)
     one = tuple([1 if i == axis else m for i, m in enumerate(x.shape)])
     x = xp.concat([x, xp.zeros(one, dtype=x.dtype, device=device)], axis=axis)
-    source = np.full(n, len(positions))
-    source[positions] = np.arange(len(positions))
-    return xp.take(x, xp.backend.from_numpy(source, device), axis=axis)
+    away = xp.arange(-start, n - start, dtype=xp.int64, device=device)
+    slices = xp.floor_divide(away, step)
+    inside = xp.logical_and(xp.greater_equal(slices, 0), xp.less(slices, length))
+    there = xp.logical_and(inside, xp.equal(xp.remainder(away, step), 0))
+    return xp.take(x, xp.where(there, slices, length), axis=axis)
 
 
 def _place_rows(xp: Any, x: Any, rows: Any, n: int, *, add: bool) -> Any:
@@ -254,14 +262,16 @@ def _place_rows(xp: Any, x: Any, rows: Any, n: int, *, add: bool) -> Any:
     span = 1
     while add and span < count:
         # Each row becomes the sum of those of the last 2, 4, 8, ... that have the same place.
-        same = xp.equal(rows[span:count], rows[0 : count - span])
-        early = x[0 : count - span, ...]
+        before, behind = slice(0, count - span), slice(span, count)
+        same = xp.equal(xp.cut(rows, key=(behind,)), xp.cut(rows, key=(before,)))
+        early = xp.cut(x, key=(before, ...))
         early = xp.where(xp.expand_dims(same, axis=1), early, xp.zeros_like(early))
-        x = xp.concat([x[0:span, ...], xp.add(x[span:count, ...], early)], axis=0)
+        first = xp.cut(x, key=(slice(0, span), ...))
+        x = xp.concat([first, xp.add(xp.cut(x, key=(behind, ...)), early)], axis=0)
         span *= 2
     places = xp.arange(n, dtype=rows.dtype, device=device)
-    last = xp.astype(xp.searchsorted(rows, places, side="right"), rows.dtype) - 1
-    last = xp.where(last < 0, xp.zeros_like(last), last)
+    last = xp.subtract(xp.astype(xp.searchsorted(rows, places, side="right"), rows.dtype), 1)
+    last = xp.where(xp.less(last, 0), xp.zeros_like(last), last)
     held = xp.expand_dims(xp.equal(xp.take(rows, last, axis=0), places), axis=1)
     x = xp.take(x, last, axis=0)
     return xp.where(held, x, xp.zeros_like(x))

@@ -267,10 +267,13 @@ def _only(step: Instruction, known: Known) -> Any:
 
 
 def _all_of_it(step: Instruction, known: Known) -> Any:
-    """``x[...]`` and ``x[:]``."""
+    """``x[...]``, ``x[:]`` and other slices of steps of 1 that leave nothing out."""
+    x = step.operands[0]
     key = step.parameters.get("key", (None,))
-    whole = all(part is Ellipsis or part == slice(None) for part in key if type(part) is not str)
-    return step.operands[0] if whole and len(step.operands) == 1 else None
+    slices = all(
+        part is Ellipsis or (type(part) is slice and part.step in (None, 1)) for part in key
+    )
+    return x if slices and x.shape == step.result.shape else None
 
 
 _RULES: Mapping[str, Rule] = {
