@@ -132,6 +132,20 @@ def test_a_name_is_not_given_again_while_something_stands_for_it(backend: Backen
         assert same_bits(backend.to_numpy(x), backend.to_numpy(y)), emitted.source
 
 
+def test_a_view_that_is_written_where_it_is_used_keeps_the_name(backend: Backend) -> None:
+    def function(x: Any, y: Any) -> Any:
+        first = wg.where(x < y, x, y)
+        turned = wg.matrix_transpose(first)
+        second = wg.where(x < y, y, x)
+        return second @ turned
+
+    arrays = [backend.from_numpy(np.asarray(x)) for x in ([[1.0, 2.0], [3.0, 4.0]], [[2.0, 1.0]])]
+    program = trace_arrays(function, *arrays)
+    emitted = emit(program, backend)
+    for x, y in zip(program(*arrays), emitted.function(*arrays), strict=True):
+        assert same_bits(backend.to_numpy(x), backend.to_numpy(y)), emitted.source
+
+
 def test_stages_are_said() -> None:
     def function(x: Any) -> Any:
         loss = wg.sum(wg.sin(x))
