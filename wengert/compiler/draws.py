@@ -8,14 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from wengert.backends import Backend, cupy, dask, dtype_of, jax, torch
-from wengert.backends.generators import (
-    host,
-    integers,
-    normal,
-    permutation,
-    stream,
-    uniform,
-)
+from wengert.backends.generators import host, integers, normal, permutation, stream, uniform
 from wengert.compiler.program import Instruction, Value
 
 __all__ = ["Made", "drawn"]

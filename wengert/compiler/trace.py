@@ -65,6 +65,8 @@ _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 _DRAWING = frozenset({"rand_like"})
 #: Composites that ask for the backend itself, or for values: they are recorded as one call.
 _WHOLE = _DRAWING | {"repeat", "to_backend", "to_device"}
+#: Functions that a mask may tell where: which places it names is in its values.
+_INDEXING = frozenset({"getitem", "scatter_add", "setitem"})
 
 
 _SEQUENCES = (tuple, list)
@@ -159,7 +161,7 @@ class Trace:
         function = attrgetter(name)(backend.namespace)
         composed = composite(function)
         self._check_shape(name, operands)
-        if composed is not None and name not in _WHOLE and not _by_mask(operands, parameters):
+        if composed is not None and name not in _WHOLE and not _by_mask(name, operands):
             return composed(traced, *operands, **parameters)
         return self.call(name, function, operands, parameters, pure=name not in _DRAWING)
 
@@ -298,7 +300,7 @@ class Trace:
         )
 
     def _check_shape(self, name: str, operands: Sequence[Any]) -> None:
-        masked = name == "getitem" and _by_mask(operands, {"key": ()})
+        masked = name == "getitem" and _by_mask(name, operands)
         repeated = name == "repeat" and isinstance(operands[-1], Traced) and len(operands) > 1
         if masked or repeated or name in _SHAPED_BY_VALUES:
             what = "indexing with a mask" if masked else name
@@ -374,9 +376,9 @@ class Traced(Lifted):
         return f"Traced({self.value!r}, shape={tuple(self.shape)}, dtype={self.dtype})"
 
 
-def _by_mask(operands: Sequence[Any], parameters: Mapping[str, Any]) -> bool:
+def _by_mask(name: str, operands: Sequence[Any]) -> bool:
     """Whether an array is indexed by a mask."""
-    return "key" in parameters and any(
+    return name in _INDEXING and any(
         isinstance(x, Traced) and dtype_of(x.dtype).name == "bool" for x in operands[1:]
     )
 

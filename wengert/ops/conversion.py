@@ -4,13 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import (
-    BackendError,
-    DType,
-    as_dtype,
-    backend_of,
-    dtype_of,
-)
+from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of
 from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, place
 from wengert.ops.data_type import astype, to_device
 from wengert.tape.primitive import Primitive

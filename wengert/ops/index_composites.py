@@ -175,11 +175,11 @@ def _checked(i: int, axis: int, shape: tuple[int, ...]) -> int:
 def gather(xp: Any, x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
     """``x[key]``."""
     layout = Layout(xp, x, x.shape, indices, key)
-    cut = [
+    slices = [
         start if i in layout.dropped else _slice(start, step, length)
         for i, (start, step, length) in enumerate(layout.cuts)
     ]
-    x = xp.cut(x, key=tuple(cut))
+    x = xp.cut(x, key=tuple(slices))
     if layout.rows is not None:
         remaining = sorted(layout.indexed + layout.sliced)
         places = [remaining.index(i) for i in layout.indexed + layout.sliced]

@@ -1,6 +1,7 @@
 """Losses of classifiers."""
 
 import math
+from collections.abc import Callable
 from typing import Any, cast
 
 from wengert import ops
@@ -94,47 +95,32 @@ def _forward(xp: Any, x: Any, target: Any, slope: Any, **options: Any) -> Any:
     return xp.softmax_cross_entropy_parts(x, target, **options)[0]
 
 
-def _recorded(
-    xp: Any,
-    x: Any,
-    target: Any,
-    slope: Any,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
-) -> Any:
-    """The slope as a function of ``x``, which what the forward pass has left is not."""
-    if slope is not None and xp.plain:
-        return slope
-    probs = xp.softmax(x, axis=(1,))
-    return _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
+def _with_slope(of_slope: Callable[[Any, Any, Any, str], Any]) -> Callable[..., Any]:
+    """A rule ``of_slope(xp, slope, g, reduction)`` of a cotangent or a tangent."""
+
+    def rule(
+        xp: Any,
+        g: Any,
+        x: Any,
+        target: Any,
+        slope: Any,
+        ignore_index: int,
+        reduction: str,
+        label_smoothing: float,
+    ) -> Any:
+        if slope is None or not xp.plain:  # what the forward pass has left is no function of x
+            probs = xp.softmax(x, axis=(1,))
+            slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
+        return of_slope(xp, slope, g, reduction)
+
+    return rule
 
 
-def _by_logits(
-    xp: Any,
-    g: Any,
-    x: Any,
-    target: Any,
-    slope: Any,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
-) -> Any:
-    slope = _recorded(xp, x, target, slope, ignore_index, reduction, label_smoothing)
+def _by_logits(xp: Any, slope: Any, g: Any, reduction: str) -> Any:
     return xp.multiply(slope, xp.expand_dims(g, axis=1) if len(g.shape) else g)
 
 
-def _tangent_by_logits(
-    xp: Any,
-    t: Any,
-    x: Any,
-    target: Any,
-    slope: Any,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
-) -> Any:
-    slope = _recorded(xp, x, target, slope, ignore_index, reduction, label_smoothing)
+def _tangent_by_logits(xp: Any, slope: Any, t: Any, reduction: str) -> Any:
     return xp.sum(xp.multiply(slope, t), axis=1 if reduction == "none" else None)
 
 
@@ -142,9 +128,9 @@ _fused = Primitive(
     "softmax_cross_entropy",
     # What the forward pass computes on its way, and the plain rule need not compute again.
     ("x", "target", "slope"),
-    {"x": _by_logits},
+    {"x": _with_slope(_by_logits)},
     kind="irregular",
-    jvps={"x": _tangent_by_logits},
+    jvps={"x": _with_slope(_tangent_by_logits)},
     forward=_forward,
     label="CrossEntropy",
 )
