@@ -76,10 +76,13 @@ def as_axis(axis: Any, ndim: int, function: str | None = None) -> int:
     """
     if type(axis) is not int:
         try:
+            if isinstance(axis, bool | Tensor):  # PyTorch's std(False) and max(other) mean no axis
+                raise TypeError
             axis = index(axis)
         except TypeError:
             whose = f"{function}: " if function else ""
-            raise TypeError(f"{whose}an axis is an integer, and {axis!r} is not") from None
+            hint = f"; use wg.{function}imum for two arrays" if function in ("max", "min") else ""
+            raise TypeError(f"{whose}an axis is an integer, and {axis!r} is not{hint}") from None
     if not -ndim <= axis < ndim:
         raise np.exceptions.AxisError(axis, ndim, function)
     return axis + ndim if axis < 0 else axis  # type: ignore[no-any-return]
@@ -115,10 +118,13 @@ def as_axes(axis: int | Sequence[int], ndim: int, function: str | None = None) -
     ValueError
         If there is no such axis (`numpy.exceptions.AxisError`), or one comes twice.
     """
-    return _as_axes(tuple(axis) if isinstance(axis, list) else axis, ndim, function)
+    try:
+        return _as_axes(tuple(axis) if isinstance(axis, list) else axis, ndim, function)
+    except TypeError:  # what cannot be hashed is told as what is no axis is
+        return _as_axes.__wrapped__(axis, ndim, function)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024, typed=True)
 def _as_axes(axis: Any, ndim: int, function: str | None) -> tuple[int, ...]:
     if not isinstance(axis, tuple):
         return (as_axis(axis, ndim, function),)

@@ -380,7 +380,7 @@ def _diagonal(x: Any, k: Any, function: str) -> int:
     return _whole(k, function, "k")
 
 
-def tril(x: Any, /, *, k: int = 0) -> Tensor:
+def tril(x: Any, /, k: int = 0) -> Tensor:
     """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
 
     Parameters
@@ -393,7 +393,7 @@ def tril(x: Any, /, *, k: int = 0) -> Tensor:
     return _tril(x, k=_diagonal(x, k, "tril"))
 
 
-def triu(x: Any, /, *, k: int = 0) -> Tensor:
+def triu(x: Any, /, k: int = 0) -> Tensor:
     """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal.
 
     Parameters

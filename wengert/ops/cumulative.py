@@ -121,7 +121,7 @@ Primitive(
 
 
 def cumulative_sum(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: Any, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
     r"""Running sums, :math:`y_i = \sum_{j \le i} x_j`.
 
@@ -160,7 +160,7 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: Any, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
     r"""Running products, :math:`y_i = \prod_{j \le i} x_j`.
 

@@ -259,7 +259,7 @@ _take = Primitive(
 ).bind
 
 
-def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
+def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     """Choose slices along an axis by their indices.
 
     Parameters
@@ -343,7 +343,7 @@ _take_along_axis = Primitive(
 ).bind
 
 
-def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
+def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     """Choose elements along an axis, at indices of their own for each place along the others.
 
     Parameters

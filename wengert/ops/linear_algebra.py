@@ -196,9 +196,7 @@ _tensordot = Primitive(
 ).bind
 
 
-def tensordot(
-    x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
-) -> Tensor:
+def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Sum of products over pairs of axes.
 
     Parameters

@@ -20,7 +20,7 @@ _nonzero = Primitive("nonzero", ["x"], kind="irregular", several=True).bind
 _searchsorted = Primitive("searchsorted", ["x1", "x2"], kind="irregular").bind
 
 
-def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the largest element; of the first one among equals.
 
     Parameters
@@ -50,7 +50,7 @@ def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Ten
     return _argmax(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the smallest element; of the first one among equals.
 
     Parameters
@@ -89,7 +89,7 @@ def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
 
 
 def count_nonzero(
-    x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
     """Count the elements that are not zero (not False).
 
@@ -148,7 +148,7 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
 
 
 def searchsorted(
-    x1: Any, x2: Any, /, *, side: Literal["left", "right"] = "left", sorter: Any = None
+    x1: Any, x2: Any, /, side: Literal["left", "right"] = "left", *, sorter: Any = None
 ) -> Tensor:
     """Return where elements would have to be inserted in a sorted array to keep it sorted.
 

@@ -28,7 +28,7 @@ _sort = single(
 )
 
 
-def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the indices that sort an array along an axis.
 
     Parameters
@@ -60,7 +60,7 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
     return _argsort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
 
 
-def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Sort an array along an axis.
 
     Parameters

@@ -62,8 +62,8 @@ _mean = single(Primitive("mean", ["x"], {"x": _mean_rule}, kind="linear"))
 def sum(
     x: Any,
     /,
-    *,
     axis: int | tuple[int, ...] | None = None,
+    *,
     dtype: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
@@ -100,7 +100,7 @@ def sum(
     return _sum(x, axis=axes, dtype=dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-def mean(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+def mean(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     r"""Arithmetic mean, :math:`\frac 1 n \sum_i x_i`; NaN for no elements.
 
     Parameters
@@ -208,8 +208,8 @@ _std = single(Primitive("std", ["x"], {"x": _std_rule}, kind="reduction", jvps={
 def var(
     x: Any,
     /,
-    *,
     axis: int | tuple[int, ...] | None = None,
+    *,
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Tensor:
@@ -252,8 +252,8 @@ def var(
 def std(
     x: Any,
     /,
-    *,
     axis: int | tuple[int, ...] | None = None,
+    *,
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Tensor:
@@ -323,7 +323,7 @@ _max = single(_extreme("max", "less", "Amax"))
 _min = single(_extreme("min", "greater", "Amin"))
 
 
-def max(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+def max(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Largest element; NaN if one is NaN.
 
     Parameters
@@ -354,7 +354,7 @@ def max(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool 
     return _max(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-def min(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+def min(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Smallest element; NaN if one is NaN.
 
     Parameters
@@ -431,8 +431,8 @@ _prod = single(
 def prod(
     x: Any,
     /,
-    *,
     axis: int | tuple[int, ...] | None = None,
+    *,
     dtype: Any = None,
     keepdims: bool = False,
 ) -> Tensor:

@@ -19,7 +19,7 @@ def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
     return primitive.bind(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-def all(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+def all(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether all elements along some axes are true, that is, not zero.
 
     Parameters
@@ -43,7 +43,7 @@ def all(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool 
     return _reduce(_all, x, axis, keepdims)
 
 
-def any(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+def any(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether some element along some axes is true, that is, not zero.
 
     Parameters as for `all`. Of no elements, none is true.
@@ -72,25 +72,17 @@ def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
 _diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear")
 
 
-def diff(
-    x: Any,
-    /,
-    *,
-    axis: int = -1,
-    n: int = 1,
-    prepend: Any = None,
-    append: Any = None,
-) -> Tensor:
+def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     r"""Difference of neighbours along an axis, :math:`x_{i+1} - x_i`, taken ``n`` times.
 
     Parameters
     ----------
     x : array
         Numeric, of at least one dimension.
-    axis : int
-        Along which axis.
     n : int
         How many times; not negative. 0 gives ``x`` itself.
+    axis : int
+        Along which axis.
     prepend, append : array, optional
         What to put before and after ``x`` first: of its shape but for ``axis``.
 

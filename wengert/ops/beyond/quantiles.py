@@ -104,8 +104,8 @@ def quantile(
     x: Any,
     q: float | Sequence[float] | Any,
     /,
-    *,
     axis: int | tuple[int, ...] | None = None,
+    *,
     keepdims: bool = False,
     method: str = "linear",
 ) -> Tensor:
@@ -188,7 +188,7 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
 
 
 def median(
-    x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
     """Middle element, or the mean of the two in the middle.
 

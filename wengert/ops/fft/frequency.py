@@ -23,7 +23,7 @@ def _frequencies(n: int, d: float, start: int, stop: int, dtype: Any, device: An
     return multiply(arange(start, stop, dtype=wanted, device=device), 1 / (n * d))
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     r"""Frequencies of the numbers of a spectrum.
 
     Parameters
@@ -59,7 +59,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
     return roll(_frequencies(n, d, -half, n - half, dtype, device), -half)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     r"""Frequencies of the numbers of half a spectrum, :math:`(0, 1, \dots, n//2) / (n d)`.
 
     Parameters
@@ -86,7 +86,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None
     return _frequencies(n, d, 0, n // 2 + 1, dtype, device)
 
 
-def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """Bring the frequency 0 from the beginning to the middle.
 
     Parameters
@@ -115,7 +115,7 @@ def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     return roll(x, tuple([shape[i] // 2 for i in over]), axis=over)
 
 
-def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """Bring the frequency 0 back to the beginning: the inverse of `fftshift`, with its arguments.
 
     The two differ where a length is odd.

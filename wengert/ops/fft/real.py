@@ -19,7 +19,7 @@ from wengert.tape.tensor import Tensor
 __all__ = ["hfft", "ihfft", "irfft", "irfftn", "rfft", "rfftn"]
 
 
-def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Discrete Fourier transform of real numbers: the first half of the spectrum.
 
     Parameters
@@ -51,7 +51,7 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     return transform(from_real, "rfft", x, s, axes, norm, real=True)
 
 
-def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Inverse of `rfft`: real numbers from the first half of their spectrum.
 
     Parameters
@@ -90,7 +90,6 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
 def rfftn(
     x: Any,
     /,
-    *,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
@@ -126,7 +125,6 @@ def rfftn(
 def irfftn(
     x: Any,
     /,
-    *,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
@@ -160,7 +158,7 @@ def irfftn(
     return to_real("irfftn", x, s, axes, norm)
 
 
-def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """Discrete Fourier transform of half a Hermitian signal, whose spectrum is real.
 
     Parameters
@@ -191,7 +189,7 @@ def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     return to_real("hfft", conj(operand(x, "hfft", real=False)), s, axes, ADJOINT[norm])
 
 
-def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """Inverse of `hfft`: the first half of a Hermitian signal from its real spectrum.
 
     Parameters

@@ -9,7 +9,7 @@ from wengert.tape.tensor import Tensor
 __all__ = ["fft", "fftn", "ifft", "ifftn"]
 
 
-def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Discrete Fourier transform, :math:`y_k = \sum_j x_j e^{-2 \pi i jk / n}`.
 
     Parameters
@@ -47,7 +47,7 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
     return transform(forward, "fft", x, s, axes, norm, real=False)
 
 
-def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Inverse discrete Fourier transform, :math:`y_j = \frac 1n \sum_k x_k e^{2 \pi i jk / n}`.
 
     Parameters
@@ -78,7 +78,6 @@ def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
 def fftn(
     x: Any,
     /,
-    *,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
@@ -119,7 +118,6 @@ def fftn(
 def ifftn(
     x: Any,
     /,
-    *,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",

@@ -205,7 +205,7 @@ def moveaxis(
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
-def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
+def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Reverse the order of the elements along axes.
 
     Parameters
@@ -235,7 +235,7 @@ def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 
 def roll(
-    x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None
+    x: Any, /, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None
 ) -> Tensor:
     """Shift the elements along axes; what leaves at one end comes in at the other.
 

@@ -146,7 +146,7 @@ _repeat = single(
 )
 
 
-def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
+def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     """Repeat each element a number of times.
 
     Parameters

@@ -52,7 +52,7 @@ _unstack = Primitive(
 ).bind
 
 
-def concat(arrays: tuple[Any, ...] | list[Any], /, *, axis: int | None = 0) -> Tensor:
+def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tensor:
     """Join arrays along an axis that they have.
 
     Parameters
@@ -88,7 +88,7 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, *, axis: int | None = 0) -> T
         raise
 
 
-def stack(arrays: tuple[Any, ...] | list[Any], /, *, axis: int = 0) -> Tensor:
+def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
     """Join arrays along a new axis.
 
     Parameters
@@ -143,7 +143,7 @@ def _sequence(arrays: Any, function: str) -> list[Any]:
     return given
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     """Split an array into its slices along an axis, which they no longer have.
 
     Parameters

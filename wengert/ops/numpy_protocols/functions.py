@@ -79,6 +79,11 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) ->
     return pad(x, pad_width, mode, **keywords)
 
 
+def _tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
+    x1, x2 = operands(a, b)
+    return linear_algebra.tensordot(x1, x2, axes)
+
+
 def _take(x: Any, indices: Any, *, axis: int | None = None, mode: str = "raise") -> Tensor:
     if mode != "raise":
         raise UnsupportedError(f"mode={mode!r} is not supported for Tensors")
@@ -186,7 +191,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "einsum": numeric.contraction,
     "kron": numeric.kron,
     "outer": numeric.outer,
-    "tensordot": lambda a, b, axes=2: linear_algebra.tensordot(*operands(a, b), axes=axes),
+    "tensordot": _tensordot,
     "trace": numeric.trace,
     "vdot": numeric.vdot,
     # searching, sorting, sets
