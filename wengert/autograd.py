@@ -48,12 +48,17 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name == "graph":
-        found = import_module("wengert.tape.graph")
-    elif name in _LATER:
-        found = getattr(import_module(f"wengert.tape.{_LATER[name]}"), name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Any:
+        if name == "graph":
+            found = import_module("wengert.tape.graph")
+        elif name in _LATER:
+            found = getattr(import_module(f"wengert.tape.{_LATER[name]}"), name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        return __all__

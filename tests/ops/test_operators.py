@@ -1,10 +1,6 @@
 """Operators, methods and in-place forms: the functions under other names."""
 
-import ast
-import inspect
 import operator
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +8,6 @@ import pytest
 
 import wengert as wg
 from wengert.backends import Backend
-from wengert.tape.interpreter import LATER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -257,39 +252,3 @@ def test_utility(backend: Backend) -> None:
     )
     with pytest.raises(ValueError, match="not negative"):
         wg.diff(y, n=-1)
-
-
-def test_type_checkers_see_what_is_attached() -> None:
-    """The stub names every method, with the parameters of the function that it is."""
-    for name in LATER:
-        getattr(wg.Tensor, name, None)
-    stub = ast.parse(Path(wg.tape.__file__).with_name("methods.pyi").read_text())
-    body = next(node for node in stub.body if isinstance(node, ast.ClassDef)).body
-    declared = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
-    source = ast.parse(inspect.getsource(sys.modules["wengert.tape.tensor"]))
-    tensor = next(
-        node for node in source.body if isinstance(node, ast.ClassDef) and node.name == "Tensor"
-    )
-    own = {node.name for node in tensor.body if isinstance(node, ast.FunctionDef)}
-    attached = {
-        name
-        for name, value in vars(wg.Tensor).items()
-        if name not in own and (inspect.isfunction(value) or isinstance(value, property))
-    }
-    assert declared.keys() == attached
-    for name, node in declared.items():
-        value = vars(wg.Tensor)[name]
-        if isinstance(value, property):
-            continue
-        arguments = node.args
-        theirs = inspect.signature(value).parameters
-        names = [a.arg for a in arguments.posonlyargs + arguments.args][1:]
-        keywords = [a.arg for a in arguments.kwonlyargs]
-        positional = [
-            p.name
-            for p in theirs.values()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        ][1:]
-        if not name.startswith("__"):
-            assert names == positional, name
-        assert keywords == [p.name for p in theirs.values() if p.kind is p.KEYWORD_ONLY], name

@@ -7,7 +7,8 @@ from pathlib import Path
 import wengert as wg
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, TOOLS = METADATA["project"], METADATA["tool"]
 
 
 def names(requirements: list[str]) -> set[str]:
@@ -15,7 +16,12 @@ def names(requirements: list[str]) -> set[str]:
 
 
 def test_version_is_the_package_s() -> None:
-    assert PROJECT["version"] == wg.__version__
+    """It is written once, in the package, where the build finds it."""
+    assert "version" not in PROJECT
+    assert PROJECT["dynamic"] == ["version"]
+    assert TOOLS["hatch"]["version"]["path"] == "wengert/__init__.py"
+    source = (ROOT / "wengert" / "__init__.py").read_text(encoding="utf-8")
+    assert re.findall(r"^__version__ = \"(.+)\"$", source, re.MULTILINE) == [wg.__version__]
 
 
 def test_run_time_dependencies() -> None:

@@ -66,3 +66,7 @@ __all__ = [
     "save",
     "utils",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

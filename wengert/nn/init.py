@@ -28,6 +28,11 @@ __all__ = [
     "zeros_",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Mode = Literal["fan_in", "fan_out"]
 
 

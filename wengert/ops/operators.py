@@ -63,6 +63,32 @@ NO_METHODS = {
     *("einsum", "logsumexp", "pad"),
 }
 
+#: NumPy's and PyTorch's methods that are no functions of a chapter: `wengert.ops.methods`, which is
+#: imported when one is first asked for.
+METHODS = """
+copy cpu cuda cumprod cumsum diagonal dim dot element_size expand expand_as flatten is_complex
+is_floating_point masked_fill ndimension nelement numel permute ravel repeat reshape_as swapaxes t
+trace transpose type type_as unsqueeze view view_as
+""".split()  # noqa: SIM905 -- a page of names is none to read
+
+#: Their methods under names that Tensors do not have: `wengert.ops.hints` knows what to write.
+FOREIGN = frozenset(
+    """
+H abs_ absolute addmm allclose amax amin arccos arccosh arcsin arcsinh arctan arctan2 arctanh
+argwhere bfloat16 bitwise_not bmm byte cfloat char chunk clamp clamp_ clamp_max clamp_min clip_
+conjugate contiguous cross data deg2rad det detach_ diag digamma div eq erfinv exp_ fill fix
+flat fliplr flipud float_power fmod gather ge get_device gt index_add index_add_ index_fill
+index_select inner inverse is_contiguous is_cuda is_sparse isclose isreal kron le left_shift
+lerp lgamma log_ logdet logsumexp lt mH masked_fill_ masked_select mm movedim mul mv nan_to_num
+nanmean nansum narrow nbytes ne neg neg_ new_empty new_full new_ones new_tensor new_zeros norm
+normal_ outer pin_memory pinverse pow_ ptp put rad2deg random_ register_backward_hook relu_
+repeat_interleave resize resize_ right_shift rot90 rsqrt scatter scatter_ scatter_add
+scatter_add_ select sgn share_memory_ short sigmoid sigmoid_ sinc slogdet split sqrt_ squeeze_
+stride strides sub svd swapdims take_along_dim tobytes topk tril_ triu_ true_divide unbind
+unflatten uniform_ unique unsqueeze_ vdot
+""".split()  # noqa: SIM905
+)
+
 _RANK = {
     "bool": 0,
     "signed integer": 1,
@@ -212,6 +238,7 @@ def attach(functions: Mapping[str, Any]) -> None:
             and name != "from_dlpack"
             and not name.endswith("_like")
             and name not in vars(Tensor)
+            and name not in METHODS
             and hasattr(function, "__code__")
             and argument_names(function)[:1] in (("x",), ("x1",))
         ):
@@ -235,6 +262,7 @@ def _attach_operators() -> None:
         __getitem__=getitem,
         __setitem__=setitem,
         __iter__=_iter,
+        __dir__=_dir,
         __array_function__=array_function,
         __array_ufunc__=array_ufunc,
         T=property(_transpose),
@@ -257,7 +285,9 @@ def _attach_operators() -> None:
         div_=_in_place(divide),
         copy_=_copy,
     )
-    methods.update((name, _Later(name)) for name in LATER.keys() - NO_METHODS)
+    methods.update((name, _Later(name, LATER[name])) for name in LATER.keys() - NO_METHODS)
+    methods.update((name, _Later(name, "wengert.ops.methods")) for name in METHODS)
+    methods.update((name, _Foreign(name)) for name in FOREIGN)
     for name, method in methods.items():
         setattr(Tensor, name, method)
 
@@ -277,12 +307,26 @@ class _Later:
     (With a `__getattr__` of the class, CPython finds every attribute of every Tensor later.)
     """
 
+    def __init__(self, name: str, home: str) -> None:
+        self.name, self.home = name, home
+
+    def __get__(self, tensor: Tensor | None, owner: type[Tensor]) -> Any:
+        setattr(Tensor, self.name, getattr(import_module(self.home), self.name))
+        return getattr(owner if tensor is None else tensor, self.name)
+
+
+class _Foreign:
+    """A name that another library's arrays have: Tensors do not, and the error says what to use."""
+
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __get__(self, tensor: Tensor | None, owner: type[Tensor]) -> Any:
-        setattr(Tensor, self.name, getattr(import_module(LATER[self.name]), self.name))
-        return getattr(owner if tensor is None else tensor, self.name)
+        raise AttributeError(import_module("wengert.ops.hints").method_hint(self.name))
+
+
+def _dir(self: Tensor) -> list[str]:
+    return [name for name in object.__dir__(self) if name not in FOREIGN]
 
 
 attach(vars(differentiable))

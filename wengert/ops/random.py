@@ -35,6 +35,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def manual_seed(seed: int) -> None:
     """Start all random numbers again from a seed, on the host and on every device.
 

@@ -13,8 +13,13 @@ if TYPE_CHECKING:
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "least_squares", "minimize", "root"]
 
 
-def __getattr__(name: str) -> Any:
-    # Few programs need both these and the optimisers above.
-    if name in ("least_squares", "minimize", "root"):
-        return getattr(import_module("wengert.optim.scipy_adapters"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Any:
+        # Few programs need both these and the optimisers above.
+        if name in ("least_squares", "minimize", "root"):
+            return getattr(import_module("wengert.optim.scipy_adapters"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return __all__

@@ -37,3 +37,7 @@ __all__ = [
     "no_grad",
     "set_grad_enabled",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -52,8 +52,13 @@ __all__ = [
 __all__ += ["Argument", "Axis", "Program", "check_derivative", "check_gradients", "programs"]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{_LATER[name] or name}")
-    return getattr(module, name) if _LATER[name] else module
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = import_module(f"{__name__}.{_LATER[name] or name}")
+        return getattr(module, name) if _LATER[name] else module
+
+    def __dir__() -> list[str]:
+        return __all__

@@ -43,3 +43,7 @@ __all__ = [
     "softplus",
     "tanh",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

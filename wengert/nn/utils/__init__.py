@@ -10,3 +10,7 @@ __all__ = [
     "parameters_to_vector",
     "vector_to_parameters",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -12,7 +12,7 @@ __all__ = ["abs", "conj", "imag", "real", "sign"]
 _conj = unary(Primitive("conj", ("x",), {"x": lambda xp, g: xp.conj(g)}, kind="linear"))
 
 
-def conj(x: Any, /) -> Any:
+def conj(x: Any, /) -> Tensor:
     r"""Complex conjugate, :math:`x^*`; equal values for a real ``x``.
 
     Parameters

@@ -29,4 +29,9 @@ __all__ = [
     "rfftn",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 vars(differentiable)["fft"] = sys.modules[__name__]

@@ -217,6 +217,4 @@ def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backwar
     """
     check_norm(norm, "ihfft")
     s, axes = over_one(x, n, axis)
-    return conj(  # type: ignore[no-any-return]
-        transform(from_real, "ihfft", x, s, axes, ADJOINT[norm], real=True)
-    )
+    return conj(transform(from_real, "ihfft", x, s, axes, ADJOINT[norm], real=True))

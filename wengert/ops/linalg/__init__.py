@@ -49,5 +49,10 @@ __all__ = [
     "vector_norm",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 # Rules find it as xp.linalg, as they find a library's on raw arrays.
 vars(differentiable)["linalg"] = sys.modules[__name__]

@@ -101,15 +101,15 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     return _reshape(x, shape=shape, copy=None)  # type: ignore[no-any-return]
 
 
-def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
+def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Remove axes of length 1.
 
     Parameters
     ----------
     x : array
         Of any shape and dtype.
-    axis : int or tuple of int
-        Which axes.
+    axis : int or tuple of int, optional
+        Which axes; all of length 1 by default, as in NumPy and PyTorch.
 
     Returns
     -------
@@ -126,6 +126,8 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     Array API standard 2025.12, manipulation functions.
     """
     given = shape_of(x)
+    if axis is None:
+        axis = tuple([i for i, n in enumerate(given) if n == 1])
     axes = as_axes(axis, len(given), "squeeze")
     for one in axes:
         if given[one] != 1:
@@ -297,7 +299,9 @@ _reshape = single(
 )
 
 
-def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Tensor:
+def reshape(
+    x: Any, /, shape: int | Sequence[int], *lengths: int, copy: bool | None = None
+) -> Tensor:
     """Give the elements, in row-major order, another shape.
 
     Parameters
@@ -306,6 +310,8 @@ def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> T
         Of any shape and dtype.
     shape : tuple of int
         The new shape. One length may be -1: it follows from the number of elements.
+    *lengths : int
+        The other lengths, where the shape is not given as one: ``x.reshape(2, -1)``.
     copy : bool, optional
         True copies, False raises if the library would have to, None copies where it has to.
 
@@ -323,7 +329,7 @@ def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> T
     -----
     Array API standard 2025.12, manipulation functions.
     """
-    wanted = as_shape(shape)
+    wanted = as_shape((shape, *lengths) if lengths else shape)
     if wanted and min(wanted) < -1:
         raise ValueError(f"reshape: the lengths of {wanted} are not negative but for one -1")
     try:

@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.ops import elementwise as ew
 from wengert.ops import manipulation as ma
-from wengert.ops import searching, statistical, utility
+from wengert.ops import methods, searching, statistical, utility
 from wengert.ops import set as sets
 from wengert.ops.axes import as_axis
 from wengert.ops.beyond import einsum, median, quantile
@@ -60,11 +60,8 @@ __all__ = [
 
 
 def dot(a: Any, b: Any) -> Tensor:
-    """``np.dot``: over the last axis of ``a`` and the last but one of ``b``."""
-    x, y = operands(a, b)
-    if not x.ndim or not y.ndim:
-        return ew.multiply(x, y)
-    return tensordot(x, y, axes=([-1], [-2 if y.ndim > 1 else -1]))
+    """``np.dot``."""
+    return methods.dot(*operands(a, b))
 
 
 def inner(a: Any, b: Any) -> Tensor:
@@ -226,7 +223,7 @@ def cov(
 
 def squeezed(x: Tensor) -> Tensor:
     """Without the axes of length 1."""
-    return ma.squeeze(x, axis=tuple([i for i, n in enumerate(x.shape) if n == 1]))
+    return ma.squeeze(x)
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:

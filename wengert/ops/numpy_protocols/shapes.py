@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.ops import manipulation as ma
+from wengert.ops import methods
 from wengert.ops.axes import as_axis
 from wengert.ops.creation import full_like, meshgrid, zeros_like
 from wengert.ops.data_type import astype
@@ -29,7 +30,6 @@ __all__ = [
     "rot90",
     "split",
     "stacked",
-    "swapaxes",
     "transpose",
 ]
 
@@ -149,14 +149,6 @@ def split_along(axis: int) -> Callable[..., list[Tensor]]:
     return call
 
 
-def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
-    """``np.swapaxes``."""
-    order = list(range(a.ndim))
-    first, second = as_axis(axis1, a.ndim), as_axis(axis2, a.ndim)
-    order[first], order[second] = second, first
-    return ma.permute_dims(a, tuple(order))
-
-
 def transpose(a: Any, axes: Any = None) -> Tensor:
     """``np.transpose``: all axes in reverse, unless told otherwise."""
     (x,) = operands(a)
@@ -181,8 +173,8 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     if turns == 2:
         return ma.flip(m, axis=(first, second))
     if turns == 1:
-        return swapaxes(ma.flip(m, axis=second), first, second)
-    return ma.flip(swapaxes(m, first, second), axis=second) if turns == 3 else m * 1
+        return methods.swapaxes(ma.flip(m, axis=second), first, second)
+    return ma.flip(methods.swapaxes(m, first, second), axis=second) if turns == 3 else m * 1
 
 
 def ravel(a: Any, order: str = "C") -> Tensor:
@@ -199,8 +191,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
 
 def squeeze(a: Any, axis: Any = None) -> Tensor:
     """``np.squeeze``: all axes of length 1, unless told otherwise."""
-    ones = tuple([i for i, n in enumerate(a.shape) if n == 1])
-    return ma.squeeze(a, axis=ones if axis is None else axis)
+    return ma.squeeze(a, axis)
 
 
 def tile(A: Any, reps: Any) -> Tensor:
@@ -211,27 +202,10 @@ def tile(A: Any, reps: Any) -> Tensor:
 # -- diagonals -------------------------------------------------------------------------------------
 
 
-def _ends(rows: int, columns: int, k: int) -> tuple[int, int, int]:
-    """Where a diagonal starts, and how long it is."""
-    row, column = max(0, -k), max(0, k)
-    return row, column, max(0, min(rows - row, columns - column))
-
-
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """``np.diagonal``: the diagonal becomes the last axis."""
+    """``np.diagonal``."""
     (x,) = operands(a)
-    first, second = as_axis(axis1, x.ndim), as_axis(axis2, x.ndim)
-    if first == second:
-        raise ValueError(f"axis1={axis1} and axis2={axis2} are one axis; a diagonal has two")
-    rest = [i for i in range(x.ndim) if i not in (first, second)]
-    x = ma.permute_dims(x, (*rest, first, second))
-    rows, columns = x.shape[-2:]
-    row, column, n = _ends(rows, columns, offset)
-    # In a flattened matrix the diagonal is every (columns + 1)-th element.
-    flat = ma.reshape(x, (*x.shape[:-2], rows * columns))
-    start = row * columns + column
-    key = slice(start, start + n * (columns + 1) - columns if n else start, columns + 1)
-    return getitem(flat, (..., key))
+    return methods.diagonal(x, offset, axis1, axis2)
 
 
 def of_diagonal(v: Any, k: int = 0) -> Tensor:
@@ -244,7 +218,7 @@ def of_diagonal(v: Any, k: int = 0) -> Tensor:
     n = x.shape[0] + abs(k)
     flat = zeros_like(ma.broadcast_to(ma.reshape(x.detach(), (-1,))[:1], (n * n,))) if n else x
     if x.shape[0]:
-        row, column, length = _ends(n, n, k)
+        row, column, length = methods.ends(n, n, k)
         start = row * n + column
         setitem(flat, slice(start, start + length * (n + 1) - n, n + 1), x)
     return ma.reshape(flat, (n, n))

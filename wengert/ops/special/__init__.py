@@ -7,8 +7,22 @@ for, which keeps ``import wengert`` short.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from wengert.ops.special import everyday
-from wengert.ops.special.everyday import *  # noqa: F403 -- its __all__ is the list
+from wengert.ops.special.everyday import (
+    erf,
+    erfc,
+    expit,
+    gelu,
+    leaky_relu,
+    log_expit,
+    log_softmax,
+    logit,
+    logsumexp,
+    relu,
+    silu,
+    softmax,
+    softplus,
+    xlogy,
+)
 
 if TYPE_CHECKING:
     from wengert.ops.special.bessel import i0, i0e, i1, i1e
@@ -54,14 +68,34 @@ __all__ = [
     "xlog1py",
     "zeta",
 ]
-__all__ += everyday.__all__
+__all__ += [
+    "erf",
+    "erfc",
+    "expit",
+    "gelu",
+    "leaky_relu",
+    "log_expit",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "relu",
+    "silu",
+    "softmax",
+    "softplus",
+    "xlogy",
+]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # A rule may call functions of another file (digamma's derivative is polygamma), so all come.
-    for home in ("bessel", "cardinal", "entropy", "gammas", "normal", "polygammas"):
-        module = importlib.import_module(f"{__name__}.{home}")
-        globals().update({found: getattr(module, found) for found in module.__all__})
-    return globals()[name]
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        # A rule may call functions of another file (digamma's is polygamma), so all come.
+        for home in ("bessel", "cardinal", "entropy", "gammas", "normal", "polygammas"):
+            module = importlib.import_module(f"{__name__}.{home}")
+            globals().update({found: getattr(module, found) for found in module.__all__})
+        return globals()[name]
+
+    def __dir__() -> list[str]:
+        return __all__

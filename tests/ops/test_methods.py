@@ -1,0 +1,216 @@
+"""NumPy's and PyTorch's methods: their values, their derivatives, and what is refused."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.project import stubs
+from wengert.backends import Backend
+from wengert.ops import hints, methods, operators
+
+CUBE = np.arange(24.0).reshape(2, 3, 4) - 7
+SQUARE = CUBE[0, :, :3]
+
+#: An array, a call of a method, and the same call of NumPy's arrays.
+LIKE_NUMPY: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "copy": (CUBE, lambda x: x.copy()),
+    "cumprod": (SQUARE, lambda x: x.cumprod(1)),
+    "cumprod of all": (SQUARE, lambda x: x.cumprod()),
+    "cumsum": (CUBE, lambda x: x.cumsum(0)),
+    "cumsum of all": (CUBE, lambda x: x.cumsum()),
+    "diagonal": (CUBE, lambda x: x.diagonal()),
+    "diagonal of other axes": (CUBE, lambda x: x.diagonal(1, 2, 0)),
+    "diagonal below": (CUBE, lambda x: x.diagonal(offset=-1, axis1=1, axis2=2)),
+    "dot": (SQUARE, lambda x: x.dot(x)),
+    "dot of vectors": (SQUARE[0], lambda x: x.dot(x[::-1])),
+    "dot with more axes": (CUBE, lambda x: x.dot(x.swapaxes(1, 2))),
+    "dot with a number": (SQUARE, lambda x: x.dot(2)),
+    "dot with a list": (SQUARE, lambda x: x.dot([1.0, 2.0, 3.0])),
+    "flatten": (CUBE, lambda x: x.flatten()),
+    "flatten of a number": (np.array(2.0), lambda x: x.flatten()),
+    "ravel": (CUBE, lambda x: x.ravel()),
+    "reshape": (CUBE, lambda x: x.reshape(4, -1)),
+    "reshape to a tuple": (CUBE, lambda x: x.reshape((4, 6))),
+    "repeat": (SQUARE, lambda x: x.repeat(2, axis=0)),
+    "squeeze": (CUBE[:, None, :, None], lambda x: x.squeeze()),
+    "swapaxes": (CUBE, lambda x: x.swapaxes(0, -1)),
+    "trace": (CUBE, lambda x: x.trace()),
+    "trace above": (CUBE, lambda x: x.trace(1, 1, 2)),
+    "transpose": (CUBE, lambda x: x.transpose()),
+    "transpose by a tuple": (CUBE, lambda x: x.transpose((1, 2, 0))),
+    "transpose by numbers": (CUBE, lambda x: x.transpose(1, 2, 0)),
+    "transpose of a matrix": (SQUARE, lambda x: x.transpose(1, 0)),
+    "transpose of a matrix, from the end": (SQUARE, lambda x: x.transpose(-1, -2)),
+    "transpose by None": (SQUARE, lambda x: x.transpose(None)),
+}
+
+#: As above, of PyTorch's tensors.
+LIKE_PYTORCH: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "expand": (SQUARE[:, :1], lambda x: x.expand(2, -1, 3)),
+    "expand to a tuple": (SQUARE[:, :1], lambda x: x.expand((3, 3))),
+    "expand_as": (SQUARE[:1], lambda x: x.expand_as(x.expand(3, 3))),
+    "flatten from the second": (CUBE, lambda x: x.flatten(1)),
+    "flatten the first": (CUBE, lambda x: x.flatten(0, 1)),
+    "masked_fill": (SQUARE, lambda x: x.masked_fill(x > 0, 5)),
+    "permute": (CUBE, lambda x: x.permute(2, 0, 1)),
+    "permute by a tuple": (CUBE, lambda x: x.permute((2, 0, 1))),
+    "reshape_as": (CUBE, lambda x: x.reshape_as(x.permute(2, 1, 0))),
+    "t": (SQUARE, lambda x: x.t()),
+    "t of a vector": (SQUARE[0], lambda x: x.t()),
+    "transpose": (CUBE, lambda x: x.transpose(0, 2)),
+    "transpose from the end": (CUBE, lambda x: x.transpose(-1, -2)),
+    "type_as": (SQUARE, lambda x: x.float().type_as(x)),
+    "unsqueeze": (SQUARE, lambda x: x.unsqueeze(1)),
+    "unsqueeze at the end": (SQUARE, lambda x: x.unsqueeze(-1)),
+    "view": (CUBE, lambda x: x.view(6, -1)),
+    "view as a tuple": (CUBE, lambda x: x.view((6, 4))),
+    "view_as": (CUBE, lambda x: x.view_as(x.permute(2, 1, 0))),
+}
+
+
+@pytest.mark.parametrize("name", LIKE_NUMPY)
+def test_as_numpy(backend: Backend, name: str) -> None:
+    array, call = LIKE_NUMPY[name]
+    np.testing.assert_allclose(call(wg.asarray(array)).numpy(), call(array), rtol=1e-12)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", LIKE_PYTORCH)
+def test_as_pytorch(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    array, call = LIKE_PYTORCH[name]
+    expected = call(torch.asarray(array.copy())).numpy()
+    found = call(wg.asarray(array)).numpy()
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", LIKE_NUMPY | LIKE_PYTORCH)
+def test_tracked_in_every_mode(name: str) -> None:
+    array, call = (LIKE_NUMPY | LIKE_PYTORCH)[name]
+    function = call
+    if name == "type_as":  # it goes through float32, whose steps differences cannot take
+        function = lambda x: x.type_as(x.to(wg.complex128))
+    wg.testing.gradcheck(function, (wg.asarray(array, requires_grad=True),), check_forward_ad=True)
+    wg.testing.gradgradcheck(function, (wg.asarray(array, requires_grad=True),))
+
+
+@pytest.mark.parametrize("name", LIKE_NUMPY | LIKE_PYTORCH)
+def test_compiled(name: str) -> None:
+    array, call = (LIKE_NUMPY | LIKE_PYTORCH)[name]
+    compiled = wg.compile(call)
+    x = wg.asarray(array)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(x).numpy(), call(x).numpy())
+
+
+def test_questions(backend: Backend) -> None:
+    x = wg.asarray(CUBE)
+    assert (x.numel(), x.nelement(), x.dim(), x.ndimension()) == (24, 24, 3, 3)
+    assert x.element_size() == 8
+    assert x.is_floating_point()
+    assert not x.is_complex()
+    assert not x.long().is_floating_point()
+    assert (x + 1j).is_complex()
+
+
+def test_conversions(backend: Backend) -> None:
+    x = wg.asarray(SQUARE, requires_grad=True)
+    assert x.cpu() is x
+    assert x.type(wg.float32).dtype is wg.float32
+    assert x.type(wg.float64) is x
+    y = x.copy()
+    y += 1
+    np.testing.assert_array_equal(x.detach().numpy(), SQUARE)
+    wg.sum(y).backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.ones_like(SQUARE))
+
+
+def test_a_gpu_is_asked_of_a_library_that_has_one() -> None:
+    with pytest.raises(ValueError, match=r"numpy has no device 'cuda:1'.*to_backend\(\"cupy\"\)"):
+        wg.asarray(SQUARE).cuda(1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: x.transpose(0, 1), "write x.mT"),
+        (lambda x: x.transpose(-2, -1), "write x.mT"),
+        (lambda x: x.repeat(2), "wg.tile"),
+        (lambda x: x.repeat(2, 1), "wg.tile"),
+        (lambda x: x.view(wg.int64), "wg.astype"),
+        (lambda x: x.view("int64"), "wg.astype"),
+        (lambda x: x[None].t(), "x.mT"),
+        (lambda x: x.squeeze(0), "cannot be squeezed"),
+        (lambda x: x.flatten("F"), "an axis is an integer"),
+        (lambda x: x.flatten(1, 0), "start_dim=1 comes after"),
+        (lambda x: x.expand(3, -1, 3, 3), "cannot be expanded"),
+        (lambda x: x.expand(3), "cannot be expanded"),
+        (lambda x: x.diagonal(0, 1, 1), "one axis"),
+        (lambda x: x.long().masked_fill(x > 0, 0.5), "does not fit into int64"),
+        (lambda x: x.std(False), "an axis is an integer"),
+    ],
+)
+def test_what_has_two_meanings_or_none_is_refused(call: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        call(wg.asarray(SQUARE))
+
+
+# -- wrong names -----------------------------------------------------------------------------------
+
+
+def mentioned(text: str) -> list[str]:
+    return re.findall(r"\bwg\.([\w.]*\w)", text)
+
+
+@pytest.mark.parametrize("name", hints.FUNCTIONS)
+def test_functions_of_others_are_told(name: str) -> None:
+    assert not hasattr(wg, name)
+    with pytest.raises(AttributeError, match=r"module 'wengert' has no attribute .*; use ") as told:
+        getattr(wg, name)
+    assert hints.FUNCTIONS[name] in str(told.value)
+    for path in mentioned(hints.FUNCTIONS[name]):
+        found: Any = wg
+        for part in path.split("."):
+            found = getattr(found, part)
+    for method in re.findall(r"\bx\.(\w+)", hints.FUNCTIONS[name]):
+        assert hasattr(wg.Tensor, method)
+    for function in re.findall(r"\bnp\.(\w+)", hints.FUNCTIONS[name]):
+        assert hasattr(np, function)
+
+
+@pytest.mark.parametrize("name", sorted(operators.FOREIGN))
+def test_methods_of_others_are_told(name: str) -> None:
+    x = wg.asarray(SQUARE)
+    assert not hasattr(x, name)
+    with pytest.raises(AttributeError, match=rf"'Tensor' object has no attribute '{name}'; use "):
+        getattr(x, name)
+    assert name not in dir(x)
+    text = hints.METHODS.get(name) or hints.FUNCTIONS[name]
+    for method in re.findall(r"\bx\.(\w+)", text):
+        assert hasattr(x, method)
+    for path in mentioned(text):
+        assert hasattr(wg, path.partition(".")[0])
+
+
+def test_the_names_at_import_are_those_of_the_tables() -> None:
+    assert {*hints.METHODS, *hints.SHARED} == operators.FOREIGN
+    assert {*operators.METHODS} | {"ends"} == {*methods.__all__}
+    assert not operators.FOREIGN & {*operators.METHODS}
+
+
+def test_standard_s_name_is_said() -> None:
+    with pytest.raises(AttributeError, match=r"use wg\.concat, the Array API standard's name"):
+        wg.cat  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'summ'; did you mean 'sum'\?"):
+        wg.summ  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'qqqq'$"):
+        wg.qqqq  # noqa: B018
+
+
+def test_type_checkers_see_what_is_attached() -> None:
+    assert stubs.TARGET.read_text(encoding="utf-8") == stubs.written()

@@ -1,0 +1,88 @@
+"""The public names: listed in a fresh process, importable as modules, and each at home."""
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+import wengert as wg
+
+NAMESPACES = [
+    *("wengert", "wengert.autograd", "wengert.func", "wengert.nn", "wengert.nn.functional"),
+    *("wengert.nn.init", "wengert.nn.utils", "wengert.random", "wengert.tape"),
+    *("wengert.optim", "wengert.testing", "wengert.linalg", "wengert.fft", "wengert.special"),
+]
+
+LISTED = f"""
+import json, wengert
+found = {{}}
+for name in {NAMESPACES!r}:
+    module = wengert
+    for part in name.split('.')[1:]:
+        module = getattr(module, part)
+    found[name] = [one for one in dir(module) if not one.startswith("__")]
+print(json.dumps(found))
+"""
+
+
+def namespace(name: str) -> Any:
+    found: Any = wg
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+    return found
+
+
+def run(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_a_fresh_process_lists_every_public_name_and_no_others() -> None:
+    for name, listed in json.loads(run(LISTED)).items():
+        public = namespace(name).__all__
+        assert sorted(listed) == sorted(n for n in public if not n.startswith("__")), name
+        assert len(set(public)) == len(public)
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_every_listed_name_is_there(name: str) -> None:
+    module = namespace(name)
+    for one in dir(module):
+        getattr(module, one)
+
+
+@pytest.mark.parametrize("name", ["fft", "linalg", "special"])
+def test_extensions_are_modules_by_their_public_names(name: str) -> None:
+    code = (
+        f"import wengert.{name} as by_name, wengert as wg, wengert.ops.{name} as home, sys\n"
+        f"from wengert.{name} import {home(name)} as function\n"
+        f"assert by_name is wg.{name} is home is sys.modules['wengert.{name}']\n"
+        f"assert function is wg.{name}.{home(name)}\n"
+    )
+    run(code)
+    run(f"import wengert as wg; first = wg.{name}; import wengert.{name} as m; assert m is first")
+
+
+def home(name: str) -> str:
+    return {"fft": "rfft", "linalg": "solve", "special": "digamma"}[name]
+
+
+@pytest.mark.parametrize("name", ["fft", "func", "linalg", "nn", "optim", "special", "testing"])
+def test_submodules_need_no_import_of_their_own(name: str) -> None:
+    run(f"import wengert as wg; wg.{name}.__all__")
+
+
+def test_stub_of_the_namespace_is_current() -> None:
+    """What type checkers read names the same as what runs."""
+    from tests.project.stubs import exported
+
+    for module in ("wengert", "wengert.ops", "wengert.linalg", "wengert.fft", "wengert.special"):
+        running: Any = import_module(module)
+        names = {*running.__all__, *(wg.ops.__all__ if module == "wengert" else ())}
+        if module == "wengert.ops":
+            names |= {*wg.tape.interpreter.LATER}
+        assert exported(module) - {"__all__"} == names, module

@@ -1,0 +1,352 @@
+"""Methods that NumPy's arrays or PyTorch's tensors have, and the standard's functions do not name.
+
+`wengert.ops.operators` attaches each when it is first asked for. Where the two libraries mean
+different things by one name, what only one of them takes means what it means there, and what both
+take with different results is an error.
+"""
+
+from operator import index
+from typing import Any
+
+from wengert.backends import backend_of
+from wengert.ops import linear_algebra, manipulation, searching, statistical
+from wengert.ops.axes import as_axes, as_axis, as_shape
+from wengert.ops.conversion import clone
+from wengert.ops.cumulative import cumulative_prod, cumulative_sum
+from wengert.ops.data_type import astype, to_backend, to_device
+from wengert.ops.elementwise import multiply
+from wengert.ops.indexing import getitem
+from wengert.ops.numpy_protocols.translation import operands
+from wengert.tape.tensor import Tensor
+
+__all__ = [
+    "copy",
+    "cpu",
+    "cuda",
+    "cumprod",
+    "cumsum",
+    "diagonal",
+    "dim",
+    "dot",
+    "element_size",
+    "ends",
+    "expand",
+    "expand_as",
+    "flatten",
+    "is_complex",
+    "is_floating_point",
+    "masked_fill",
+    "ndimension",
+    "nelement",
+    "numel",
+    "permute",
+    "ravel",
+    "repeat",
+    "reshape_as",
+    "swapaxes",
+    "t",
+    "trace",
+    "transpose",
+    "type",
+    "type_as",
+    "unsqueeze",
+    "view",
+    "view_as",
+]
+
+
+def _integers(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Integers that are given one by one or as one tuple or list."""
+    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], tuple | list) else given
+
+
+# -- shape ---------------------------------------------------------------------------------------
+
+
+def ravel(x: Tensor, /) -> Tensor:
+    """Return the elements in row-major order, along one axis."""
+    return manipulation.reshape(x, (-1,))
+
+
+def flatten(x: Tensor, /, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Join axes into one: all of them, or as PyTorch does those from one to another.
+
+    Parameters
+    ----------
+    start_dim, end_dim : int
+        The first and the last of the axes that are joined.
+    """
+    shape = tuple(x.shape) or (1,)
+    first = as_axis(start_dim, len(shape), "flatten")
+    last = as_axis(end_dim, len(shape), "flatten")
+    if first > last:
+        raise ValueError(f"flatten: start_dim={start_dim} comes after end_dim={end_dim}")
+    joined = 1
+    for length in shape[first : last + 1]:
+        joined *= length
+    return manipulation.reshape(x, (*shape[:first], joined, *shape[last + 1 :]))
+
+
+def view(x: Tensor, /, *shape: Any) -> Tensor:
+    """Give the elements another shape: ``x.view(2, -1)`` is ``wg.reshape(x, (2, -1))``.
+
+    Raises
+    ------
+    TypeError
+        If a dtype is given: its bytes are not read as another's. Use `astype`.
+    """
+    if len(shape) == 1 and not isinstance(shape[0], int | tuple | list):
+        raise TypeError(
+            f"view takes lengths, and not {shape[0]!r}; the bytes of a Tensor are not read as "
+            "another dtype's: wg.astype(x, dtype) converts the values"
+        )
+    return manipulation.reshape(x, as_shape(_integers(shape)))
+
+
+def view_as(x: Tensor, other: Tensor, /) -> Tensor:
+    """Give the elements the shape of another Tensor."""
+    return manipulation.reshape(x, tuple(other.shape))
+
+
+reshape_as = view_as
+
+
+def expand(x: Tensor, /, *sizes: Any) -> Tensor:
+    """Repeat along axes of length 1, and along new ones in front; -1 leaves a length.
+
+    As PyTorch does; `broadcast_to` takes the whole shape.
+    """
+    shape = as_shape(_integers(sizes))
+    before = len(shape) - x.ndim
+    if before < 0 or -1 in shape[:before]:
+        raise ValueError(f"expand: shape {tuple(x.shape)} cannot be expanded to {shape}")
+    old = (0,) * before + tuple(x.shape)
+    return manipulation.broadcast_to(
+        x, tuple([n if length == -1 else length for n, length in zip(old, shape, strict=True)])
+    )
+
+
+def expand_as(x: Tensor, other: Tensor, /) -> Tensor:
+    """Broadcast to the shape of another Tensor."""
+    return manipulation.broadcast_to(x, tuple(other.shape))
+
+
+def repeat(x: Tensor, repeats: Any, /, *more: Any, axis: int | None = None) -> Tensor:
+    """Repeat each element along an axis, as `wengert.repeat` does.
+
+    PyTorch's method of this name repeats the whole: that is `tile`. So that neither is mistaken
+    for the other, the axis is named.
+    """
+    if more or axis is None:
+        raise TypeError(
+            "x.repeat repeats each element in NumPy and the whole array in PyTorch; write "
+            f"x.repeat({repeats!r}, axis=0) for each element along an axis, wg.repeat(x, "
+            f"{repeats!r}) for each of the flat array, or wg.tile(x, {(repeats, *more)}) for the "
+            "whole"
+        )
+    return manipulation.repeat(x, repeats, axis=axis)
+
+
+# -- axes ----------------------------------------------------------------------------------------
+
+
+def transpose(x: Tensor, /, *axes: Any) -> Tensor:
+    """Reverse the axes, permute all of them as NumPy does, or swap two as PyTorch does.
+
+    Two numbers are PyTorch's: the axes that change places. Of a matrix NumPy takes them for the
+    new order of its axes, so that there ``x.transpose(0, 1)`` is refused, which changes nothing in
+    NumPy and transposes in PyTorch.
+
+    Raises
+    ------
+    ValueError
+        If the two libraries differ in what they would do, or the axes are no permutation.
+    """
+    if not axes or axes == (None,):
+        return manipulation.permute_dims(x, tuple(range(x.ndim))[::-1])
+    if len(axes) == 1 or len(axes) != 2:
+        return manipulation.permute_dims(x, as_axes(_integers(axes), x.ndim, "transpose"))
+    first, second = (as_axis(axis, x.ndim, "transpose") for axis in axes)
+    if x.ndim == 2 and first <= second:
+        raise ValueError(
+            f"transpose{axes} of a matrix leaves it as it is in NumPy, and in PyTorch swaps the "
+            "two axes; write x.mT to swap them"
+        )
+    return swapaxes(x, first, second)
+
+
+def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
+    """Let two axes change places."""
+    order = list(range(x.ndim))
+    first, second = as_axis(axis1, x.ndim, "swapaxes"), as_axis(axis2, x.ndim, "swapaxes")
+    order[first], order[second] = second, first
+    return manipulation.permute_dims(x, tuple(order))
+
+
+def permute(x: Tensor, /, *dims: Any) -> Tensor:
+    """Reorder the axes: ``x.permute(2, 0, 1)`` is ``wg.permute_dims(x, (2, 0, 1))``."""
+    return manipulation.permute_dims(x, _integers(dims))
+
+
+def t(x: Tensor, /) -> Tensor:
+    """Transpose a matrix; a vector or a number stays as it is."""
+    if x.ndim > 2:
+        raise ValueError(
+            f"t is for matrices, and this Tensor has {x.ndim} dimensions; use x.mT or "
+            "wg.permute_dims"
+        )
+    return manipulation.permute_dims(x, tuple(range(x.ndim))[::-1])
+
+
+def unsqueeze(x: Tensor, dim: int, /) -> Tensor:
+    """Insert an axis of length 1: `expand_dims`."""
+    return manipulation.expand_dims(x, index(dim))
+
+
+# -- diagonals, sums and products ------------------------------------------------------------------
+
+
+def ends(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
+    """Where a diagonal starts, and how long it is."""
+    row, column = max(0, -offset), max(0, offset)
+    return row, column, max(0, min(rows - row, columns - column))
+
+
+def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """Return diagonals as the last axis.
+
+    Parameters
+    ----------
+    offset : int
+        How far above the main diagonal (below it if negative).
+    axis1, axis2 : int
+        The axes of the matrices: the first two, as in NumPy and PyTorch. (`wengert.linalg.diagonal`
+        takes the last two, as the standard does.)
+    """
+    first, second = as_axis(axis1, x.ndim, "diagonal"), as_axis(axis2, x.ndim, "diagonal")
+    if first == second:
+        raise ValueError(f"axis1={axis1} and axis2={axis2} are one axis; a diagonal has two")
+    rest = [i for i in range(x.ndim) if i not in (first, second)]
+    matrices = manipulation.permute_dims(x, (*rest, first, second))
+    rows, columns = matrices.shape[-2:]
+    row, column, n = ends(rows, columns, index(offset))
+    # In a flattened matrix the diagonal is every (columns + 1)-th element.
+    flat = manipulation.reshape(matrices, (*matrices.shape[:-2], rows * columns))
+    start = row * columns + column
+    stop = start + n * (columns + 1) - columns if n else start
+    return getitem(flat, (..., slice(start, stop, columns + 1)))
+
+
+def trace(
+    x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype: Any = None
+) -> Tensor:
+    """Sum a diagonal; parameters as for `diagonal`, and the dtype of the sum."""
+    return statistical.sum(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
+    """Running sums along an axis, or as in NumPy of all elements in row-major order."""
+    return cumulative_sum(ravel(x) if axis is None else x, axis=axis, dtype=dtype)
+
+
+def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
+    """Running products along an axis, or as in NumPy of all elements in row-major order."""
+    return cumulative_prod(ravel(x) if axis is None else x, axis=axis, dtype=dtype)
+
+
+def dot(x: Tensor, other: Any, /) -> Tensor:
+    """Product with another array over the last axis of this and the last but one of that.
+
+    Of vectors it is the inner product, of matrices the matrix product, of a number the multiple.
+    """
+    left, right = operands(x, other)
+    if not left.ndim or not right.ndim:
+        return multiply(left, right)
+    return linear_algebra.tensordot(left, right, ([-1], [-2 if right.ndim > 1 else -1]))
+
+
+def masked_fill(x: Tensor, mask: Any, value: Any, /) -> Tensor:
+    """Return ``value`` where a mask holds, and the elements elsewhere, in this Tensor's dtype."""
+    filled = searching.where(mask, value, x)
+    if filled.dtype.kind != x.dtype.kind:
+        raise TypeError(
+            f"masked_fill: {value!r} does not fit into {x.dtype.name}; convert this Tensor first, "
+            "or use wg.where(mask, value, x), which promotes"
+        )
+    return astype(filled, x.dtype, copy=False)
+
+
+# -- copies, dtypes and devices --------------------------------------------------------------------
+
+
+def copy(x: Tensor, /) -> Tensor:
+    """Return a copy, which stays tracked: `clone`."""
+    return clone(x)
+
+
+def type(x: Tensor, dtype: Any, /) -> Tensor:
+    """Convert to another dtype: `astype`, which leaves what has that dtype as it is."""
+    return astype(x, dtype, copy=False)
+
+
+def type_as(x: Tensor, other: Tensor, /) -> Tensor:
+    """Convert to another Tensor's dtype."""
+    return astype(x, other.dtype, copy=False)
+
+
+def cpu(x: Tensor, /) -> Tensor:
+    """Move to host memory: to the library's own device there, or to NumPy if it has none."""
+    try:
+        where = backend_of(x._array).parse_device("cpu")
+    except ValueError:
+        return to_backend(x, "numpy")
+    return to_device(x, where)
+
+
+def cuda(x: Tensor, device: Any = None, /) -> Tensor:
+    """Move to a GPU of this Tensor's library: the current one, or that of a number.
+
+    Raises
+    ------
+    ValueError
+        If the library has no such device; ``x.to_backend("cupy")`` moves NumPy's arrays to one.
+    """
+    where = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
+    try:
+        return to_device(x, where)
+    except ValueError as error:
+        raise ValueError(f'{error}; x.to_backend("cupy") moves to a library for GPUs') from None
+
+
+# -- questions -------------------------------------------------------------------------------------
+
+
+def numel(x: Tensor, /) -> int:
+    """Return the number of elements: `size`, which is a property here."""
+    return x.size
+
+
+nelement = numel
+
+
+def dim(x: Tensor, /) -> int:
+    """Return the number of axes: `ndim`."""
+    return x.ndim
+
+
+ndimension = dim
+
+
+def element_size(x: Tensor, /) -> int:
+    """Return how many bytes an element has."""
+    return x.dtype.itemsize
+
+
+def is_floating_point(x: Tensor, /) -> bool:
+    """Whether the dtype is real floating."""
+    return x.dtype.kind == "real floating"
+
+
+def is_complex(x: Tensor, /) -> bool:
+    """Whether the dtype is complex."""
+    return x.dtype.complex
