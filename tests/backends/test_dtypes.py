@@ -86,3 +86,25 @@ def test_short_floats_where_the_library_has_them(backend: Backend, name: str) ->
     assert 0.45 < float(wg.mean(wg.astype(drawn, wg.float32))) < 0.55
     start = wg.rand(4000, dtype=dtype)
     assert float(wg.max(start)) < 1
+
+
+@pytest.mark.parametrize("name", sorted(DTYPES.keys() - {"bfloat16"}))
+def test_numpy_takes_wengert_s_dtypes(name: str) -> None:
+    dtype = DTYPES[name]
+    assert np.dtype(dtype) == np.dtype(name)
+    assert np.zeros(3, dtype=dtype).dtype == np.dtype(name)
+    assert np.arange(3).astype(dtype).dtype == np.dtype(name)
+    assert np.asarray(wg.ones(2, dtype=dtype), dtype=dtype).dtype == np.dtype(name)
+    assert np.dtype(dtype) == dtype  # and the comparison in this order, which NumPy makes
+
+
+def test_numpy_has_no_bfloat16() -> None:
+    with pytest.raises(TypeError, match=r"NumPy has no data type bfloat16; use wg\.float32"):
+        np.zeros(3, dtype=wg.bfloat16)
+
+
+def test_a_dtype_is_no_array() -> None:
+    x = wg.ones(2)
+    assert (x == wg.float32) is False
+    assert x.to(wg.float64).dtype is wg.float64
+    assert wg.result_type(wg.float32, wg.float64) is wg.float64

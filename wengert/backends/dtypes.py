@@ -53,6 +53,19 @@ class DType:
     def __repr__(self) -> str:
         return f"wengert.{self.name}"
 
+    @property
+    def __numpy_dtype__(self) -> np.dtype[Any]:
+        """What ``np.dtype(wg.float32)`` and NumPy's ``dtype=`` take this for."""
+        try:
+            return np.dtype(self.name)
+        except TypeError:
+            raise TypeError(
+                f"NumPy has no data type {self.name}; use wg.float32 for its values there"
+            ) from None
+
+    if np.lib.NumpyVersion(np.__version__) < "2.4.0":  # which asks for it by another name
+        dtype = __numpy_dtype__
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (as_dtype, (self.name,))
 

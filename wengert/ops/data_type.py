@@ -326,7 +326,7 @@ def _weakly(dtype: DType, scalar: type) -> DType:
 def _dtype_in(x: Any) -> DType:
     if isinstance(x, Tensor):
         return x.dtype
-    if hasattr(x, "dtype") and not isinstance(x, type):
+    if hasattr(x, "dtype") and not isinstance(x, type | DType):
         return dtype_of(x.dtype)
     return as_dtype(x)
 

@@ -125,7 +125,7 @@ def _comparable(function: Function) -> Function:
     """``==`` and ``!=``, which answer for anything: of what is no array, Python does."""
 
     def method(self: Tensor, other: Any, /) -> Any:
-        if isinstance(other, Tensor | bool | int | float | complex) or hasattr(other, "dtype"):
+        if isinstance(other, Tensor | bool | int | float | complex) or hasattr(other, "shape"):
             return function(self, other)
         return NotImplemented
 
