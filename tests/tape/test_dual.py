@@ -24,7 +24,7 @@ def pushed(call: Any, primals: Any, tangents: Any) -> list[tuple[Tensor, Tensor]
     """Primal values and tangents of what a call returns: forward mode without its front door."""
     start, level = tick(), new_level()
     inputs = [lift(x, t, level) for x, t in zip(primals, tangents, strict=True)]
-    pairs = drop(call(inputs), Exit(level, start))
+    pairs = drop(call(inputs), Exit(level, start, True))
     return [(y, wg.zeros_like(y) if t is None else t) for y, t in pairs]
 
 

@@ -152,7 +152,10 @@ def _is_followed(leaf: Any) -> bool:
     """Whether a derivative with respect to a leaf may be asked for."""
     if not isinstance(leaf, Tensor):
         return False
-    return (leaf._node is not None and recording()) or hasattr(leaf._array, "level")
+    recorded = recording()
+    return (leaf._node is not None and bool(recorded)) or (
+        recorded is not False and hasattr(leaf._array, "level")
+    )
 
 
 class _Call:

@@ -22,6 +22,7 @@ from wengert.tape.dual import Exit, drop, lift, tangent_of, without_tangent
 from wengert.tape.lifted import bottom, constant, new_level
 from wengert.tape.linear import Linear, Program
 from wengert.tape.node import tick
+from wengert.tape.recording import recording, transforming
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = ["ggnvp", "hvp", "jacfwd", "jvp", "linearize"]
@@ -68,7 +69,8 @@ class Forward:
         self.inputs = [
             lift(x, t, out.level, always) for x, t in zip(call.tensors, tangents, strict=True)
         ]
-        returned = call.run(self.inputs)
+        with transforming():
+            returned = call.run(self.inputs)
         aux = None
         if has_aux:
             returned, aux = value_and_aux(returned, transform)
@@ -144,7 +146,8 @@ def jvp(
 
     Notes
     -----
-    It is forward mode: one pass, which keeps nothing. Modes such as `no_grad` leave it as it is.
+    It is forward mode: one pass, which keeps nothing. Around it, modes such as `no_grad` leave it
+    as it is; what the function computes under `no_grad` is constant, as it is to `grad`.
     Of complex functions that are not holomorphic, :math:`J` acts on real and imaginary parts.
 
     Examples
@@ -155,7 +158,7 @@ def jvp(
     (0.0, 2.0)
     """
     call, given = _split(function, primals, tangents, "jvp")
-    ran = Forward(call, given, Exit(new_level(), tick()), "jvp", has_aux)
+    ran = Forward(call, given, Exit(new_level(), tick(), recording()), "jvp", has_aux)
     pairs = drop(ran.results, ran.out)
     value = ran.answer([y for y, _ in pairs])
     tangent = ran.answer(list(map(_moving, pairs)))
@@ -249,7 +252,8 @@ class _Linearized:
             untracked(Linear(_ones(x._array), self._level, i)) for i, x in enumerate(call.tensors)
         ]
         # What values and auxiliary data are does not depend on the tangents: any will do.
-        out = Exit(level, tick(), self._reader([_zeros(x._array) for x in call.tensors]))
+        still = [_zeros(x._array) for x in call.tensors]
+        out = Exit(level, tick(), recording(), self._reader(still))
         self.ran = Forward(call, symbols, out, transform, has_aux, always)
         self.values = self.ran.still(self.ran.results)
         self.recorded = any(
@@ -457,7 +461,7 @@ def hvp(
     """
     call, given = _split(function, primals, tangents, "hvp")
     gradient = split(grad(function, range(len(primals))), tuple(primals), {}, call.argnums)
-    ran = Forward(gradient, given, Exit(new_level(), tick()), "hvp")
+    ran = Forward(gradient, given, Exit(new_level(), tick(), recording()), "hvp")
     return call.pack(map(_moving, drop(ran.results, ran.out)), given)  # type: ignore[no-any-return]
 
 

@@ -275,7 +275,7 @@ class _Source:
     def __init__(self, swept: Reverse, y: Tensor, targets: set[int], wanted: set[int]) -> None:
         self.swept, self.y = swept, y
         self.targets, self.wanted = targets, wanted
-        self.recorded = swept.connect and recording() and swept.linked
+        self.recorded = swept.connect and bool(recording()) and swept.linked
         self._largest = 1
         self.batches = self._passes() and y.size > 1
 

@@ -52,7 +52,9 @@ class Reverse:
 
     def __init__(self, call: Call, transform: str, has_aux: bool = False) -> None:
         self.call = call
-        self.connect = recording()
+        mode = recording()
+        self.connect = bool(mode)
+        self._still = mode is False
         self._start = tick()
         self._barren: set[int] = set()
         own = [_entry(tensor, self.connect) for tensor in call.tensors]
@@ -96,6 +98,8 @@ class Reverse:
         inlets : sequence of Node
             Places on the tape beside those from before the call that belong to the outside.
         """
+        if self._still:
+            return tensor.detach()
         if tensor._node is None:
             return tensor
         if self.connect and self._reaches_out(tensor._node, inlets):
@@ -160,6 +164,8 @@ class Reverse:
                 found.append(self.released(placed(g._array, g._node), inlets))
             else:
                 found.append(untracked(g))
+        if self._still or recording() is False:
+            return [g.detach() for g in found]
         return found
 
 
@@ -176,6 +182,8 @@ def grad(
     function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     r"""Return a function that computes the gradient of one that returns a real scalar.
+
+    A result of one element is a scalar, whatever its number of axes.
 
     Parameters
     ----------
@@ -203,7 +211,7 @@ def grad(
         If a differentiated argument holds integers, booleans or other objects, or the result is
         no real Tensor.
     ValueError
-        If the result is no scalar, or ``argnums`` does not fit the arguments.
+        If the result has not one element, or ``argnums`` does not fit the arguments.
 
     See Also
     --------
@@ -283,7 +291,7 @@ def _value_and_grad(
         call = split(function, args, kwargs, argnums)
         swept = Reverse(call, transform, has_aux)
         result = _only(swept, transform)
-        if result.shape:
+        if result.shape and result.size != 1:
             raise ValueError(
                 f"{transform} is for functions that return a scalar, and this one returned a "
                 f"Tensor of shape {tuple(result.shape)}; use vjp with a cotangent, jacobian for "
@@ -435,6 +443,8 @@ def _cotangent(given: Any, result: Tensor, path: str) -> Tensor:
                 f"the cotangent{path} is the number {given}, and the result has shape "
                 f"{tuple(result.shape)}; give an array of that shape"
             )
+        if isinstance(given, complex) and not result.dtype.complex:
+            raise TypeError(_imaginary(path, "complex", result))
         return untracked(namespaces[type(array)].full_like(array, given))
     try:
         tensor = wrapped(given)
@@ -452,6 +462,8 @@ def _cotangent(given: Any, result: Tensor, path: str) -> Tensor:
         raise TypeError(
             f"the cotangent{path} should be floating or complex, not {tensor.dtype.name}"
         )
+    if tensor.dtype.complex and not result.dtype.complex:
+        raise TypeError(_imaginary(path, tensor.dtype.name, result))
     home, other = (namespaces[type(bottom(x._array))] for x in (result, tensor))
     if home is not other:
         raise BackendError(
@@ -459,3 +471,10 @@ def _cotangent(given: Any, result: Tensor, path: str) -> Tensor:
             f"{home.backend.name}; move it with tensor.to_backend({home.backend.name!r})"
         )
     return tensor
+
+
+def _imaginary(path: str, given: str, result: Tensor) -> str:
+    return (
+        f"the cotangent{path} is {given} and the result is {result.dtype.name}: the imaginary part "
+        "would be lost; give its real part"
+    )

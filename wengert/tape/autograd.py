@@ -151,7 +151,7 @@ def grad(
         if isinstance(g, Tensor):  # a Tensor of its own: two inputs may have been given one
             gradients.append(placed(g._array, g._node))
         else:
-            gradients.append(None if g is None else untracked(g))
+            gradients.append(None if g is None else untracked(_still(g)))
     return tuple(gradients)
 
 
@@ -201,6 +201,11 @@ def _output(tensor: Tensor, g: Any, create_graph: bool, position: int = 0) -> tu
             raise RuntimeError(
                 "grad can be implicitly created only for scalar outputs, and this one has "
                 f"shape {tuple(array.shape)}; pass gradient="
+            )
+        if tensor.dtype.complex:
+            raise RuntimeError(
+                "grad can be implicitly created only for real scalar outputs but got "
+                f"{tensor.dtype.name}; differentiate its real part, or pass gradient="
             )
         seed = namespaces[type(array)].ones_like(array)
         return node, untracked(seed) if create_graph else seed
@@ -261,13 +266,18 @@ def _accumulate(tensor: Tensor | None, g: Any, shared: set[int]) -> None:
     elif held is None:
         key = id(g)
         if key in shared or xp.is_view(g):
-            g = xp.asarray(g, copy=True)
+            g = xp.asarray(_still(g), copy=True)
         shared.add(key)
         tensor._grad = untracked(g)
     elif held._node is None:
-        held._array = xp.add(held._array, g)
+        held._array = xp.add(held._array, _still(g))
     else:
-        tensor._grad = untracked(xp.add(held._array, g))
+        tensor._grad = untracked(xp.add(held._array, _still(g)))
+
+
+def _still(g: Any) -> Any:
+    """What comes of a sweep that was not recorded: constant to forward transforms, too."""
+    return g.detached() if hasattr(g, "level") else g
 
 
 def _backward(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from wengert.backends import dtype_of, generators
 from wengert.tape.graph import saved_tensors_hooks
 from wengert.tape.hooks import hold, release
+from wengert.tape.lifted import Lifted, new_level
 from wengert.tape.node import Node, tick
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, placed, untracked
@@ -84,7 +85,10 @@ def checkpoint(
             return function(*args, **kwargs)
     frame = _Frame(function, (args, kwargs), preserve_rng_state, determinism_check, context_fn)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            frame.close()
 
 
 def checkpoint_sequential(
@@ -170,14 +174,31 @@ class _Frame:
         self.holders: list[weakref.ref[_Holder]] = []
         self.traits: list[Any] = []
         self.lock = RLock()
+        self.level = new_level()
+        self.running = True
 
-    def pack(self, tensor: Tensor) -> _Holder:
+    def pack(self, tensor: Tensor) -> Any:
+        if _is_inside(tensor, self.level):
+            return tensor._array
         holder = _Holder(len(self.holders))
+        holder.array = tensor._array  # the function may itself sweep what it has recorded
         self.holders.append(weakref.ref(holder))
         self.traits.append(_traits(tensor, self.check))
         return holder
 
-    def unpack(self, holder: _Holder) -> Tensor:
+    def close(self) -> None:
+        """Let go of what was saved: the function has returned."""
+        self.running = False
+        for reference in self.holders:
+            holder = reference()
+            if holder is not None:
+                holder.array = None
+
+    def unpack(self, holder: Any) -> Tensor:
+        if not isinstance(holder, _Holder):
+            return untracked(holder)
+        if self.running:
+            return untracked(holder.array)
         with self.lock:
             if holder.array is None:
                 self._compute()
@@ -212,7 +233,7 @@ class _Frame:
     def _call(self, found: "_Found") -> None:
         again = self.context_fn()[1] if self.context_fn else nullcontext()
         args, kwargs = _again(self.arguments, {})
-        with saved_tensors_hooks(found.pack, _nothing), again:
+        with saved_tensors_hooks(found.pack, untracked), again:
             self.function(*args, **kwargs)
 
     def _name(self) -> str:
@@ -225,13 +246,17 @@ class _Found:
 
     def __init__(self, frame: _Frame) -> None:
         self.frame = frame
+        self.level = new_level()
         self.count = 0
 
-    def pack(self, tensor: Tensor) -> None:
+    def pack(self, tensor: Tensor) -> Any:
+        """Hand an array on; it stays with the node, for sweeps in the function itself."""
+        if _is_inside(tensor, self.level):
+            return tensor._array
         frame, at = self.frame, self.count
         self.count += 1
         if at >= len(frame.holders):
-            return  # which is an error once it is known how many there are
+            return tensor._array  # which is an error once it is known how many there are
         traits = _traits(tensor, frame.check)
         if traits != frame.traits[at]:
             raise CheckpointError(
@@ -242,10 +267,16 @@ class _Found:
         holder = frame.holders[at]()
         if holder is not None:
             holder.array = tensor._array
+        return tensor._array
 
 
-def _nothing(packed: Any) -> Tensor:
-    raise RuntimeError("what a checkpoint records when it runs a function again is not for use")
+def _is_inside(tensor: Tensor, level: int) -> bool:
+    """Whether a transform that began after ``level`` follows a saved Tensor.
+
+    Another run of the function makes another level of it, which means nothing to the first one.
+    """
+    array = tensor._array
+    return isinstance(array, Lifted) and array.level > level
 
 
 class _Traits(NamedTuple):

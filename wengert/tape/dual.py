@@ -17,7 +17,7 @@ from wengert.tape.forward import push
 from wengert.tape.lifted import Lifted, apply, bottom, constant, namespace_of, raw
 from wengert.tape.node import Node, Output, Parts, Several, conform, tick
 from wengert.tape.primitive import Primitive
-from wengert.tape.recording import recording
+from wengert.tape.recording import recording, transforming
 from wengert.tape.sweep import leading_to
 from wengert.tape.tensor import Tensor, placed, untracked
 
@@ -59,6 +59,10 @@ class Dual(Lifted):
         out = apply(primitive, primals, parameters)
         if not primitive.rules:  # random numbers, indices, truth values
             return raw(out)
+        if recording() is False:  # as in reverse mode, what `no_grad` computes is constant
+            if primitive.several:
+                return tuple([_dual(y, None, level) for y in out])
+            return _dual(out, None, level)
         xp = namespace_of(*primals, *tangents)
         tangent = push(xp, primitive, primals, parameters, out, tangents)
         if primitive.several:
@@ -76,6 +80,12 @@ class Dual(Lifted):
 
     def detached(self) -> Any:
         return self.inner.detached() if isinstance(self.inner, Lifted) else self.inner
+
+    def assigned(self, value: Any) -> "Dual":
+        if isinstance(value, Dual) and value.level == self.level:
+            value = value.inner
+        inner = self.inner.assigned(value) if isinstance(self.inner, Lifted) else value
+        return Dual(inner, self.tangent, self.level)
 
     def __repr__(self) -> str:
         return f"Dual({self.inner!r}, {self.tangent!r}, level={self.level})"
@@ -146,6 +156,9 @@ class Exit(NamedTuple):
         Of the transform.
     start : int
         What the tape's clock was when it began: nodes with larger numbers are recorded inside.
+    connect : bool
+        Whether it was recorded around when it began. If the user had switched recording off,
+        what comes out is constant to all transforms outside.
     read : callable
         From tangents inside, raw arrays or None, to those outside.
     directions : dict
@@ -154,6 +167,7 @@ class Exit(NamedTuple):
 
     level: int
     start: int
+    connect: bool | int
     read: Callable[[list[Any]], list[Any]] = list
     directions: Mapping[int, Node | None] = MappingProxyType({})
 
@@ -190,10 +204,16 @@ def drop(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tensor | No
     """
     duals = [_apart(tensor._array, out.level) for tensor in tensors]
     tangents = out.read([tangent for _, tangent in duals])
+    if out.connect is False or recording() is False:
+        return [
+            (untracked(y).detach(), None if t is None else untracked(t).detach())
+            for (y, _), t in zip(duals, tangents, strict=True)
+        ]
+    connect = out.connect and recording()
     recorded = [
         (tensor._node, dual)
         for tensor, dual in zip(tensors, duals, strict=True)
-        if tensor._node is not None and dual[0] is not tensor._array
+        if connect and tensor._node is not None and dual[0] is not tensor._array
     ]
     edges = _edges([node for node, _ in recorded], out)
     node = Drop(recorded, out, edges) if out.ways(edges) else None
@@ -201,10 +221,10 @@ def drop(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tensor | No
     slot = 0
     for tensor, (primal, _), tangent in zip(tensors, duals, tangents, strict=True):
         if primal is tensor._array:
-            pairs.append((tensor, None))
+            pairs.append((tensor if connect else untracked(primal), None))
             continue
         places: tuple[Node | None, Node | None] = None, None
-        if tensor._node is not None:
+        if connect and tensor._node is not None:
             if node is not None:
                 places = Output(node, slot), Output(node, slot + 1)
             slot += 2
@@ -298,7 +318,8 @@ class Drop(Several):
             for position, (edge, owner, part) in enumerate(self.out.ways(edges))
             if wanted is None or owner.number in wanted
         ]
-        arrived = _swept(seeds, {number for _, number, _ in ways})
+        with transforming():  # the cotangents' tangents are what this is about
+            arrived = _swept(seeds, {number for _, number, _ in ways})
         parts = dict(zip(arrived, self._parts(list(arrived.values())), strict=True))
         found = [(at, parts[number][part]) for at, number, part in ways if number in parts]
         return [(position, more) for position, more in found if more is not None]

@@ -7,7 +7,13 @@ from typing import Any
 from wengert.backends import BackendError, dtype_of, namespaces
 from wengert.tape.hooks import hold, observe, release
 from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Parts, tick
-from wengert.tape.recording import is_grad_enabled, observing, recording, set_grad_enabled
+from wengert.tape.recording import (
+    is_grad_enabled,
+    observing,
+    recording,
+    set_grad_enabled,
+    unrecorded,
+)
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, placed, untracked
 
 __all__ = ["Function", "FunctionCtx", "FunctionNode", "once_differentiable"]
@@ -201,7 +207,12 @@ class _Call:
                 f"{self.function.__name__} inside of a batch cannot be differentiated in forward "
                 "mode: compute the Jacobian without batching"
             )
-        results = self._forward(needs) if not _has_tangent(top) else self._pushed(top, needs)
+        if not _has_tangent(top):
+            results = self._forward(needs)
+        elif recording() is False:
+            results = self._still(needs)
+        else:
+            results = self._pushed(top, needs)
         if not record:
             return tuple(None if r is None else placed(r._array, None) for r in results)
         node = FunctionNode(self.function, self.ctx, nodes)
@@ -304,6 +315,20 @@ class _Call:
         self.forward = entries(ctx._forward) or self.backward
         ctx._backward = ctx._forward = ctx._marked = ctx._dirty = ()
 
+    def _still(self, needs: tuple[bool, ...]) -> tuple[Any, ...]:
+        """Results under `no_grad`, to which arguments with tangents are constants."""
+        followed = self.arrays
+        self.arrays = [getattr(a, "detached", lambda a=a: a)() for a in followed]
+        try:
+            for arg, array in zip(self.args, self.arrays, strict=True):
+                if array is not None:
+                    arg._array = array
+            return self._forward(needs)
+        finally:
+            for arg, array in zip(self.args, followed, strict=True):
+                if array is not None:
+                    arg._array = array
+
     # -- with tangents -----------------------------------------------------------------------
 
     def _pushed(self, top: Any, needs: tuple[bool, ...]) -> tuple[Any, ...]:
@@ -346,7 +371,7 @@ class _Call:
             ]
         ctx._given = tuple(_saved_tensor(kept, inside.args, results) for kept in self.forward)
         try:
-            with set_grad_enabled(False):
+            with unrecorded():
                 answer = self.function.jvp(ctx, *tangents)
         finally:
             ctx._given = None
@@ -454,7 +479,7 @@ class FunctionNode(Node):
         recorded = isinstance(like, Tensor)
         ctx._node, ctx.needs_input_grad = self, needs
         try:
-            with set_grad_enabled(recorded and is_grad_enabled()):
+            with set_grad_enabled(True) if recorded and recording() else unrecorded():
                 cotangents = self.function.backward(ctx, *self._cotangents(ctx, given, like))
         finally:
             ctx._node = ctx._given = None
@@ -542,7 +567,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(backward)
     def call(ctx: FunctionCtx, *cotangents: Any) -> Any:
-        with set_grad_enabled(False):
+        with unrecorded():
             answer = backward(ctx, *cotangents)
         if not recording():
             return answer

@@ -14,7 +14,7 @@ from typing import Any
 from wengert.backends import dtype_of, namespaces
 from wengert.tape.anomaly import Calls, calls, check, describe, detecting
 from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform
-from wengert.tape.recording import is_grad_enabled, set_grad_enabled
+from wengert.tape.recording import recording, set_grad_enabled, unrecorded
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = [
@@ -139,7 +139,9 @@ class Hooked(Node):
         if extra.before:
             g = _run_before(self, g)
         give(self, g)
-        tensor = None if self.watch is None else self.watch()
+        watch = self.watch
+        # As in PyTorch, a leaf that was frozen has its hooks called, with nothing accumulated.
+        tensor = None if watch is None else getattr(watch, "tensor", watch)()
         if tensor is not None:
             with _mode(isinstance(g, Tensor)):
                 for hook in list(extra.accumulated.values()):
@@ -212,9 +214,9 @@ class Delivery(Node):
 # -- running hooks -------------------------------------------------------------------------------
 
 
-def _mode(recorded: bool) -> set_grad_enabled:
+def _mode(recorded: bool) -> set_grad_enabled | unrecorded:
     """Hooks are recorded if the sweep is."""
-    return set_grad_enabled(recorded and is_grad_enabled())
+    return set_grad_enabled(True) if recorded and recording() else unrecorded()
 
 
 def _name(hook: Hook) -> str:
@@ -474,12 +476,12 @@ class Packed:
     def __init__(self, pair: Pair, array: Any) -> None:
         pack, self.unpack = pair
         self.shape, self.dtype = tuple(array.shape), dtype_of(array.dtype)
-        with set_grad_enabled(False):
+        with unrecorded():
             self.value = pack(untracked(array))
 
     def open(self) -> Any:
         """The array that the unpack hook gives for it."""
-        with set_grad_enabled(False):
+        with unrecorded():
             tensor = self.unpack(self.value)
         hook = _name(self.unpack)
         if not isinstance(tensor, Tensor):

@@ -129,6 +129,13 @@ class Lifted:
         """The same values as a raw array in which nothing varies, for `Tensor.detach`."""
         return self
 
+    def assigned(self, value: Any) -> Any:
+        """What a Tensor of this array holds after a change in place to ``value`` under `no_grad`.
+
+        As in reverse mode, where it keeps its node, it keeps the derivative that it had.
+        """
+        return value
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.inner!r}, level={self.level})"
 

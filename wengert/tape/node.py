@@ -272,12 +272,18 @@ def conform(g: Any, node: Node) -> Any:
 def check_cotangent(g: Any, node: Node, index: int | None = None) -> None:
     """Raise if ``g`` cannot be the cotangent of ``node``'s result, or of one of its several."""
     shape = node.shape if index is None else node.shape[index]
+    dtype = node.dtype if index is None else node.dtype[index]
     if not hasattr(g, "shape") or not hasattr(g, "dtype"):
         raise TypeError(f"a gradient should be a Tensor, not {type(g).__name__}")
     if g.shape != shape:
         raise RuntimeError(
             f"Mismatch in shape: the gradient has shape {tuple(g.shape)} and the output of "
             f"{node.operation} has shape {tuple(shape)}"
+        )
+    if dtype_of(g.dtype).complex and not dtype_of(dtype).complex:
+        raise RuntimeError(
+            f"the gradient is {dtype_of(g.dtype).name} and the output of {node.operation} is "
+            f"{dtype_of(dtype).name}: the imaginary part would be lost; give its real part"
         )
     if not dtype_of(g.dtype).inexact:
         raise TypeError(f"a gradient should be floating or complex, not {dtype_of(g.dtype).name}")

@@ -16,14 +16,17 @@ __all__ = [
     "recording",
     "set_grad_enabled",
     "transforming",
+    "unrecorded",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_recording: ContextVar[bool] = ContextVar("wengert_recording", default=True)
+#: True, False, or, while the engine itself records nothing, 0: see `unrecorded`.
+_recording: ContextVar[bool | int] = ContextVar("wengert_recording", default=True)
 _inference: ContextVar[bool] = ContextVar("wengert_inference", default=False)
 
-#: ``recording()`` tells whether operations are recorded now; the hot path calls it for each.
+#: ``recording()`` tells whether operations are recorded now; the hot path calls it for each. It
+#: ``is False`` where the user has said so: then results are constants in forward mode, too.
 recording = _recording.get
 
 #: Who looks at each node that is recorded: contexts of saved-value hooks and of anomaly detection,
@@ -33,7 +36,7 @@ observing: list[Any] = []
 
 def is_grad_enabled() -> bool:
     """Whether operations on Tensors that require grad are recorded now, in this thread or task."""
-    return _recording.get()
+    return bool(_recording.get())
 
 
 def is_inference_mode_enabled() -> bool:
@@ -45,9 +48,9 @@ class _Mode:
     """A context that sets the recording state, and a decorator that sets it for each call."""
 
     def __init__(self) -> None:
-        self._tokens: list[tuple[Token[bool], Token[bool]]] = []
+        self._tokens: list[tuple[Token[bool | int], Token[bool]]] = []
 
-    def _states(self) -> tuple[bool, bool]:
+    def _states(self) -> tuple[bool | int, bool]:
         """The states to enter: recording, inference."""
         raise NotImplementedError
 
@@ -124,8 +127,9 @@ class _Bare(_Mode):
 class no_grad(_Bare):
     """Record nothing: results do not require grad, whatever they are computed from.
 
-    A context (``with wg.no_grad():``) and a decorator, with or without parentheses. The state
-    belongs to the running thread or task.
+    To every derivative they are constants, in forward mode as in reverse; and a Tensor that is
+    changed in place keeps the derivative that it had. A context (``with wg.no_grad():``) and a
+    decorator, with or without parentheses. The state belongs to the running thread or task.
     """
 
     def _states(self) -> tuple[bool, bool]:
@@ -188,7 +192,7 @@ class inference_mode(_Mode):
         super().__init__()
         self._mode = bool(mode)
 
-    def _states(self) -> tuple[bool, bool]:
+    def _states(self) -> tuple[bool | int, bool]:
         if self._mode:
             return False, True
         return _recording.get(), _inference.get()
@@ -202,3 +206,14 @@ class transforming(_Mode):
 
     def _states(self) -> tuple[bool, bool]:
         return True, False
+
+
+class unrecorded(_Mode):
+    """Record nothing, and let tangents go on: for users' rules and hooks in a sweep.
+
+    What they compute there is the derivative itself, which no later sweep is to see, but which a
+    forward transform around follows.
+    """
+
+    def _states(self) -> tuple[int, bool]:
+        return 0, _inference.get()

@@ -1,6 +1,7 @@
 """The Tensor: an array, a flag, a gradient and a place on the tape."""
 
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -221,15 +222,18 @@ class Tensor(Methods):
                     "use a computed variable in a subgraph that doesn't require differentiation "
                     "use var_no_grad = var.detach()."
                 )
-            self._node = None
+            node, self._node = self._node, None
+            if node is not None:
+                node.watch = Frozen(self, node)
             return
         if not self.dtype.inexact:
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients, not "
                 f"{self.dtype.name}; convert with wg.astype(x, wg.float32) first"
             )
-        self._node = AccumulateGrad(self._array.shape, self._array.dtype)
-        self._node.watch = weakref.ref(self)
+        node = thawed(self) or AccumulateGrad(self._array.shape, self._array.dtype)
+        node.watch = weakref.ref(self)
+        self._node = node
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
         """Set `requires_grad` and return this Tensor."""
@@ -315,8 +319,11 @@ class Tensor(Methods):
                 f"result type {result.dtype.name} can't be stored in place in a Tensor of dtype "
                 f"{self.dtype.name}"
             )
+        array = self._array
         self._array = result._array
         node = result._node
+        if node is None and hasattr(array, "level") and recording() is False:
+            self._array = array.assigned(result._array)
         if node is not None or recording():
             if self.retains_grad and node is not None:
                 self._node.watch, node.watch = None, self._node.watch  # type: ignore[union-attr]
@@ -360,6 +367,44 @@ def _unpickle(cls: type[Tensor], name: str, array: Any, requires_grad: bool) -> 
     tensor._grad = tensor._node = None
     tensor.requires_grad = requires_grad
     return tensor
+
+
+class Frozen:
+    """What watches the place of a leaf that requires grad no more: nothing accumulates there.
+
+    Recorded operations may still lead to the place, and it is the leaf's again if that requires
+    grad again.
+    """
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor, node: Node) -> None:
+        key = id(tensor)
+
+        def forget(_: object) -> None:
+            _frozen.pop(key, None)
+
+        self.tensor = weakref.ref(tensor, forget)
+        # Hooks stay with the leaf; a place without them need not outlive what leads to it.
+        kept = type(node) is not AccumulateGrad
+        _frozen[key] = (lambda: node) if kept else weakref.ref(node, forget)
+
+    def __call__(self) -> None:
+        """Answer as a reference to a Tensor that is gone."""
+
+
+#: For each leaf that was frozen, by identity, a reference to its place on the tape.
+_frozen: dict[int, Callable[[], Node | None]] = {}
+
+
+def thawed(tensor: Tensor) -> Node | None:
+    """The place on the tape of a leaf that was frozen, if there is one that fits it still."""
+    reference = _frozen.pop(id(tensor), None)
+    node = None if reference is None else reference()
+    array = tensor._array
+    if node is None or node.shape != array.shape or node.dtype != array.dtype:
+        return None
+    return node
 
 
 _new_tensor = Tensor.__new__
