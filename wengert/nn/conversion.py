@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from wengert.backends import (
     Backend,
     DType,
@@ -13,9 +15,9 @@ from wengert.backends import (
     selection,
     use_backend,
 )
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
-__all__ = ["castable", "convert", "destination", "place", "replace"]
+__all__ = ["as_number", "castable", "convert", "destination", "place", "replace"]
 
 
 def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> Any:
@@ -79,3 +81,36 @@ def castable(tensor: Tensor, dtype: DType | None) -> DType:
     """The dtype that a parameter or buffer takes on a move: only inexact ones are cast."""
     held = dtype_of(tensor._array.dtype)
     return held if dtype is None or not held.inexact else dtype
+
+
+def as_number(value: Any, name: str) -> Any:
+    """A hyper-parameter as rules take it: of a NumPy scalar or a 0-d array, Python's number.
+
+    A NumPy scalar would promote parameters, and an array would be of one library alone.
+
+    Parameters
+    ----------
+    value : object
+        What is no array at all is returned as it is; of lists and tuples, the items are converted.
+    name : str
+        What an error calls it.
+
+    Raises
+    ------
+    TypeError
+        If it is an array with axes.
+    """
+    if isinstance(value, list | tuple):
+        items = [as_number(item, name) for item in value]
+        return items if isinstance(value, list) else tuple(items)
+    if isinstance(value, np.generic):
+        return value.item()
+    if not hasattr(value, "dtype"):
+        return value
+    tensor = wrapped(value)
+    if tensor.shape:
+        raise TypeError(
+            f"{name} should be a number, and is an array of shape {tuple(tensor.shape)}; "
+            "parameters that need different ones are made groups of their own"
+        )
+    return tensor.item()

@@ -99,9 +99,11 @@ class Adam(Optimizer):
         beta1, beta2 = group["betas"]
 
         def update(p: Any, g: Any, state: State) -> Any:
-            if dtype_of(p.dtype).complex:
-                parts = update(_parts(xp, p), _parts(xp, g), state)
-                return xp.add(parts[..., 0], xp.multiply(parts[..., 1], 1j))
+            # In two places, and not around a call of this function: a closure that names itself is
+            # a reference cycle, one for each step.
+            whole = dtype_of(p.dtype).complex
+            if whole:
+                p, g = _parts(xp, p), _parts(xp, g)
             if maximize:
                 g = xp.negative(g)
             if decay and decoupled:
@@ -116,7 +118,8 @@ class Adam(Optimizer):
                 held = state.get("max_exp_avg_sq")
                 state["max_exp_avg_sq"] = v = v if held is None else xp.maximum(held, v)
             move = xp.normalised(m, v, (1 - beta2**step) ** 0.5, eps)
-            return xp.axpby(1, p, -lr / (1 - beta1**step), move)
+            p = xp.axpby(1, p, -lr / (1 - beta1**step), move)
+            return xp.add(p[..., 0], xp.multiply(p[..., 1], 1j)) if whole else p
 
         return update
 

@@ -4,16 +4,47 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
-from wengert.nn.conversion import convert
-from wengert.nn.module import clear_grad
+from wengert.nn.conversion import as_number, convert
+from wengert.nn.module import Module, clear_grad
 from wengert.tape.recording import enable_grad
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["Optimizer"]
 
-Group = dict[str, Any]
 State = dict[str, Any]
 Rule = Callable[[Any, Any, State], Any]
+
+
+class Group(dict[str, Any]):
+    """Parameters and their hyper-parameters, which become Python's numbers when they are set.
+
+    So a step need not ask what they are: NumPy's scalars would promote the parameters.
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.update(content)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value if name == "params" else as_number(value, name))
+
+    def update(self, content: Mapping[str, Any]) -> None:  # type: ignore[override]
+        """Set several."""
+        for name, value in content.items():
+            self[name] = value
+
+    def setdefault(self, name: str, value: Any = None) -> Any:
+        """What is set, or else ``value``, which is set then."""
+        if name not in self:
+            self[name] = value
+        return self[name]
+
+    def __ior__(self, content: Mapping[str, Any]) -> "Group":  # type: ignore[override, misc]
+        self.update(content)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Group, (dict(self),)
 
 
 class Optimizer:
@@ -49,6 +80,11 @@ class Optimizer:
     """
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
+        if isinstance(params, Module):
+            raise TypeError(
+                f"{type(self).__name__} takes the parameters of a module, and was given the module "
+                f"itself; pass the {type(params).__name__}'s parameters()"
+            )
         if isinstance(params, Tensor | Mapping):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or "
@@ -90,7 +126,7 @@ class Optimizer:
                 f"{type(self).__name__} has no hyper-parameter {', '.join(sorted(unknown))}; it "
                 f"has {', '.join(self.defaults)}"
             )
-        group = {**self.defaults, **param_group, "params": params}
+        group = Group({**self.defaults, **param_group, "params": params})
         seen = {id(p) for held in self.param_groups for p in held["params"]}
         for param in params:
             if not isinstance(param, Tensor):
@@ -250,7 +286,7 @@ class Optimizer:
                 )
             owners.update(zip(group["params"], held["params"], strict=True))
             known = {name: group[name] for name in self.defaults if name in group}
-            merged.append({**held, **known})
+            merged.append(Group({**held, **known}))
             self.check(merged[-1])
         unknown = [key for key in state_dict["state"] if key not in owners]
         if unknown:

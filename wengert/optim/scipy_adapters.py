@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert import ops
 from wengert.func import grad, hessian, jacfwd, jacobian, jacrev, value_and_grad, vjp
 from wengert.func.arguments import check_function
 from wengert.optim.vectors import Vector, Vectors, host, joined, real_parts
@@ -55,6 +56,19 @@ def _maker(compiled: bool) -> Maker:
     return compiler.compile
 
 
+def _scalar(result: Any) -> Any:
+    """What the function to be minimised returned, without axes."""
+    if not isinstance(result, Tensor) or not result.shape:
+        return result
+    if result.size != 1:
+        raise ValueError(
+            "minimize is for functions that return a scalar, and this one returned a Tensor of "
+            f"shape {tuple(result.shape)}; return one number, such as wg.sum(result**2), or pass "
+            "the function of residuals to wg.optim.least_squares"
+        )
+    return ops.reshape(result, ())
+
+
 class _Objective:
     """A user's scalar function of parameters in a tree, as functions of a vector."""
 
@@ -62,7 +76,7 @@ class _Objective:
         self, fun: Callable[..., Any], args: tuple[Any, ...], vectors: Vectors, made: Maker
     ) -> None:
         self.vectors = vectors
-        of_parts: Callable[..., Any] = lambda parts: fun(vectors.tree(parts), *args)
+        of_parts: Callable[..., Any] = lambda parts: _scalar(fun(vectors.tree(parts), *args))
         self.of_parts = made(of_parts)
         self._both = made(value_and_grad(of_parts))
         self._gradient, self._hessian = grad(of_parts), made(hessian(of_parts))
@@ -73,13 +87,6 @@ class _Objective:
         """The value alone."""
         with no_grad():
             result = self.of_parts(self.vectors.parts(vector))
-        if not isinstance(result, Tensor):
-            return float(result)
-        if result.shape:
-            raise ValueError(
-                "minimize is for functions that return a scalar, and this one returned a Tensor "
-                f"of shape {tuple(result.shape)}"
-            )
         return float(result)
 
     def both(self, vector: Vector) -> tuple[float, Vector]:

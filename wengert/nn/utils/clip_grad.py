@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 
 from wengert import ops
+from wengert.nn.conversion import as_number
 from wengert.tape.recording import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -42,6 +43,7 @@ def get_total_norm(
     RuntimeError
         If the norm is not finite and this should be an error.
     """
+    norm_type = as_number(norm_type, "norm_type")
     held = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not held:
         return ops.asarray(0.0)
@@ -93,6 +95,7 @@ def clip_grad_norm_(
         As `get_total_norm`; no gradient has changed then.
     """
     gradients = _gradients(parameters)
+    max_norm = as_number(max_norm, "max_norm")
     total = get_total_norm(gradients, norm_type, error_if_nonfinite)
     scale = ops.clip(ops.divide(max_norm, ops.add(total, 1e-6)), None, 1.0)
     for grad in gradients:
@@ -111,5 +114,6 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
     clip_value : float
         The bound.
     """
+    clip_value = as_number(clip_value, "clip_value")
     for grad in _gradients(parameters):
         grad._array = ops.clip(grad, -clip_value, clip_value)._array
