@@ -265,7 +265,8 @@ class _Linearized:
 
     def _reader(self, tangents: Sequence[Any]) -> Callable[[list[Any]], list[Any]]:
         """Evaluate what is linear in the symbols at tangents of the arguments, raw arrays."""
-        return lambda symbols: Program(symbols, self._level)(tangents)
+        level = self._level  # without `self`, which would hold itself by this
+        return lambda symbols: Program(symbols, level)(tangents)
 
     def batch(self, tangents: Sequence[Any]) -> list[Any]:
         """Tangents of the results, raw, for raw tangents of the arguments."""

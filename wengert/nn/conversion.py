@@ -110,7 +110,7 @@ def as_number(value: Any, name: str) -> Any:
     tensor = wrapped(value)
     if tensor.shape:
         raise TypeError(
-            f"{name} should be a number, and is an array of shape {tuple(tensor.shape)}; "
-            "parameters that need different ones are made groups of their own"
+            f"{name} should be a number (or a tuple of numbers), and is an array of shape "
+            f"{tuple(tensor.shape)}; parameters that need different ones make groups of their own"
         )
     return tensor.item()

@@ -1,0 +1,128 @@
+"""Hyper-parameters in whatever kind a program has numbers: NumPy's scalars, 0-d Tensors."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn, optim
+
+KINDS = {
+    "np.float64": np.float64,
+    "np.float32": np.float32,
+    "0-d ndarray": np.asarray,
+    "Tensor": lambda x: wg.asarray(x, dtype=wg.float64),
+    "float32 Tensor": lambda x: wg.asarray(x, dtype=wg.float32),
+}
+#: Every optimiser with all its numbers, which float32 holds exactly, so that no kind rounds.
+OPTIMIZERS = {
+    "SGD": dict(lr=0.25, momentum=0.5, dampening=0.125, weight_decay=0.0625),
+    "Adam": dict(lr=0.25, betas=(0.5, 0.75), eps=0.125, weight_decay=0.0625),
+    "AdamW": dict(lr=0.25, betas=(0.5, 0.75), eps=0.125, weight_decay=0.0625),
+}
+
+
+def converted(values, kind):
+    return {
+        name: tuple(map(kind, value)) if isinstance(value, tuple) else kind(value)
+        for name, value in values.items()
+    }
+
+
+def trained(name, compiled, numbers, later=None):
+    """Parameters after some steps; ``later`` is set as the learning rate on the way."""
+    model = nn.Linear(3, 2)
+    model.load_state_dict(
+        {"weight": wg.reshape(wg.arange(6, dtype=wg.float32), (2, 3)), "bias": wg.ones(2)}
+    )
+    optimizer = getattr(optim, name)(model.parameters(), **numbers)
+    x = wg.asarray([[0.5, -1.0, 2.0]], dtype=wg.float32)
+
+    def step():
+        optimizer.zero_grad()
+        loss = wg.sum(model(x) ** 2)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    if compiled:
+        step = wg.compile(step)
+    for number in range(5):
+        if number == 3 and later is not None:
+            optimizer.param_groups[0]["lr"] = later
+        step()
+    return [p.detach().numpy() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_optimizers(name, kind, compiled, backend):
+    expected = trained(name, False, OPTIMIZERS[name], later=0.5)
+    make = KINDS[kind]
+    found = trained(name, compiled, converted(OPTIMIZERS[name], make), later=make(0.5))
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == b.dtype == np.float32
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_clipping(kind, backend):
+    make = KINDS[kind]
+
+    def clipped(max_norm, norm_type, clip_value):
+        p = wg.zeros(4, requires_grad=True)
+        p.grad = wg.asarray([3.0, -4.0, 12.0, 0.5])
+        total = nn.utils.clip_grad_norm_([p], max_norm, norm_type)
+        nn.utils.clip_grad_value_([p], clip_value)
+        assert p.grad.dtype is wg.float32
+        return total.item(), p.grad.numpy()
+
+    for norm in (1.0, 2.0, 3.0, np.inf):
+        total, gradient = clipped(make(2.0), make(norm), make(0.25))
+        wanted = clipped(2.0, norm, 0.25)
+        assert total == pytest.approx(wanted[0], rel=1e-6)
+        np.testing.assert_allclose(gradient, wanted[1], rtol=1e-6)
+
+
+def test_numbers_are_pythons_however_they_are_set():
+    p = wg.zeros(3, requires_grad=True)
+    optimizer = optim.Adam([{"params": [p], "lr": np.float32(0.5)}], betas=[np.float32(0.5), 0.5])
+    (group,) = optimizer.param_groups
+    group["eps"] = wg.asarray(0.25)
+    group.update({"weight_decay": np.float64(0.5)})
+    group |= {"lr": np.float32(0.25)}
+    assert group.setdefault("lr", np.float32(1)) == 0.25
+    assert {type(group[name]) for name in ("lr", "eps", "weight_decay")} == {float}
+    assert type(group["amsgrad"]) is bool
+    for again in (copy.copy(group), copy.deepcopy(group), pickle.loads(pickle.dumps(group))):
+        assert type(again) is type(group)
+        assert again["lr"] == 0.25
+    state = optimizer.state_dict()
+    state["param_groups"][0]["lr"] = np.float64(0.125)
+    optimizer.load_state_dict(state)
+    assert type(optimizer.param_groups[0]["lr"]) is float
+
+
+def test_an_array_is_no_hyper_parameter():
+    p = wg.zeros(3, requires_grad=True)
+    for lr in (np.asarray([0.1]), wg.asarray([0.1, 0.2])):
+        with pytest.raises(TypeError, match=r"lr should be a number.*shape \(\d,\).*groups"):
+            optim.SGD([p], lr=lr)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_module_instead_of_its_parameters(name):
+    with pytest.raises(TypeError, match=rf"{name} takes the parameters.*Linear's parameters\(\)"):
+        getattr(optim, name)(nn.Linear(2, 2))
+
+
+def test_minimizing_a_vector():
+    pytest.importorskip("scipy")
+    for method in ("BFGS", "nelder-mead", "newton-cg"):
+        with pytest.raises(ValueError, match=r"returned a Tensor of shape \(2,\).*least_squares"):
+            optim.minimize(lambda x: x**2, np.ones(2), method=method)
+    found = optim.minimize(lambda x: wg.reshape(wg.sum((x - 1) ** 2), (1,)), np.zeros(2))
+    np.testing.assert_allclose(found.x, 1, atol=1e-6)
