@@ -429,7 +429,6 @@ def test_parameter() -> None:
 
 
 def test_weights_in_files(backend: Any, tmp_path: Any) -> None:
-    pytest.importorskip("safetensors")
     net = Net()
     path = tmp_path / "net.safetensors"
     nn.save(net.state_dict(), path)
@@ -444,18 +443,8 @@ def test_weights_in_files(backend: Any, tmp_path: Any) -> None:
 
 
 def test_a_transposed_weight_is_stored_by_its_values(tmp_path: Any) -> None:
-    pytest.importorskip("safetensors")
     weight = wg.reshape(wg.arange(6.0), (2, 3)).T
     nn.save({"weight": weight}, tmp_path / "t.safetensors")
     np.testing.assert_array_equal(
         values(nn.load(tmp_path / "t.safetensors")["weight"]), values(weight)
     )
-
-
-def test_without_safetensors_the_error_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "safetensors", None)
-    monkeypatch.setitem(__import__("sys").modules, "safetensors.numpy", None)
-    with pytest.raises(ImportError, match=r"wengert\[safetensors\]"):
-        nn.save({"x": wg.ones(1)}, tmp_path / "x")

@@ -62,7 +62,8 @@ class Backend:
         try:
             return getattr(self.xp, dtype.name)
         except AttributeError:
-            raise TypeError(f"{self.name} has no data type {dtype.name}") from None
+            remedy = "" if dtype.host == dtype.name else "; float32 holds its numbers exactly"
+            raise TypeError(f"{self.name} has no data type {dtype.name}{remedy}") from None
 
     def device(self, array: Any) -> Any:
         """The device that holds ``array``, as the library names it."""
@@ -99,7 +100,10 @@ class Backend:
         return array.to_device(device)
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
-        """The values of ``array`` as a NumPy array, which may share memory with it."""
+        """The values of ``array`` as a NumPy array, which may share memory with it.
+
+        Those of a dtype that NumPy lacks are in float32.
+        """
         return np.asarray(array) if hasattr(array, "__array__") else np.from_dlpack(array)
 
     def from_numpy(self, array: np.ndarray[Any, Any], device: Any = None) -> Any:

@@ -28,9 +28,11 @@ class DType:
         Whether values of this type have derivatives: real or complex floating.
     complex : bool
         Whether this is a complex type.
+    host : str
+        NumPy's dtype that holds its values: its own name, or float32 for those that NumPy lacks.
     """
 
-    __slots__ = ("complex", "inexact", "itemsize", "kind", "name")
+    __slots__ = ("complex", "host", "inexact", "itemsize", "kind", "name")
 
     def __init__(self, name: str, kind: str, itemsize: int) -> None:
         self.name = name
@@ -38,6 +40,7 @@ class DType:
         self.itemsize = itemsize
         self.complex = kind == "complex floating"
         self.inexact = self.complex or kind == "real floating"
+        self.host = "float32" if name.startswith(("bfloat", "float8")) else name
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, DType):
@@ -76,7 +79,14 @@ DTYPES: dict[str, DType] = {
         "bool": {"bool": 1},
         "signed integer": {"int8": 1, "int16": 2, "int32": 4, "int64": 8},
         "unsigned integer": {"uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8},
-        "real floating": {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8},
+        "real floating": {
+            "float8_e4m3fn": 1,
+            "float8_e5m2": 1,
+            "float16": 2,
+            "bfloat16": 2,
+            "float32": 4,
+            "float64": 8,
+        },
         "complex floating": {"complex64": 8, "complex128": 16},
     }.items()
     for name, itemsize in members.items()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends.backend import Backend, Kernel
-from wengert.backends.dtypes import DType
+from wengert.backends.dtypes import DType, dtype_of
 from wengert.backends.fused import jax_kernels
 from wengert.backends.generators import stream
 from wengert.backends.keys import check_integers, fill
@@ -129,6 +129,11 @@ class JaxBackend(Backend):
 
     def to_device(self, array: Any, device: Any) -> Any:
         return self.jax.device_put(array, device)
+
+    def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        found = np.asarray(array)
+        dtype = dtype_of(array.dtype)
+        return found if dtype.host == dtype.name else found.astype(dtype.host)
 
     def synchronize(self) -> None:
         self.jax.effects_barrier()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends.backend import TRANSFORMS, Backend, Kernel
+from wengert.backends.dtypes import dtype_of
 from wengert.backends.fused import torch_kernels
 from wengert.backends.generators import stream
 from wengert.backends.keys import fill, forward_slices, indexed_axes
@@ -239,7 +240,7 @@ class TorchBackend(Backend):
         return array.to(device)
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
-        if array.dtype == self.torch.bfloat16:  # which NumPy has not
+        if dtype_of(array.dtype).host == "float32":  # also what NumPy has not
             array = array.to(self.torch.float32)
         return array.detach().cpu().resolve_conj().resolve_neg().numpy()  # type: ignore[no-any-return]
 

@@ -54,10 +54,8 @@ def _drawn(draw: Any, tensor: Tensor) -> Any:
     dtype = dtype_of(tensor._array.dtype)
     if not dtype.inexact:
         raise TypeError(f"only floating and complex Tensors are initialised at random, not {dtype}")
-    if dtype is DTYPES["bfloat16"]:
-        dtype = DTYPES["float32"]
     with use_backend("numpy"):
-        return draw(tuple(tensor.shape), dtype=dtype).numpy()
+        return draw(tuple(tensor.shape), dtype=DTYPES[dtype.host]).numpy()
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:

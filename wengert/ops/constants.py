@@ -11,6 +11,8 @@ __all__ = [
     "complex64",
     "complex128",
     "e",
+    "float8_e4m3fn",
+    "float8_e5m2",
     "float16",
     "float32",
     "float64",
@@ -44,7 +46,9 @@ uint8: Final = DTYPES["uint8"]
 uint16: Final = DTYPES["uint16"]
 uint32: Final = DTYPES["uint32"]
 uint64: Final = DTYPES["uint64"]
-#: Two more than the standard asks for, where the array library has them.
+#: More than the standard asks for, where the array library has them.
+float8_e4m3fn: Final = DTYPES["float8_e4m3fn"]
+float8_e5m2: Final = DTYPES["float8_e5m2"]
 float16: Final = DTYPES["float16"]
 bfloat16: Final = DTYPES["bfloat16"]
 float32: Final = DTYPES["float32"]

@@ -105,13 +105,13 @@ def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -
         wanted = _default_for(obj, array)
     if array.dtype.kind == "c" and not wanted.complex and wanted.kind != "bool":
         raise TypeError(f"asarray can't store complex numbers in {wanted.name}")
-    raw_name = "float32" if wanted.name == "bfloat16" else wanted.name
-    host = array.astype(raw_name, copy=copy is True and array is obj)
+    raw = backend.raw_dtype(wanted)
+    host = array.astype(wanted.host, copy=copy is True and array is obj)
     if copy is False and not np.may_share_memory(host, array):
         raise ValueError("asarray: Python data or another dtype needs a copy; copy=False")
     made = backend.from_numpy(host, where)
-    if wanted.name == "bfloat16":
-        made = backend.namespace.astype(made, backend.raw_dtype(wanted))
+    if wanted.host != wanted.name:
+        made = backend.namespace.astype(made, raw)
     if (
         copy is False
         and array.size

@@ -113,7 +113,10 @@ def _carry(source: Backend, x: Any, name: str, device: Any) -> Any:
     target = get_backend(name)
     if target is source:
         return x if device is None else target.to_device(x, device)
-    return target.from_numpy(source.to_numpy(source.array(x)), device)
+    dtype = dtype_of(x.dtype)
+    raw = target.raw_dtype(dtype)
+    made = target.from_numpy(source.to_numpy(source.array(x)), device)
+    return made if dtype.host == dtype.name else target.xp.astype(made, raw)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
@@ -336,7 +339,7 @@ def promote(a: DType, b: DType) -> DType | None:
     if a is b:
         return a
     if a.kind == b.kind:
-        if a.itemsize == b.itemsize:  # float16 and bfloat16
+        if a.itemsize == b.itemsize:  # float16 and bfloat16, or two of eight bits
             return DTYPES["float32"]
         return a if a.itemsize > b.itemsize else b
     kinds = {a.kind, b.kind}
@@ -381,6 +384,14 @@ class IInfo(NamedTuple):
     dtype: DType
 
 
+#: Of the dtypes that NumPy lacks, what `FInfo` calls eps, max and smallest_normal.
+_LIMITS = {
+    "float8_e4m3fn": (2.0**-3, 448.0, 2.0**-6),
+    "float8_e5m2": (2.0**-2, 57344.0, 2.0**-14),
+    "bfloat16": (2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126),
+}
+
+
 def finfo(type: Any, /) -> FInfo:
     """Return the limits of a floating or complex dtype, or of an array's.
 
@@ -392,9 +403,9 @@ def finfo(type: Any, /) -> FInfo:
     dtype = _dtype_in(type)
     if not dtype.inexact:
         raise TypeError(f"finfo is for floating and complex dtypes, and not {dtype.name}")
-    if dtype.name == "bfloat16":
-        top = (2 - 2.0**-7) * 2.0**127
-        return FInfo(16, 2.0**-7, top, -top, 2.0**-126, dtype)
+    if dtype.name in _LIMITS:
+        eps, top, smallest = _LIMITS[dtype.name]
+        return FInfo(8 * dtype.itemsize, eps, top, -top, smallest, dtype)
     info = np.finfo(dtype.name)
     return FInfo(
         info.bits,

@@ -7,7 +7,12 @@ from wengert.ops.data_type import default_complex_dtype, get_default_dtype, isdt
 
 __all__ = ["__array_namespace_info__"]
 
-_EXTENDED = ("float16", "bfloat16")  # which the standard does not know
+_EXTENDED = (
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float16",
+    "bfloat16",
+)  # which the standard does not know
 
 
 class NamespaceInfo:

@@ -358,12 +358,18 @@ class Tensor(Methods):
             backend.name,
             backend.to_numpy(self.array),
             self.requires_grad,
+            self.dtype,
         )
 
 
-def _unpickle(cls: type[Tensor], name: str, array: Any, requires_grad: bool) -> Tensor:
+def _unpickle(
+    cls: type[Tensor], name: str, array: Any, requires_grad: bool, dtype: DType | None = None
+) -> Tensor:
     tensor = cls.__new__(cls)
-    tensor._array = get_backend(name).from_numpy(array)
+    backend = get_backend(name)
+    tensor._array = backend.from_numpy(array)
+    if dtype is not None and dtype.host != dtype.name:  # NumPy had it in a wider one
+        tensor._array = backend.xp.astype(tensor._array, backend.raw_dtype(dtype))
     tensor._grad = tensor._node = None
     tensor.requires_grad = requires_grad
     return tensor

@@ -1,0 +1,228 @@
+"""Weights in files: their dtypes, the files' permissions, and files that are not written."""
+
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+from wengert.backends import DTYPES
+
+#: Numbers that are different in every dtype of fewer bits, the special ones, and the smallest.
+NUMBERS = [0.0, -0.0, 1.0, -1.125, 1.5, 448.0, 2.0**-9, float("nan"), -3.5]
+LIBRARY_HAS_NOT = {"bfloat16", "float8_e4m3fn", "float8_e5m2"}
+
+
+def there(dtype):
+    try:
+        wg.get_backend().raw_dtype(DTYPES[dtype])
+    except TypeError:
+        return False
+    return True
+
+
+def same(a, b):
+    assert a.dtype == b.dtype
+    np.testing.assert_array_equal(a, b)
+    if a.dtype.kind == "f":
+        np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
+
+
+@pytest.mark.parametrize("dtype", sorted(DTYPES))
+def test_every_dtype_comes_back(dtype, backend, tmp_path):
+    path = tmp_path / "x.safetensors"
+    if dtype == "complex128":
+        with pytest.raises(TypeError, match=r"no complex128, which 'x' holds.*real"):
+            nn.save({"x": wg.ones(2, dtype=dtype)}, path)
+        assert not list(tmp_path.iterdir())
+        return
+    if not there(dtype):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    x = wg.asarray(NUMBERS if DTYPES[dtype].kind == "real floating" else [0, 1, 3], dtype=dtype)
+    nn.save({"x": x, "empty": x[:0], "scalar": x[1]}, path)
+    back = nn.load(path)
+    assert {name: (y.dtype.name, tuple(y.shape)) for name, y in back.items()} == {
+        "x": (dtype, tuple(x.shape)),
+        "empty": (dtype, (0,)),
+        "scalar": (dtype, ()),
+    }
+    assert all(y.backend is backend for y in back.values())
+    same(back["x"].numpy(), x.numpy())
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("dtype", sorted(set(DTYPES) - {"complex128"}))
+def test_the_format_is_that_of_its_own_library(dtype, tmp_path):
+    """PyTorch has every dtype of the format, so its files are what ours should be, and back."""
+    storage = pytest.importorskip("safetensors.torch")
+    import torch
+
+    numbers = NUMBERS if DTYPES[dtype].kind == "real floating" else [0, 1, 3]
+    x = torch.tensor(numbers, dtype=torch.float64).to(getattr(torch, dtype))
+    arrays = {"b": torch.arange(3, dtype=torch.uint8), "a": x, "c": torch.ones((2, 3))}
+    storage.save_file(arrays, tmp_path / "theirs")
+    with wg.use_backend("torch"):
+        nn.save({name: wg.asarray(array) for name, array in arrays.items()}, tmp_path / "ours")
+        mine = nn.load(tmp_path / "theirs")
+    for name, array in storage.load_file(tmp_path / "ours").items():
+        assert torch.equal(array.view(torch.uint8), arrays[name].view(torch.uint8))
+        assert mine[name].dtype.name == str(array.dtype).split(".")[1]
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "bfloat16"])
+def test_every_code_of_a_short_dtype(name, tmp_path):
+    """Decoded as ml_dtypes does, and saved again as the bytes that it came from."""
+    held = np.dtype(getattr(pytest.importorskip("ml_dtypes"), name))
+    codes = np.arange(256**held.itemsize).astype(f"u{held.itemsize}")
+    wanted = codes.view(held).astype(np.float32)
+    from wengert.nn import storage
+
+    decoded = storage._decoded(codes.tobytes(), DTYPES[name])
+    same(decoded, wanted)
+    if name != "bfloat16":
+        again = storage._encoded(decoded, name)
+        number = ~np.isnan(wanted)
+        np.testing.assert_array_equal(again[number], codes[number])
+        assert np.isnan(storage._decoded(again.tobytes(), DTYPES[name])[~number]).all()
+
+
+def test_a_dtype_that_the_backend_lacks(tmp_path):
+    """NumPy says so, and converts where that is asked for."""
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "x.safetensors"
+    x = torch.tensor([1.0, -2.5, 3.140625])
+    arrays = {
+        "weight": x.to(torch.bfloat16),
+        "small": x.to(torch.float8_e5m2),
+        "n": x.to(torch.int8),
+    }
+    nn.save(arrays, path)
+    with wg.use_backend("numpy"):
+        with pytest.raises(TypeError, match=r"bfloat16.*numpy has not.*dtype=wg.float32.*exact"):
+            nn.load(path)
+        found = nn.load(path, dtype=wg.float32)
+    assert {name: t.dtype.name for name, t in found.items()} == {
+        "weight": "float32",
+        "small": "float32",
+        "n": "int8",
+    }
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name].numpy(), array.to(torch.float32).numpy())
+    with pytest.raises(TypeError, match="floating one, and not int8"):
+        nn.load(path, dtype="int8")
+
+
+@pytest.mark.parametrize("dtype", sorted(LIBRARY_HAS_NOT))
+def test_what_numpy_lacks_stays_what_it_is(dtype, backend):
+    """Where values pass through NumPy on their way: pickles, other backends, modules."""
+    import pickle
+
+    if not there(dtype):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    x = wg.asarray([1.0, -2.5], dtype=dtype)
+    back = pickle.loads(pickle.dumps(x))
+    assert (back.dtype.name, back.tolist()) == (dtype, [1.0, -2.5])
+    with pytest.raises(TypeError, match=f"numpy has no data type {dtype}; float32"):
+        x.to_backend("numpy")
+    for other in ("torch", "jax"):
+        pytest.importorskip(other)
+        there_too = x.to_backend(other)
+        assert (there_too.dtype.name, there_too.tolist()) == (dtype, [1.0, -2.5])
+
+
+# -- files ---------------------------------------------------------------------------------------
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_permissions(tmp_path):
+    path = tmp_path / "x.safetensors"
+    before = os.umask(0o022)
+    try:
+        nn.save({"x": wg.ones(2)}, path)
+        assert mode(path) == 0o644
+        os.umask(0o007)
+        nn.save({"x": wg.ones(3)}, path)
+        assert mode(path) == 0o644
+        path.chmod(0o604)
+        nn.save({"x": wg.ones(4)}, path)
+        assert mode(path) == 0o604
+        nn.save({"x": wg.ones(4)}, tmp_path / "y")
+        assert mode(tmp_path / "y") == 0o660
+    finally:
+        os.umask(before)
+    assert nn.load(path)["x"].shape == (4,)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.safetensors", "y"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need no rights there")
+def test_a_link_stays_one(tmp_path):
+    (tmp_path / "link").symlink_to("held")
+    nn.save({"x": wg.ones(2)}, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert nn.load(tmp_path / "held")["x"].shape == (2,)
+    nn.save({"x": wg.ones(2)}, os.devnull)  # which is no file to be replaced
+    assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])
+def test_a_failure_leaves_the_old_file_alone(step, tmp_path, monkeypatch):
+    path = tmp_path / "x.safetensors"
+    nn.save({"x": wg.ones(2)}, path)
+    held = path.read_bytes()
+
+    def fail(*args, **kwargs):
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, fail)
+        with pytest.raises(OSError, match="no space"):
+            nn.save({"x": wg.zeros(5)}, path)
+    assert path.read_bytes() == held
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_files_that_are_none(tmp_path):
+    path = tmp_path / "x.safetensors"
+    nn.save({"x": wg.ones(2)}, path)
+    whole = path.read_bytes()
+    for content in (b"", b"abc", whole[:12], b"\xff" * 40, whole[:8] + b"[" + whole[9:]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="no safetensors file"):
+            nn.load(path)
+    path.write_bytes(whole[:-1])
+    with pytest.raises(ValueError, match="not complete: it ends before 'x' does"):
+        nn.load(path)
+    path.write_bytes(whole.replace(b"[2]", b"[3]"))
+    with pytest.raises(ValueError, match=r"length of 'x' is not that of its shape \[3\]"):
+        nn.load(path)
+    path.write_bytes(whole.replace(b'"F32"', b'"Q32"'))
+    with pytest.raises(TypeError, match="'x' in the dtype Q32"):
+        nn.load(path)
+
+
+def test_a_module_is_saved_by_its_state(tmp_path):
+    layer = nn.Linear(2, 3)
+    nn.save(layer, tmp_path / "x")
+    again = nn.Linear(2, 3)
+    again.load_state_dict(nn.load(tmp_path / "x"))
+    np.testing.assert_array_equal(again.weight.detach().numpy(), layer.weight.detach().numpy())
+
+
+def test_what_cannot_be_saved(tmp_path):
+    for given, message in (
+        (wg.ones(2), r"mapping of names to Tensors.*was given Tensor.*save\(\{'x': x\}, path\)"),
+        ({1: wg.ones(2)}, "names of stored Tensors should be strings, not 1"),
+        ({"lr": 0.1}, "value of 'lr' should be a Tensor or an array, not float; convert"),
+        ({"state": {"x": wg.ones(1)}}, "not dict; .*each of several dicts in its own file"),
+        ({"__metadata__": wg.ones(1)}, "keeps the name '__metadata__'"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            nn.save(given, tmp_path / "x")
+    assert not list(tmp_path.iterdir())
