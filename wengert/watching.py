@@ -11,17 +11,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from itertools import islice
 from threading import RLock
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
-from wengert.ops import conversion
 from wengert.tape.function import Function
+from wengert.tape.lines import is_own
 from wengert.tape.primitive import Primitive, record
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = ["Watcher", "expression", "is_own", "watching"]
+__all__ = ["Watcher", "watching"]
 
 
 class Watcher:
@@ -52,7 +51,7 @@ class Watcher:
         Parameters
         ----------
         way : str
-            The method's name, or ``"asarray"`` for a Tensor in a list that becomes an array.
+            The method's name.
         tensor : Tensor
             Whose values.
         answer : Any
@@ -68,6 +67,8 @@ class Watcher:
         """A Tensor is about to take over the value and the place of a result, in place."""
 
 
+#: Somebody watches, and is told later.
+_NOBODY = (Watcher(),)
 _watchers: ContextVar[tuple[Watcher, ...]] = ContextVar("wengert_watchers", default=())
 _lock = RLock()
 _count = 0
@@ -212,7 +213,7 @@ def _leaving(way: str, method: Callable[..., Any]) -> Callable[..., Any]:
     def watched(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if not _watchers.get():
             return method(self, *args, **kwargs)
-        token = _watchers.set(())  # for one method may call another
+        token = _watchers.set(_NOBODY)  # for one method may call another
         answer = error = None
         try:
             answer = method(self, *args, **kwargs)
@@ -263,12 +264,13 @@ def _flagged(flag: property) -> property:
     return property(flag.fget, set_flag, doc=flag.__doc__)
 
 
-def _listed(values: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    @wraps(values)
-    def watched(obj: Any) -> Any:
-        if isinstance(obj, Tensor) and _watchers.get():
-            _tell("left", "asarray", obj, None, None)
-        return values(obj)
+def _unless_watched(warn: Callable[[Tensor, str], None]) -> Callable[[Tensor, str], None]:
+    """The warnings of Tensors, in whose place watchers are told more."""
+
+    @wraps(warn)
+    def watched(self: Tensor, text: str) -> None:
+        if not _watchers.get():
+            warn(self, text)
 
     return watched
 
@@ -309,7 +311,7 @@ def _install() -> None:
     _replace(Tensor, "_assign", _assigning(vars(Tensor)["_assign"]))
     _replace(Tensor, "array", _taken(vars(Tensor)["array"].fget))
     _replace(Tensor, "requires_grad", _flagged(vars(Tensor)["requires_grad"]))
-    _replace(conversion, "_values", _listed(vars(conversion)["_values"]))
+    _replace(Tensor, "_warn", _unless_watched(vars(Tensor)["_warn"]))
     for way in LEAVING:
         _replace(Tensor, way, _leaving(way, vars(Tensor)[way]))
     for name in SHOWING:
@@ -336,26 +338,3 @@ def _own_modules() -> list[Any]:
         for name, module in list(sys.modules.items())
         if name.startswith("wengert.") and name != __name__ and hasattr(module, "__name__")
     ]
-
-
-# -- frames --------------------------------------------------------------------------------------
-
-
-def is_own(frame: FrameType) -> bool:
-    """Whether a frame runs this package's code."""
-    return str(frame.f_globals.get("__name__")).partition(".")[0] == "wengert"
-
-
-def expression(frame: FrameType) -> tuple[int, int | None, int | None]:
-    """Where in its file a frame is: the line, and the columns of the expression, if known.
-
-    Columns are in bytes, as CPython counts them, and the second is None if the expression goes on
-    in the next line.
-    """
-    code: CodeType = frame.f_code
-    line, last, start, end = next(
-        islice(code.co_positions(), frame.f_lasti // 2, None), (None, None, None, None)
-    )
-    if line is None:
-        return frame.f_lineno, None, None
-    return line, start, end if last == line else None

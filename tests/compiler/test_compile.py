@@ -247,8 +247,8 @@ def test_errors_name_the_line():
 
     for function, what, line in (
         (branch, "a branch on the values", "the branch"),
-        (reads, r"values of a Tensor are read \(item\)", "the read"),
-        (array, r"can't call numpy\(\)", "the array"),
+        (reads, r"becomes a Python number \(item\)", "the read"),
+        (array, r"becomes an array off the tape \(numpy\)", "the array"),
         (masks, "the shape of what indexing with a mask gives", "the mask"),
         (keeps, "changes the length of kept from 0 to 1", "keeps"),
         (counts, "changes count from 0 to 1", "the count"),

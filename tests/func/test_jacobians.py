@@ -190,7 +190,7 @@ class Cube(wg.autograd.Function):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         (x,) = ctx.saved_tensors
-        assert type(g.array) is type(x.array)
+        assert type(g._array) is type(x._array)
         assert g.shape == x.shape
         return g * 3 * x**2
 

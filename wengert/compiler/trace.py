@@ -346,11 +346,13 @@ class Traced(Lifted):
     def constant(self, value: Any) -> "Traced":
         return self.trace.lifted(value)
 
-    def refusal(self, done: str, instead: str) -> Exception:
+    def refusal(self, where: str, done: str, instead: str) -> Exception:
+        if not self.trace.open:
+            return self.trace._closed((self,))
         return TraceError(
-            f"{user_line()}: can't {done} a Tensor inside a function that is compiled: its values "
-            "differ from call to call, and the program would keep those of this one. Return the "
-            "Tensor and read it outside"
+            f"{where}a Tensor inside a function that is compiled {done}: its values differ from "
+            "call to call, and the program would keep those of this one. Return the Tensor and "
+            f"read it outside. {instead}"
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

@@ -17,7 +17,7 @@ from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.tape.lifted import bottom, constant
 from wengert.tape.node import Node, tick
 from wengert.tape.primitive import PRIMITIVES, record
-from wengert.tape.recording import recording, transforming
+from wengert.tape.recording import following, recording, transforming
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed, untracked, wrapped
 
@@ -48,6 +48,8 @@ class Reverse:
         The leaves of what the function returned, still on the tape.
     structure : TreeDef
         Their structure.
+    start : int
+        What the tape's clock was before the call.
     """
 
     def __init__(self, call: Call, transform: str, has_aux: bool = False) -> None:
@@ -55,12 +57,16 @@ class Reverse:
         mode = recording()
         self.connect = bool(mode)
         self._still = mode is False
-        self._start = tick()
+        self.start = tick()
         self._barren: set[int] = set()
         own = [_entry(tensor, self.connect) for tensor in call.tensors]
         self.entries: list[Node] = [tensor._node for tensor in own]  # type: ignore[misc]
-        with transforming():
-            returned = call.run(own)
+        following.append(self)
+        try:
+            with transforming():
+                returned = call.run(own)
+        finally:
+            following.remove(self)
         aux = None
         if has_aux:
             returned, aux = value_and_aux(returned, transform)
@@ -110,7 +116,7 @@ class Reverse:
         """Whether a node descends from one that was there before the call."""
         if root is None:
             return False
-        start = self._start
+        start = self.start
         outer = {node.number for node in inlets}
         # What led nowhere before does so again, unless there are inlets.
         visited = set() if inlets else set(self._barren)

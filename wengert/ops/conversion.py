@@ -4,13 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of
+from wengert.backends import BackendError, DType, Selection, as_dtype, backend_of, dtype_of
 from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, place
-from wengert.ops.data_type import astype, to_device
-from wengert.tape.primitive import Primitive
+from wengert.ops.data_type import astype, result_type, to_device
+from wengert.tape.interpreter import differentiable as xp
+from wengert.tape.primitive import SCALARS, Primitive
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = ["as_tensor", "asarray", "clone", "from_dlpack", "from_numpy", "tensor"]
+__all__ = [
+    "as_tensor",
+    "asarray",
+    "clone",
+    "from_dlpack",
+    "from_numpy",
+    "tensor",
+]
 
 _clone = Primitive(
     "clone",
@@ -40,11 +48,13 @@ def asarray(
     Parameters
     ----------
     obj : Tensor, array, number, nested sequence, or buffer
-        A Tensor stays tracked. NumPy arrays, Python numbers, sequences and buffers come to the
-        selected backend; arrays of another library that is known stay in it.
+        A Tensor stays tracked, and so do those in lists and tuples, as by `stack`. NumPy arrays,
+        Python numbers, sequences and buffers come to the selected backend; arrays of another
+        library that is known stay in it, and sequences with Tensors in theirs.
     dtype : dtype, optional
-        By default the array's own. Python floats get the default floating dtype, complex numbers
-        the complex one of its precision, integers int64.
+        By default the array's own, or that which Tensors and arrays in a sequence have together.
+        Python floats get the default floating dtype, complex numbers the complex one of its
+        precision, integers int64.
     device : device, optional
         Where the result is to be: where an array is, or the selected device, by default.
     copy : bool, optional
@@ -56,9 +66,11 @@ def asarray(
     Raises
     ------
     ValueError
-        If ``copy`` is False and a copy is needed.
+        If ``copy`` is False and a copy is needed, or sequences differ in length.
     TypeError
         If ``obj`` holds something else than numbers.
+    BackendError
+        If a sequence holds Tensors of several backends.
 
     Notes
     -----
@@ -66,15 +78,22 @@ def asarray(
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if not isinstance(obj, Tensor):
-        found = _from_library(obj)
         if hasattr(obj, "regularise"):  # a number that a trace follows
             return full((), obj, dtype=wanted, device=device, requires_grad=requires_grad)
-        if found is None:
-            return leaf(_from_host(obj, wanted, device, copy), requires_grad)
-        obj = found
+        if isinstance(obj, list | tuple) and holds_tensors(obj):
+            if copy is False:
+                raise ValueError("asarray: an array of several needs a copy; copy=False")
+            obj, copy = _joined(obj, wanted), None
+        else:
+            found = _from_library(obj)
+            if found is None:
+                return leaf(_from_host(obj, wanted, device, copy), requires_grad)
+            obj = found
     result: Tensor = obj
     if wanted is not None and obj.dtype is not wanted:
         result = astype(result, wanted)
+    if isinstance(device, Selection):  # beside another array
+        device = device.device
     if device is not None:
         result = to_device(result, device)
     if copy is False and result is not obj:
@@ -84,6 +103,83 @@ def asarray(
     if requires_grad and not result.requires_grad:
         result = leaf(result._array, True)
     return result
+
+
+def holds_tensors(obj: Any) -> bool:
+    """Whether there is a Tensor, or a number that a trace follows, in nested sequences."""
+    for item in obj:
+        if type(item) in SCALARS:
+            continue
+        if isinstance(item, list | tuple):
+            if holds_tensors(item):
+                return True
+        elif isinstance(item, Tensor) or hasattr(item, "regularise"):
+            return True
+    return False
+
+
+def _joined(obj: Any, wanted: DType | None) -> Tensor:
+    """One Tensor of nested sequences that hold Tensors, on the tape where these are.
+
+    It comes to the Tensors' backend and device, and its dtype is that which they have together;
+    numbers among them have none of their own, as in operations.
+    """
+    items: list[Any] = []
+    shape = _collect(obj, items)
+    tensors = [x for x in items if isinstance(x, Tensor)]
+    if not tensors:  # numbers that a trace follows
+        items = [full((), x) if hasattr(x, "regularise") else x for x in items]
+        tensors = [x for x in items if isinstance(x, Tensor)]
+    _check_backends(tensors)
+    if wanted is None:
+        wanted = result_type(*[x.number if hasattr(x, "regularise") else x for x in items])
+    array = tensors[0]._array
+    beside = xp.device(untracked(getattr(array, "bottom", array)))
+    parts = [_part(x, wanted, beside) for x in items]
+    if len({tuple(x.shape) for x in parts}) == 1:
+        joined = xp.stack(parts)
+    else:
+        joined = xp.concat([xp.reshape(x, (-1,)) for x in parts])
+    return joined if tuple(joined.shape) == shape else xp.reshape(joined, shape)  # type: ignore[no-any-return]
+
+
+def _collect(obj: Any, items: list[Any]) -> tuple[int, ...]:
+    """Add what nested sequences hold, one after the other, to a list; their shape."""
+    if not isinstance(obj, list | tuple):
+        if isinstance(obj, np.generic):  # a number like Python's own
+            obj = obj.item()
+        elif not isinstance(obj, Tensor):
+            found = _from_library(obj)
+            obj = obj if found is None else found
+        items.append(obj)
+        return tuple(getattr(obj, "shape", ()))
+    shapes = [_collect(item, items) for item in obj]
+    for shape in shapes:
+        if shape != shapes[0]:
+            raise ValueError(
+                f"asarray: the sequences differ in length, or their items in shape: {shapes[0]} "
+                f"and {shape} cannot be one array"
+            )
+    return (len(shapes), *(shapes[0] if shapes else ()))
+
+
+def _check_backends(tensors: list[Tensor]) -> None:
+    """Raise if Tensors do not belong to one backend."""
+    names = [backend_of(getattr(x._array, "bottom", x._array)).name for x in tensors]
+    for x, name in zip(tensors, names, strict=True):
+        if name != names[0]:
+            raise BackendError(
+                f"asarray was given Tensors of two backends, {names[0]} (shape "
+                f"{tuple(tensors[0].shape)}) and {name} (shape {tuple(x.shape)}); move one with "
+                f"tensor.to_backend({names[0]!r})"
+            )
+
+
+def _part(x: Any, wanted: DType, beside: Any) -> Tensor:
+    """An item of nested sequences as a Tensor of a dtype."""
+    if isinstance(x, Tensor):
+        return x if x.dtype is wanted else astype(x, wanted)
+    return asarray(x, dtype=wanted, device=beside)
 
 
 def _from_library(obj: Any) -> Tensor | None:
@@ -122,8 +218,6 @@ def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -
 
 
 def _host_array(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
-    if isinstance(obj, list | tuple):
-        obj = _values(obj)
     # Told the dtype, NumPy neither loses large integers on the way nor wraps them.
     told = wanted is not None and wanted.kind.endswith("integer") and _flat(obj, int)
     try:
@@ -144,13 +238,6 @@ def _host_array(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
             f"({array.dtype})"
         ) from None
     return array
-
-
-def _values(obj: Any) -> Any:
-    """Nested sequences with every Tensor replaced by its values."""
-    if isinstance(obj, list | tuple):
-        return [_values(item) for item in obj]
-    return backend_of(obj._array).to_numpy(obj.array) if isinstance(obj, Tensor) else obj
 
 
 def _flat(obj: Any, kinds: Any) -> bool:
@@ -182,14 +269,23 @@ def tensor(
     Parameters
     ----------
     data : Tensor, array, number, nested sequence, or buffer
-        As for `asarray`. The result of a Tensor is on no tape.
+        As for `asarray`: a sequence of Tensors stays tracked. A Tensor alone does not, as in
+        PyTorch: if it is on the tape a warning says so, and while a transform follows it this is
+        an error.
     dtype, device, requires_grad
         As for `asarray`.
+
+    Raises
+    ------
+    RuntimeError
+        If a transform follows ``data``, a Tensor: the derivative would be lost.
     """
     if isinstance(data, Tensor):
+        data._check_leaving("tensor")
+        if data._node is not None:
+            data._warn("warn_of_copy")
         data = data.detach()
-    made = asarray(data, dtype=dtype, device=device, copy=True)
-    return leaf(made._array, requires_grad)
+    return asarray(data, dtype=dtype, device=device, copy=True, requires_grad=requires_grad)
 
 
 def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:

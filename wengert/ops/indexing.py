@@ -10,6 +10,7 @@ import numpy as np
 from wengert.backends import backend_of, dtype_of
 from wengert.backends.keys import SLOT
 from wengert.ops.axes import as_axis, raw_array, shape_of
+from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.index_composites import gather, place, put
 from wengert.ops.single import single
 from wengert.tape.primitive import Primitive
@@ -130,6 +131,8 @@ def _index_array(x: Tensor, part: Any) -> Tensor:
     owner = backend_of(x._array)
     if isinstance(part, Tensor):
         array = part._array
+    elif isinstance(part, list) and holds_tensors(part):
+        array = asarray(part)._array
     elif isinstance(part, list | bool | np.bool_):
         host = np.asarray(part)
         array = host.astype(np.int64) if not host.size else host
@@ -219,7 +222,7 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     parts, indices = parse_key(x, key)
     owner = backend_of(x._array)
     if isinstance(value, list | tuple):
-        value = np.asarray(value)
+        value = asarray(value) if holds_tensors(value) else np.asarray(value)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray) and owner.name != "numpy":

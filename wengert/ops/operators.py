@@ -14,10 +14,12 @@ from wengert.ops.elementwise import (
     conj,
     divide,
     equal,
+    floor_divide,
     imag,
     multiply,
     not_equal,
     real,
+    remainder,
     subtract,
 )
 from wengert.ops.indexing import getitem, setitem
@@ -26,8 +28,8 @@ from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.ops.numpy_protocols import array_function, array_ufunc
 from wengert.tape.interpreter import LATER, differentiable
 from wengert.tape.plan import argument_names
-from wengert.tape.primitive import ZERO, Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive, binary, is_foreign, reflecting
+from wengert.tape.tensor import Tensor, placed
 
 __all__ = ["attach"]
 
@@ -98,6 +100,26 @@ _RANK = {
 }
 
 
+def _operator(name: str, function: Function) -> Function:
+    """A function of two arrays as an operator, which leaves other objects to these themselves."""
+    primitive = PRIMITIVES[name]
+    if function.__code__ is _ELEMENTWISE:
+        return binary(primitive, reflecting)
+
+    def operator(x1: Any, x2: Any, /) -> Any:
+        try:
+            return function(x1, x2)
+        except TypeError:
+            if is_foreign(x1) or is_foreign(x2):
+                return NotImplemented
+            raise
+
+    return operator
+
+
+_ELEMENTWISE = add.__code__
+
+
 def _reflected(function: Function) -> Function:
     def method(self: Tensor, other: Any, /) -> Tensor:
         return function(other, self)
@@ -108,10 +130,23 @@ def _reflected(function: Function) -> Function:
 def _in_place(function: Function) -> Function:
     """The method that puts a function's result into its first argument."""
 
-    def method(self: Tensor, other: Any, /) -> Tensor:
-        return self._assign(_cast(function(self, other), self.dtype))
+    def method(self: Tensor, other: Any, /) -> Any:
+        result = function(self, other)
+        if result is NotImplemented:
+            return result
+        return self._assign(_cast(result, self.dtype))
 
     return method
+
+
+def _divmod(self: Tensor, other: Any, /) -> Any:
+    quotient = _FLOORDIV(self, other)
+    return quotient if quotient is NotImplemented else (quotient, _MOD(self, other))
+
+
+def _rdivmod(self: Tensor, other: Any, /) -> Any:
+    quotient = _FLOORDIV(other, self)
+    return quotient if quotient is NotImplemented else (quotient, _MOD(other, self))
 
 
 def _cast(result: Tensor, dtype: DType) -> Tensor:
@@ -125,17 +160,37 @@ def _comparable(function: Function) -> Function:
     """``==`` and ``!=``, which answer for anything: of what is no array, Python does."""
 
     def method(self: Tensor, other: Any, /) -> Any:
-        if isinstance(other, Tensor | bool | int | float | complex) or hasattr(other, "shape"):
+        if (
+            isinstance(other, Tensor | bool | int | float | complex)
+            or hasattr(other, "shape")
+            or hasattr(other, "regularise")
+        ):
             return function(self, other)
         return NotImplemented
 
     return method
 
 
+#: How many rows iteration takes from a Tensor at first; then twice as many each time.
+_ROWS = 16
+
+
 def _iter(self: Tensor) -> Iterator[Tensor]:
     if not self.ndim:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(unstack(self))
+    return _rows(placed(self._array, self._node))  # x += y meanwhile does not change the rows
+
+
+def _rows(x: Tensor) -> Iterator[Tensor]:
+    """The rows, in blocks that grow: nothing is recorded of rows that nobody asks for.
+
+    Each block is one operation, whose derivative takes the time of the whole array.
+    """
+    length, start, count = x.shape[0], 0, _ROWS
+    while start < length:
+        stop = min(start + count, length)
+        yield from unstack(x if stop - start == length else getitem(x, slice(start, stop)))
+        start, count = stop, 2 * count
 
 
 # -- PyTorch's in-place methods ------------------------------------------------------------------
@@ -181,6 +236,7 @@ def _copy(self: Tensor, source: Any, /) -> Tensor:
 
 
 _IADD, _ISUB = _in_place(add), _in_place(subtract)
+_FLOORDIV, _MOD = _operator("floor_divide", floor_divide), _operator("remainder", remainder)
 
 
 # -- moving and converting -----------------------------------------------------------------------
@@ -249,16 +305,20 @@ def _attach_operators() -> None:
     functions = vars(differentiable)
     methods: dict[str, Any] = {}
     for name, standard, commutes in BINARY:
-        function = functions[standard]
+        function = _operator(standard, functions[standard])
         methods[f"__{name}__"] = function
         # ``5 * x`` is recorded as ``x * 5``, as PyTorch does.
         methods[f"__r{name}__"] = function if commutes else _reflected(function)
         methods[f"__i{name}__"] = _in_place(function)
-    for name, standard in UNARY + ORDER:
+    for name, standard in UNARY:
         methods[f"__{name}__"] = functions[standard]
+    for name, standard in ORDER:
+        methods[f"__{name}__"] = _operator(standard, functions[standard])
     methods.update(
-        __eq__=_comparable(equal),
-        __ne__=_comparable(not_equal),
+        __divmod__=_divmod,
+        __rdivmod__=_rdivmod,
+        __eq__=_comparable(_operator("equal", equal)),
+        __ne__=_comparable(_operator("not_equal", not_equal)),
         __getitem__=getitem,
         __setitem__=setitem,
         __iter__=_iter,

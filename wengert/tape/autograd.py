@@ -194,7 +194,10 @@ def _output(tensor: Tensor, g: Any, create_graph: bool, position: int = 0) -> tu
     array, node = tensor._array, tensor._node
     if node is None:
         raise RuntimeError(
-            f"element {position} of tensors does not require grad and does not have a grad_fn"
+            f"element {position} of tensors does not require grad and does not have a grad_fn. It "
+            "was computed from no Tensor that requires grad, or where nothing is recorded: set "
+            "requires_grad=True on the leaves before the computation, outside wg.no_grad and "
+            "without x.detach()"
         )
     if g is None:
         if array.shape and tensor.size != 1:

@@ -114,11 +114,17 @@ class Lifted:
         """
         raise TypeError(f"the values of a {type(self).__name__} can't be read")
 
-    def refusal(self, done: str, instead: str) -> Exception:
-        """The error for a Tensor whose raw array is asked for, which would be this one."""
+    def refusal(self, where: str, done: str, instead: str) -> Exception:
+        """The error where the values of a Tensor that has this array would leave it.
+
+        Parameters
+        ----------
+        where, done, instead : str
+            The line, what happens to the Tensor, and what keeps the derivative.
+        """
         return RuntimeError(
-            f"Can't {done} a Tensor inside a transform that follows it: the derivative would be "
-            f"lost. Use tensor.{instead} instead."
+            f"{where}a Tensor that a transform follows {done}, and its derivative would be lost. "
+            f"{instead}."
         )
 
     def parts(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter
+from types import NoneType
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +23,9 @@ __all__ = [
     "Plan",
     "Primitive",
     "binary",
+    "is_foreign",
     "number_type",
+    "reflecting",
     "unary",
 ]
 
@@ -251,9 +254,10 @@ class Primitive:
             try:
                 owners.append(backend_of(a))
             except TypeError:
+                advice = "; convert it with wg.asarray" if hasattr(a, "__len__") else ""
                 raise TypeError(
                     f"{self.name} takes Tensors, arrays and Python numbers, not "
-                    f"{type(a).__name__}; convert it with wg.asarray"
+                    f"{type(a).__name__}{'' if isinstance(a, str | bytes) else advice}"
                 ) from None
         for a, owner in zip(given, owners, strict=True):
             if owner is not owners[0]:
@@ -374,12 +378,53 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
     return call
 
 
-def binary(primitive: Primitive) -> Callable[[Any, Any], Tensor]:
-    """The public function of an elementwise primitive of two arguments, likewise."""
+def operation(primitive: Primitive, x1: Any, x2: Any) -> Any:
+    """Apply a primitive of two arguments where these are not what is fast."""
+    if x1 is None or x2 is None:  # which `bind` takes for an absent input
+        raise TypeError(f"{primitive.name} takes Tensors, arrays and Python numbers, not None")
+    return primitive.bind(x1, x2)
+
+
+def reflecting(primitive: Primitive, x1: Any, x2: Any) -> Any:
+    """As `operation`, for an operator: beside an object of another kind it is that one's turn."""
+    if is_foreign(x1) or is_foreign(x2):
+        return NotImplemented
+    return operation(primitive, x1, x2)
+
+
+#: Of Python's own objects that are no numbers an error speaks.
+_NONSENSE: Final = frozenset({NoneType, bytes, dict, list, range, set, slice, str, tuple})
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether an object is neither an array nor a number, and may know what an operator means."""
+    if isinstance(x, Tensor | np.generic | int | float | complex) or type(x) in _NONSENSE:
+        return False
+    if hasattr(x, "regularise"):
+        return False
+    try:
+        backend_of(x)
+    except TypeError:
+        return True
+    except BackendError:
+        return False
+    return False
+
+
+def binary(
+    primitive: Primitive, otherwise: Callable[[Primitive, Any, Any], Any] = operation
+) -> Callable[[Any, Any], Tensor]:
+    """The public function of an elementwise primitive of two arguments, likewise.
+
+    Parameters
+    ----------
+    otherwise : callable
+        What is called for other operands than Tensors of one library and Python numbers:
+        `operation`, or `reflecting` for an operator.
+    """
     kernels = primitive.kernels
     differentiable = bool(primitive.rules)
     weak = primitive.weak
-    bind = primitive.bind
     plans = primitive.plans
     both, left, right = plans[(True, True)], plans[(True, False)], plans[(False, True)]
 
@@ -389,7 +434,7 @@ def binary(primitive: Primitive) -> Callable[[Any, Any], Tensor]:
             node1, node2 = x1._node, x2._node
             kind = type(array1)
             if kind is not type(array2) and namespaces[kind] is not namespaces[type(array2)]:
-                return bind(x1, x2)  # type: ignore[no-any-return]
+                return otherwise(primitive, x1, x2)  # type: ignore[no-any-return]
         elif weak and isinstance(x1, Tensor) and type(x2) in SCALARS:
             array1, array2 = x1._array, x2
             node1, node2 = x1._node, None
@@ -399,11 +444,7 @@ def binary(primitive: Primitive) -> Callable[[Any, Any], Tensor]:
             node1, node2 = None, x2._node
             kind = type(array2)
         else:
-            if x1 is None or x2 is None:  # which `bind` takes for an absent input
-                raise TypeError(
-                    f"{primitive.name} takes Tensors, arrays and Python numbers, not None"
-                )
-            return bind(x1, x2)  # type: ignore[no-any-return]
+            return otherwise(primitive, x1, x2)  # type: ignore[no-any-return]
         try:
             out = kernels[kind](array1, array2)
         except (TypeError, ValueError, RuntimeError) as error:

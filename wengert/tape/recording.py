@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 __all__ = [
     "enable_grad",
+    "following",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
@@ -32,6 +33,10 @@ recording = _recording.get
 #: Who looks at each node that is recorded: contexts of saved-value hooks and of anomaly detection,
 #: of any thread. While it is empty nothing of theirs is asked for.
 observing: list[Any] = []
+
+#: The reverse transforms whose functions run now, in any thread. A Tensor that is computed from the
+#: arguments of one may not leave the tape: `wengert.tape.escapes`.
+following: list[Any] = []
 
 
 def is_grad_enabled() -> bool:

@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,11 +10,17 @@ import numpy as np
 from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
 from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.printing import format_tensor
-from wengert.tape.recording import recording
+from wengert.tape.recording import following, recording
 
 __all__ = ["Tensor", "placed", "untracked", "wrapped"]
 
-IN_PLACE_ON_LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
+IN_PLACE_ON_LEAF = (
+    "a leaf Variable that requires grad is being used in an in-place operation. Change it inside "
+    "`with wg.no_grad():`, as an optimiser does, or compute a new Tensor: y = x + 1 for x += 1."
+)
+
+#: What is to be done where values leave the tape, which few programs do.
+_ESCAPES = "wengert.tape.escapes"
 
 if TYPE_CHECKING:
     from wengert.tape.methods import Methods  # what wengert.ops.operators attaches
@@ -62,7 +69,7 @@ class Tensor(Methods):
     @property
     def array(self) -> Any:
         """The raw array of the backend's library, not a copy of it; see `numpy` for errors."""
-        self._check_bare("take the array of", "detach().array")
+        self._check_leaving("array")
         return backend_of(self._array).array(self._array)
 
     @property
@@ -104,20 +111,27 @@ class Tensor(Methods):
         Raises
         ------
         RuntimeError
-            If the Tensor requires grad, or a transform follows it: the array would not be tracked.
+            If the Tensor requires grad, or a transform follows it: the derivative would be lost.
         """
+        return self._host("numpy")
+
+    def _host(self, way: str) -> np.ndarray[Any, Any]:
+        self._check_leaving(way)
         if self._node is not None:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
             )
-        self._check_bare("call numpy() on", "detach().numpy()")
-        return backend_of(self._array).to_numpy(self.array)
+        return self._values()
 
-    def _check_bare(self, done: str, instead: str) -> None:
-        """Raise if the array has others inside, which what a transform follows would lose."""
-        if hasattr(self._array, "bottom"):
-            raise self._array.refusal(done, instead)
+    def _check_leaving(self, way: str) -> None:
+        """Raise if a transform or a recording follows the values, which would leave by a method."""
+        if hasattr(self._array, "bottom") or (following and self._node is not None):
+            import_module(_ESCAPES).refuse(self, way)
+
+    def _warn(self, text: str) -> None:
+        """Give one of the warnings of values that leave the tape."""
+        getattr(import_module(_ESCAPES), text)()
 
     def _values(self) -> np.ndarray[Any, Any]:
         """The values to look at, which derivatives do not follow."""
@@ -133,7 +147,13 @@ class Tensor(Methods):
         ------
         ValueError
             If there is not exactly one element.
+        RuntimeError
+            If a transform follows the Tensor: the derivative would be lost.
         """
+        self._check_leaving("item")
+        return self._number()
+
+    def _number(self) -> Any:
         if self.size != 1:
             raise ValueError(
                 f"a Tensor of shape {tuple(self.shape)} has {self.size} elements and cannot be "
@@ -143,19 +163,31 @@ class Tensor(Methods):
 
     def tolist(self) -> Any:
         """Return the values as nested lists of Python numbers."""
+        self._check_leaving("tolist")
         return self._values().tolist()
 
     def __bool__(self) -> bool:
-        return bool(self.item())
+        return bool(self._number())
 
     def __int__(self) -> int:
-        return int(self.item())
+        if self.dtype.inexact:
+            self._check_leaving("__int__")
+        return int(self._number())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._scalar("__float__"))
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._scalar("__complex__"))
+
+    def _scalar(self, way: str) -> Any:
+        """The number that a conversion takes out, with PyTorch's warning if it is tracked."""
+        if self.dtype.inexact:
+            self._check_leaving(way)
+        number = self._number()
+        if self._node is not None and recording():
+            self._warn("warn_of_scalar")
+        return number
 
     def __index__(self) -> int:
         if self.ndim or not self.dtype.kind.endswith("integer"):
@@ -163,7 +195,7 @@ class Tensor(Methods):
                 "only integer Tensors of one element can be an index, and this one has dtype "
                 f"{self.dtype.name} and shape {tuple(self.shape)}"
             )
-        return int(self.item())
+        return int(self._number())
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -173,7 +205,7 @@ class Tensor(Methods):
     __hash__ = object.__hash__
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return np.asarray(self.numpy(), dtype=dtype, copy=copy)
+        return np.asarray(self._host("__array__"), dtype=dtype, copy=copy)
 
     def __dlpack__(
         self,
@@ -184,9 +216,9 @@ class Tensor(Methods):
         dl_device: tuple[Any, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
+        self._check_leaving("__dlpack__")
         if self._node is not None:
             raise BufferError("Can't export a Tensor that requires grad; use tensor.detach()")
-        self._check_bare("export", "detach()")
         asked = {
             "stream": stream,
             "max_version": max_version,
@@ -202,7 +234,7 @@ class Tensor(Methods):
         return format_tensor(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec else repr(self)
+        return format(self._number(), spec) if spec else repr(self)
 
     # -- the flag ----------------------------------------------------------------------------
 
@@ -262,7 +294,12 @@ class Tensor(Methods):
 
     @property
     def grad(self) -> "Tensor | None":
-        """The gradient that `backward` accumulated, or None. It can be set, or deleted."""
+        """The gradient that `backward` accumulated, or None. It can be set, or deleted.
+
+        Of a Tensor that is no leaf it is there after `retain_grad` alone: a warning says so.
+        """
+        if self._grad is None and not (self.is_leaf or self.retains_grad):
+            self._warn("warn_of_grad")
         return self._grad
 
     @grad.setter
@@ -333,12 +370,12 @@ class Tensor(Methods):
     # -- copies ------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
+        self._check_leaving("__deepcopy__")
         if not self.is_leaf:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
                 "protocol; use x.detach() first"
             )
-        self._check_bare("copy", "detach()")
         backend = backend_of(self._array)
         copied = type(self).__new__(type(self))
         copied._array = backend.xp.asarray(self.array, copy=True)
@@ -349,9 +386,9 @@ class Tensor(Methods):
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
+        self._check_leaving("__reduce__")
         if not self.is_leaf:
             raise RuntimeError("only leaf Tensors can be pickled; use x.detach() first")
-        self._check_bare("pickle", "detach()")
         backend = backend_of(self._array)
         return _unpickle, (
             type(self),

@@ -2,14 +2,12 @@
 
 import linecache
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from wengert.watching import expression, is_own
+from wengert.tape.lines import expression, in_library, is_own
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -292,7 +290,7 @@ def place() -> Place | None:
                 entry = frame
         else:
             site = site or frame
-            if user is None and not _in_library(frame.f_code.co_filename):
+            if user is None and not in_library(frame.f_code.co_filename):
                 user = frame
         frame = frame.f_back
     if site is None:
@@ -318,17 +316,6 @@ def _characters(text: str, start: int | None, end: int | None) -> tuple[int, int
     encoded = text.rstrip().encode()
     left = len(encoded[:start].decode(errors="replace"))
     return left, len(encoded[:end].decode(errors="replace"))
-
-
-@cache
-def _in_library(filename: str) -> bool:
-    if filename.startswith("<frozen"):
-        return True
-    path = Path(filename)
-    if {"site-packages", "dist-packages"} & set(path.parts):
-        return True
-    roots = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}
-    return any(map(path.is_relative_to, roots))
 
 
 def _excerpt(source: str, columns: tuple[int, int] | None) -> tuple[str, str]:

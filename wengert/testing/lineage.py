@@ -28,7 +28,6 @@ WAYS = {
     "__int__": ("number", "int"),
     "__reduce__": ("copy", "pickle or copy.copy"),
     "array": ("array", ".array"),
-    "asarray": ("copy", "a list of Tensors as an array"),
     "detach": ("detach", "detach"),
     "item": ("number", "item"),
     "numpy": ("array", "numpy"),

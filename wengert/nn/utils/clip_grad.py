@@ -13,7 +13,7 @@ __all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm"]
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    return [tensor.grad for tensor in tensors if tensor.grad is not None]
+    return [tensor._grad for tensor in tensors if tensor._grad is not None]
 
 
 @no_grad()

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.data_type import astype
 from wengert.ops.numpy_protocols import UnsupportedError
 from wengert.tape.tensor import Tensor
@@ -107,6 +108,8 @@ _RANK = {"bool": 0, "real floating": 2, "complex floating": 2}
 
 
 def _beside(value: Any, like: Tensor | None) -> Tensor:
+    if isinstance(value, list | tuple) and holds_tensors(value):
+        return asarray(value)
     if like is None or (hasattr(value, "dtype") and not isinstance(value, np.generic)):
         return Tensor(value if hasattr(value, "dtype") else np.asarray(value))
     backend, device = like.backend, like.device

@@ -1,0 +1,286 @@
+"""Values that leave Tensors: refused while a transform follows them, and PyTorch's ways outside."""
+
+import copy
+import math
+import pickle
+import threading
+import warnings
+from math import exp as exponential
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.tape.recording import following
+
+SCALAR = "Converting a tensor with requires_grad=True to a scalar"
+
+
+def set_element(x: Any) -> Any:
+    a = np.zeros(3)
+    a[0] = x[0]
+    return a
+
+
+# How values leave, and what the error names instead.
+ESCAPES: dict[str, tuple[Any, str]] = {
+    "float": (lambda x: float(x[0]), "wg.stack"),
+    "int": (lambda x: int(x[0]), r"wg\.trunc"),
+    "complex": (lambda x: complex(x[0]), "wg.stack"),
+    "item": (lambda x: x[0].item(), "wg.stack"),
+    "tolist": (lambda x: x.tolist(), "wg.stack"),
+    "math": (lambda x: math.exp(x[0]), r"Use wg\.exp in place of math\.exp"),
+    "math by another name": (lambda x: exponential(x[0]), r"Use wg\.exp in place of exponential"),
+    "math.gamma": (lambda x: math.gamma(x[0]), r"Use wg\.special\.gamma"),
+    "math.fabs": (lambda x: math.fabs(x[0]), r"Use wg\.abs in place of math\.fabs"),
+    "math.fsum": (lambda x: math.fsum(x), r"Use wg\.sum"),
+    "math.floor": (lambda x: math.floor(x[0]), r"Use wg\.floor"),
+    "math in a map": (lambda x: list(map(math.exp, x)), "wg.stack"),
+    "over two lines": (
+        lambda x: math.sin(
+            x[0],
+        ),
+        r"Use wg\.sin",
+    ),
+    "a scalar type": (lambda x: np.float64(x[0]), r"wg\.astype"),
+    "np.array": (lambda x: np.array([x[0], x[1]]), r"Use wg\.asarray in place of np\.array"),
+    "np.asarray": (lambda x: np.asarray(x), r"Use wg\.asarray"),
+    "np.r_": (lambda x: np.r_[x[0], 1.0], r"Use wg\.concat in place of np\.r_"),
+    "np.full": (lambda x: np.full(3, x[0]), r"Use wg\.full"),
+    "nested np.stack": (lambda x: np.stack([[x[0]], [x[1]]]), r"Use wg\.stack"),
+    "element": (set_element, "wg.stack or wg.asarray"),
+    "part": (lambda x: np.zeros(3).__setitem__(slice(2), x), "wg.asarray"),
+    "numpy": (lambda x: x.numpy(), "wg.asarray"),
+    "array": (lambda x: x.array, "wg.asarray"),
+    "dlpack": (lambda x: np.from_dlpack(x), "Array API"),
+    "tensor": (lambda x: wg.tensor(x), r"wg\.asarray\(x, copy=True\)"),
+    "deepcopy": (lambda x: copy.deepcopy(x), r"x\.clone"),
+    "pickle": (lambda x: pickle.dumps(x), r"x\.clone"),
+}
+
+TRANSFORMS: dict[str, Any] = {
+    "grad": lambda f, x: wg.grad(f)(x),
+    "value_and_grad": lambda f, x: wg.func.value_and_grad(f)(x),
+    "vjp": lambda f, x: wg.vjp(f, x)[1](1.0),
+    "jacrev": lambda f, x: wg.func.jacrev(f)(x),
+    "jacfwd": lambda f, x: wg.func.jacfwd(f)(x),
+    "jvp": lambda f, x: wg.jvp(f, (x,), (x,)),
+    "linearize": lambda f, x: wg.func.linearize(f, x)[1](x),
+    "hessian": lambda f, x: wg.hessian(f)(x),
+    "hvp": lambda f, x: wg.func.hvp(f, (x,), (x,)),
+    "grad of grad": lambda f, x: wg.grad(lambda y: wg.sum(wg.grad(f)(y)))(x),
+    "checkpoint inside": lambda f, x: wg.grad(lambda y: wg.checkpoint(f, y))(x),
+}
+
+
+def refusal(error: BaseException) -> str:
+    """The message, also where NumPy puts another error in front: which it does for elements."""
+    return str(error.__cause__ or error)
+
+
+def refused(way: Any) -> Any:
+    """A function of which a way out is a part."""
+
+    def f(x: Any) -> Any:
+        way(x * 2)
+        return wg.sum(x**2)
+
+    return f
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_no_transform_lets_a_number_go(transform: str, backend: Any) -> None:
+    x = np.array([0.5, 0.25])
+    with pytest.raises(RuntimeError, match=r"Use wg\.exp in place of math\.exp") as caught:
+        TRANSFORMS[transform](refused(lambda y: math.exp(y[0])), x)
+    assert f"{Path(__file__).name}, line " in str(caught.value)
+    assert "math.exp(y[0])" in str(caught.value)
+    assert "detach" not in str(caught.value)
+    assert not following
+    # Untracked values, and what decides a branch, are free.
+    free = refused(lambda y: (float(wg.tensor(2.0)), bool(y[0] > 0), bool(y[0]), f"{y[0]:.2f}"))
+    TRANSFORMS[transform](free, x)
+
+
+@pytest.mark.parametrize("mode", ["grad", "jvp"])
+@pytest.mark.parametrize("name", ESCAPES)
+def test_every_way_out_is_an_error_that_names_the_right_call(name: str, mode: str) -> None:
+    way, instead = ESCAPES[name]
+    with pytest.raises((RuntimeError, ValueError)) as caught:
+        TRANSFORMS[mode](refused(way), np.array([0.5, 0.25]))
+    assert "a transform follows" in refusal(caught.value)
+    assert Path(__file__).name in refusal(caught.value)
+    with pytest.raises(RuntimeError, match=instead):
+        raise RuntimeError(refusal(caught.value))
+    if name != "int":  # whose derivative is zero
+        assert "detach" not in refusal(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(ESCAPES.keys() - {"tensor"}))
+def test_a_recording_refuses_the_same(name: str) -> None:
+    way, instead = ESCAPES[name]
+    with pytest.raises((RuntimeError, ValueError)) as caught:
+        wg.compile(refused(way))(wg.tensor([0.5, 0.25]))
+    assert "compiled" in refusal(caught.value)
+    with pytest.raises(RuntimeError, match=instead):
+        raise RuntimeError(refusal(caught.value))
+
+
+def test_what_a_transform_does_not_follow_is_free() -> None:
+    constant, leaf = wg.tensor(3.0), wg.tensor(2.0, requires_grad=True)
+
+    def f(x: Any) -> Any:
+        inside = leaf * 5
+        with wg.no_grad():
+            stopped = x * 2
+            assert float(np.float64(x.item())) == x.tolist() == 2
+        return x * constant.item() * float(x.detach()) * inside.item() * stopped.item()
+
+    # 3 · 2 · 10 · 4 are constants.
+    assert wg.grad(f)(2.0) == 3 * 2 * 10 * 4
+
+
+def test_an_outer_transforms_value_is_followed_inside_an_inner_one() -> None:
+    def outer(x: Any) -> Any:
+        return wg.grad(lambda y: y * float(x))(2.0)
+
+    with pytest.raises(RuntimeError, match="a transform follows"):
+        wg.grad(outer)(3.0)
+    with pytest.raises(RuntimeError, match="a transform follows"):
+        wg.jvp(outer, (3.0,), (1.0,))
+
+
+def test_values_are_followed_into_other_threads_and_no_others_are() -> None:
+    caught: list[Exception] = []
+    unrelated: list[float] = []
+
+    def read(x: Any) -> None:
+        try:
+            float(x)
+        except RuntimeError as error:
+            caught.append(error)
+
+    def f(x: Any) -> Any:
+        other = wg.tensor(2.0, requires_grad=True) * 3
+        for work in (lambda: read(x * 2), lambda: unrelated.append(other.item())):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+        return x * x
+
+    assert wg.grad(f)(3.0) == 6
+    assert len(caught) == 1
+    assert unrelated == [6.0]
+
+
+def test_what_a_custom_rule_computes_is_followed_to_the_next_derivative() -> None:
+    @wg.func.custom_vjp
+    def cube(x: Any) -> Any:
+        return x**3
+
+    cube.defvjp(lambda x: (x**3, x.item()), lambda x, g: (g * 3 * x**2,))
+    assert wg.grad(cube)(2.0) == 12
+    with pytest.raises(RuntimeError, match="a transform follows"):
+        wg.grad(wg.grad(cube))(2.0)  # which would be 0
+
+
+def test_a_function_computes_off_the_tape() -> None:
+    class Square(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return wg.asarray(x.item() ** 2, dtype=wg.float64)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * 2 * x
+
+    assert wg.grad(lambda x: Square.apply(x))(3.0) == 6
+
+
+# -- outside of transforms -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [
+        (float, 2.0),
+        (complex, 2 + 0j),
+        (math.exp, math.exp(2.0)),
+        (np.float64, 2.0),
+        (lambda x: set_element([x])[0], 2.0),
+    ],
+)
+def test_scalars_of_tracked_tensors_warn_as_in_pytorch(
+    read: Any, expected: Any, backend: Any
+) -> None:
+    for x in (wg.tensor(2.0, requires_grad=True), wg.tensor(1.0, requires_grad=True) * 2):
+        with pytest.warns(UserWarning, match=SCALAR) as warned:
+            assert read(x) == expected
+        assert [Path(one.filename).name for one in warned] == [Path(__file__).name]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x.item(),
+        lambda x: x.tolist(),
+        lambda x: int(x),
+        lambda x: bool(x),
+        lambda x: f"{x:.3f}",
+        lambda x: x > 1 and x == 2,
+        lambda x: float(x.detach()),
+        lambda x: float(wg.astype(x, wg.int64)),
+        wg.no_grad(lambda x: float(x)),
+    ],
+)
+def test_what_pytorch_lets_pass_passes(read: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(wg.tensor(2.0, requires_grad=True) * 1)
+
+
+def test_arrays_of_tracked_tensors_are_pytorchs_error() -> None:
+    x = wg.tensor([1.0, 2.0], requires_grad=True)
+    for read in (np.asarray, lambda y: np.array([y[0], y[1]]), lambda y: y.numpy()):
+        with pytest.raises(RuntimeError, match="Can't call numpy"):
+            read(x)
+    np.testing.assert_array_equal(np.array([x.detach()[0], 3.0]), [1, 3])
+
+
+def test_the_gradient_of_a_result_warns() -> None:
+    x = wg.tensor(2.0, requires_grad=True)
+    y, kept = x * 2, x * 3
+    kept.retain_grad()
+    with pytest.warns(UserWarning, match="is not a leaf Tensor is being accessed") as warned:
+        assert y.grad is None
+    assert Path(warned[0].filename).name == Path(__file__).name
+    (y * kept).backward()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kept.grad.item() == 4
+        assert x.grad.item() == 24
+        assert wg.tensor(1.0).grad is None
+        assert wg.tensor(1.0, requires_grad=True).grad is None
+        wg.nn.utils.clip_grad_norm_([x, y], 1.0)
+    y.grad = wg.tensor(1.0)
+    assert y.grad.item() == 1
+
+
+def test_errors_say_what_to_do() -> None:
+    with pytest.raises(
+        RuntimeError,
+        match=r"^element 0 of tensors does not require grad and does "
+        r"not have a grad_fn\. .*requires_grad=True",
+    ):
+        wg.sum(wg.ones(2)).backward()
+    x = wg.ones(2, requires_grad=True)
+    with pytest.raises(
+        RuntimeError,
+        match=r"^a leaf Variable that requires grad is being used in "
+        r"an in-place operation\. .*wg\.no_grad",
+    ):
+        x += 1

@@ -1,0 +1,185 @@
+"""Values that leave Tensors: what is to be said of it, and which call would keep the derivative.
+
+A Python number or a raw array has no place on the tape. While a transform follows a Tensor, its
+values may not become one: the derivative of what is computed with them would be wrong, without a
+word. Nothing here runs unless values leave a Tensor that has a derivative.
+"""
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from wengert.tape.lines import applied, described, user_frame, warn
+from wengert.tape.recording import following, recording
+
+__all__ = ["advice", "refuse", "warn_of_copy", "warn_of_grad", "warn_of_scalar"]
+
+#: What happens to the Tensor, by the method that does it.
+_DONE = {
+    "__array__": "becomes an array off the tape",
+    "__complex__": "becomes a Python number",
+    "__deepcopy__": "is copied off the tape",
+    "__dlpack__": "is exported to another library",
+    "__float__": "becomes a Python number",
+    "__int__": "becomes a Python number",
+    "__reduce__": "is pickled",
+    "array": "is asked for its raw array",
+    "item": "becomes a Python number",
+    "numpy": "becomes an array off the tape",
+    "tensor": "becomes a leaf of its own",
+    "tolist": "becomes Python numbers",
+}
+#: What to do about it, where nothing better is known.
+_ADVICE = {
+    "__deepcopy__": "x.clone() and wg.asarray(x, copy=True) are copies that stay on the tape",
+    "__dlpack__": "Stay with Tensors: wengert has the functions of the Array API standard",
+    "__int__": (
+        "wg.trunc(x) cuts off the fraction and leaves a Tensor; the derivative of that is zero, so "
+        "for a count or an index nothing is lost by int(x.detach())"
+    ),
+    "__reduce__": "x.clone() and wg.asarray(x, copy=True) are copies that stay on the tape",
+    "tensor": (
+        "wg.asarray(x) keeps it as it is, and wg.asarray(x, copy=True) and x.clone() are copies "
+        "that stay on the tape"
+    ),
+}
+_NUMBER = (
+    "Compute with the Tensor itself: operators and wengert's functions take it, wg.stack and "
+    'wg.asarray make an array of several; f"{x:.3f}" shows it'
+)
+_ARRAY = (
+    "Stay with Tensors: wg.stack and wg.asarray make one of several, wengert has the functions of "
+    "the Array API standard, and NumPy's functions take Tensors"
+)
+#: Counterparts under other names, of functions of Python's ``math`` and ``cmath``.
+_ELSEWHERE = {
+    "cbrt": "np.cbrt",
+    "degrees": "np.degrees",
+    "dist": "wg.linalg.vector_norm",
+    "exp2": "np.exp2",
+    "fabs": "wg.abs",
+    "fmod": "np.fmod",
+    "fsum": "wg.sum",
+    "ldexp": "np.ldexp",
+    "lgamma": "wg.special.gammaln",
+    "modf": "np.modf",
+    "phase": "np.angle",
+    "radians": "np.radians",
+}
+_MAKERS = {"array", "asanyarray", "asarray", "ascontiguousarray", "fromiter"}
+
+
+def _descends(node: Any, transform: Any) -> bool:
+    """Whether a node was computed from a running transform's arguments."""
+    entries = {entry.number for entry in transform.entries}
+    seen: set[int] = set()
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        if node.number in entries:
+            return True
+        for parent in node.parents:
+            # Older nodes were there before the transform began.
+            if parent is not None and parent.number > transform.start and parent.number not in seen:
+                seen.add(parent.number)
+                stack.append(parent)
+    return False
+
+
+def refuse(tensor: Any, way: str) -> None:
+    """Raise if values may not leave a Tensor, since a transform or a recording follows them.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        It is on the tape, or its array has others inside.
+    way : str
+        The name of the method by which they leave.
+    """
+    array, node = tensor._array, tensor._node
+    if hasattr(array, "bottom"):
+        raise array.refusal(*_told(way))
+    # Under no_grad nothing would be recorded of it either; so it is inside a `Function`.
+    if node is None or not recording():
+        return
+    if any(_descends(node, transform) for transform in tuple(following)):
+        where, done, instead = _told(way)
+        raise RuntimeError(
+            f"{where}a Tensor that a transform follows {done}, and its derivative would be lost. "
+            f"{instead}."
+        )
+
+
+def _told(way: str) -> tuple[str, str, str]:
+    """Where a program is, what it does to the Tensor, and what to do instead."""
+    frame = user_frame()
+    name = {"__array__": "np.asarray", "array": ".array", "tensor": "wg.tensor"}.get(way, way)
+    done = f"{_DONE[way]} ({name.strip('_')})"
+    return "" if frame is None else f"{described(frame)}: ", done, advice(way)
+
+
+def advice(way: str) -> str:
+    """Which call keeps the derivative, in place of the one that the program makes."""
+    frame = user_frame()
+    written, called = ("", None) if frame is None else applied(frame)
+    if way not in _ADVICE and called is not None:
+        if isinstance(called, np.ndarray):
+            return (
+                "An element of a NumPy array can't hold it: make an array of several Tensors by "
+                "wg.stack or wg.asarray, or replace a part of a Tensor by wg.at(a)[key].set(value)"
+            )
+        right = _counterpart(called)
+        if right:
+            return f"Use {right} in place of {written}: it takes Tensors"
+    array = way in ("__array__", "__dlpack__", "array", "numpy")
+    return _ADVICE.get(way, _ARRAY if array else _NUMBER)
+
+
+def _counterpart(called: Any) -> str | None:
+    """The function that does for Tensors what one of Python's or NumPy's does, if it is known."""
+    kind = called if isinstance(called, type) else type(called)
+    name = str(getattr(called, "__name__", ""))
+    home = str(getattr(called, "__module__", None) or kind.__module__)
+    if kind.__name__ in ("RClass", "CClass"):
+        return "wg.concat"
+    if issubclass(kind, np.generic):
+        return f"wg.astype(x, {kind.__name__!r})"
+    if home.partition(".")[0] == "numpy" and name in _MAKERS:
+        return "wg.asarray"
+    if home in ("math", "cmath") and name in _ELSEWHERE:
+        return _ELSEWHERE[name]
+    if home in ("math", "cmath") or home.partition(".")[0] == "numpy":
+        package = sys.modules["wengert"]
+        for prefix, module in (("wg", package), ("wg.special", package.special)):
+            if name in module.__all__:
+                return f"{prefix}.{name}"
+    return None
+
+
+def warn_of_scalar() -> None:
+    """Warn as PyTorch does where a tracked Tensor becomes a Python number."""
+    warn(
+        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+        "Consider using tensor.detach() first."
+    )
+
+
+def warn_of_copy() -> None:
+    """Warn as PyTorch does where a tracked Tensor is given to ``tensor``."""
+    warn(
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
+        "or sourceTensor.detach().clone().requires_grad_(True), rather than "
+        "wengert.tensor(sourceTensor). wengert.asarray(sourceTensor) stays on the tape."
+    )
+
+
+def warn_of_grad() -> None:
+    """Warn as PyTorch does where the gradient of a result is read that keeps none."""
+    warn(
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+        "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
+        "field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. "
+        "If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor "
+        "instead."
+    )
