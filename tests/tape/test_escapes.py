@@ -140,6 +140,7 @@ def test_what_a_transform_does_not_follow_is_free() -> None:
 
     # 3 · 2 · 10 · 4 are constants.
     assert wg.grad(f)(2.0) == 3 * 2 * 10 * 4
+    assert wg.jvp(f, (2.0,), (1.0,))[1] == 3 * 2 * 10 * 4
 
 
 def test_an_outer_transforms_value_is_followed_inside_an_inner_one() -> None:

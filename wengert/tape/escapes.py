@@ -30,6 +30,8 @@ _DONE = {
     "tensor": "becomes a leaf of its own",
     "tolist": "becomes Python numbers",
 }
+#: Methods that give away the raw array itself.
+_WHOLE = ("__deepcopy__", "__dlpack__", "__reduce__", "array")
 #: What to do about it, where nothing better is known.
 _ADVICE = {
     "__deepcopy__": "x.clone() and wg.asarray(x, copy=True) are copies that stay on the tape",
@@ -99,8 +101,11 @@ def refuse(tensor: Any, way: str) -> None:
     """
     array, node = tensor._array, tensor._node
     if hasattr(array, "bottom"):
-        raise array.refusal(*_told(way))
-    # Under no_grad nothing would be recorded of it either; so it is inside a `Function`.
+        # Under the user's no_grad values are constants; what holds them is no library's array.
+        if recording() is not False or way in _WHOLE:
+            raise array.refusal(*_told(way))
+        return
+    # Inside a `Function` nothing is recorded either.
     if node is None or not recording():
         return
     if any(_descends(node, transform) for transform in tuple(following)):
