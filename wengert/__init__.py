@@ -66,6 +66,7 @@ _TOOLS = {
     "wengert.compiler.compiled": ("compile",),
     "wengert.autograd": ("checkpoint", "checkpoint_sequential"),
     "wengert.drawing": ("draw",),
+    "wengert.tape.aliases": ("ViewWarning",),
     "wengert.func": (
         "custom_vjp",
         "grad",

@@ -35,6 +35,7 @@ from wengert.func import value_and_grad as value_and_grad
 from wengert.func import vjp as vjp
 from wengert.ops import *
 from wengert.ops import random as random
+from wengert.tape.aliases import ViewWarning as ViewWarning
 from wengert.tape.listing import global_tape as global_tape
 from wengert.tape.tensor import Tensor as Tensor
 

@@ -178,10 +178,10 @@ def _applied(apply: Callable[..., Any]) -> Any:
 
 def _assigning(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
     @wraps(method)
-    def watched(self: Tensor, result: Tensor) -> Tensor:
+    def watched(self: Tensor, result: Tensor, *change: Any) -> Tensor:
         if _watchers.get():
             _tell("assigned", self, result)
-        return method(self, result)
+        return method(self, result, *change)
 
     return watched
 

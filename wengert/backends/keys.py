@@ -6,7 +6,7 @@ A key is a static tuple of integers, slices, None and Ellipsis. Where an index a
 
 from typing import Any, Final
 
-__all__ = ["SLOT", "check_integers", "cut", "fill", "forward_slices", "indexed_axes"]
+__all__ = ["SLOT", "as_view", "check_integers", "cut", "fill", "forward_slices", "indexed_axes"]
 
 Key = tuple[Any, ...]
 
@@ -25,6 +25,11 @@ def fill(key: Key, indices: tuple[Any, ...]) -> Key:
 def cut(x: Any, *, key: Key) -> Any:
     """``x[key]`` of a key that the standard has: slices inside the bounds, and integers."""
     return x[key]
+
+
+def as_view(x: Any, *, key: Key) -> Any:
+    """``x[key]`` of a static key on NumPy, of one element too a view, as it is on PyTorch."""
+    return x[key if any(part is Ellipsis for part in key) else (*key, ...)]
 
 
 def widths(key: Key, is_mask: Any) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 from wengert.backends import DType, as_dtype, backend_of, dtype_of
 from wengert.nn.conversion import castable, convert, destination, place, replace
 from wengert.nn.parameter import Parameter
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["IncompatibleKeys", "Module", "changes"]
 
@@ -384,7 +384,7 @@ class Module:
             Whether to return the parameters themselves.
         """
         return {
-            prefix + name: tensor if keep_vars else tensor.detach()
+            prefix + name: tensor if keep_vars else untracked(tensor._array)
             for name, tensor in self._state()
         }
 

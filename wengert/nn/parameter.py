@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, same, show
 
 __all__ = ["Parameter"]
 
@@ -30,3 +30,5 @@ class Parameter(Tensor):
     def __init__(self, data: Any, requires_grad: bool = True) -> None:
         array = data._array if isinstance(data, Tensor) else data
         super().__init__(array, requires_grad=requires_grad)
+        if isinstance(data, Tensor):
+            show(self, data, same, {})

@@ -9,7 +9,7 @@ from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, place
 from wengert.ops.data_type import astype, result_type, to_device
 from wengert.tape.interpreter import differentiable as xp
 from wengert.tape.primitive import SCALARS, Primitive
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, same, show, untracked
 
 __all__ = [
     "as_tensor",
@@ -101,7 +101,9 @@ def asarray(
     if copy and result is obj:
         result = clone(result)
     if requires_grad and not result.requires_grad:
-        result = leaf(result._array, True)
+        array, of = result._array, result
+        result = leaf(array, True)
+        show(result, of, same, {})
     return result
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, TypeVar
 
+from wengert.ops.single import single
 from wengert.tape.plan import Rule, argument_names
 from wengert.tape.primitive import Declared, Primitive, binary, unary
 
@@ -16,6 +17,7 @@ def elementwise(
     *,
     label: str | None = None,
     kind: str = "elementwise",
+    view: bool = False,
     weak: bool = False,
     forward: Callable[..., Any] | None = None,
     **rules: Rule | Declared,
@@ -24,7 +26,7 @@ def elementwise(
 
     Parameters
     ----------
-    label, kind, weak, forward
+    label, kind, view, weak, forward
         As for `Primitive`.
     **rules
         Argument name to rule. Without any, the result is not tracked.
@@ -39,9 +41,17 @@ def elementwise(
                     f"elementwise function has {names} and out"
                 )
         primitive = Primitive(
-            stub.__name__, names, rules, kind=kind, label=label, weak=weak, forward=forward
+            stub.__name__,
+            names,
+            rules,
+            kind=kind,
+            label=label,
+            view=view,
+            weak=weak,
+            forward=forward,
         )
-        function = (unary if len(names) == 1 else binary)(primitive)
+        make = single if view else unary if len(names) == 1 else binary
+        function = make(primitive)
         update_wrapper(function, stub)
         return function  # type: ignore[return-value]
 

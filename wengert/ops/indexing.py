@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of
-from wengert.backends.keys import SLOT
+from wengert.backends.keys import SLOT, as_view
 from wengert.ops.axes import as_axis, raw_array, shape_of
 from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.index_composites import gather, place, put
@@ -30,6 +30,7 @@ _getitem_primitive = Primitive(
     kind="structural",
     label="Index",
     forward=gather,
+    view=as_view,
 )
 _getitem = _getitem_primitive.bind
 _getitem_static = single(_getitem_primitive)
@@ -185,6 +186,8 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     if type(key) is tuple and all(map(_is_static, key)):
         return _getitem_static(x, key=key)  # type: ignore[no-any-return]
     parts, indices = parse_key(x, key)
+    if not indices:
+        return _getitem_static(x, key=parts)  # type: ignore[no-any-return]
     return _getitem(x, *indices, key=parts)  # type: ignore[no-any-return]
 
 
@@ -214,7 +217,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     RuntimeError
         If ``x`` is a leaf that requires grad, outside `no_grad`.
     """
-    x._assign(replaced(x, key, value))
+    x._assign(replaced(x, key, value), value, key)
 
 
 def replaced(x: Tensor, key: Any, value: Any) -> Tensor:

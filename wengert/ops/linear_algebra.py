@@ -6,7 +6,8 @@ from typing import Any
 
 from wengert.ops.axes import as_axes, axis_from_end, shape_of
 from wengert.ops.manipulation import broadcast_shapes, reshape
-from wengert.tape.primitive import Primitive, binary, unary
+from wengert.ops.single import single
+from wengert.tape.primitive import Primitive, binary
 from wengert.tape.tensor import Tensor
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
@@ -114,13 +115,14 @@ def _check_stacks(function: str, shape1: tuple[int, ...], shape2: tuple[int, ...
         ) from None
 
 
-_matrix_transpose = unary(
+_matrix_transpose = single(
     Primitive(
         "matrix_transpose",
         ["x"],
         {"x": lambda xp, g: xp.matrix_transpose(g)},
         kind="structural",
         label="Transpose",
+        view=True,
     )
 )
 
@@ -151,7 +153,7 @@ def matrix_transpose(x: Any, /) -> Tensor:
         raise ValueError(
             f"matrix_transpose needs two axes at least, and the shape is {tuple(x.shape)}"
         )
-    return _matrix_transpose(x)
+    return _matrix_transpose(x)  # type: ignore[no-any-return]
 
 
 # -- other products ------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def _in_place(function: Function) -> Function:
         result = function(self, other)
         if result is NotImplemented:
             return result
-        return self._assign(_cast(result, self.dtype))
+        return self._assign(_cast(result, self.dtype), other)
 
     return method
 
@@ -208,7 +208,7 @@ _filled = Primitive(
 def _fill(self: Tensor, value: Any, /) -> Tensor:
     """Set every element to one value: a number, or an array of one element, which is tracked."""
     if isinstance(value, Tensor):
-        return self._assign(broadcast_to(_cast(value, self.dtype), self.shape))
+        return self._assign(broadcast_to(_cast(value, self.dtype), self.shape), value)
     return self._assign(_filled(self, value=value))
 
 
@@ -232,7 +232,7 @@ def _copy(self: Tensor, source: Any, /) -> Tensor:
     given = asarray(source)
     backend = self.backend
     given = to_backend(given, backend.name, device=backend.device(self._array))
-    return self._assign(broadcast_to(_cast(given, self.dtype), self.shape))
+    return self._assign(broadcast_to(_cast(given, self.dtype), self.shape), source)
 
 
 _IADD, _ISUB = _in_place(add), _in_place(subtract)

@@ -6,7 +6,7 @@ from typing import Any
 from wengert.tape.errors import explain
 from wengert.tape.primitive import Primitive, inexact, record
 from wengert.tape.recording import recording
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, show, untracked
 
 __all__ = ["single"]
 
@@ -17,6 +17,7 @@ def single(primitive: Primitive) -> Callable[..., Any]:
     differentiable = bool(primitive.rules)
     bind = primitive.bind
     plan = primitive.plans[(True,)]
+    view = primitive if primitive.view is True else primitive.view
 
     def call(x: Any, **parameters: Any) -> Any:
         if not isinstance(x, Tensor):
@@ -29,9 +30,13 @@ def single(primitive: Primitive) -> Callable[..., Any]:
             raise
         node = x._node
         if node is None or not differentiable or not recording() or not inexact(out):
-            return untracked(out)
-        take = plan.take
-        saved = plan.save((array,), out, parameters) if take is None else take((array, out))
-        return record(plan, (node,), saved, out)
+            result = untracked(out)
+        else:
+            take = plan.take
+            saved = plan.save((array,), out, parameters) if take is None else take((array, out))
+            result = record(plan, (node,), saved, out)
+        if view:
+            show(result, x, view, parameters)
+        return result
 
     return call

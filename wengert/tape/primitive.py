@@ -118,6 +118,9 @@ class Primitive:
     materialize : bool
         Whether the rules of an operation with several results see zeros as the cotangent of one
         that nothing depends on; otherwise they see None.
+    view : bool or callable
+        Whether on NumPy or PyTorch the result may be a view of the input's memory. Where the
+        kernel for NumPy copies, the function of NumPy's that does not.
     weak : bool
         Whether rules and kernel take a Python scalar as an operand as it is. Otherwise scalars
         become 0-d arrays of the other operands' dtype first.
@@ -135,6 +138,7 @@ class Primitive:
         label: str | None = None,
         several: bool = False,
         materialize: bool = True,
+        view: bool | Callable[..., Any] = False,
         weak: bool = False,
     ) -> None:
         self.name = name
@@ -150,6 +154,7 @@ class Primitive:
         )
         self.several = several
         self.materialize = materialize
+        self.view = view
         self.weak = weak
         self.kernels: dict[type, Callable[..., Any]] = _Kernels(name)
         self.plans: dict[tuple[bool, ...], Plan] = _Plans(self)

@@ -12,7 +12,7 @@ from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.printing import format_tensor
 from wengert.tape.recording import following, recording
 
-__all__ = ["Tensor", "placed", "untracked", "wrapped"]
+__all__ = ["Tensor", "placed", "same", "show", "untracked", "wrapped"]
 
 IN_PLACE_ON_LEAF = (
     "a leaf Variable that requires grad is being used in an in-place operation. Change it inside "
@@ -50,11 +50,12 @@ class Tensor(Methods):
         If it should require grad and is neither floating nor complex.
     """
 
-    __slots__ = ("__weakref__", "_array", "_grad", "_node")
+    __slots__ = ("__weakref__", "_array", "_grad", "_node", "_shown")
 
     _array: Any
     _grad: "Tensor | None"
     _node: Node | None
+    _shown: "Shown"  # of a view, and of what views were taken of; no other Tensor has it
 
     def __init__(self, array: Any, *, requires_grad: bool = False) -> None:
         backend_of(array)
@@ -288,7 +289,9 @@ class Tensor(Methods):
     def detach(self) -> "Tensor":
         """Return a Tensor of the same values that is not tracked, and has no tangent."""
         array = self._array
-        return untracked(array.detached() if hasattr(array, "bottom") else array)
+        detached = untracked(array.detached() if hasattr(array, "bottom") else array)
+        show(detached, self, same, {})
+        return detached
 
     # -- the gradient ------------------------------------------------------------------------
 
@@ -339,10 +342,12 @@ class Tensor(Methods):
 
     # -- in place ----------------------------------------------------------------------------
 
-    def _assign(self, result: "Tensor") -> "Tensor":
+    def _assign(self, result: "Tensor", operand: Any = None, key: Any = ...) -> "Tensor":
         """Take over another Tensor's value and place on the tape: the end of ``x += y``.
 
-        The old array is left as it is, so nothing that was saved or shared can change.
+        The old array is left as it is, so nothing that was saved or shared can change. What of the
+        Tensor changes is ``key``, and ``operand`` is what stands on the right: both are told for
+        the warning where in other libraries another Tensor would change too.
         """
         if recording() and isinstance(self._node, AccumulateGrad):
             raise RuntimeError(IN_PLACE_ON_LEAF)
@@ -356,6 +361,9 @@ class Tensor(Methods):
                 f"result type {result.dtype.name} can't be stored in place in a Tensor of dtype "
                 f"{self.dtype.name}"
             )
+        shown = getattr(self, "_shown", None)
+        if shown is not None and weakref.getweakrefcount(shown.memory) > 1:
+            import_module("wengert.tape.aliases").check(self, result, operand, key)
         array = self._array
         self._array = result._array
         node = result._node
@@ -448,6 +456,86 @@ def thawed(tensor: Tensor) -> Node | None:
     if node is None or node.shape != array.shape or node.dtype != array.dtype:
         return None
     return node
+
+
+# -- views ---------------------------------------------------------------------------------------
+
+
+class Memory:
+    """What in NumPy or PyTorch would be one piece of memory, which several Tensors show.
+
+    Attributes
+    ----------
+    shape, complex : tuple of int, bool
+        Of the Tensor that is no view of another.
+    array : array or None
+        Stands for the memory once it has to be known which parts of it overlap.
+    """
+
+    __slots__ = ("__weakref__", "array", "complex", "shape")
+
+    array: Any
+
+    def __init__(self, x: Tensor) -> None:
+        self.shape = tuple(x.shape)
+        self.complex = x.dtype.complex
+        self.array = None
+
+
+class Shown(weakref.ref[Memory]):
+    """What one Tensor shows of a memory.
+
+    The Tensor alone holds it, so that the weak references to a memory are those of the live Tensors
+    that show it: CPython keeps the list, and takes off it what goes.
+
+    Attributes
+    ----------
+    memory : Memory
+        The memory, which lives as long as somebody shows it.
+    steps : tuple or None
+        The view's operation, its parameters, and the steps before; None for the whole.
+    depth : int
+        How many steps these are.
+    """
+
+    __slots__ = ("depth", "memory", "steps")
+
+    memory: Memory
+    steps: Any
+    depth: int
+
+
+#: How long a chain of steps may grow before it is worked out.
+DEPTH = 20
+
+
+def show(view: Tensor, x: Tensor, operation: Any, parameters: dict[str, Any]) -> None:
+    """Note that in NumPy or PyTorch a Tensor would be a view of another.
+
+    ``operation`` is a primitive, whose kernel for NumPy says what is shown, or such a function.
+    """
+    whole = getattr(x, "_shown", None) or _whole(x)
+    memory = whole.memory
+    view._shown = shown = Shown(memory)
+    shown.memory = memory
+    shown.steps = (operation, parameters, whole.steps)
+    shown.depth = whole.depth + 1
+    if shown.depth > DEPTH:
+        import_module("wengert.tape.aliases").work_out(shown)
+
+
+def _whole(x: Tensor) -> Shown:
+    memory = Memory(x)
+    x._shown = shown = Shown(memory)
+    shown.memory = memory
+    shown.steps = None
+    shown.depth = 0
+    return shown
+
+
+def same(array: Any) -> Any:
+    """The view that is the whole, for `show`."""
+    return array
 
 
 _new_tensor = Tensor.__new__

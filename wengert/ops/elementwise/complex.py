@@ -32,7 +32,7 @@ def conj(x: Any, /) -> Tensor:
     return x.conjugate() if type(x) in SCALARS else _conj(x)
 
 
-@elementwise(kind="linear", x=lambda xp, g: g)
+@elementwise(kind="linear", view=True, x=lambda xp, g: g)
 def real(x: Any, /) -> Tensor:
     r"""Real part, :math:`\operatorname{Re} x`.
 
@@ -52,7 +52,7 @@ def real(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(kind="linear", x=lambda xp, g: xp.multiply(g, 1j))
+@elementwise(kind="linear", view=True, x=lambda xp, g: xp.multiply(g, 1j))
 def imag(x: Any, /) -> Tensor:
     r"""Imaginary part, :math:`\operatorname{Im} x`.
 

@@ -20,6 +20,7 @@ _expand_dims = single(
         ["x"],
         {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
         kind="structural",
+        view=True,
         label="Unsqueeze",
     )
 )
@@ -30,6 +31,7 @@ _squeeze = single(
         ["x"],
         {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
         kind="structural",
+        view=True,
     )
 )
 
@@ -45,6 +47,7 @@ _permute_dims = single(
         ["x"],
         {"x": lambda xp, g, axes: xp.permute_dims(g, _inverse(axes))},
         kind="structural",
+        view=True,
         label="Permute",
     )
 )
@@ -55,6 +58,7 @@ _flip = single(
         ["x"],
         {"x": lambda xp, g, axis: xp.flip(g, axis=axis)},
         kind="structural",
+        view=True,
     )
 )
 
@@ -295,6 +299,7 @@ _reshape = single(
         ["x"],
         {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
         kind="structural",
+        view=True,
     )
 )
 

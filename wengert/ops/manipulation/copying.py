@@ -20,7 +20,14 @@ __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "repeat", "ti
 
 # The engine gives a cotangent its input's shape by summing: the adjoint of broadcasting.
 _broadcast_to = single(
-    Primitive("broadcast_to", ["x"], {"x": lambda xp, g: g}, kind="linear", label="Expand")
+    Primitive(
+        "broadcast_to",
+        ["x"],
+        {"x": lambda xp, g: g},
+        kind="linear",
+        label="Expand",
+        view=np.broadcast_to,
+    )
 )
 
 

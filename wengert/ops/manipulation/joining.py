@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from wengert.backends.keys import as_view
 from wengert.ops.axes import as_axis, shape_of
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, show
 
 __all__ = ["concat", "stack", "unstack"]
 
@@ -49,6 +50,7 @@ _unstack = Primitive(
     kind="structural",
     label="Unbind",
     several=True,
+    view=True,
 ).bind
 
 
@@ -167,4 +169,9 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     -----
     Array API standard 2025.12, manipulation functions.
     """
-    return _unstack(x, axis=as_axis(axis, len(shape_of(x)), "unstack"))  # type: ignore[no-any-return]
+    at = as_axis(axis, len(shape_of(x)), "unstack")
+    parts: tuple[Tensor, ...] = _unstack(x, axis=at)
+    if isinstance(x, Tensor):
+        for i, part in enumerate(parts):
+            show(part, x, as_view, {"key": (slice(None),) * at + (i,)})
+    return parts

@@ -171,7 +171,7 @@ def _updated(name: str) -> Function:
     def call(x: Any, indices: Any, value: Any) -> None:
         if not isinstance(x, Tensor):
             raise UnsupportedError(f"the array to be changed is a Tensor, not a {type(x).__name__}")
-        x.copy_(getattr(at(x, indices), name)(value))
+        x._assign(getattr(at(x, indices), name)(value), value, indices)
 
     return call
 

@@ -1,0 +1,208 @@
+"""A warning where a change in place stays in one Tensor, and NumPy or PyTorch would spread it.
+
+What is a view is decided by the operations, and so it is the same with every array library: the
+same operations are done to an array of NumPy's that stands for the memory, and NumPy says what
+overlaps. No value is looked at, and what stands for the memory is never read or written.
+"""
+
+import dis
+import sys
+import warnings
+import weakref
+from collections.abc import Iterator
+from functools import lru_cache
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from wengert.backends.keys import as_view
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Memory, Shown, Tensor
+
+__all__ = ["ViewWarning"]
+
+
+class ViewWarning(UserWarning):
+    """A change in place that other Tensors of the same memory would have seen elsewhere.
+
+    In Wengert it never reaches another Tensor. Filter it by `warnings.filterwarnings`.
+    """
+
+
+OF_A_VIEW: Final = (
+    "a view is changed in place, and the change stays in it: the Tensor that it is a view of "
+    "keeps its values, where in NumPy and PyTorch they change too. Assign into that one instead, "
+    "as in x[1:] += 1 for v = x[1:]; v += 1. Or, if the change is to stay in v, say so by "
+    "v = x[1:].clone()"
+)
+OF_THE_WHOLE: Final = (
+    "a Tensor is changed in place while a view of it is alive, which keeps the old values, where "
+    "in NumPy and PyTorch they change too. Take the view again after the change, as in "
+    "x[1:] += 1; v = x[1:]. Or, if v is to keep the old values, say so by v = x[1:].clone()"
+)
+
+#: How much work NumPy may do to find out whether two views overlap.
+WORK: Final = 10_000
+
+
+def check(x: Tensor, result: Tensor, operand: Any, key: Any) -> None:
+    """Warn if another live Tensor shows what is about to change in ``x``.
+
+    Parameters
+    ----------
+    x : Tensor
+        What is changed.
+    result : Tensor
+        What ``x`` is going to be. It is nobody's but the operation's.
+    operand : object
+        What stood on the right; in ``x += x.T`` it goes with the line, and nobody sees it after.
+    key : index
+        What part of ``x`` changes.
+    """
+    # Weak references to one object are equal, so that identities have to be compared.
+    own, new = x._shown, getattr(result, "_shown", None)
+    shown = weakref.getweakrefs(own.memory)
+    others = [one for one in shown if one is not own and one is not new]
+    if not others:
+        return
+    frame, depth = _user_frame()
+    beside = getattr(operand, "_shown", None)
+    if frame is not None:
+        if _is_stored_back(frame.f_code, frame.f_lasti) and not _is_held(x, frame):
+            return  # the first half of x[1:] += 1: the other says what is to be said
+        if any(one is beside for one in others) and not _is_held(operand, frame):
+            others = [one for one in others if one is not beside]
+    changed = as_view(_view(own), key=_basic(key))
+    seen = [one for one in others if _overlap(changed, _view(one))]
+    if seen:
+        of_a_view = any(one.depth < own.depth for one in seen)
+        warnings.warn(OF_A_VIEW if of_a_view else OF_THE_WHOLE, ViewWarning, stacklevel=depth)
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+
+def work_out(shown: Shown) -> None:
+    """Replace a long chain of views by the part of memory that it comes to."""
+    shown.steps = (_view(shown), None, None)
+    shown.depth = 1
+
+
+def _view(shown: Shown) -> Any:
+    """The part of the array that stands for the memory."""
+    steps, chain = shown.steps, []
+    while steps is not None:
+        operation, parameters, steps = steps
+        chain.append((operation, parameters))
+    array = _standing_for(shown.memory)
+    for operation, parameters in reversed(chain):
+        if parameters is None:
+            array = operation
+        elif isinstance(operation, Primitive):
+            array = operation.kernels[np.ndarray](array, **parameters)
+        else:
+            array = operation(array, **parameters)
+    return array
+
+
+def _standing_for(memory: Memory) -> Any:
+    if memory.array is None:
+        memory.array = np.empty(memory.shape, np.complex64 if memory.complex else np.bool_)
+    return memory.array
+
+
+def _basic(key: Any) -> tuple[Any, ...]:
+    """A key as it is, and that of all elements where arrays choose some: they are not looked at."""
+    parts = key if type(key) is tuple else (key,)
+    static = all(
+        part is None
+        or part is Ellipsis
+        or isinstance(part, slice | np.integer)
+        or type(part) is int
+        for part in parts
+    )
+    return parts if static else (...,)
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    try:
+        return np.shares_memory(a, b, max_work=WORK)  # type: ignore[arg-type]
+    except (np.exceptions.TooHardError, OverflowError):
+        return True
+
+
+# -- the user's line -------------------------------------------------------------------------------
+
+
+def _user_frame() -> tuple[FrameType | None, int]:
+    """The innermost frame that is not of this package, and how far it is from `check`."""
+    frame: FrameType | None = sys._getframe(1)
+    depth = 1
+    while frame is not None and _is_own(str(frame.f_globals.get("__name__"))):
+        frame, depth = frame.f_back, depth + 1
+    return frame, depth
+
+
+def _is_own(module: str) -> bool:
+    return module == "wengert" or module.startswith("wengert.")
+
+
+@lru_cache(maxsize=1024)
+def _is_stored_back(code: CodeType, at: int) -> bool:
+    """Whether a line goes on as ``x[...] += y`` does, where ``x[...]`` has just been changed."""
+    after = [i.opname for i in dis.get_instructions(code) if i.offset >= at][:4]
+    if not after or not after[0].startswith(("BINARY_OP", "INPLACE_")):
+        return False
+    stores = [name for name in after[1:] if name not in ("SWAP", "ROT_TWO", "ROT_THREE", "CACHE")]
+    return bool(stores) and stores[0] in ("STORE_SUBSCR", "STORE_SLICE")
+
+
+@lru_cache(maxsize=1024)
+def _names(code: CodeType, at: int) -> frozenset[str]:
+    """The variables that the running line reads."""
+    places = list(code.co_positions())
+    first, last = places[at // 2][:2] if at // 2 < len(places) else (None, None)
+    lines = range(first or 0, (last or first or 0) + 1)
+    return frozenset(
+        i.argval
+        for i in dis.get_instructions(code)
+        if i.opname.startswith("LOAD_")
+        and isinstance(i.argval, str)
+        and i.positions is not None
+        and i.positions.lineno in lines
+    )
+
+
+def _is_held(tensor: Tensor, frame: FrameType) -> bool:
+    """Whether a variable of the running line has a Tensor, or something that has it.
+
+    Otherwise the line itself made it, and it goes when the line is done.
+    """
+    names = _names(frame.f_code, frame.f_lasti)
+    variables = frame.f_locals
+    found = [variables[n] if n in variables else frame.f_globals.get(n) for n in names]
+    return any(one is tensor for one in _within(found))
+
+
+#: How far, and how many objects, a line's variables are looked through.
+LEVELS: Final = 4
+OBJECTS: Final = 10_000
+
+
+def _within(found: list[Any]) -> Iterator[Any]:
+    seen: set[int] = set()
+    for _ in range(LEVELS):
+        inner: list[Any] = []
+        for one in found:
+            yield one
+            if id(one) in seen or len(seen) > OBJECTS:
+                continue
+            seen.add(id(one))
+            if isinstance(one, dict):
+                inner.extend(one.values())
+            elif isinstance(one, list | tuple | set | frozenset):
+                inner.extend(one)
+            elif not isinstance(one, type | ModuleType | FunctionType) and hasattr(one, "__dict__"):
+                inner.extend(vars(one).values())
+        found = inner
