@@ -72,6 +72,10 @@ class Dual(Lifted):
     def constant(self, value: Any) -> "Dual":
         return Dual(constant(value, self.inner), None, self.level)
 
+    @property
+    def varies(self) -> bool:
+        return self.tangent is not None or (isinstance(self.inner, Lifted) and self.inner.varies)
+
     def values(self) -> Any:
         return self.inner.values() if isinstance(self.inner, Lifted) else self.inner
 

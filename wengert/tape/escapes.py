@@ -102,9 +102,8 @@ def refuse(tensor: Any, way: str) -> None:
     array, node = tensor._array, tensor._node
     if hasattr(array, "bottom"):
         # Under the user's no_grad values are constants; what holds them is no library's array.
-        if recording() is not False or way in _WHOLE:
+        if way in _WHOLE or (array.varies and recording() is not False):
             raise array.refusal(*_told(way))
-        return
     # Inside a `Function` nothing is recorded either.
     if node is None or not recording():
         return

@@ -104,6 +104,11 @@ class Lifted:
         array = bottom(self)
         return backend_of(array).device(array)
 
+    @property
+    def varies(self) -> bool:
+        """Whether a transform or a recording follows the values."""
+        return True
+
     def values(self) -> Any:
         """The library's own array of the values, to look at: to print, or to branch upon.
 
