@@ -100,10 +100,9 @@ def refuse(tensor: Any, way: str) -> None:
         The name of the method by which they leave.
     """
     array, node = tensor._array, tensor._node
-    if hasattr(array, "bottom"):
-        # Under the user's no_grad values are constants; what holds them is no library's array.
-        if way in _WHOLE or (array.varies and recording() is not False):
-            raise array.refusal(*_told(way))
+    # Under the user's no_grad values are constants; what holds them is no library's array.
+    if hasattr(array, "bottom") and (way in _WHOLE or (array.varies and recording() is not False)):
+        raise array.refusal(*_told(way))
     # Inside a `Function` nothing is recorded either.
     if node is None or not recording():
         return

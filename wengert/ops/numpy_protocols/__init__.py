@@ -112,8 +112,9 @@ def array_function(
 
 def _no_counterpart(name: str) -> TypeError:
     return TypeError(
-        f"{name} has no counterpart that takes Tensors and is differentiated; pass "
-        "tensor.detach().numpy() to call NumPy's own"
+        f"{name} has no counterpart that takes Tensors and is differentiated: write it with "
+        "functions that have one, or as a wengert.autograd.Function with a derivative of its own; "
+        "where none is needed, pass tensor.numpy()"
     )
 
 
@@ -129,8 +130,8 @@ def _answer(
         if target is not None and not isinstance(target, Tensor):
             raise TypeError(
                 f"{name} can't write a Tensor's result into a {type(target).__name__}, which is "
-                "not tracked: write a = a * x for a *= x, and leave out=, or pass "
-                "tensor.detach().numpy()"
+                "not tracked: write a = a * x for a *= x, and leave out=; wg.at(a)[key].set(x) "
+                "replaces a part"
             )
     try:
         result = function(*args, **keywords)

@@ -146,6 +146,9 @@ TABLE: dict[str, Callable[..., Any]] = {
     "var": reductions.spread(statistical.var),
     # shapes
     "append": shapes.append,
+    "block": shapes.block,
+    "delete": shapes.delete,
+    "insert": shapes.insert,
     "array_split": shapes.split(exact=False),
     "atleast_1d": shapes.at_least(1),
     "atleast_2d": shapes.at_least(2),

@@ -147,13 +147,13 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
 def contraction(*terms: Any, optimize: Any = None, **keywords: Any) -> Tensor:
     """``np.einsum``, whose arrays may be lists."""
     refuse(keywords)
-    arrays = iter(operands(*[x for x in terms if _is_array(x)]))
-    given = [next(arrays) if _is_array(x) else x for x in terms]
+    # After a string of subscripts all are arrays; otherwise each but the last has a list behind.
+    spelt = isinstance(terms[0], str)
+    places = range(1, len(terms)) if spelt else range(0, len(terms) - 1, 2)
+    given = list(terms)
+    for at, x in zip(places, operands(*[terms[at] for at in places]), strict=True):
+        given[at] = x
     return einsum(*given, optimize=optimize or None)
-
-
-def _is_array(x: Any) -> bool:
-    return hasattr(x, "dtype")
 
 
 # -- statistics ------------------------------------------------------------------------------------
@@ -262,8 +262,10 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, **keywords: Any) -> Tenso
     """``np.clip``."""
     low, high = keywords.pop("min", a_min), keywords.pop("max", a_max)
     refuse(keywords)
-    x, *_ = operands(a, *[bound for bound in (low, high) if isinstance(bound, Tensor)])
-    return ew.clip(x, low, high)
+    given = [b for b in (low, high) if isinstance(b, Tensor | list | tuple)]
+    x, *bounds = operands(a, *given)
+    made = {id(b): bound for b, bound in zip(given, bounds, strict=True)}
+    return ew.clip(x, made.get(id(low), low), made.get(id(high), high))
 
 
 def is_close(

@@ -115,6 +115,78 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
     return ma.concat(operands(arr, values), axis=axis)
 
 
+def block(arrays: Any) -> Tensor:
+    """``np.block``: nested lists, the innermost of which are joined along the last axis."""
+    depth = _depth(arrays)
+    items: list[Any] = []
+    _blocks(arrays, depth, items.append)
+    made = operands(*items)
+    ndim = max(depth, *[x.ndim for x in made])
+    parts = iter([ma.reshape(x, (1,) * (ndim - x.ndim) + tuple(x.shape)) for x in made])
+
+    def join(nest: Any, axis: int) -> Tensor:
+        if not isinstance(nest, list):
+            return next(parts)
+        return ma.concat([join(item, axis + 1) for item in nest], axis=axis)
+
+    return join(arrays, -depth)
+
+
+def _depth(nest: Any) -> int:
+    return 1 + _depth(nest[0]) if isinstance(nest, list) and nest else 0
+
+
+def _blocks(nest: Any, depth: int, add: Callable[[Any], None]) -> None:
+    if isinstance(nest, list) is not (depth > 0) or isinstance(nest, tuple) or nest == []:
+        raise ValueError("np.block takes lists that are nested equally deep, and not empty")
+    if not depth:
+        add(nest)
+        return
+    for item in nest:
+        _blocks(item, depth - 1, add)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
+    """``np.insert``."""
+    x, new = operands(arr, values)
+    if axis is None:
+        x, axis = ma.reshape(x, (-1,)), 0
+    along = as_axis(axis, x.ndim)
+    new = astype(ma.reshape(new, (1,) * (x.ndim - new.ndim) + tuple(new.shape)), x.dtype)
+    n = x.shape[along]
+    at = _places(obj)
+    count = new.shape[along]
+    if not isinstance(at, slice) and not at.ndim:  # NumPy takes the first axis for the place
+        new = ma.moveaxis(new, 0, along)
+        count = new.shape[along]
+    else:
+        count = len(range(n)[at]) if isinstance(at, slice) else at.size
+    rest = list(x.shape)
+    rest[along] = count
+    order = np.insert(np.arange(n), at, n + np.arange(count))
+    both = ma.concat([x, ma.broadcast_to(new, tuple(rest))], axis=along)
+    return getitem(both, (*(slice(None),) * along, order))
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
+    """``np.delete``."""
+    (x,) = operands(arr)
+    if axis is None:
+        x, axis = ma.reshape(x, (-1,)), 0
+    along = as_axis(axis, x.ndim)
+    kept = np.delete(np.arange(x.shape[along]), _places(obj))
+    return getitem(x, (*(slice(None),) * along, kept))
+
+
+def _places(obj: Any) -> Any:
+    """Where NumPy's functions insert or delete, as it takes it."""
+    if isinstance(obj, slice):
+        return obj
+    (places,) = operands(obj)
+    host = places.numpy()
+    return host if host.size else host.astype(np.int64)
+
+
 def split(*, exact: bool) -> Callable[..., list[Tensor]]:
     """``np.split``, and ``np.array_split``, whose parts may differ in length by one."""
 

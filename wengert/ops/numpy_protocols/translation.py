@@ -96,20 +96,27 @@ def translated(function: Callable[..., Any], parameters: str) -> Callable[..., A
 def operands(*values: Any) -> tuple[Tensor, ...]:
     """Everything as Tensors, on the backend and device of the first Tensor.
 
-    Numbers get the dtype that they take beside it, lists that which NumPy gives them.
+    Numbers get the dtype that they take beside it, lists that which NumPy gives them, or that of
+    the Tensors in them.
     """
+    values = tuple([_nest(x) for x in values])
     tensors = [x for x in values if isinstance(x, Tensor)]
     # Among a mask, indices and floating values, a number is one of the last.
     like = max(tensors, key=lambda x: _RANK.get(x.dtype.kind, 1), default=None)
     return tuple([x if isinstance(x, Tensor) else _beside(x, like) for x in values])
 
 
+def _nest(value: Any) -> Any:
+    """Lists that hold Tensors as one; anything else as it is."""
+    if isinstance(value, list | tuple) and holds_tensors(value):
+        return asarray(value)
+    return value
+
+
 _RANK = {"bool": 0, "real floating": 2, "complex floating": 2}
 
 
 def _beside(value: Any, like: Tensor | None) -> Tensor:
-    if isinstance(value, list | tuple) and holds_tensors(value):
-        return asarray(value)
     if like is None or (hasattr(value, "dtype") and not isinstance(value, np.generic)):
         return Tensor(value if hasattr(value, "dtype") else np.asarray(value))
     backend, device = like.backend, like.device
