@@ -41,4 +41,3 @@ from wengert.tape.tensor import Tensor as Tensor
 
 __version__: str
 __array_api_version__: str
-__all__: list[str]

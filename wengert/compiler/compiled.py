@@ -6,7 +6,7 @@ import warnings
 from _thread import RLock
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from wengert.backends import backend_of, selection
 from wengert.compiler.glue import MISS
@@ -27,8 +27,13 @@ __all__ = ["Compiled", "compile"]
 #: Leaves of arguments that are traced unless they are named static.
 _NUMBERS = (int, float)
 
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+T = TypeVar("T")
 
-class Compiled:
+
+class Compiled(Generic[P, R]):
     """A function with the programs that were recorded of it; `wengert.compile` makes it.
 
     Attributes
@@ -41,7 +46,7 @@ class Compiled:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         static_argnames: frozenset[str],
         cache_size: int,
         torch_compile: bool | str,
@@ -55,14 +60,20 @@ class Compiled:
         self._lock = RLock()
         self.report = Report(getattr(function, "__qualname__", repr(function)))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if not kwargs:
             for call in self._calls:
                 answer = call(*args)
                 if answer is not MISS:
-                    return answer
-        return self._slow(args, kwargs)
+                    return answer  # type: ignore[no-any-return]
+        return self._slow(args, kwargs)  # type: ignore[no-any-return]
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> "Compiled[P, R]": ...
+    @overload
+    def __get__(
+        self: "Compiled[Concatenate[T, Q], R]", instance: T, owner: type | None = None
+    ) -> "Compiled[Q, R]": ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A compiled method: each object has programs of its own."""
         if instance is None:
@@ -299,6 +310,22 @@ def _device(array: Any) -> str:
     return str(backend_of(array).device(array))
 
 
+@overload
+def compile(
+    function: Callable[P, R],
+    *,
+    static_argnames: str | Sequence[str] = (),
+    cache_size: int = 8,
+    torch_compile: bool | str = False,
+) -> Compiled[P, R]: ...
+@overload
+def compile(
+    function: None = None,
+    *,
+    static_argnames: str | Sequence[str] = (),
+    cache_size: int = 8,
+    torch_compile: bool | str = False,
+) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def compile(
     function: Callable[..., Any] | None = None,
     *,

@@ -5,7 +5,7 @@ import inspect
 import types
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from wengert.autograd import Function
 from wengert.func.trees import TreeDef, tree_flatten
@@ -14,8 +14,11 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["custom_vjp"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-class custom_vjp:
+
+class custom_vjp(Generic[P, R]):
     r"""A function with a derivative of your own, in the place of that of its operations.
 
     Decorate the function, then give its rules::
@@ -63,12 +66,12 @@ class custom_vjp:
     of those that are to be differentiated.
     """
 
-    def __init__(self, function: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+    def __init__(self, function: Callable[P, R], nondiff_argnums: Sequence[int] = ()) -> None:
         if not callable(function):
             raise TypeError(f"custom_vjp takes a function, not {type(function).__name__}")
         # An object that is called may keep anything in its __dict__.
         functools.update_wrapper(self, function, updated=())
-        self._function = function
+        self._function: Callable[..., R] = function
         self._signature = inspect.signature(function)
         self._fixed = frozenset(map(index, nondiff_argnums))
         if any(at < 0 for at in self._fixed):
@@ -79,6 +82,14 @@ class custom_vjp:
         name = getattr(function, "__name__", type(function).__name__)
         self._operation: type[_Custom] = type(name, (_Custom,), {})
 
+    @overload
+    def __new__(
+        cls, function: Callable[P, R], nondiff_argnums: Sequence[int] = ()
+    ) -> "custom_vjp[P, R]": ...
+    @overload
+    def __new__(  # type: ignore[misc]
+        cls, function: None = None, nondiff_argnums: Sequence[int] = ()
+    ) -> Callable[[Callable[P, R]], "custom_vjp[P, R]"]: ...
     def __new__(cls, function: Any = None, nondiff_argnums: Sequence[int] = ()) -> Any:
         if function is None:  # @custom_vjp(nondiff_argnums=...)
             return lambda decorated: cls(decorated, nondiff_argnums)
@@ -116,7 +127,7 @@ class custom_vjp:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         if bound.kwargs:
@@ -133,7 +144,7 @@ class custom_vjp:
                 f"{self._called()}.defvjp(forward, backward)"
             )
         outputs = self._operation.apply(call, *call.release())
-        return call.results.unflatten(outputs)
+        return call.results.unflatten(outputs)  # type: ignore[no-any-return]
 
     def _called(self) -> str:
         return self._operation.__name__
@@ -171,7 +182,7 @@ class _Call:
 
     results: TreeDef
 
-    def __init__(self, owner: custom_vjp, args: tuple[Any, ...]) -> None:
+    def __init__(self, owner: custom_vjp[..., Any], args: tuple[Any, ...]) -> None:
         self.owner, self.args = owner, list(args)
         self.positions = [at for at in range(len(args)) if at not in owner._fixed]
         self.structures: list[TreeDef] = []

@@ -1,7 +1,7 @@
 """Transforms by forward mode: products of Jacobians with tangents, and what is made of these."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 from wengert.backends import BackendError, namespaces
 from wengert.func.arguments import (
@@ -26,6 +26,8 @@ from wengert.tape.recording import recording, transforming
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = ["ggnvp", "hvp", "jacfwd", "jvp", "linearize"]
+
+P = ParamSpec("P")
 
 
 class Forward:
@@ -293,11 +295,11 @@ class _Linearized:
 
 
 def jacfwd(
-    function: Callable[..., Any],
+    function: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     chunk_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     r"""Return a function that computes a Jacobian by forward mode, one column for each input.
 
     Parameters

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, ParamSpec
 
 from wengert import ops
 from wengert.backends import DType, as_dtype, backend_of, dtype_of, namespaces
@@ -19,13 +19,15 @@ from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["hessian", "jacobian", "jacrev"]
 
+P = ParamSpec("P")
+
 
 def jacrev(
-    function: Callable[..., Any],
+    function: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     chunk_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     r"""Return a function that computes a function's Jacobian, by its rows.
 
     The function is called once, and one reverse sweep carries a batch of cotangents: one for each
@@ -98,11 +100,11 @@ def jacrev(
 
 
 def jacobian(
-    function: Callable[..., Any],
+    function: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     chunk_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     r"""Return a function that computes a function's Jacobian, by rows or by columns.
 
     Parameters
@@ -140,11 +142,11 @@ def jacobian(
 
 
 def hessian(
-    function: Callable[..., Any],
+    function: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     chunk_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     r"""Return a function that computes a function's second derivatives, all in one sweep.
 
     The gradient is computed once, and differentiated as by `jacobian`: for a scalar by a sweep of

@@ -1,7 +1,7 @@
 """Transforms by the reverse sweep: gradients, and products of cotangents with Jacobians."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 from wengert.backends import BackendError, namespaces
 from wengert.func.arguments import (
@@ -22,6 +22,8 @@ from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed, untracked, wrapped
 
 __all__ = ["Reverse", "elementwise_grad", "grad", "value_and_grad", "vjp"]
+
+P = ParamSpec("P")
 
 
 class Reverse:
@@ -185,8 +187,8 @@ _identity = PRIMITIVES["positive"]
 
 
 def grad(
-    function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+    function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, Any]:
     r"""Return a function that computes the gradient of one that returns a real scalar.
 
     A result of one element is a scalar, whatever its number of axes.
@@ -251,8 +253,8 @@ def grad(
 
 
 def value_and_grad(
-    function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+    function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, tuple[Any, Any]]:
     """Return a function that computes a real scalar function's value and its gradient.
 
     Parameters
@@ -330,8 +332,8 @@ def _ones(result: Tensor) -> Tensor:
 
 
 def elementwise_grad(
-    function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+    function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, Any]:
     r"""Return a function that computes the derivative of an elementwise function everywhere.
 
     Parameters

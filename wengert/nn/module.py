@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from wengert.backends import DType, as_dtype, backend_of, dtype_of
 from wengert.nn.conversion import castable, convert, destination, place, replace
@@ -10,6 +10,16 @@ from wengert.nn.parameter import Parameter
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["IncompatibleKeys", "Module", "changes"]
+
+if TYPE_CHECKING:
+    from typing import ParamSpec, Protocol, TypeVar
+
+    P = ParamSpec("P")
+    R_co = TypeVar("R_co", covariant=True)
+
+    class _HasForward(Protocol[P, R_co]):
+        def forward(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
 
 #: How many times attributes of modules have changed: who remembers modules looks at this alone.
 changes = [0]
@@ -50,8 +60,13 @@ class Module:
     #: Names of the buffers, and whether each is part of the state_dict.
     _buffers: Mapping[str, bool] = {}
 
-    #: Calling a module calls its `forward`, found by C code: no Python function lies between.
-    __call__: Callable[..., Any] = property(attrgetter("forward"))  # type: ignore[assignment]
+    if TYPE_CHECKING:  # a call takes and gives what the subclass's `forward` does
+
+        def __call__(self: _HasForward[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    else:
+        #: Calling a module calls its `forward`, found by C code: no Python function lies between.
+        __call__ = property(attrgetter("forward"))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result. Every subclass defines it."""

@@ -17,5 +17,3 @@ from wengert.ops.sorting import *
 from wengert.ops.special.everyday import *
 from wengert.ops.statistical import *
 from wengert.ops.utility import *
-
-__all__: list[str]

@@ -5,7 +5,7 @@ from _thread import RLock
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from wengert.backends import dtype_of, generators
 from wengert.tape.graph import saved_tensors_hooks
@@ -17,6 +17,8 @@ from wengert.tape.tensor import Tensor, placed, untracked
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
 
+R = TypeVar("R")
+
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 
 _CHECKS = ("default", "values", "none")
@@ -27,13 +29,13 @@ class CheckpointError(RuntimeError):
 
 
 def checkpoint(
-    function: Callable[..., Any],
+    function: Callable[..., R],
     *args: Any,
     preserve_rng_state: bool = True,
     determinism_check: str = "default",
     context_fn: Callable[[], Contexts] | None = None,
     **kwargs: Any,
-) -> Any:
+) -> R:
     """Call a function, and keep nothing of it for the backward pass but its arguments.
 
     When the backward pass comes to the function's operations, it is run again, to compute what

@@ -4,7 +4,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextvars import ContextVar, Token
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 __all__ = [
     "enable_grad",
@@ -118,6 +118,10 @@ def _generate(generator: Any, context: Callable[[], _Mode]) -> Any:
 class _Bare(_Mode):
     """A mode without an argument, which also decorates without parentheses: ``@wg.no_grad``."""
 
+    @overload
+    def __new__(cls, function: None = None) -> Self: ...
+    @overload
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         mode = super().__new__(cls)
         if function is None:
@@ -188,6 +192,10 @@ class inference_mode(_Mode):
         False leaves everything as it is, so that a flag can decide.
     """
 
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
     def __new__(cls, mode: Any = True) -> Any:
         if callable(mode):
             return cls()(mode)

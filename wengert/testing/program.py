@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from wengert.backends import get_backend
-from wengert.ops import __all__ as public
+from wengert.ops import __all__ as public  # type: ignore[attr-defined]
 from wengert.testing import strategies as ws
 from wengert.testing.problem import on_backend
 from wengert.testing.snippets import tensor_code

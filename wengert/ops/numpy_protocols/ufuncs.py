@@ -177,7 +177,7 @@ def _updated(name: str) -> Function:
 
 
 def _logsumexp(x: Tensor, axis: Any = 0, *, keepdims: bool = False) -> Tensor:
-    return logsumexp(x, axis=axis, keepdims=keepdims)  # type: ignore[no-any-return]
+    return logsumexp(x, axis=axis, keepdims=keepdims)
 
 
 _ELEMENTWISE: dict[str, Function] = {

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from wengert.ops.axes import all_axes, as_axes, shape_of
 from wengert.ops.elementwise.rules import is_complex
@@ -81,6 +81,23 @@ _logsumexp = Primitive(
 ).bind
 
 
+@overload
+def logsumexp(
+    a: Any,
+    axis: int | Sequence[int] | None = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def logsumexp(
+    a: Any,
+    axis: int | Sequence[int] | None = None,
+    b: Any = None,
+    keepdims: bool = False,
+    *,
+    return_sign: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
 def logsumexp(
     a: Any,
     axis: int | Sequence[int] | None = None,

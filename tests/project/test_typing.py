@@ -1,0 +1,80 @@
+"""What mypy and pyright say of a user's programs: nothing of a sound one, each fault of the other.
+
+pyright runs as basedpyright, whose wheel brings all that it needs along.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = Path(__file__).with_name("typed")
+
+
+def faults(name: str) -> set[int]:
+    """The lines of a program that say that they have a fault."""
+    lines = (PROGRAMS / name).read_text(encoding="utf-8").splitlines()
+    return {number for number, line in enumerate(lines, 1) if "  # fault" in line}
+
+
+def by_mypy(directory: Path) -> dict[str, dict[int, str]]:
+    settings = directory / "mypy.ini"
+    settings.write_text(f"[mypy]\nmypy_path = {ROOT}\nstrict = True\nfollow_imports = silent\n")
+    files = sorted(str(path) for path in PROGRAMS.glob("*.py"))
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", f"--config-file={settings}", *files],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    found: dict[str, dict[int, str]] = {}
+    for path, line, text in re.findall(r"^(.+?):(\d+): error: (.*)$", done.stdout, re.MULTILINE):
+        found.setdefault(Path(path).name, {})[int(line)] = text
+    return found
+
+
+def by_pyright(directory: Path) -> dict[str, dict[int, str]]:
+    settings = directory / "pyrightconfig.json"
+    asked = {
+        "include": [str(PROGRAMS)],
+        "extraPaths": [str(ROOT)],
+        "typeCheckingMode": "strict",  # pyright's own
+    }
+    settings.write_text(json.dumps(asked))
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "basedpyright", "--outputjson"),
+            *("--project", str(settings), "--pythonpath", sys.executable),
+        ],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    found: dict[str, dict[int, str]] = {}
+    for one in json.loads(done.stdout)["generalDiagnostics"]:
+        line = one["range"]["start"]["line"] + 1
+        found.setdefault(Path(one["file"]).name, {})[line] = one["message"]
+    return found
+
+
+@pytest.mark.parametrize(("checker", "module"), [(by_mypy, "mypy"), (by_pyright, "basedpyright")])
+def test_a_user_s_programs(checker, module: str, tmp_path: Path) -> None:
+    if find_spec(module) is None:
+        pytest.skip(f"needs {module}")
+    found = checker(tmp_path)
+    assert found.get("sound.py", {}) == {}
+    assert found["faulty.py"].keys() == faults("faulty.py"), found["faulty.py"]
+
+
+@pytest.mark.parametrize("name", ["sound.py"])
+def test_the_sound_program_runs(name: str) -> None:
+    subprocess.run([sys.executable, PROGRAMS / name], check=True, cwd=ROOT)

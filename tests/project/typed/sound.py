@@ -1,0 +1,112 @@
+"""A user's program that type checkers have no fault to find with."""
+
+from typing import assert_type
+
+import numpy as np
+
+import wengert as wg
+import wengert.linalg
+import wengert.nn.functional as F
+from wengert import nn, optim
+from wengert.special import digamma, logsumexp
+
+
+class Net(nn.Module):
+    def __init__(self, width: int) -> None:
+        self.hidden = nn.Linear(4, width)
+        self.out = nn.Linear(width, 2)
+
+    def forward(self, x: wg.Tensor, scale: float = 1.0) -> tuple[wg.Tensor, wg.Tensor]:
+        h = F.relu(self.hidden(x))
+        assert_type(h, wg.Tensor)
+        return self.out(h) * scale, h
+
+
+def loss(w: wg.Tensor, x: wg.Tensor) -> wg.Tensor:
+    return wg.mean((x @ w - 1) ** 2)
+
+
+# functions of the namespace, and methods
+x = wg.ones((4, 4))
+assert_type(x, wg.Tensor)
+assert_type(wg.sum(x, 0), wg.Tensor)
+assert_type(wg.exp(x), wg.Tensor)
+assert_type(x.sum(axis=(0, 1), keepdims=True), wg.Tensor)
+assert_type(x.reshape(2, -1).transpose(1, 0).ravel(), wg.Tensor)
+assert_type(x.numel(), int)
+assert_type(x.T @ x + 1, wg.Tensor)
+assert_type(2 * x[0] - x, wg.Tensor)
+assert_type(x.grad, wg.Tensor | None)
+assert_type(x.shape, tuple[int, ...])
+assert_type(wg.concat([x, x], axis=1), wg.Tensor)
+assert_type(wg.einsum("ij,ij->", x, x), wg.Tensor)
+assert_type(wg.softmax(x, axis=-1), wg.Tensor)
+assert_type(wg.unique_counts(x).counts, wg.Tensor)
+assert_type(wg.asarray(np.ones(3), dtype=wg.float64), wg.Tensor)
+assert_type(wg.tensor([1.0, 2.0], requires_grad=True), wg.Tensor)
+assert_type(wg.randn(3, 4), wg.Tensor)
+assert_type(wg.pi, float)
+assert_type(wg.float32, wg.DType)
+assert_type(wg.__version__, str)
+
+# extensions, by attribute and by import
+assert_type(wg.linalg.solve(x + wg.eye(4), x), wg.Tensor)
+assert_type(wengert.linalg.svd(x).S, wg.Tensor)
+assert_type(wg.fft.rfft(x), wg.Tensor)
+assert_type(wg.special.erf(x), wg.Tensor)
+assert_type(logsumexp(x), wg.Tensor)
+assert_type(digamma(x), wg.Tensor)
+
+# what wraps keeps the types of what it wraps
+net = Net(8)
+assert_type(net(x), tuple[wg.Tensor, wg.Tensor])
+assert_type(net(x, scale=2.0)[0], wg.Tensor)
+assert_type(nn.Linear(4, 2)(x), wg.Tensor)
+assert_type(nn.CrossEntropyLoss()(x, wg.argmax(x, 1)), wg.Tensor)
+compiled = wg.compile(loss)
+assert_type(compiled(x, x), wg.Tensor)
+assert_type(compiled.source, str)
+gradient = wg.grad(loss)
+gradient(x, x=x)
+value, gradients = wg.value_and_grad(loss, argnums=(0, 1))(x, x)
+assert_type(wg.checkpoint(loss, x, x), wg.Tensor)
+
+
+@wg.compile
+def step(data: wg.Tensor, rate: float = 0.1) -> wg.Tensor:
+    return data * rate
+
+
+@wg.compile(static_argnames="n")
+def power(data: wg.Tensor, n: int) -> wg.Tensor:
+    return data**n
+
+
+class Trainer:
+    @wg.compile
+    def step(self, data: wg.Tensor) -> wg.Tensor:
+        return data * 2
+
+
+@wg.no_grad()
+def evaluate(data: wg.Tensor) -> float:
+    return float(data.sum())
+
+
+@wg.custom_vjp
+def twice(data: wg.Tensor) -> wg.Tensor:
+    return data * 2
+
+
+assert_type(step(x, rate=0.5), wg.Tensor)
+assert_type(power(x, n=3), wg.Tensor)
+assert_type(Trainer().step(x), wg.Tensor)
+assert_type(evaluate(x), float)
+assert_type(twice(x), wg.Tensor)
+
+optimizer = optim.Adam(net.parameters(), lr=1e-3)
+optimizer.zero_grad()
+with wg.no_grad():
+    target = net(x)[0]
+loss(net(x)[0], x).backward()
+optimizer.step()
