@@ -38,7 +38,9 @@ def _elu_forward(xp: Any, x: Any, alpha: float) -> Any:
 
 
 def _elu_rule(xp: Any, g: Any, x: Any, alpha: float) -> Any:
-    below = xp.multiply(g, xp.multiply(xp.exp(xp.minimum(x, 0)), alpha))
+    # Not the minimum, which shares its slope at a tie: the second derivative at 0 is 0.
+    negative = xp.where(xp.less(x, 0), x, xp.zeros_like(x))
+    below = xp.multiply(g, xp.multiply(xp.exp(negative), alpha))
     return xp.where(xp.greater(x, 0), g, below)
 
 

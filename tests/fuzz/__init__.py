@@ -1,0 +1,1 @@
+"""Random programs: `generator` writes them, `engines` run them, and `judge` compares."""
