@@ -15,7 +15,7 @@ import wengert as wg
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from derivatives import tables
+from derivatives import parameter_tables, tables
 
 project = "Wengert"
 author = "the Wengert developers"
@@ -83,6 +83,15 @@ class Derivatives(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(tables()), allow_section_headings=True)
 
 
+class Parameters(SphinxDirective):
+    """``.. parameters::``: for every function, what its parameters are."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write the tables, at every build: they come from code."""
+        self.env.note_reread()
+        return self.parse_text_to_nodes("\n".join(parameter_tables()), allow_section_headings=True)
+
+
 def skip(app: Sphinx, what: str, name: str, found: object, skipped: bool, options: Any) -> bool:
     """Leave out methods that are functions of the namespace: these have their own page."""
     return skipped or str(getattr(found, "__module__", "")).startswith("wengert.ops")
@@ -92,4 +101,5 @@ def setup(app: Sphinx) -> None:
     """Register them."""
     app.add_directive("functions", Functions)
     app.add_directive("derivatives", Derivatives)
+    app.add_directive("parameters", Parameters)
     app.connect("autodoc-skip-member", skip)

@@ -11,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.ops.cases import Entry
 from tests.ops.tables import TABLE
 from wengert.tape.forward import how
+from wengert.tape.options import what_they_are
+from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
 
 #: Where users find the functions of a chapter, and the module that lists them.
@@ -29,6 +31,18 @@ CHAPTERS = {
     "Beyond the standard": ("wengert", "wengert.ops.beyond"),
     "Special functions": ("wengert.special", "wengert.ops.special"),
 }
+#: Where else there are functions and classes with parameters that are declared.
+MORE_CHAPTERS = {
+    "Creation": ("wengert", "wengert.ops.creation"),
+    "Conversion": ("wengert", "wengert.ops.conversion"),
+    "Data types": ("wengert", "wengert.ops.data_type"),
+    "Random numbers": ("wengert.random", "wengert.ops.random"),
+    "Layers and losses as functions": ("wengert.nn.functional", "wengert.nn.functional"),
+    "Layers and losses": ("wengert.nn", "wengert.nn"),
+    "Initialisers": ("wengert.nn.init", "wengert.nn.init"),
+    "Optimisers": ("wengert.optim", "wengert.optim"),
+}
+PARAMETERS_HEAD = ["function", "differentiable", "constant", "undefined", "options"]
 HEAD = ["function", "kind", "first derivative", "higher", "forward", "complex", "backends"]
 WIDTHS = "24 13 15 10 14 10 14"
 
@@ -104,11 +118,36 @@ def backends(entry: Entry) -> str:
     return f":abbr:`all but {', '.join(entry.not_on)} ({reasons})`"
 
 
-def table(title: str, rows: list[list[str]]) -> list[str]:
+def parameter_tables() -> list[str]:
+    """What every parameter of every declared function is: a section for each chapter."""
+    lines: list[str] = []
+    for title, (public, module) in (CHAPTERS | MORE_CHAPTERS).items():
+        chapter = import_module(module)
+        rows = []
+        for name in sorted(chapter.__all__):
+            function = getattr(chapter, name)
+            if function.__hash__ is not None and function in DECLARED:
+                rows.append(parameter_row(f":py:obj:`~{public}.{name}`", function))
+        lines += table(title, rows, PARAMETERS_HEAD, "~")
+    return lines
+
+
+def parameter_row(shown: str, function: Any) -> list[str]:
+    """The cells of a function's row: its parameters by what they are."""
+    said = what_they_are(DECLARED[function], signature(function).parameters)
+    cells = {kind: [] for kind in PARAMETERS_HEAD[1:]}
+    for name, (kind, _) in said.items():
+        cells["options" if kind == "option" else kind].append(f"``{name}``")
+    return [shown, *(", ".join(names) for names in cells.values())]
+
+
+def table(
+    title: str, rows: list[list[str]], head: list[str] = HEAD, underline: str = "-"
+) -> list[str]:
     """A section with one table, as text."""
-    lines = [title, "-" * len(title), "", ".. list-table::", "    :header-rows: 1"]
-    lines += [f"    :widths: {WIDTHS}", ""]
-    for cells in [HEAD, *rows]:
+    lines = [title, underline * len(title), "", ".. list-table::", "    :header-rows: 1"]
+    lines += [f"    :widths: {WIDTHS}", ""] if head is HEAD else [""]
+    for cells in [head, *rows]:
         for at, cell in enumerate(cells):
             lines.append(f"    {'*' if not at else ' '} - {cell}")
     return [*lines, ""]

@@ -52,6 +52,24 @@ def test_what_some_rows_say(rows):
     assert ("Manipulation", "broadcast_shapes") not in rows
 
 
+def test_parameters_by_what_they_are():
+    sys.path.insert(0, str(DOCS))
+    try:
+        from derivatives import PARAMETERS_HEAD, parameter_tables
+    finally:
+        sys.path.remove(str(DOCS))
+    cells = re.findall(r"^    [* ] - ?(.*)$", "\n".join(parameter_tables()), re.MULTILINE)
+    number = len(PARAMETERS_HEAD)
+    rows = {cells[i]: cells[i + 1 : i + number] for i in range(0, len(cells), number)}
+    assert rows[":py:obj:`~wengert.arange`"] == [
+        "``start``, ``step``", "``stop``", "", "``dtype``, ``device``, ``requires_grad``"
+    ]  # fmt: skip
+    assert rows[":py:obj:`~wengert.nextafter`"] == ["", "", "``x1``, ``x2``", ""]
+    assert rows[":py:obj:`~wengert.copysign`"] == ["``x1``", "``x2``", "", ""]
+    assert rows[":py:obj:`~wengert.optim.SGD`"][3].startswith("``lr``, ``momentum``")
+    assert rows[":py:obj:`~wengert.nn.ELU`"] == ["``alpha``", "", "", "``inplace``"]
+
+
 def test_nothing_is_left_out_of_a_derivative(rows):
     for key, cells in rows.items():
         if cells[0] != "composition":

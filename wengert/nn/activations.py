@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from wengert.nn import functional as F
 from wengert.nn.module import Module
+from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 
+@takes()
 class ReLU(Module):
     """`functional.relu` as a layer.
 
@@ -41,6 +43,7 @@ class ReLU(Module):
         return "inplace=True" if self.inplace else ""
 
 
+@takes("negative_slope")
 class LeakyReLU(Module):
     """`functional.leaky_relu` as a layer.
 
@@ -64,6 +67,7 @@ class LeakyReLU(Module):
         return f"negative_slope={self.negative_slope}" + (", inplace=True" * self.inplace)
 
 
+@takes("alpha")
 class ELU(Module):
     """`functional.elu` as a layer.
 
@@ -87,6 +91,7 @@ class ELU(Module):
         return f"alpha={self.alpha}" + (", inplace=True" * self.inplace)
 
 
+@takes()
 class GELU(Module):
     """`functional.gelu` as a layer.
 
@@ -107,6 +112,7 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
+@takes()
 class SiLU(Module):
     """`functional.silu` as a layer.
 
@@ -151,6 +157,7 @@ class Tanh(Module):
         return F.tanh(input)
 
 
+@takes("beta", "threshold")
 class Softplus(Module):
     """`functional.softplus` as a layer.
 
@@ -172,6 +179,7 @@ class Softplus(Module):
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
+@takes()
 class Softmax(Module):
     """`functional.softmax` as a layer.
 
@@ -192,6 +200,7 @@ class Softmax(Module):
         return f"dim={self.dim}"
 
 
+@takes()
 class LogSoftmax(Module):
     """`functional.log_softmax` as a layer.
 

@@ -11,7 +11,9 @@ import numpy as np
 
 from wengert.backends import DTYPES, dtype_of, use_backend
 from wengert.nn.conversion import convert
+from wengert.ops.axes import number
 from wengert.ops.random import rand, randn
+from wengert.tape.parameters import takes
 from wengert.tape.recording import recording
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor
 
@@ -58,6 +60,7 @@ def _drawn(draw: Any, tensor: Tensor) -> Any:
         return draw(tuple(tensor.shape), dtype=DTYPES[dtype.host]).numpy()
 
 
+@takes(constant="tensor", a="a number", b="a number")
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Fill a Tensor with uniform numbers of [a, b); each part of complex ones.
 
@@ -73,30 +76,37 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     Tensor
         ``tensor``.
     """
+    a, b = number(a, "uniform_", "a"), number(b, "uniform_", "b")
     low = complex(a, a) if tensor.dtype.complex else a
     return _fill(tensor, low + (b - a) * _drawn(rand, tensor))
 
 
+@takes(constant="tensor", mean="a number", std="a number")
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Fill a Tensor with normal numbers of a mean and a standard deviation, and return it."""
+    mean, std = number(mean, "normal_", "mean"), number(std, "normal_", "std")
     return _fill(tensor, mean + std * _drawn(randn, tensor))
 
 
+@takes(constant="tensor", val="a number")
 def constant_(tensor: Tensor, val: complex) -> Tensor:
     """Fill a Tensor with one value, and return it."""
-    return _fill(tensor, val)
+    return _fill(tensor, number(val, "constant_", "val"))
 
 
+@takes(constant="tensor")
 def ones_(tensor: Tensor) -> Tensor:
     """Fill a Tensor with ones, and return it."""
     return _fill(tensor, 1)
 
 
+@takes(constant="tensor")
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill a Tensor with zeros, and return it."""
     return _fill(tensor, 0)
 
 
+@takes(param="a number")
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     r"""Return the factor by which a nonlinearity asks for larger weights.
 
@@ -116,6 +126,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
+        if hasattr(slope, "dtype"):
+            slope = number(slope, "calculate_gain", "param")
         if isinstance(slope, bool) or not isinstance(slope, int | float):
             raise ValueError(f"negative_slope {slope} not a valid number")
         return math.sqrt(2 / (1 + slope**2))
@@ -136,6 +148,7 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * receptive, tensor.shape[0] * receptive
 
 
+@takes(constant="tensor", gain="a number")
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     r"""Fill a Tensor with uniform numbers below :math:`g\sqrt{6 / (n_{in} + n_{out})}`.
 
@@ -156,15 +169,17 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks"
     (2010).
     """
-    bound = gain * math.sqrt(6 / sum(_fans(tensor)))
+    bound = number(gain, "xavier_uniform_", "gain") * math.sqrt(6 / sum(_fans(tensor)))
     return uniform_(tensor, -bound, bound)
 
 
+@takes(constant="tensor", gain="a number")
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
     As `xavier_uniform_`.
     """
+    gain = number(gain, "xavier_normal_", "gain")
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))))
 
 
@@ -175,6 +190,7 @@ def _kaiming(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
+@takes(constant="tensor", a="a number")
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: Mode = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Tensor:
@@ -202,10 +218,12 @@ def kaiming_uniform_(
     """
     if not tensor.size:
         return tensor
+    a = number(a, "kaiming_uniform_", "a")
     bound = math.sqrt(3) * _kaiming(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound)
 
 
+@takes(constant="tensor", a="a number")
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: Mode = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Tensor:
@@ -215,4 +233,5 @@ def kaiming_normal_(
     """
     if not tensor.size:
         return tensor
+    a = number(a, "kaiming_normal_", "a")
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity))

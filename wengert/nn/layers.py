@@ -8,11 +8,14 @@ from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
+from wengert.ops.axes import number
+from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = ["Dropout", "Flatten", "Identity", "Linear", "Unflatten"]
 
 
+@takes("args kwargs")
 class Identity(Module):
     """A layer that returns its input.
 
@@ -30,6 +33,7 @@ class Identity(Module):
         return input
 
 
+@takes(bias="True or False")
 class Linear(Module):
     r"""Affine map of the last axis, :math:`x W^T + b`.
 
@@ -84,6 +88,7 @@ class Linear(Module):
         )
 
 
+@takes(p="a probability")
 class Dropout(Module):
     r"""Zeros for random elements while training; see `functional.dropout`.
 
@@ -96,6 +101,7 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        p = number(p, "Dropout", "p")
         if not 0.0 <= p <= 1.0:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
         self.p = p
@@ -109,6 +115,7 @@ class Dropout(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
+@takes()
 class Flatten(Module):
     """Join a range of axes into one.
 
@@ -135,6 +142,7 @@ class Flatten(Module):
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
+@takes()
 class Unflatten(Module):
     """Split an axis into several.
 

@@ -5,6 +5,7 @@ from typing import Any
 from wengert.nn import functional as F
 from wengert.nn.functional.define import Reduction, check_reduction
 from wengert.nn.module import Module
+from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -35,6 +36,7 @@ class _WeightedLoss(_Loss):
         self.register_buffer("weight", weight)
 
 
+@takes("weight label_smoothing")
 class CrossEntropyLoss(_WeightedLoss):
     """`functional.cross_entropy` as a module.
 
@@ -74,6 +76,7 @@ class CrossEntropyLoss(_WeightedLoss):
         )
 
 
+@takes("weight")
 class NLLLoss(_WeightedLoss):
     """`functional.nll_loss` as a module.
 
@@ -100,6 +103,7 @@ class NLLLoss(_WeightedLoss):
         )
 
 
+@takes()
 class MSELoss(_Loss):
     """`functional.mse_loss` as a module.
 
@@ -117,6 +121,7 @@ class MSELoss(_Loss):
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
+@takes()
 class L1Loss(_Loss):
     """`functional.l1_loss` as a module.
 
@@ -134,6 +139,7 @@ class L1Loss(_Loss):
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
+@takes("delta")
 class HuberLoss(_Loss):
     """`functional.huber_loss` as a module.
 
@@ -154,6 +160,7 @@ class HuberLoss(_Loss):
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
+@takes("beta")
 class SmoothL1Loss(_Loss):
     """`functional.smooth_l1_loss` as a module.
 
@@ -174,6 +181,7 @@ class SmoothL1Loss(_Loss):
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
+@takes("weight")
 class BCELoss(_WeightedLoss):
     """`functional.binary_cross_entropy` as a module.
 
@@ -193,6 +201,7 @@ class BCELoss(_WeightedLoss):
         return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
+@takes("weight pos_weight")
 class BCEWithLogitsLoss(_WeightedLoss):
     """`functional.binary_cross_entropy_with_logits` as a module.
 

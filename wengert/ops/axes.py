@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import as_dtype, backend_of
-from wengert.tape.tensor import Tensor
+from wengert.ops.data_type import astype
+from wengert.tape.parameters import differentiates, refuse
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = [
     "all_axes",
@@ -16,6 +18,8 @@ __all__ = [
     "as_axis",
     "as_shape",
     "axis_from_end",
+    "number",
+    "operand",
     "raw_array",
     "raw_dtype",
     "shape_of",
@@ -54,6 +58,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     try:
         return tuple([index(n) for n in shape])
     except TypeError:
+        refuse()
         raise TypeError(f"a shape is made of integers, and {shape!r} is not") from None
 
 
@@ -80,6 +85,7 @@ def as_axis(axis: Any, ndim: int, function: str | None = None) -> int:
                 raise TypeError
             axis = index(axis)
         except TypeError:
+            refuse()
             whose = f"{function}: " if function else ""
             hint = f"; use wg.{function}imum for two arrays" if function in ("max", "min") else ""
             raise TypeError(f"{whose}an axis is an integer, and {axis!r} is not{hint}") from None
@@ -138,3 +144,57 @@ def _as_axes(axis: Any, ndim: int, function: str | None) -> tuple[int, ...]:
 def all_axes(axis: tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     """The axes that a reduction goes over, None being all of them."""
     return tuple(range(ndim)) if axis is None else axis
+
+
+_NUMBERS = (bool, int, float, complex)
+
+
+def number(value: Any, function: str, parameter: str) -> Any:
+    """A number as it is, and Python's out of an array of one element that no derivative follows.
+
+    Raises
+    ------
+    TypeError
+        If a derivative flows through it, or it is no number.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, _NUMBERS) or hasattr(value, "regularise"):  # a trace's number
+        return value
+    if differentiates(value):
+        refuse()
+        raise TypeError(f"{function} takes a number as {parameter}, and no Tensor that is tracked")
+    if hasattr(value, "dtype"):
+        given = wrapped(value)
+        if given.size == 1:
+            return given.item()
+        raise TypeError(
+            f"{function} takes one number as {parameter}, and was given an array of shape "
+            f"{tuple(given.shape)}"
+        )
+    raise TypeError(f"{function} takes a number as {parameter}, not {value!r}")
+
+
+def operand(value: Any, x: Tensor, function: str, parameter: str) -> Any:
+    """A number that a derivative may flow through: a Tensor of the dtype of ``x``, or Python's.
+
+    A Tensor of another backend that no derivative follows is its number.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a number nor an array.
+    """
+    if not isinstance(value, Tensor):
+        return number(value, function, parameter)
+    if value.backend is not x.backend and not differentiates(value):
+        return number(value, function, parameter)
+    dtype = x.dtype
+    if not dtype.inexact:
+        return value
+    if dtype.complex or not value.dtype.complex:
+        return astype(value, dtype, copy=False)
+    raise TypeError(
+        f"{function} takes a real {parameter} beside an array of {dtype.name}, not one of "
+        f"{value.dtype.name}"
+    )

@@ -8,6 +8,7 @@ from wengert.backends import BackendError, DType, Selection, as_dtype, backend_o
 from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, place
 from wengert.ops.data_type import astype, result_type, to_device
 from wengert.tape.interpreter import differentiable as xp
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, Primitive
 from wengert.tape.tensor import Tensor, same, show, untracked
 
@@ -29,11 +30,13 @@ _clone = Primitive(
 )
 
 
+@takes("x")
 def clone(x: Any, /) -> Tensor:
     """Return a copy of an array, which stays tracked."""
     return _clone.bind(x)  # type: ignore[no-any-return]
 
 
+@takes("obj")
 def asarray(
     obj: Any,
     /,
@@ -263,6 +266,7 @@ def _default_for(obj: Any, array: np.ndarray[Any, Any]) -> DType:
     return dtype_of(array.dtype)
 
 
+@takes("data")
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -290,11 +294,13 @@ def tensor(
     return asarray(data, dtype=dtype, device=device, copy=True, requires_grad=requires_grad)
 
 
+@takes("data")
 def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """`asarray` under PyTorch's name."""
     return asarray(data, dtype=dtype, device=device)
 
 
+@takes(array="a NumPy array")
 def from_numpy(array: np.ndarray[Any, Any], /) -> Tensor:
     """Return a Tensor of a NumPy array on the selected backend, sharing memory where it can."""
     if not isinstance(array, np.ndarray):
@@ -302,6 +308,7 @@ def from_numpy(array: np.ndarray[Any, Any], /) -> Tensor:
     return asarray(array)
 
 
+@takes(x="an array of another library")
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return a Tensor of any object that has DLPack's protocol, on the selected backend.
 
@@ -324,4 +331,4 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     if not hasattr(x, "__dlpack__"):
         raise TypeError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}")
     backend, where = place(device)
-    return untracked(backend.from_dlpack(x, where, copy))
+    return untracked(backend.from_dlpack(x, where, copy if copy is None else bool(copy)))

@@ -3,6 +3,7 @@
 Those from data that there is already are in `wengert.ops.conversion`.
 """
 
+import math
 from collections.abc import Callable
 from operator import index
 from typing import Any
@@ -20,10 +21,20 @@ from wengert.backends import (
     namespaces,
     selection,
 )
-from wengert.ops.axes import raw_array, shape_of
-from wengert.ops.data_type import default_complex_dtype, get_default_dtype, to_device
+from wengert.ops.axes import number, raw_array, shape_of
+from wengert.ops.data_type import (
+    astype,
+    default_complex_dtype,
+    finfo,
+    get_default_dtype,
+    result_type,
+    to_backend,
+    to_device,
+)
+from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = [
     "arange",
@@ -79,6 +90,7 @@ def as_lengths(size: tuple[Any, ...], function: str) -> tuple[int, ...]:
     try:
         shape = tuple([index(n) for n in size])
     except TypeError:
+        refuse()
         raise TypeError(f"{function}: a shape is made of integers, and {size} is not") from None
     if shape and min(shape) < 0:
         raise ValueError(f"{function}: the lengths of a shape are not negative, as in {shape}")
@@ -89,15 +101,32 @@ def _whole(value: Any, function: str, name: str) -> int:
     try:
         return index(value)
     except TypeError:
+        refuse()
         raise TypeError(f"{function}: {name} is an integer, and {value!r} is not") from None
 
 
 def _number(value: Any, function: str, kinds: Any = NUMBERS) -> Any:
     """A Python number of a number or an array of one element, if it is of one of some types."""
-    plain = value.item() if isinstance(value, np.generic | Tensor) else value
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, Tensor):
+        plain = value._number()  # whose derivative goes its own way
     if not isinstance(plain, kinds):
         raise TypeError(f"{function} takes real numbers, and was given {value!r}")
     return plain
+
+
+def floating_tensors(*values: Any) -> list[Tensor]:
+    """The Tensors among numbers that a derivative may flow through."""
+    return [value for value in values if isinstance(value, Tensor) and value.dtype.inexact]
+
+
+def _end(value: Any, dtype: DType) -> Any:
+    """A number, or a Tensor of one element, as an operand beside arrays of a dtype."""
+    if not isinstance(value, Tensor):
+        return value
+    if value.dtype.complex and not dtype.complex:
+        _check_storable(1j, dtype, "linspace")
+    return differentiable.reshape(astype(value, dtype, copy=False), ())
 
 
 def _check_storable(value: Any, dtype: DType, function: str) -> None:
@@ -115,6 +144,7 @@ def _filled(
     return leaf(array, requires_grad)
 
 
+@takes()
 def empty(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -136,6 +166,7 @@ def empty(
     return _filled("empty", (shape, *more), dtype, device, requires_grad)
 
 
+@takes()
 def ones(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -143,6 +174,7 @@ def ones(
     return _filled("ones", (shape, *more), dtype, device, requires_grad)
 
 
+@takes()
 def zeros(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -150,6 +182,7 @@ def zeros(
     return _filled("zeros", (shape, *more), dtype, device, requires_grad)
 
 
+@takes("fill_value")
 def full(
     shape: Any,
     fill_value: Any,
@@ -164,13 +197,16 @@ def full(
     ----------
     shape : int or tuple of int
         Of the result.
-    fill_value : bool, int, float or complex
-        The value.
+    fill_value : bool, int, float, complex, or Tensor
+        The value. A Tensor of no axes gives its dtype, and the result is differentiable in it.
     dtype : dtype, optional
         By default what `asarray` gives ``fill_value``.
     device, requires_grad
         As for `empty`.
     """
+    if isinstance(fill_value, Tensor) and not fill_value.ndim:
+        lengths = as_lengths((shape,), "full")
+        return _spread("full", fill_value, lengths, dtype, device, requires_grad)
     fill_value = _fill_value(fill_value, "full")
     backend, where = place(device)
     wanted = default_dtype(_now(fill_value)) if dtype is None else as_dtype(dtype)
@@ -183,14 +219,40 @@ def full(
 
 def _fill_value(value: Any, function: str) -> Any:
     """A number, also out of an array of no axes, which SciPy fills with."""
-    if hasattr(value, "dtype") and not value.shape and not getattr(value, "requires_grad", False):
-        value = value.item()
+    if hasattr(value, "dtype") and not value.shape:
+        value = number(value, function, "fill_value")
     if not isinstance(_now(value), NUMBERS):
         raise TypeError(
-            f"{function} takes a Python number, not {type(value).__name__}; for an array's value "
-            "use wg.broadcast_to"
+            f"{function} takes a number or a Tensor of no axes, not {type(value).__name__}; for an "
+            "array's values use wg.broadcast_to"
         )
     return value
+
+
+def _spread(
+    function: str, value: Tensor, shape: Any, dtype: Any, device: Any, requires_grad: bool
+) -> Tensor:
+    """An array of a Tensor's value, which stays tracked, on the Tensor's backend."""
+    wanted = value.dtype if dtype is None else as_dtype(dtype)
+    if wanted.complex or not value.dtype.complex:
+        value = astype(value, wanted, copy=False)
+    else:
+        _check_storable(1j, wanted, function)
+    if wanted.kind == "bool":  # which nothing is differentiable in
+        made = full(shape, bool(value), dtype=wanted, device=differentiable.device(value))
+    else:
+        here = ones(shape, dtype=wanted, device=differentiable.device(value))
+        made = differentiable.multiply(here, value)
+    return _finished(made, device, requires_grad)
+
+
+def _finished(made: Tensor, device: Any, requires_grad: bool) -> Tensor:
+    """What was made of Tensors, where it is wanted, and a leaf if none of them is tracked."""
+    if device is not None:
+        made = to_device(made, device.device if isinstance(device, Selection) else device)
+    if requires_grad and not made.requires_grad:
+        made.requires_grad = True
+    return made
 
 
 def _now(value: Any) -> Any:
@@ -210,6 +272,7 @@ def _like(
     return leaf(make(tuple(array.shape), *values, dtype=raw, device=where), requires_grad)
 
 
+@takes(constant="x")
 def empty_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -217,6 +280,7 @@ def empty_like(
     return _like("empty", x, (), dtype, device, requires_grad)
 
 
+@takes(constant="x")
 def ones_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -224,6 +288,7 @@ def ones_like(
     return _like("ones", x, (), dtype, device, requires_grad)
 
 
+@takes(constant="x")
 def zeros_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -231,6 +296,7 @@ def zeros_like(
     return _like("zeros", x, (), dtype, device, requires_grad)
 
 
+@takes("fill_value", "x")
 def full_like(
     x: Any,
     /,
@@ -240,7 +306,15 @@ def full_like(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return an array of one value like ``x`` in shape, dtype, backend and device."""
+    """Return an array of one value like ``x`` in shape, dtype, backend and device.
+
+    ``fill_value`` is a number or a Tensor of no axes, in which the result is differentiable.
+    """
+    if isinstance(fill_value, Tensor) and not fill_value.ndim:
+        x = wrapped(x)
+        fill_value = to_backend(fill_value, x.backend.name, device=x.device)
+        wanted = x.dtype if dtype is None else dtype
+        return _spread("full_like", fill_value, x.shape, wanted, device, requires_grad)
     fill_value = _fill_value(fill_value, "full_like")
     shape_of(x)
     held = dtype_of(x.dtype) if dtype is None else as_dtype(dtype)
@@ -253,6 +327,7 @@ def full_like(
     return _like("full", x, (fill_value,), dtype, device, requires_grad)
 
 
+@takes("start step", "stop")
 def arange(
     start: Any,
     /,
@@ -267,28 +342,42 @@ def arange(
 
     Parameters
     ----------
-    start, stop : int or float
+    start, stop : int, float or Tensor
         The interval; ``arange(stop)`` starts at 0.
-    step : int or float
-        The distance, not 0; it may be negative.
+    step : int, float or Tensor
+        The distance, not 0; it may be negative. The numbers are differentiable in the Tensors
+        ``start`` and ``step``; ``stop`` decides only how many there are.
     dtype : dtype, optional
-        By default int64 for integers and the default floating dtype otherwise.
+        By default int64 for integers, the dtype of floating Tensors, and the default floating
+        dtype otherwise.
     device, requires_grad
         As for `empty`.
     """
     backend, where = place(device)
     if stop is None:
         start, stop = 0, start
+    tensors = floating_tensors(start, stop, step)
+    if dtype is None and tensors:
+        dtype = result_type(*tensors)
+    given = start, step
     start, stop, step = (_number(value, "arange", int | float) for value in (start, stop, step))
     if not step:
         raise ValueError("arange: step is not 0")
     wanted = default_dtype(0, start, stop, step) if dtype is None else as_dtype(dtype)
+    if floating_tensors(*given):
+        count = max(math.ceil((stop - start) / step), 0)
+        where = differentiable.device(floating_tensors(*given)[0])
+        counts = arange(count, dtype=wanted, device=where)
+        first, by = (_end(value, wanted) for value in given)
+        made = differentiable.add(differentiable.multiply(counts, by), first)
+        return _finished(made, device, requires_grad)
     array = backend.namespace.arange(
         start, stop, step, dtype=backend.raw_dtype(wanted), device=where
     )
     return leaf(array, requires_grad)
 
 
+@takes("start stop")
 def linspace(
     start: Any,
     stop: Any,
@@ -304,22 +393,35 @@ def linspace(
 
     Parameters
     ----------
-    start, stop : int, float or complex
-        The interval.
+    start, stop : int, float, complex or Tensor
+        The interval; the numbers are differentiable in Tensors.
     num : int
         How many.
     dtype : dtype, optional
-        By default the default floating dtype, or the complex one of its precision.
+        By default that of floating Tensors, and otherwise the default floating dtype, or the
+        complex one of its precision.
     device, requires_grad
         As for `empty`.
     endpoint : bool
         Whether ``stop`` is the last number.
     """
     backend, where = place(device)
-    start, stop = (_number(value, "linspace") for value in (start, stop))
+    tensors = floating_tensors(start, stop)
     num = _whole(num, "linspace", "num")
     if num < 0:
         raise ValueError(f"linspace: num is not negative, and {num} is")
+    if tensors:
+        numbers = [1j for value in (start, stop) if isinstance(value, complex)]
+        wanted = result_type(*tensors, *numbers) if dtype is None else as_dtype(dtype)
+        where = differentiable.device(tensors[0])
+        real = wanted if not wanted.complex else finfo(wanted).dtype
+        after = linspace(0.0, 1.0, num, dtype=real, device=where, endpoint=endpoint)
+        first, last = (_end(value, wanted) for value in (start, stop))
+        # Each end is itself, to the last bit.
+        before = differentiable.multiply(differentiable.subtract(1, after), first)
+        made = differentiable.add(before, differentiable.multiply(after, last))
+        return _finished(made, device, requires_grad)
+    start, stop = (_number(value, "linspace") for value in (start, stop))
     wanted = default_dtype(0.0, start, stop) if dtype is None else as_dtype(dtype)
     array = backend.namespace.linspace(
         start, stop, num, dtype=backend.raw_dtype(wanted), device=where, endpoint=endpoint
@@ -327,6 +429,7 @@ def linspace(
     return leaf(array, requires_grad)
 
 
+@takes()
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -380,6 +483,7 @@ def _diagonal(x: Any, k: Any, function: str) -> int:
     return _whole(k, function, "k")
 
 
+@takes("x")
 def tril(x: Any, /, k: int = 0) -> Tensor:
     """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
 
@@ -393,6 +497,7 @@ def tril(x: Any, /, k: int = 0) -> Tensor:
     return _tril(x, k=_diagonal(x, k, "tril"))
 
 
+@takes("x")
 def triu(x: Any, /, k: int = 0) -> Tensor:
     """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal.
 
@@ -416,6 +521,7 @@ _meshgrid = Primitive(
 )
 
 
+@takes("arrays")
 def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Return coordinate matrices of coordinate vectors.
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from wengert.ops.axes import as_axis, raw_dtype, shape_of
 from wengert.ops.single import single
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -120,6 +121,7 @@ Primitive(
 )
 
 
+@takes("x")
 def cumulative_sum(
     x: Any, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
@@ -159,6 +161,7 @@ def cumulative_sum(
     )
 
 
+@takes("x")
 def cumulative_prod(
     x: Any, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:

@@ -15,6 +15,7 @@ from wengert.backends import (
     get_backend,
     selection,
 )
+from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -39,6 +40,7 @@ _default = DTYPES["float32"]
 _COMPLEX = {"float64": "complex128"}
 
 
+@takes()
 def set_default_dtype(dtype: Any) -> None:
     """Choose the dtype that Python floats get in creation functions; float32 until then.
 
@@ -119,6 +121,7 @@ def _carry(source: Backend, x: Any, name: str, device: Any) -> Any:
     return made if dtype.host == dtype.name else target.xp.astype(made, raw)
 
 
+@takes("x")
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """Copy an array to another data type.
 
@@ -161,6 +164,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     return tensor if device is None else to_device(tensor, device)
 
 
+@takes("x")
 def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     """Move an array to another device of its own library.
 
@@ -188,6 +192,7 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     return _to_device.bind(tensor, device=target, source=source)  # type: ignore[no-any-return]
 
 
+@takes("x")
 def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     """Move an array to another array library.
 
@@ -208,6 +213,9 @@ def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     """
     tensor = wrapped(x)
     source = backend_of(tensor._array)
+    if not isinstance(name, str):
+        refuse()
+        raise TypeError(f"to_backend takes the name of a backend, not {type(name).__name__}")
     plain, _, place = name.partition(":")
     target = get_backend(plain)
     where = target.parse_device(place) if place else device
@@ -234,6 +242,7 @@ _KINDS = {
 }
 
 
+@takes(kind="a data type, or the name of a kind")
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind.
 
@@ -260,6 +269,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return asked is as_dtype(kind)
 
 
+@takes(constant="from_", to="a data type")
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether one dtype can be cast to another by the standard's type promotion.
 
@@ -274,6 +284,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     return start is end or promote(start, end) is end
 
 
+@takes(constant="arrays_and_dtypes")
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """Return the dtype that an operation on these would have.
 
@@ -392,6 +403,7 @@ _LIMITS = {
 }
 
 
+@takes(constant="type")
 def finfo(type: Any, /) -> FInfo:
     """Return the limits of a floating or complex dtype, or of an array's.
 
@@ -417,6 +429,7 @@ def finfo(type: Any, /) -> FInfo:
     )
 
 
+@takes(constant="type")
 def iinfo(type: Any, /) -> IInfo:
     """Return the limits of an integer dtype, or of an array's.
 

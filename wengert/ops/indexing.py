@@ -13,6 +13,7 @@ from wengert.ops.axes import as_axis, raw_array, shape_of
 from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.index_composites import gather, place, put
 from wengert.ops.single import single
+from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked
 
@@ -265,6 +266,7 @@ _take = Primitive(
 ).bind
 
 
+@takes("x")
 def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     """Choose slices along an axis by their indices.
 
@@ -309,6 +311,7 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
 def _check_indices(indices: Any, function: str) -> None:
     shape_of(indices)
     if dtype_of(raw_array(indices).dtype).kind not in _INTEGER_KINDS:
+        refuse()
         raise TypeError(
             f"{function} needs indices of an integer dtype, not {dtype_of(indices.dtype).name}"
         )
@@ -349,6 +352,7 @@ _take_along_axis = Primitive(
 ).bind
 
 
+@takes("x")
 def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     """Choose elements along an axis, at indices of their own for each place along the others.
 

@@ -7,6 +7,7 @@ from typing import Any
 from wengert.ops.axes import as_axes, axis_from_end, shape_of
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.ops.single import single
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive, binary
 from wengert.tape.tensor import Tensor
 
@@ -58,6 +59,7 @@ _matmul = binary(
 )
 
 
+@takes("x1 x2")
 def matmul(x1: Any, x2: Any, /) -> Tensor:
     r"""Matrix product, :math:`(X_1 X_2)_{ik} = \sum_j (X_1)_{ij} (X_2)_{jk}`.
 
@@ -127,6 +129,7 @@ _matrix_transpose = single(
 )
 
 
+@takes("x")
 def matrix_transpose(x: Any, /) -> Tensor:
     """Transpose a matrix, or each matrix of a stack.
 
@@ -198,6 +201,7 @@ _tensordot = Primitive(
 ).bind
 
 
+@takes("x1 x2")
 def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Sum of products over pairs of axes.
 
@@ -258,6 +262,7 @@ _vecdot = Primitive(
 ).bind
 
 
+@takes("x1 x2")
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Inner product of vectors, :math:`\sum_i \overline{(x_1)_i} (x_2)_i`.
 

@@ -27,6 +27,7 @@ from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.ops.numpy_protocols import array_function, array_ufunc
 from wengert.tape.interpreter import LATER, differentiable
+from wengert.tape.parameters import refuse
 from wengert.tape.plan import argument_names
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive, binary, is_foreign, reflecting
 from wengert.tape.tensor import Tensor, placed
@@ -166,6 +167,7 @@ def _comparable(function: Function) -> Function:
             or hasattr(other, "regularise")
         ):
             return function(self, other)
+        refuse()  # a mode is compared with the names of the modes
         return NotImplemented
 
     return method
@@ -177,6 +179,7 @@ _ROWS = 16
 
 def _iter(self: Tensor) -> Iterator[Tensor]:
     if not self.ndim:
+        refuse()
         raise TypeError("iteration over a 0-d tensor")
     return _rows(placed(self._array, self._node))  # x += y meanwhile does not change the rows
 

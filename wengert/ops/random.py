@@ -14,9 +14,12 @@ import numpy as np
 from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators
 from wengert.backends.generators import get_rng_state, host, lock, set_rng_state
 from wengert.ops import elementwise
+from wengert.ops.axes import number, operand
+from wengert.ops.conversion import asarray
 from wengert.ops.creation import as_lengths, leaf, place
-from wengert.ops.data_type import astype, get_default_dtype
+from wengert.ops.data_type import astype, get_default_dtype, result_type
 from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -39,6 +42,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@takes()
 def manual_seed(seed: int) -> None:
     """Start all random numbers again from a seed, on the host and on every device.
 
@@ -96,6 +100,7 @@ def _placed(
     return leaf(array if array.dtype == raw else backend.namespace.astype(array, raw), tracked)
 
 
+@takes()
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return uniform random numbers of the half-open interval [0, 1).
 
@@ -114,6 +119,7 @@ def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
     return _placed(_uniform, (as_lengths(size, "rand"), wanted), wanted, device, requires_grad)
 
 
+@takes()
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return standard normal random numbers: of mean 0 and variance 1.
 
@@ -124,10 +130,39 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     return _placed(_normal, (as_lengths(size, "randn"), wanted), wanted, device, requires_grad)
 
 
+def _drawn(
+    draw: Callable[..., Any],
+    function: str,
+    given: dict[str, Any],
+    size: Any,
+    dtype: Any,
+    device: Any,
+) -> tuple[Tensor, list[Any]]:
+    """Standard random numbers, and the parameters of the distribution as operands beside them.
+
+    Of parameters that are arrays the numbers take the shape, the dtype and the place: each element
+    is drawn.
+    """
+    for name, value in given.items():
+        if hasattr(value, "shape") and not isinstance(value, Tensor | np.generic):
+            given[name] = asarray(value)
+    arrays = [value for value in given.values() if isinstance(value, Tensor)]
+    shape = np.broadcast_shapes(*[tuple(a.shape) for a in arrays]) if size is None else size
+    if arrays and dtype is None:
+        own = result_type(*arrays)
+        dtype = own if own.inexact else None
+    if arrays and device is None:
+        device = differentiable.device(arrays[0])
+    wanted = _floating(dtype)
+    drawn = _placed(draw, (as_lengths((shape,), function), wanted), wanted, device, False)
+    return drawn, [operand(value, drawn, function, name) for name, value in given.items()]
+
+
+@takes("low high")
 def uniform(
-    low: float = 0.0,
-    high: float = 1.0,
-    size: Any = (),
+    low: Any = 0.0,
+    high: Any = 1.0,
+    size: Any = None,
     *,
     dtype: Any = None,
     device: Any = None,
@@ -137,21 +172,24 @@ def uniform(
 
     Parameters
     ----------
-    low, high : float
-        The interval.
-    size : int or tuple of int
-        The shape.
+    low, high : float or Tensor
+        The interval. Tensors broadcast together, and the result is differentiable in them: it is
+        :math:`a + (b - a) u` with a uniform :math:`u` of [0, 1).
+    size : int or tuple of int, optional
+        The shape; that of the Tensors, or ``()``, by default.
     dtype, device, requires_grad
-        As for `rand`; the dtype is real.
+        As for `rand`; the dtype is real. Of Tensors, their own.
     """
-    wanted = _floating(dtype)
-    if wanted.complex:
-        raise TypeError(f"uniform needs a real dtype, and not {wanted.name}")
-    drawn = _placed(_uniform, (as_lengths((size,), "uniform"), wanted), wanted, device, False)
+    drawn, (low, high) = _drawn(
+        _uniform, "uniform", {"low": low, "high": high}, size, dtype, device
+    )
+    if drawn.dtype.complex:
+        raise TypeError(f"uniform needs a real dtype, and not {drawn.dtype.name}")
     values = elementwise.add(elementwise.multiply(drawn, high - low), low)
-    return values.requires_grad_(requires_grad)
+    return values if values.requires_grad else values.requires_grad_(requires_grad)
 
 
+@takes("mean std")
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -173,22 +211,14 @@ def normal(
     dtype, device, requires_grad
         As for `randn`; of Tensors, their own.
     """
-    tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
-    if not tensors:
-        if std < 0:
-            raise ValueError(f"normal: std is not negative, and {std} is")
-        wanted = _floating(dtype)
-        lengths = as_lengths((() if size is None else size,), "normal")
-        drawn = _placed(_normal, (lengths, wanted), wanted, device, False)
-        values = elementwise.add(elementwise.multiply(drawn, std), mean)
-        return values.requires_grad_(requires_grad)
-    like = elementwise.multiply(*tensors) if len(tensors) == 2 else tensors[0]
-    shape = like.shape if size is None else as_lengths((size,), "normal")
-    wanted = like.dtype if dtype is None else _floating(dtype)
-    noise = _placed(_normal, (shape, wanted), wanted, differentiable.device(like), False)
-    return elementwise.add(mean, elementwise.multiply(std, noise))
+    if not hasattr(std, "shape") and std < 0:
+        raise ValueError(f"normal: std is not negative, and {std} is")
+    drawn, (mean, std) = _drawn(_normal, "normal", {"mean": mean, "std": std}, size, dtype, device)
+    values = elementwise.add(elementwise.multiply(drawn, std), mean)
+    return values if values.requires_grad else values.requires_grad_(requires_grad)
 
 
+@takes(low="an integer", high="an integer")
 def randint(
     low: int,
     high: Any = None,
@@ -214,12 +244,14 @@ def randint(
         high, size = None, high
     if high is None:
         low, high = 0, low
+    low, high = (number(n, "randint", name) for n, name in ((low, "low"), (high, "high")))
     if high <= low:
         raise ValueError(f"randint: there is no integer in [{low}, {high})")
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
     return _placed(_integers, (low, high, as_lengths((size,), "randint")), wanted, device, False)
 
 
+@takes()
 def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Return the integers of [0, ``n``) in random order, of dtype int64 by default."""
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
@@ -244,6 +276,7 @@ def _draw_like(xp: Any, x: Any, dtype: Any) -> Any:
 _rand_like = Primitive("rand_like", ["x"], kind="irregular", forward=_draw_like)
 
 
+@takes(constant="x")
 def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     """Return uniform random numbers of [0, 1), drawn where ``x`` is and in its shape.
 
@@ -270,6 +303,7 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     return _rand_like.bind(x, dtype=backend_of(array).raw_dtype(wanted))  # type: ignore[no-any-return]
 
 
+@takes(constant="p")
 def bernoulli(p: Any, /) -> Tensor:
     """Return ones with the probabilities ``p`` and zeros otherwise, drawn where ``p`` is.
 

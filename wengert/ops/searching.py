@@ -8,6 +8,7 @@ from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of
 from wengert.ops.creation import default_dtype
 from wengert.ops.indexing import take
 from wengert.ops.single import single
+from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import SCALARS, Primitive
 from wengert.tape.tensor import Tensor, untracked
 
@@ -20,6 +21,7 @@ _nonzero = Primitive("nonzero", ["x"], kind="irregular", several=True).bind
 _searchsorted = Primitive("searchsorted", ["x1", "x2"], kind="irregular").bind
 
 
+@takes(constant="x")
 def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the largest element; of the first one among equals.
 
@@ -50,6 +52,7 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Ten
     return _argmax(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
+@takes(constant="x")
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the smallest element; of the first one among equals.
 
@@ -88,6 +91,7 @@ def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
     return at
 
 
+@takes(constant="x")
 def count_nonzero(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
@@ -120,6 +124,7 @@ def count_nonzero(
     return _count_nonzero(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
+@takes(constant="x")
 def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     """Return the indices of the elements that are not zero (not False).
 
@@ -147,6 +152,7 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     return _nonzero(x)  # type: ignore[no-any-return]
 
 
+@takes(constant="x1 x2")
 def searchsorted(
     x1: Any, x2: Any, /, side: Literal["left", "right"] = "left", *, sorter: Any = None
 ) -> Tensor:
@@ -183,6 +189,7 @@ def searchsorted(
         raise ValueError(f"side is 'left' or 'right', not {side!r}")
     if sorter is not None:
         if tuple(shape_of(sorter)) != tuple(x1.shape):
+            refuse()
             raise ValueError(
                 f"searchsorted: a sorter has the shape of the array, {tuple(x1.shape)}, and not "
                 f"{tuple(sorter.shape)}"
@@ -203,6 +210,7 @@ _where = Primitive(
 ).bind
 
 
+@takes("x1 x2", "condition")
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
     r"""Choose elements from one array where a condition holds, and from another elsewhere.
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from wengert.tape.errors import explain
-from wengert.tape.primitive import Primitive, inexact, record
+from wengert.tape.primitive import Primitive, explain, inexact, record
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, show, untracked
 

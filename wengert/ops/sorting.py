@@ -4,6 +4,7 @@ from typing import Any
 
 from wengert.ops.axes import as_axis, shape_of
 from wengert.ops.single import single
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -28,6 +29,7 @@ _sort = single(
 )
 
 
+@takes(constant="x")
 def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the indices that sort an array along an axis.
 
@@ -60,6 +62,7 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
     return _argsort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
 
 
+@takes("x")
 def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Sort an array along an axis.
 

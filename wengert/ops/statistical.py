@@ -4,10 +4,12 @@ import math
 from typing import Any
 
 from wengert.backends import dtype_of
-from wengert.ops.axes import all_axes, as_axes, raw_dtype, shape_of
+from wengert.ops.axes import all_axes, as_axes, operand, raw_dtype, shape_of
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
 from wengert.ops.single import single
-from wengert.tape.primitive import Primitive
+from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import takes
+from wengert.tape.primitive import SCALARS, Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -59,6 +61,7 @@ def _mean_rule(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> A
 _mean = single(Primitive("mean", ["x"], {"x": _mean_rule}, kind="linear"))
 
 
+@takes("x")
 def sum(
     x: Any,
     /,
@@ -100,6 +103,7 @@ def sum(
     return _sum(x, axis=axes, dtype=dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
+@takes("x")
 def mean(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     r"""Arithmetic mean, :math:`\frac 1 n \sum_i x_i`; NaN for no elements.
 
@@ -201,10 +205,27 @@ def _std_tangent(
     return xp.where(flat, 0, xp.divide(spread, xp.multiply(xp.where(flat, 1, out), 2)))
 
 
+def _corrected(function: str, plain: Tensor, n: int, correction: Tensor) -> Tensor:
+    """A spread without correction, corrected for degrees of freedom that are differentiated."""
+    if correction.ndim:
+        raise TypeError(
+            f"{function} takes one number as correction, and was given a Tensor of shape "
+            f"{tuple(correction.shape)}"
+        )
+    xp = differentiable
+    freedom = xp.subtract(n, correction)
+    some = xp.greater(freedom, 0)
+    ratio = xp.divide(n, xp.where(some, freedom, 1))
+    if function == "std":
+        ratio = xp.sqrt(ratio)
+    return xp.multiply(plain, xp.where(some, ratio, math.inf))  # type: ignore[no-any-return]
+
+
 _var = single(Primitive("var", ["x"], {"x": _var_rule}, kind="reduction", jvps={"x": _var_tangent}))
 _std = single(Primitive("std", ["x"], {"x": _std_rule}, kind="reduction", jvps={"x": _std_tangent}))
 
 
+@takes("x correction")
 def var(
     x: Any,
     /,
@@ -222,9 +243,9 @@ def var(
         is real.)
     axis : int or tuple of int, optional
         Over which axes; all by default.
-    correction : int or float
+    correction : int, float or Tensor
         The correction :math:`c` of the degrees of freedom: 0 for the population's variance, 1 for
-        an unbiased estimate from a sample.
+        an unbiased estimate from a sample. The result is differentiable in a Tensor of no axes.
     keepdims : bool
         Whether the reduced axes stay, with length 1.
 
@@ -246,9 +267,15 @@ def var(
     """
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "var")
     _check_inexact(x, "var")
+    if type(correction) not in SCALARS:
+        plain = _var(x, axis=axes, correction=0.0, keepdims=keepdims)
+        correction = operand(correction, plain, "var", "correction")
+        if isinstance(correction, Tensor):
+            return _corrected("var", plain, _count(x.shape, axes), correction)
     return _var(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
+@takes("x correction")
 def std(
     x: Any,
     /,
@@ -265,7 +292,7 @@ def std(
         Of any shape and a floating dtype, as in `var`.
     axis : int or tuple of int, optional
         Over which axes; all by default.
-    correction : int or float
+    correction : int, float or Tensor
         Of the degrees of freedom, as in `var`.
     keepdims : bool
         Whether the reduced axes stay, with length 1.
@@ -289,6 +316,11 @@ def std(
     """
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "std")
     _check_inexact(x, "std")
+    if type(correction) not in SCALARS:
+        plain = _std(x, axis=axes, correction=0.0, keepdims=keepdims)
+        correction = operand(correction, plain, "std", "correction")
+        if isinstance(correction, Tensor):
+            return _corrected("std", plain, _count(x.shape, axes), correction)
     return _std(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
@@ -323,6 +355,7 @@ _max = single(_extreme("max", "less", "Amax"))
 _min = single(_extreme("min", "greater", "Amin"))
 
 
+@takes("x")
 def max(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Largest element; NaN if one is NaN.
 
@@ -354,6 +387,7 @@ def max(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     return _max(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
+@takes("x")
 def min(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Smallest element; NaN if one is NaN.
 
@@ -428,6 +462,7 @@ _prod = single(
 )
 
 
+@takes("x")
 def prod(
     x: Any,
     /,

@@ -5,6 +5,7 @@ from typing import Any
 
 from wengert.ops.axes import as_axes, as_axis, shape_of
 from wengert.ops.manipulation import concat
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -19,6 +20,7 @@ def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
     return primitive.bind(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
+@takes(constant="x")
 def all(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether all elements along some axes are true, that is, not zero.
 
@@ -43,6 +45,7 @@ def all(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     return _reduce(_all, x, axis, keepdims)
 
 
+@takes(constant="x")
 def any(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether some element along some axes is true, that is, not zero.
 
@@ -72,6 +75,7 @@ def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
 _diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear")
 
 
+@takes("x prepend append")
 def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     r"""Difference of neighbours along an axis, :math:`x_{i+1} - x_i`, taken ``n`` times.
 

@@ -6,10 +6,12 @@ from typing import Any
 from wengert.backends import dtype_of
 from wengert.optim import kernels as kernels
 from wengert.optim.optimizer import Group, Optimizer, Rule, State
+from wengert.tape.parameters import takes
 
 __all__ = ["Adam", "AdamW"]
 
 
+@takes(constant="params")
 class Adam(Optimizer):
     r"""Adam: steps scaled by running moments of the gradient.
 
@@ -124,6 +126,7 @@ class Adam(Optimizer):
         return update
 
 
+@takes(constant="params")
 class AdamW(Adam):
     r"""Adam with decoupled weight decay: the parameter is scaled by :math:`1 - \gamma \lambda`.
 

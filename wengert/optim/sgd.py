@@ -5,10 +5,12 @@ from typing import Any
 
 from wengert.optim import kernels as kernels
 from wengert.optim.optimizer import Group, Optimizer, Rule, State
+from wengert.tape.parameters import takes
 
 __all__ = ["SGD"]
 
 
+@takes(constant="params")
 class SGD(Optimizer):
     r"""Stochastic gradient descent with momentum.
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import BackendError, backend_of, dtype_of
+from wengert.tape.options import refuse
 
 __all__ = ["explain"]
 
@@ -60,8 +61,10 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
         If their shapes do not broadcast, and for a RuntimeError that does not speak of types:
         PyTorch has no other for bad values.
     TypeError
-        If the function is not for their dtypes, or one is no array at all.
+        If the function is not for their dtypes, one is no array at all, or an option is a Tensor
+        that a derivative flows through.
     """
+    refuse()
     arrays = [a for a in operands if hasattr(a, "dtype")]
     _compare_devices(name, arrays, error)
     broadcasts = kind == "elementwise" or name in _BROADCASTING

@@ -1,6 +1,7 @@
 """Primitives: functions of the standard, each with one derivative rule for each argument."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from operator import attrgetter
 from types import NoneType
 from typing import Any, Final
@@ -8,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import BackendError, add_composite, backend_of, dtype_of, namespaces
-from wengert.tape.errors import explain
 from wengert.tape.hooks import observe
 from wengert.tape.node import Node, Output, Several, tick
 from wengert.tape.plan import Plan, Rule, Unused
@@ -30,6 +30,11 @@ __all__ = [
 ]
 
 SCALARS: Final = frozenset({bool, int, float, complex})
+
+
+def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> None:
+    """Raise a clearer error for one that a kernel has raised: see `wengert.tape.errors`."""
+    import_module("wengert.tape.errors").explain(name, kind, operands, error)  # seldom needed
 
 
 def number_type(x: Any) -> type:

@@ -9,6 +9,7 @@ import numpy as np
 
 from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
 from wengert.tape.node import AccumulateGrad, Node, Output
+from wengert.tape.parameters import refuse
 from wengert.tape.printing import format_tensor
 from wengert.tape.recording import following, recording
 
@@ -117,6 +118,7 @@ class Tensor(Methods):
         return self._host("numpy")
 
     def _host(self, way: str) -> np.ndarray[Any, Any]:
+        self._check_no_option()
         self._check_leaving(way)
         if self._node is not None:
             raise RuntimeError(
@@ -133,6 +135,11 @@ class Tensor(Methods):
     def _warn(self, text: str) -> None:
         """Give one of the warnings of values that leave the tape."""
         getattr(import_module(_ESCAPES), text)()
+
+    def _check_no_option(self) -> None:
+        """Raise if this becomes a plain value because it was given as an option of a function."""
+        if self._node is not None or hasattr(self._array, "bottom"):
+            refuse()
 
     def _values(self) -> np.ndarray[Any, Any]:
         """The values to look at, which derivatives do not follow."""
@@ -168,9 +175,11 @@ class Tensor(Methods):
         return self._values().tolist()
 
     def __bool__(self) -> bool:
+        self._check_no_option()
         return bool(self._number())
 
     def __int__(self) -> int:
+        self._check_no_option()
         if self.dtype.inexact:
             self._check_leaving("__int__")
         return int(self._number())
@@ -183,6 +192,7 @@ class Tensor(Methods):
 
     def _scalar(self, way: str) -> Any:
         """The number that a conversion takes out, with PyTorch's warning if it is tracked."""
+        self._check_no_option()
         if self.dtype.inexact:
             self._check_leaving(way)
         number = self._number()
@@ -192,6 +202,7 @@ class Tensor(Methods):
 
     def __index__(self) -> int:
         if self.ndim or not self.dtype.kind.endswith("integer"):
+            refuse()
             raise TypeError(
                 "only integer Tensors of one element can be an index, and this one has dtype "
                 f"{self.dtype.name} and shape {tuple(self.shape)}"
@@ -200,6 +211,7 @@ class Tensor(Methods):
 
     def __len__(self) -> int:
         if not self.ndim:
+            refuse()
             raise TypeError("len() of a 0-d tensor")
         return self.shape[0]
 

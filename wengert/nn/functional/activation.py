@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
+from wengert.ops.axes import operand
 from wengert.ops.special import everyday
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -47,6 +49,7 @@ def _elu_rule(xp: Any, g: Any, x: Any, alpha: float) -> Any:
 _elu = Primitive("elu", ("x",), {"x": _elu_rule}, kind="elementwise", forward=_elu_forward).bind
 
 
+@takes("input alpha")
 def elu(input: Any, alpha: float = 1.0) -> Tensor:
     r"""Exponential linear unit: :math:`x` above 0, :math:`\alpha (e^x - 1)` below.
 
@@ -54,8 +57,9 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
     ----------
     input : Tensor
         Real floating.
-    alpha : float
-        :math:`\alpha`.
+    alpha : float or Tensor
+        :math:`\alpha`. The result is differentiable in a Tensor, which may also be an array that
+        broadcasts with ``input``.
 
     Returns
     -------
@@ -67,9 +71,17 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
     Derivative 1 above 0 and :math:`\alpha e^x` below; :math:`\alpha` at 0. Clevert, Unterthiner
     and Hochreiter, "Fast and accurate deep network learning by exponential linear units" (2016).
     """
+    if type(alpha) is not float:
+        x = wrapped(input)
+        alpha = operand(alpha, x, "elu", "alpha")
+        if isinstance(alpha, Tensor):
+            right = ops.greater(x, 0)
+            below = ops.multiply(ops.expm1(ops.where(right, 0, x)), alpha)
+            return ops.where(right, x, below)
     return _elu(input, alpha=alpha)  # type: ignore[no-any-return]
 
 
+@takes("input beta", "threshold")
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     r"""Smooth rectifier, :math:`\log(1 + e^{\beta x}) / \beta`.
 
@@ -77,10 +89,12 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     ----------
     input : Tensor
         Real floating.
-    beta : float
-        :math:`\beta`.
-    threshold : float
-        Where :math:`\beta x` is larger, the result is :math:`x` itself.
+    beta : float or Tensor
+        :math:`\beta`. The result is differentiable in a Tensor, which may also be an array that
+        broadcasts with ``input``.
+    threshold : float or Tensor
+        Where :math:`\beta x` is larger, the result is :math:`x` itself. The derivative with
+        respect to a Tensor is 0.
 
     Returns
     -------
@@ -92,9 +106,16 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     Derivative :math:`\sigma(\beta x)`, the logistic sigmoid.
     """
     x = wrapped(input)
+    if type(beta) is not float:
+        beta = operand(beta, x, "softplus", "beta")
+    if type(threshold) is not float:
+        threshold = operand(threshold, x, "softplus", "threshold")
     scaled = ops.multiply(x, beta)
+    straight = ops.greater(scaled, threshold)
+    if isinstance(beta, Tensor):  # an infinity beyond the threshold has no part in its derivative
+        scaled = ops.multiply(ops.where(straight, 0, x), beta)
     smooth = ops.multiply(everyday.softplus(scaled), 1 / beta)
-    return ops.where(ops.greater(scaled, threshold), x, smooth)
+    return ops.where(straight, x, smooth)
 
 
 def _along(function: Callable[..., Tensor], input: Any, dim: int | None, dtype: Any) -> Tensor:
@@ -111,6 +132,7 @@ def _along(function: Callable[..., Tensor], input: Any, dim: int | None, dtype: 
     return ops.reshape(function(ops.reshape(x, (1,)), axis=dim), ())
 
 
+@takes("input")
 def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     r"""Probabilities proportional to exponentials, :math:`e^{x_i} / \sum_j e^{x_j}`.
 
@@ -135,6 +157,7 @@ def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     return _along(everyday.softmax, input, dim, dtype)
 
 
+@takes("input")
 def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     r"""Logarithm of `softmax`, :math:`x_i - \log \sum_j e^{x_j}`, accurate where that is 0.
 

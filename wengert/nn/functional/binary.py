@@ -11,6 +11,7 @@ from wengert.nn.functional.define import (
     reduced,
 )
 from wengert.ops.special.everyday import log_expit
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -46,6 +47,7 @@ def _pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, T
     return x, y
 
 
+@takes("input target weight pos_weight")
 def binary_cross_entropy_with_logits(
     input: Any,
     target: Any,
@@ -137,6 +139,7 @@ _bce = Primitive(
 ).bind
 
 
+@takes("input target weight")
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"
 ) -> Tensor:

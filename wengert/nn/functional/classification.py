@@ -13,7 +13,10 @@ from wengert.nn.functional.define import (
     check_reduction,
     on_host,
     reduced,
+    refused,
 )
+from wengert.ops.axes import number, operand
+from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive, record
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -166,6 +169,7 @@ def _softmax_cross_entropy(
 # -- what users call -------------------------------------------------------------------------------
 
 
+@takes("input target weight label_smoothing")
 def cross_entropy(
     input: Any,
     target: Any,
@@ -192,8 +196,9 @@ def cross_entropy(
         Target that adds nothing to the loss; for indices alone.
     reduction : {"mean", "sum", "none"}
         The mean over class indices is weighted by :math:`w`.
-    label_smoothing : float
-        From 0 to 1: how much of each target is spread over all classes evenly.
+    label_smoothing : float or Tensor
+        From 0 to 1: how much of each target is spread over all classes evenly. The loss is
+        differentiable in a Tensor.
 
     Returns
     -------
@@ -214,6 +219,7 @@ def cross_entropy(
     shape = classes.shape
     if (
         weight is None
+        and type(label_smoothing) is float
         and 0.0 <= label_smoothing <= 1.0
         and x.ndim == 2
         and shape == x.shape[:1]
@@ -223,7 +229,9 @@ def cross_entropy(
     ):
         return _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
     check_reduction(reduction)
-    if not 0.0 <= label_smoothing <= 1.0:
+    ignore_index = number(ignore_index, "cross_entropy", "ignore_index")
+    label_smoothing = operand(label_smoothing, logits, "cross_entropy", "label_smoothing")
+    if refused(label_smoothing, _is_share):
         raise ValueError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if logits.ndim < 1 or not logits.dtype.kind == "real floating":
         raise ValueError(
@@ -233,7 +241,7 @@ def cross_entropy(
     if labels.dtype.inexact:
         return _with_probabilities(logits, labels, weight, reduction, label_smoothing)
     labels = _class_indices(logits, labels)
-    if weight is not None:
+    if weight is not None or isinstance(label_smoothing, Tensor):
         return _weighted(logits, labels, weight, ignore_index, reduction, label_smoothing)
     if logits.ndim == 1:
         logits, labels = ops.expand_dims(logits, axis=0), ops.expand_dims(labels, axis=0)
@@ -246,6 +254,7 @@ def cross_entropy(
     return loss
 
 
+@takes("input weight", target="integers")
 def nll_loss(
     input: Any,
     target: Any,
@@ -281,12 +290,14 @@ def nll_loss(
             f"nll_loss needs floating values of at least one axis, not {x.dtype.name} of shape "
             f"{tuple(x.shape)}"
         )
+    ignore_index = number(ignore_index, "nll_loss", "ignore_index")
     losses, total = _likelihoods(x, _class_indices(x, labels), weight, ignore_index)
     if reduction == "mean":
         return ops.divide(ops.sum(losses), total)
     return reduced(losses, reduction)
 
 
+@takes(tensor="integers")
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     """Return vectors with a one at the given index and zeros elsewhere.
 
@@ -312,6 +323,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     x = wrapped(tensor)
     if not x.dtype.kind.endswith("integer"):
         raise RuntimeError(f"one_hot is only applicable to index tensor, not {x.dtype.name}")
+    num_classes = number(num_classes, "one_hot", "num_classes")
     if num_classes == -1:
         if not x.size:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
@@ -336,6 +348,12 @@ _class_mask = Primitive(
 )
 
 
+def _is_share(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return ops.logical_and(ops.greater_equal(value, 0), ops.less_equal(value, 1))
+    return 0.0 <= value <= 1.0
+
+
 # -- the other cases, composed ---------------------------------------------------------------------
 
 
@@ -343,6 +361,7 @@ def _class_indices(x: Tensor, target: Tensor) -> Tensor:
     """Class indices that fit the logits, as int64."""
     kind = dtype_of(target._array.dtype).kind
     if not kind.endswith("integer"):
+        refuse()
         raise RuntimeError(
             "class indices should be integers (or probabilities of the shape of the logits), not "
             f"{target.dtype.name}"
@@ -400,12 +419,12 @@ def _weighted(
     weight: Any,
     ignore_index: int,
     reduction: str,
-    smoothing: float,
+    smoothing: Any,
 ) -> Tensor:
     axis = min(1, logits.ndim - 1)
     x = log_softmax(logits, axis)
     losses, total = _likelihoods(x, target, weight, ignore_index)
-    if smoothing:
+    if isinstance(smoothing, Tensor) or smoothing:
         spread = x
         if weight is not None:
             spread = ops.multiply(x, _along(_class_weights(x, weight, axis), x, axis))
@@ -421,7 +440,7 @@ def _weighted(
 
 
 def _with_probabilities(
-    logits: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float
+    logits: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: Any
 ) -> Tensor:
     if logits.shape != target.shape:
         raise RuntimeError(
@@ -431,7 +450,7 @@ def _with_probabilities(
     axis = min(1, logits.ndim - 1)
     classes = logits.shape[axis]
     x = log_softmax(logits, axis)
-    if smoothing:
+    if isinstance(smoothing, Tensor) or smoothing:
         target = ops.add(ops.multiply(target, 1 - smoothing), smoothing / classes)
     if weight is not None:
         x = ops.multiply(x, _along(_class_weights(x, weight, axis), x, axis))

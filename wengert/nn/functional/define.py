@@ -1,11 +1,13 @@
 """What losses share."""
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from wengert import ops
+from wengert.backends import backend_of
 from wengert.tape.tensor import Tensor
 
-__all__ = ["REDUCTIONS", "Reduction", "check_reduction", "on_host", "reduced"]
+__all__ = ["REDUCTIONS", "Reduction", "check_reduction", "on_host", "reduced", "refused"]
 
 Reduction = Literal["none", "mean", "sum"]
 REDUCTIONS = ("mean", "sum", "none")
@@ -23,6 +25,14 @@ def on_host(array: Any) -> bool:
         return bool(array.__dlpack_device__()[0] == _DLPACK_CPU)
     except Exception:
         return False
+
+
+def refused(value: Any, holds: Callable[[Any], Any]) -> bool:
+    """Whether a condition does not hold of a number, or of a Tensor's where `on_host` finds any."""
+    if not isinstance(value, Tensor):
+        return not holds(value)
+    array = value._array
+    return on_host(array) and not backend_of(array).to_numpy(ops.all(holds(value.detach())).array)
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:

@@ -3,11 +3,14 @@
 from typing import Any
 
 from wengert import ops
+from wengert.ops.axes import number
+from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["dropout"]
 
 
+@takes("input", p="a probability")
 def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     r"""Set random elements to zero and scale the others, so that the mean stays.
 
@@ -35,6 +38,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     -----
     Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).
     """
+    p = number(p, "dropout", "p")
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     x = wrapped(input)

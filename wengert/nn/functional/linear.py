@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from wengert import ops
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive, record
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked
@@ -46,6 +47,7 @@ _linear = Primitive(
 _kernels, _plans = _linear.kernels, _linear.plans
 
 
+@takes("input weight bias")
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     r"""Affine map of the last axis, :math:`x W^T + b`.
 

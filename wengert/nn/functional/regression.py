@@ -3,7 +3,9 @@
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.define import Reduction, check_reduction, reduced
+from wengert.nn.functional.define import Reduction, check_reduction, reduced, refused
+from wengert.ops.axes import operand
+from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"]
@@ -21,6 +23,7 @@ def _difference(name: str, input: Any, target: Any, reduction: str) -> Tensor:
     return ops.subtract(x, y)
 
 
+@takes("input target")
 def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     """Squared error, :math:`(x - y)^2`.
 
@@ -44,6 +47,7 @@ def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tenso
     return reduced(ops.square(_difference("mse_loss", input, target, reduction)), reduction)
 
 
+@takes("input target")
 def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     """Absolute error, :math:`|x - y|`.
 
@@ -67,6 +71,7 @@ def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor
     return reduced(ops.abs(_difference("l1_loss", input, target, reduction)), reduction)
 
 
+@takes("input target delta")
 def huber_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", delta: float = 1.0
 ) -> Tensor:
@@ -78,8 +83,9 @@ def huber_loss(
         Real floating, of one shape; both are differentiated.
     reduction : {"mean", "sum", "none"}
         What is done with the elements' losses.
-    delta : float
-        The difference :math:`\delta` at which the form changes, positive.
+    delta : float or Tensor
+        The difference :math:`\delta` at which the form changes, positive. The loss is
+        differentiable in a Tensor.
 
     Returns
     -------
@@ -91,15 +97,21 @@ def huber_loss(
     ValueError
         If the shapes differ, or ``delta`` is not positive.
     """
-    if not delta > 0:
-        raise ValueError("huber_loss does not support non-positive values for delta.")
     difference = _difference("huber_loss", input, target, reduction)
-    # |d| m - m^2 / 2 with m = min(|d|, delta) is both forms, and has no branch.
-    size = ops.abs(difference)
-    near = ops.clip(size, None, delta)
-    return reduced(ops.multiply(near, ops.subtract(size, ops.multiply(near, 0.5))), reduction)
+    delta = operand(delta, difference, "huber_loss", "delta")
+    if refused(delta, lambda value: value > 0):
+        raise ValueError("huber_loss does not support non-positive values for delta.")
+    return reduced(_huber(difference, delta), reduction)
 
 
+def _huber(difference: Tensor, delta: Any) -> Tensor:
+    # d m - m^2 / 2 with d limited to m is both forms, and has no branch and no kink at 0.
+    lowest = ops.negative(delta) if isinstance(delta, Tensor) else -delta
+    near = ops.clip(difference, lowest, delta)
+    return ops.multiply(near, ops.subtract(difference, ops.multiply(near, 0.5)))
+
+
+@takes("input target beta")
 def smooth_l1_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", beta: float = 1.0
 ) -> Tensor:
@@ -111,8 +123,9 @@ def smooth_l1_loss(
         Real floating, of one shape; both are differentiated.
     reduction : {"mean", "sum", "none"}
         What is done with the elements' losses.
-    beta : float
-        The difference :math:`\beta` at which the form changes; 0 is `l1_loss`.
+    beta : float or Tensor
+        The difference :math:`\beta` at which the form changes; 0 is `l1_loss`. The loss is
+        differentiable in a Tensor.
 
     Returns
     -------
@@ -124,8 +137,15 @@ def smooth_l1_loss(
     ValueError
         If the shapes differ, or ``beta`` is negative.
     """
-    if not beta >= 0:
+    difference = _difference("smooth_l1_loss", input, target, reduction)
+    beta = operand(beta, difference, "smooth_l1_loss", "beta")
+    if refused(beta, lambda value: value >= 0):
         raise ValueError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
-    if beta == 0:
-        return l1_loss(input, target, reduction=reduction)
-    return ops.divide(huber_loss(input, target, reduction=reduction, delta=beta), beta)
+    if not isinstance(beta, Tensor):
+        if beta == 0:
+            return reduced(ops.abs(difference), reduction)
+        return reduced(ops.divide(_huber(difference, beta), beta), reduction)
+    sharp = ops.equal(beta, 0)
+    width = ops.where(sharp, 1, beta)
+    rounded = ops.divide(_huber(difference, width), width)
+    return reduced(ops.where(sharp, ops.abs(difference), rounded), reduction)

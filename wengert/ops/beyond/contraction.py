@@ -11,6 +11,7 @@ from wengert.ops.beyond.subscripts import Labels, parsed
 from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import permute_dims, reshape
 from wengert.ops.statistical import sum as sum_over
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -203,6 +204,7 @@ def _path(terms: Sequence[Term], result: Labels, optimize: Any) -> Path:
     return [tuple(step) for step in found]
 
 
+@takes("operands", optimize="a path, or how to find one")
 def einsum(*operands: Any, optimize: Any = None) -> Tensor:
     r"""Product of arrays, summed over labels of their axes: Einstein's notation.
 

@@ -18,6 +18,7 @@ from wengert.ops.indexing import getitem, replaced, take
 from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import where
 from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = ["pad"]
@@ -175,6 +176,7 @@ def _odd_reflections(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -
     return margins
 
 
+@takes("array constant_values end_values")
 def pad(
     array: Any,
     pad_width: int | Sequence[Any] | dict[int, Any],

@@ -14,6 +14,7 @@ from wengert.ops.elementwise import equal
 from wengert.ops.manipulation import expand_dims, moveaxis, permute_dims, reshape
 from wengert.ops.sorting import sort
 from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = ["median", "one_hot", "quantile"]
@@ -100,6 +101,7 @@ def _probabilities(q: Any) -> Any:
     return host
 
 
+@takes("x q")
 def quantile(
     x: Any,
     q: float | Sequence[float] | Any,
@@ -187,6 +189,7 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     return reshape(moveaxis(out, last, 0), (*q.shape, *kept))
 
 
+@takes("x")
 def median(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
@@ -219,6 +222,7 @@ def median(
     return _quantile("median", x, 0.5, axis, keepdims, "linear")
 
 
+@takes(x="integers")
 def one_hot(x: Any, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Tensor:
     """Unit vectors: ones at the given indices and zeros elsewhere.
 

@@ -25,6 +25,7 @@ from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import where
 from wengert.ops.sorting import argsort
 from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import PRIMITIVES, SCALARS, Primitive, number_type
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -277,6 +278,7 @@ class At:
 _NOWHERE: Final = object()
 
 
+@takes("x", key="an index")
 def at(x: Any, key: Any = _NOWHERE, /) -> At:
     """Update a part of an array functionally: ``at(x)[key].add(value)``.
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex, matched
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, ZERO, Primitive, binary, inexact
 from wengert.tape.tensor import Tensor
 
@@ -335,6 +336,7 @@ _pow = binary(
 )
 
 
+@takes("x1 x2")
 def pow(x1: Any, x2: Any, /) -> Tensor:
     r"""Power, :math:`x_1^{x_2}`.
 

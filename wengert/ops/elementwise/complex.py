@@ -4,6 +4,7 @@ from typing import Any
 
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, Primitive, unary
 from wengert.tape.tensor import Tensor
 
@@ -12,6 +13,7 @@ __all__ = ["abs", "conj", "imag", "real", "sign"]
 _conj = unary(Primitive("conj", ("x",), {"x": lambda xp, g: xp.conj(g)}, kind="linear"))
 
 
+@takes("x")
 def conj(x: Any, /) -> Tensor:
     r"""Complex conjugate, :math:`x^*`; equal values for a real ``x``.
 

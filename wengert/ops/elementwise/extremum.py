@@ -3,6 +3,7 @@
 from typing import Any
 
 from wengert.ops.define import elementwise
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -100,6 +101,7 @@ _clip = Primitive(
 ).bind
 
 
+@takes("x min max")
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """Values limited to the range from ``min`` to ``max``.
 

@@ -5,35 +5,42 @@ from operator import index
 from typing import Any
 
 from wengert.backends import as_dtype
-from wengert.ops.axes import as_axes, shape_of
-from wengert.ops.creation import arange
+from wengert.ops.axes import as_axes, operand, shape_of
+from wengert.ops.creation import arange, floating_tensors
 from wengert.ops.data_type import get_default_dtype
 from wengert.ops.elementwise import multiply
 from wengert.ops.fft.transform import check_length
 from wengert.ops.manipulation import roll
+from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 
-def _frequencies(n: int, d: float, start: int, stop: int, dtype: Any, device: Any) -> Tensor:
+def _frequencies(n: int, d: Any, start: int, stop: int, dtype: Any, device: Any) -> Tensor:
+    if floating_tensors(d):
+        dtype = d.dtype if dtype is None else dtype
+        device = differentiable.device(d) if device is None else device
     wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
     if wanted.kind != "real floating":
         raise TypeError(f"frequencies are of a real floating dtype, not {wanted.name}")
-    return multiply(arange(start, stop, dtype=wanted, device=device), 1 / (n * d))
+    counts = arange(start, stop, dtype=wanted, device=device)
+    return multiply(counts, 1 / (n * operand(d, counts, "fftfreq", "d")))
 
 
-def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
+@takes("d")
+def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     r"""Frequencies of the numbers of a spectrum.
 
     Parameters
     ----------
     n : int
         Length that was transformed.
-    d : float
-        Distance of samples.
+    d : float or Tensor
+        Distance of samples. The frequencies are differentiable in a Tensor.
     dtype : dtype, optional
-        Real floating; the default floating dtype by default.
+        Real floating; by default that of a floating Tensor ``d``, or the default floating dtype.
     device : device, optional
         Where the result is to be.
 
@@ -59,7 +66,8 @@ def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None)
     return roll(_frequencies(n, d, -half, n - half, dtype, device), -half)
 
 
-def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
+@takes("d")
+def rfftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     r"""Frequencies of the numbers of half a spectrum, :math:`(0, 1, \dots, n//2) / (n d)`.
 
     Parameters
@@ -86,6 +94,7 @@ def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None
     return _frequencies(n, d, 0, n // 2 + 1, dtype, device)
 
 
+@takes("x")
 def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """Bring the frequency 0 from the beginning to the middle.
 
@@ -115,6 +124,7 @@ def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     return roll(x, tuple([shape[i] // 2 for i in over]), axis=over)
 
 
+@takes("x")
 def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """Bring the frequency 0 back to the beginning: the inverse of `fftshift`, with its arguments.
 

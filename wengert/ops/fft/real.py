@@ -14,11 +14,13 @@ from wengert.ops.fft.transform import (
     to_real,
     transform,
 )
+from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = ["hfft", "ihfft", "irfft", "irfftn", "rfft", "rfftn"]
 
 
+@takes("x")
 def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Discrete Fourier transform of real numbers: the first half of the spectrum.
 
@@ -51,6 +53,7 @@ def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     return transform(from_real, "rfft", x, s, axes, norm, real=True)
 
 
+@takes("x")
 def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Inverse of `rfft`: real numbers from the first half of their spectrum.
 
@@ -87,6 +90,7 @@ def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backwar
     return to_real("irfft", x, s, axes, norm)
 
 
+@takes("x")
 def rfftn(
     x: Any,
     /,
@@ -122,6 +126,7 @@ def rfftn(
     return transform(from_real, "rfftn", x, s, axes, norm, real=True)
 
 
+@takes("x")
 def irfftn(
     x: Any,
     /,
@@ -158,6 +163,7 @@ def irfftn(
     return to_real("irfftn", x, s, axes, norm)
 
 
+@takes("x")
 def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """Discrete Fourier transform of half a Hermitian signal, whose spectrum is real.
 
@@ -189,6 +195,7 @@ def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     return to_real("hfft", conj(operand(x, "hfft", real=False)), s, axes, ADJOINT[norm])
 
 
+@takes("x")
 def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """Inverse of `hfft`: the first half of a Hermitian signal from its real spectrum.
 

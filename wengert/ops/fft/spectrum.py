@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.ops.fft.transform import Norm, forward, inverse, over_one, transform
+from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = ["fft", "fftn", "ifft", "ifftn"]
 
 
+@takes("x")
 def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Discrete Fourier transform, :math:`y_k = \sum_j x_j e^{-2 \pi i jk / n}`.
 
@@ -47,6 +49,7 @@ def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward"
     return transform(forward, "fft", x, s, axes, norm, real=False)
 
 
+@takes("x")
 def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Inverse discrete Fourier transform, :math:`y_j = \frac 1n \sum_k x_k e^{2 \pi i jk / n}`.
 
@@ -75,6 +78,7 @@ def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     return transform(inverse, "ifft", x, s, axes, norm, real=False)
 
 
+@takes("x")
 def fftn(
     x: Any,
     /,
@@ -115,6 +119,7 @@ def fftn(
     return transform(forward, "fftn", x, s, axes, norm, real=False)
 
 
+@takes("x")
 def ifftn(
     x: Any,
     /,

@@ -11,6 +11,7 @@ from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import concat
 from wengert.ops.single import single
 from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import refuse
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -103,7 +104,8 @@ def operand(x: Any, function: str, *, real: bool) -> Tensor:
 
 def check_norm(norm: Any, function: str) -> None:
     """Raise for a norm that is none."""
-    if norm not in ADJOINT:
+    if not isinstance(norm, str) or norm not in ADJOINT:
+        refuse()
         raise ValueError(
             f"fft.{function}: norm is 'backward', 'ortho' or 'forward', and not {norm!r}"
         )

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from wengert.backends import add_composite, namespaces
 from wengert.ops.linalg.common import adjoint, columns, complex_dtype, imaginary, matrices, product
 from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -102,6 +103,7 @@ _det = Primitive(
 ).bind
 
 
+@takes("x")
 def det(x: Any, /) -> Tensor:
     r"""Determinant of a matrix, or of each matrix of a stack.
 
@@ -173,6 +175,7 @@ _slogdet = Primitive(
 ).bind
 
 
+@takes("x")
 def slogdet(x: Any, /) -> SlogdetResult:
     r"""Sign and logarithm of the absolute value of determinants.
 

@@ -5,15 +5,27 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from wengert.ops import elementwise, statistical
-from wengert.ops.axes import as_axes, raw_array
+from wengert.ops.axes import as_axes, operand, raw_array
 from wengert.ops.data_type import astype, finfo
-from wengert.ops.elementwise import equal, greater, isfinite, logical_and, multiply, sign
+from wengert.ops.elementwise import (
+    equal,
+    greater,
+    isfinite,
+    isnan,
+    less_equal,
+    logical_and,
+    multiply,
+    not_equal,
+    sign,
+)
 from wengert.ops.linalg.common import inexact, matrices
 from wengert.ops.linalg.singular_values import svdvals
 from wengert.ops.manipulation import expand_dims
 from wengert.ops.searching import count_nonzero, where
+from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = ["matrix_norm", "matrix_rank", "vector_norm"]
 
@@ -51,6 +63,7 @@ _norm = Primitive(
 ).bind
 
 
+@takes("x ord")
 def vector_norm(
     x: Any,
     /,
@@ -69,9 +82,10 @@ def vector_norm(
         Over which axes the vectors lie; all by default.
     keepdims : bool
         Whether these axes stay, with length 1.
-    ord : int or float
+    ord : int, float or Tensor
         The order p: any number. ``inf`` is the largest absolute value, ``-inf`` the smallest, 0
-        the number of elements that are not 0.
+        the number of elements that are not 0. The norm is differentiable in a Tensor of no axes;
+        where that is infinite or 0 with the derivative 0.
 
     Returns
     -------
@@ -93,7 +107,12 @@ def vector_norm(
     shape = inexact("vector_norm", x)
     axes = tuple(range(len(shape))) if axis is None else as_axes(axis, len(shape))
     if not isinstance(ord, int | float):
-        raise TypeError(f"vector_norm takes a number as ord, not {ord!r}")
+        x = wrapped(x)
+        ord = operand(ord, differentiable.real(x), "vector_norm", "ord")
+        if isinstance(ord, Tensor):
+            return _of_order(x, ord, axes, keepdims)
+        if isinstance(ord, complex):
+            raise TypeError(f"vector_norm takes a real number as ord, not {ord!r}")
     if ord == 2 and axes:
         return _norm(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
     size = elementwise.abs(x)
@@ -105,19 +124,47 @@ def vector_norm(
         return statistical.sum(sign(size), axis=axes, keepdims=keepdims)
     if ord == 1 or not axes:
         return statistical.sum(size, axis=axes, keepdims=keepdims)
+    return _power_norm(size, ord, axes, keepdims)
+
+
+def _power_norm(size: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """Norms by their formula, of orders that are finite and not 0."""
     # Powers and roots have no finite derivative at 0 (or at an infinite sum), so there constants
     # are chosen, before and after each.
     zero = equal(size, 0)
-    terms = where(zero, 0.0 if ord > 0 else math.inf, elementwise.pow(where(zero, 1, size), ord))
+    if isinstance(ord, Tensor):
+        of_zero: Any = where(greater(ord, 0), 0.0, where(less_equal(ord, 0), math.inf, math.nan))
+    else:
+        of_zero = 0.0 if ord > 0 else math.inf
+    terms = where(zero, of_zero, elementwise.pow(where(zero, 1, size), ord))
     total = statistical.sum(terms, axis=axes, keepdims=keepdims)
     regular = logical_and(greater(total, 0), isfinite(total))
-    at_limit = elementwise.pow(total.detach(), 1 / ord)
+    constant = ord.detach() if isinstance(ord, Tensor) else ord
+    at_limit = elementwise.pow(total.detach(), 1 / constant)
     return where(regular, elementwise.pow(where(regular, total, 1), 1 / ord), at_limit)
+
+
+def _of_order(x: Tensor, ord: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """Norms of an order that is a Tensor, in which they are differentiable where it is finite."""
+    if ord.ndim:
+        raise TypeError(
+            f"vector_norm takes one number as ord, and was given a Tensor of shape {ord.shape}"
+        )
+    limits = {
+        order: vector_norm(x, axis=axes, keepdims=keepdims, ord=order)
+        for order in (0, math.inf, -math.inf)
+    }
+    usual = logical_and(isfinite(ord), not_equal(ord, 0))
+    norm = _power_norm(elementwise.abs(x), where(usual, ord, 1), axes, keepdims)
+    for order, limit in limits.items():
+        norm = where(equal(ord, order), limit, norm)
+    return where(isnan(ord), math.nan, norm)
 
 
 # -- of matrices ---------------------------------------------------------------------------------
 
 
+@takes("x", ord="one of the orders that its documentation lists")
 def matrix_norm(
     x: Any,
     /,
@@ -174,6 +221,7 @@ def matrix_norm(
     return expand_dims(expand_dims(found, axis=-1), axis=-1) if keepdims else found
 
 
+@takes(constant="x rtol")
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     """Number of singular values of each matrix that are not negligible.
 

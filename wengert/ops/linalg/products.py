@@ -15,6 +15,7 @@ from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import broadcast_to, reshape
 from wengert.ops.searching import where
 from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -33,6 +34,7 @@ _cross = Primitive(
 ).bind
 
 
+@takes("x1 x2")
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Cross product of vectors in three dimensions, :math:`x_1 \times x_2`.
 
@@ -70,6 +72,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     return _cross(x1, x2, axis=from_end)  # type: ignore[no-any-return]
 
 
+@takes("x1 x2")
 def outer(x1: Any, x2: Any, /) -> Tensor:
     """Products of each element of one vector with each of another.
 
@@ -98,6 +101,7 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return multiply(reshape(x1, (shape1[0], 1)), reshape(x2, (1, shape2[0])))
 
 
+@takes("x")
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """Diagonal of a matrix, or of each matrix of a stack.
 
@@ -133,6 +137,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     return getitem(flat, (..., slice(start, stop, n + 1)))
 
 
+@takes("x")
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Sum of a diagonal of a matrix, or of each matrix of a stack.
 
@@ -170,6 +175,7 @@ def _two_axes(name: str, x: Any) -> tuple[int, ...]:
     return shape
 
 
+@takes("x")
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """Product of ``n`` copies of a square matrix, by repeated squaring.
 

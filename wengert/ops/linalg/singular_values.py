@@ -15,6 +15,7 @@ from wengert.ops.linalg.common import (
     rows,
     skew,
 )
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -130,6 +131,7 @@ _svd = Primitive(
 ).bind
 
 
+@takes("x")
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     r"""Singular value decomposition, :math:`X = U \operatorname{diag}(S) V^H`.
 
@@ -193,6 +195,7 @@ _svdvals = Primitive(
 ).bind
 
 
+@takes("x")
 def svdvals(x: Any, /) -> Tensor:
     r"""Singular values of a matrix, or of each matrix of a stack.
 

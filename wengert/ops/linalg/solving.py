@@ -6,6 +6,7 @@ from wengert.ops.axes import raw_array
 from wengert.ops.data_type import finfo
 from wengert.ops.linalg.common import adjoint, inexact, matrices, product, promoted
 from wengert.ops.manipulation import expand_dims, squeeze
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -29,6 +30,7 @@ _solve = Primitive(
 ).bind
 
 
+@takes("x1 x2")
 def solve(x1: Any, x2: Any, /) -> Tensor:
     r"""Solution of linear systems, :math:`X_1^{-1} X_2`.
 
@@ -83,6 +85,7 @@ _inv = Primitive(
 ).bind
 
 
+@takes("x")
 def inv(x: Any, /) -> Tensor:
     r"""Inverse of a matrix, or of each matrix of a stack, :math:`X^{-1}`.
 
@@ -146,6 +149,7 @@ _pinv = Primitive(
 ).bind
 
 
+@takes("x", "rtol")
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     r"""Moore-Penrose pseudo-inverse of a matrix, or of each matrix of a stack.
 
@@ -181,4 +185,6 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     if rtol is None:
         # The libraries have defaults of their own.
         rtol = max(shape[-2:]) * finfo(x.dtype).eps
+    if isinstance(rtol, Tensor):
+        rtol = rtol.detach()
     return _pinv(x, rtol=raw_array(rtol))  # type: ignore[no-any-return]

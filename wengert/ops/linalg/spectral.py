@@ -12,6 +12,7 @@ from wengert.ops.linalg.common import (
     product,
     skew,
 )
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -78,6 +79,7 @@ _eigh = Primitive(
 ).bind
 
 
+@takes("x")
 def eigh(x: Any, /) -> EighResult:
     r"""Eigenvalues and eigenvectors of Hermitian matrices, :math:`X = V \Lambda V^H`.
 
@@ -134,6 +136,7 @@ _eigvalsh = Primitive(
 ).bind
 
 
+@takes("x")
 def eigvalsh(x: Any, /) -> Tensor:
     r"""Eigenvalues of Hermitian matrices.
 
@@ -201,6 +204,7 @@ _eig = Primitive(
 ).bind
 
 
+@takes("x")
 def eig(x: Any, /) -> EigResult:
     r"""Eigenvalues and eigenvectors of square matrices, :math:`X V = V \Lambda`.
 
@@ -242,6 +246,7 @@ def eig(x: Any, /) -> EigResult:
     return EigResult(*_eig(x))
 
 
+@takes("x")
 def eigvals(x: Any, /) -> Tensor:
     r"""Eigenvalues of square matrices.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from wengert.ops.axes import as_axes, as_axis, as_shape, shape_of
 from wengert.ops.single import single
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -71,6 +72,7 @@ def _roll_back(xp: Any, g: Any, shift: Any, axis: Any) -> Any:
 _roll = single(Primitive("roll", ["x"], {"x": _roll_back}, kind="structural"))
 
 
+@takes("x")
 def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """Insert axes of length 1.
 
@@ -105,6 +107,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     return _reshape(x, shape=shape, copy=None)  # type: ignore[no-any-return]
 
 
+@takes("x")
 def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Remove axes of length 1.
 
@@ -141,6 +144,7 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     return _squeeze(x, axis=axes)  # type: ignore[no-any-return]
 
 
+@takes("x")
 def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     """Reorder the axes.
 
@@ -172,6 +176,7 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
+@takes("x")
 def moveaxis(
     x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /
 ) -> Tensor:
@@ -211,6 +216,7 @@ def moveaxis(
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
+@takes("x")
 def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Reverse the order of the elements along axes.
 
@@ -240,6 +246,7 @@ def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     return _flip(x, axis=axes)  # type: ignore[no-any-return]
 
 
+@takes("x")
 def roll(
     x: Any, /, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None
 ) -> Tensor:
@@ -304,6 +311,7 @@ _reshape = single(
 )
 
 
+@takes("x")
 def reshape(
     x: Any, /, shape: int | Sequence[int], *lengths: int, copy: bool | None = None
 ) -> Tensor:
@@ -335,6 +343,8 @@ def reshape(
     Array API standard 2025.12, manipulation functions.
     """
     wanted = as_shape((shape, *lengths) if lengths else shape)
+    if copy is not None:
+        copy = bool(copy)
     if wanted and min(wanted) < -1:
         raise ValueError(f"reshape: the lengths of {wanted} are not negative but for one -1")
     try:

@@ -11,6 +11,7 @@ from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
 from wengert.ops.single import single
+from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -31,6 +32,7 @@ _broadcast_to = single(
 )
 
 
+@takes("x")
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     r"""Repeat an array along axes of length 1, and along new axes in front, to a given shape.
 
@@ -64,6 +66,7 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     return _broadcast_to(x, shape=target)  # type: ignore[no-any-return]
 
 
+@takes()
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that arrays of the given shapes have when they are broadcast together.
 
@@ -104,6 +107,7 @@ def _common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(common)
 
 
+@takes("arrays")
 def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
     """Broadcast arrays against each other.
 
@@ -153,6 +157,7 @@ _repeat = single(
 )
 
 
+@takes("x")
 def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     """Repeat each element a number of times.
 
@@ -193,6 +198,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     owner = backend_of(raw_array(x))
     counts = np.asarray(wrapped(repeats)._values())
     if counts.dtype.kind not in "iu":
+        refuse()
         raise TypeError(f"repeats needs an integer dtype, not {counts.dtype}")
     if counts.ndim > 1 or counts.size not in (1, x.shape[axis]):
         raise ValueError(f"repeats of shape {counts.shape} for an axis of length {x.shape[axis]}")
@@ -230,6 +236,7 @@ def _tile_rule(xp: Any, g: Any, x_shape: tuple[int, ...], repetitions: tuple[int
 _tile = single(Primitive("tile", ["x"], {"x": _tile_rule}, kind="linear", forward=_tile_forward))
 
 
+@takes("x")
 def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
     """Repeat a whole array along its axes, like tiles on a floor.
 

@@ -5,6 +5,7 @@ from typing import Any
 from wengert.backends.keys import as_view
 from wengert.ops.axes import as_axis, shape_of
 from wengert.ops.manipulation.arranging import reshape
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, show
 
@@ -54,6 +55,7 @@ _unstack = Primitive(
 ).bind
 
 
+@takes("arrays")
 def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tensor:
     """Join arrays along an axis that they have.
 
@@ -90,6 +92,7 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tens
         raise
 
 
+@takes("arrays")
 def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
     """Join arrays along a new axis.
 
@@ -145,6 +148,7 @@ def _sequence(arrays: Any, function: str) -> list[Any]:
     return given
 
 
+@takes("x")
 def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     """Split an array into its slices along an axis, which they no longer have.
 

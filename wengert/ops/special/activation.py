@@ -3,9 +3,12 @@
 import math
 from typing import Any
 
+from wengert.ops.axes import operand
 from wengert.ops.define import elementwise
+from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["gelu", "leaky_relu", "relu", "silu"]
 
@@ -60,6 +63,7 @@ _leaky_relu = Primitive(
 ).bind
 
 
+@takes("x negative_slope")
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
     """Rectifier that lets some of what is negative through: ``x``, or ``negative_slope * x``.
 
@@ -67,8 +71,9 @@ def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
     ----------
     x : Tensor
         Real floating.
-    negative_slope : float
-        The factor of negative values.
+    negative_slope : float or Tensor
+        The factor of negative values. The result is differentiable in a Tensor, which may also be
+        an array that broadcasts with ``x``.
 
     Returns
     -------
@@ -80,6 +85,14 @@ def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
     Derivative 1 for positive ``x`` and ``negative_slope`` elsewhere, also at 0. A. L. Maas et al.,
     "Rectifier nonlinearities improve neural network acoustic models", ICML 2013.
     """
+    if type(negative_slope) is not float:
+        x = wrapped(x)
+        negative_slope = operand(negative_slope, x, "leaky_relu", "negative_slope")
+        if isinstance(negative_slope, Tensor):
+            xp = differentiable
+            right = xp.greater(x, 0)
+            below = xp.multiply(xp.where(right, 0, x), negative_slope)
+            return xp.where(right, x, below)
     return _leaky_relu(x, negative_slope=float(negative_slope))  # type: ignore[no-any-return]
 
 
@@ -144,6 +157,7 @@ def _gelu_rule(xp: Any, g: Any, x: Any, approximate: str) -> Any:
 _gelu = Primitive("gelu", ("x",), {"x": _gelu_rule}, kind="elementwise", forward=_gelu_forward).bind
 
 
+@takes("x")
 def gelu(x: Any, /, approximate: str = "none") -> Tensor:
     r"""Gaussian error linear unit, :math:`x \Phi(x)` with the normal distribution :math:`\Phi`.
 

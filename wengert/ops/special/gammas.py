@@ -13,6 +13,7 @@ from wengert.backends import dtype_of
 from wengert.ops.define import elementwise
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
 from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO
 from wengert.tape.tensor import Tensor
 
@@ -331,6 +332,7 @@ def beta(a: Any, b: Any, /) -> Tensor:
     """
 
 
+@takes("a")
 def multigammaln(a: Any, d: int) -> Tensor:
     r"""Logarithm of the multivariate gamma function.
 

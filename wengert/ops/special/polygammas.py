@@ -6,6 +6,7 @@ from typing import Any
 
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
 from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -70,6 +71,7 @@ _polygamma = Primitive(
 ).bind
 
 
+@takes("x", n="an integer or an array of integers")
 def polygamma(n: Any, x: Any) -> Tensor:
     r"""Polygamma function, the n-th derivative of `digamma`.
 
@@ -116,6 +118,7 @@ def polygamma(n: Any, x: Any) -> Tensor:
 
 def _order(n: Any) -> int:
     if n < 0 or int(n) != n:
+        refuse()
         raise ValueError(f"polygamma takes orders 0, 1, 2, ..., and not {n!r}")
     return int(n)
 
@@ -168,6 +171,7 @@ _zeta = Primitive(
 ).bind
 
 
+@takes("q", undefined="x")
 def zeta(x: Any, q: Any = None) -> Tensor:
     r"""Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k=0}^\infty (k + q)^{-x}`.
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, overload
 from wengert.ops.axes import all_axes, as_axes, shape_of
 from wengert.ops.elementwise.rules import is_complex
 from wengert.tape.interpreter import differentiable
+from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -98,6 +99,7 @@ def logsumexp(
     *,
     return_sign: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
+@takes("a b")
 def logsumexp(
     a: Any,
     axis: int | Sequence[int] | None = None,
@@ -204,6 +206,7 @@ _softmax = Primitive(
 ).bind
 
 
+@takes("x")
 def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Softmax, :math:`s_i = e^{x_i} / \sum_j e^{x_j}`.
 
@@ -254,6 +257,7 @@ _log_softmax = Primitive(
 ).bind
 
 
+@takes("x")
 def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Logarithm of the softmax, :math:`x_i - \log \sum_j e^{x_j}`, accurate in its tail.
 

@@ -1,0 +1,241 @@
+"""The public functions of numbers and arrays, what is declared of them, and a call of each."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+from wengert.nn import functional as F
+from wengert.nn import init
+from wengert.tape.options import what_they_are
+from wengert.tape.parameters import DECLARED
+
+__all__ = ["FUNCTIONS", "call", "kinds", "parameters", "results"]
+
+#: Where public functions are, each by the prefix of its name here.
+NAMESPACES = {
+    "": wg,
+    "linalg.": wg.linalg,
+    "fft.": wg.fft,
+    "special.": wg.special,
+    "random.": wg.random,
+    "F.": F,
+    "init.": init,
+    "nn.": wg.nn,
+    "optim.": wg.optim,
+}
+#: Functions of functions, of files and of the process's state take no numbers to differentiate.
+ELSEWHERE = (
+    *("wengert.autograd", "wengert.backends", "wengert.compiler", "wengert.drawing"),
+    *("wengert.func", "wengert.tape", "wengert.nn.storage", "wengert.nn.module"),
+    *("wengert.nn.containers", "wengert.nn.parameter", "wengert.optim.scipy_adapters"),
+    *("wengert.optim.optimizer",),
+)
+
+
+def _public() -> Iterator[tuple[str, Callable[..., Any]]]:
+    seen = set()
+    for prefix, namespace in NAMESPACES.items():
+        for name in sorted(namespace.__all__):
+            function = getattr(namespace, name)
+            if not callable(function) or function in seen:
+                continue
+            if function in DECLARED:
+                seen.add(function)
+                yield prefix + name, function
+                continue
+            module = function.__module__
+            is_result = isinstance(function, type) and issubclass(function, tuple | Exception)
+            if is_result or module.startswith(ELSEWHERE) or not parameters(function):
+                continue
+            seen.add(function)
+            yield prefix + name, function
+
+
+def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The parameters of a function by name."""
+    return dict(inspect.signature(function).parameters)
+
+
+#: Every public function of numbers and arrays, by its name.
+FUNCTIONS = dict(_public())
+
+
+def kinds(name: str) -> dict[str, str]:
+    """What each parameter of a function is declared to be; "" where nothing is."""
+    function = FUNCTIONS[name]
+    if function not in DECLARED:
+        return dict.fromkeys(parameters(function), "")
+    said = what_they_are(DECLARED[function], parameters(function))
+    return {parameter: kind for parameter, (kind, _) in said.items()}
+
+
+# -- one call of each ----------------------------------------------------------------------------
+
+_MATRIX = np.array([[0.31, 0.72, 0.53], [0.84, 0.15, 0.46]])
+_OTHER = np.array([[0.61, 0.22, 0.93], [0.34, 0.75, 0.16]])
+_SQUARE = np.array([[2.1, 0.3, 0.4], [0.2, 1.3, 0.5], [0.6, 0.1, 3.2]])
+_SYMMETRIC = (_SQUARE + _SQUARE.T) / 2
+_SIGNED = np.array([[0.31, -0.72, 0.53], [-0.84, 1.15, -0.46]])
+_INTEGERS = np.array([[1, 2, 3], [4, 5, 6]])
+_FLAGS = np.array([[True, False, True], [False, False, True]])
+_CLASSES = np.array([2, 0])
+
+#: Values of the parameters that functions share.
+SHARED: dict[str, Any] = {
+    **dict.fromkeys(("x", "x1", "a", "input", "array", "obj", "data", "p"), _MATRIX),
+    **dict.fromkeys(("x2", "y", "b", "target"), _OTHER),
+    "arrays": [_MATRIX, _OTHER],
+    "shape": (2, 3),
+}
+#: Parameters that every call of a function has, where they are others.
+CALLS: dict[str, dict[str, Any]] = {
+    "arange": {"start": 0.25, "stop": 2.1, "step": 0.5},
+    "acosh": {"x": _MATRIX + 1.5},
+    "astype": {"dtype": "float64"},
+    "at": {"key": (0,)},
+    "bernoulli": {},
+    **{
+        f"bitwise_{name}": {"x1": _INTEGERS, "x2": _INTEGERS}
+        for name in ("and", "or", "xor", "left_shift", "right_shift")
+    },
+    "bitwise_invert": {"x": _INTEGERS},
+    "broadcast_shapes": {"shapes": [(2, 1), (3,)]},
+    "broadcast_to": {"x": _MATRIX[0]},
+    "can_cast": {"from_": _MATRIX, "to": "float64"},
+    "clip": {"min": 0.2, "max": 0.6},
+    "cumulative_prod": {"axis": 0},
+    "cumulative_sum": {"axis": 0},
+    "diff": {"prepend": _OTHER[:, :1], "append": _OTHER[:, 1:2]},
+    "einsum": {"operands": ["ij,ij->i", _MATRIX, _OTHER]},
+    "empty": {},
+    "expand_dims": {"axis": 0},
+    "eye": {"n_rows": 3},
+    "finfo": {"type": _MATRIX},
+    "from_dlpack": {},
+    "from_numpy": {},
+    "full": {"fill_value": 0.7},
+    "full_like": {"fill_value": 0.7},
+    "iinfo": {"type": _INTEGERS},
+    "isdtype": {"dtype": "float64", "kind": "numeric"},
+    "leaky_relu": {"x": _SIGNED, "negative_slope": 0.3},
+    "linspace": {"start": 0.2, "stop": 1.7, "num": 4},
+    **{f"logical_{name}": {"x1": _FLAGS, "x2": _FLAGS} for name in ("and", "or", "xor")},
+    "logical_not": {"x": _FLAGS},
+    "logsumexp": {"b": _OTHER},
+    "matmul": {"x2": _OTHER.T},
+    "meshgrid": {"arrays": [_MATRIX[0], _MATRIX[1]]},
+    "moveaxis": {"source": 0, "destination": 1},
+    "normal": {"mean": 0.4, "std": 1.3, "size": (3,)},
+    "one_hot": {"x": _INTEGERS, "num_classes": 7},
+    "pad": {"pad_width": 1, "constant_values": 0.3},
+    "permute_dims": {"axes": (1, 0)},
+    "quantile": {"q": 0.3},
+    "randint": {"low": 2, "high": 5},
+    "rand": {"size": [2, 3]},
+    "randn": {"size": [2, 3]},
+    "manual_seed": {"seed": 0},
+    "randperm": {"n": 3},
+    "repeat": {"repeats": 2},
+    "result_type": {"arrays_and_dtypes": [_MATRIX]},
+    "roll": {"shift": 1},
+    "searchsorted": {"x1": np.sort(_MATRIX[0]), "x2": _OTHER},
+    "set_default_dtype": {"dtype": "float32"},
+    "squeeze": {"x": _MATRIX[None], "axis": 0},
+    "std": {"correction": 0.5},
+    "tensor": {"data": [_MATRIX[0], _MATRIX[1]]},
+    "take": {"indices": np.array([1, 0]), "axis": 0},
+    "take_along_axis": {"indices": np.array([[1], [0]])},
+    "tensordot": {},
+    "tile": {"repetitions": (2, 1)},
+    "to_backend": {"name": "numpy"},
+    "to_device": {"device": "cpu"},
+    "uniform": {"low": 0.4, "high": 1.3, "size": (3,)},
+    "var": {"correction": 0.5},
+    "where": {"condition": _FLAGS},
+    "fft.fftfreq": {"n": 5, "d": 0.7},
+    "fft.rfftfreq": {"n": 5, "d": 0.7},
+    "linalg.cholesky": {"x": _SYMMETRIC},
+    "linalg.cross": {"x1": _MATRIX, "x2": _OTHER},
+    **{f"linalg.{name}": {"x": _SQUARE} for name in ("det", "slogdet", "inv", "eigvals")},
+    "linalg.eig": {"x": _SQUARE},
+    "linalg.eigh": {"x": _SYMMETRIC},
+    "linalg.eigvalsh": {"x": _SYMMETRIC},
+    "linalg.matrix_power": {"x": _SQUARE, "n": 3},
+    "linalg.matrix_rank": {"rtol": 1e-3},
+    "linalg.outer": {"x1": _MATRIX[0], "x2": _OTHER[0]},
+    "linalg.pinv": {"rtol": 1e-3},
+    "linalg.qr": {"x": _SQUARE},
+    "linalg.solve": {"x1": _SQUARE, "x2": _OTHER.T},
+    "linalg.vector_norm": {"ord": 2.5},
+    "special.multigammaln": {"a": _MATRIX + 3, "d": 2},
+    "special.polygamma": {"n": 1},
+    "special.zeta": {"x": _MATRIX + 2, "q": _OTHER},
+    "special.erfcinv": {},
+    "F.binary_cross_entropy": {"weight": _OTHER},
+    "F.binary_cross_entropy_with_logits": {"weight": _OTHER, "pos_weight": _MATRIX},
+    "F.cross_entropy": {"weight": _OTHER[0], "label_smoothing": 0.2},
+    "F.dropout": {"p": 0.4},
+    "F.elu": {"input": _SIGNED, "alpha": 0.7},
+    "F.huber_loss": {"target": _SIGNED, "delta": 0.4},
+    "F.linear": {"weight": _OTHER, "bias": _OTHER[:, 0]},
+    "F.log_softmax": {"dim": 1},
+    "F.nll_loss": {"target": _CLASSES, "weight": _OTHER[0]},
+    "F.one_hot": {"tensor": _INTEGERS},
+    "F.smooth_l1_loss": {"target": _SIGNED, "beta": 0.4},
+    "F.softmax": {"dim": 1},
+    "F.softplus": {"input": _SIGNED, "beta": 0.7, "threshold": 0.5},
+    "init.calculate_gain": {"nonlinearity": "leaky_relu", "param": 0.2},
+    "init.constant_": {"val": 2.0},
+}
+
+
+def arguments(name: str) -> dict[str, Any]:
+    """The arguments of a call of a function by name: NumPy arrays where it takes Tensors."""
+    own = CALLS.get(name, {})
+    found = {}
+    for parameter, about in parameters(FUNCTIONS[name]).items():
+        if parameter in own:
+            found[parameter] = own[parameter]
+        elif about.default is about.empty and parameter in SHARED:
+            found[parameter] = SHARED[parameter]
+        elif parameter == "tensor":
+            found[parameter] = _MATRIX
+    return found
+
+
+def call(name: str, given: dict[str, Any], *, positional: bool = False) -> Any:
+    """Call a function with arguments by name.
+
+    ``positional`` arguments are given by position where there is a choice.
+    """
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    open_ = True  # no parameter before is left to its default
+    abouts = parameters(FUNCTIONS[name])
+    positional = positional or any(
+        about.kind is about.VAR_POSITIONAL and parameter in given
+        for parameter, about in abouts.items()
+    )
+    for parameter, about in abouts.items():
+        if parameter not in given:
+            open_ = open_ and about.kind is about.VAR_POSITIONAL
+            continue
+        if about.kind is about.VAR_POSITIONAL:
+            args += given[parameter]
+        elif about.kind is about.POSITIONAL_ONLY or (
+            positional and open_ and about.kind is about.POSITIONAL_OR_KEYWORD
+        ):
+            args.append(given[parameter])
+        else:
+            kwargs[parameter] = given[parameter]
+    return FUNCTIONS[name](*args, **kwargs)
+
+
+def results(out: Any) -> list[Any]:
+    """The floating and complex Tensors of a result."""
+    if isinstance(out, wg.Tensor):
+        return [out] if out.dtype.inexact else []
+    return [t for each in out for t in results(each)] if isinstance(out, tuple | list) else []

@@ -1,0 +1,486 @@
+"""Every parameter of every public function is declared, and is what it is declared to be."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.ops.calls import FUNCTIONS, arguments, call, kinds, parameters, results
+from wengert.tape.parameters import DECLARED
+from wengert.testing import gradcheck, gradgradcheck
+from wengert.testing.problem import values
+
+#: Options whose errors are others': of what is no dtype, no device, no integers.
+OTHER_ERRORS = ("dtype", "device", "name", "stream", "kind", "to", "array", "x", "tensor", "key")
+
+
+#: Where the walk over all parameters goes; a second library need not see what NumPy's own rows do.
+BACKENDS = ("numpy", "torch")
+
+
+@pytest.fixture
+def on(request):
+    pytest.importorskip(request.param)
+    with wg.use_backend(request.param):
+        yield request.param
+
+
+def walk(wanted, *left_out):
+    """For each parameter of a kind: backend, function, parameter, whether it goes by position."""
+    cases = [
+        pytest.param(backend, name, parameter, positional, id=f"{backend}-{name}-{parameter}{how}")
+        for backend in BACKENDS
+        for name in FUNCTIONS
+        if not name.startswith(left_out)
+        and (backend == "numpy" or isinstance(DECLARED[FUNCTIONS[name]], tuple))
+        for parameter, kind in kinds(name).items()
+        if kind == wanted
+        for positional, how in ((False, ""), (True, "-by-position"))
+        if not positional or has_choice(name, parameter)
+    ]
+    arguments = ("on", "name", "parameter", "positional")
+    return pytest.mark.parametrize(arguments, cases, indirect=["on"])
+
+
+def has_choice(name, parameter):
+    about = parameters(FUNCTIONS[name])[parameter]
+    return about.kind is about.POSITIONAL_OR_KEYWORD
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_parameter_is_declared(name):
+    undeclared = [parameter for parameter, kind in kinds(name).items() if not kind]
+    assert not undeclared, f"{name}: wengert.tape.parameters.takes says nothing of {undeclared}"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_is_declared_is_a_parameter(name):
+    said = DECLARED[FUNCTIONS[name]]
+    if isinstance(said, tuple):
+        *listed, options = said
+        named = {each for names in listed for each in names.split()} | options.keys()
+        assert named <= parameters(FUNCTIONS[name]).keys()
+
+
+def test_methods_are_functions():
+    """So what is declared of a function is declared of the method, which is the same object."""
+    declared = {function.__name__: function for function in DECLARED}
+    for name, method in vars(wg.Tensor).items():
+        if name in FUNCTIONS and inspect.isfunction(method) and name not in ("bool", "int"):
+            assert method in DECLARED or method.__name__ in declared, name
+
+
+# -- derivatives -----------------------------------------------------------------------------------
+
+
+def is_number(value):
+    return isinstance(value, float | int) and not isinstance(value, bool)
+
+
+def tracked(value):
+    """What is differentiated of an argument, as leaves, and how the argument is made of it."""
+    if isinstance(value, list):
+        made = [tracked(each) for each in value]
+        counts = [len(leaves) for leaves, _ in made]
+        ends = np.cumsum(counts)
+
+        def rebuild(*leaves):
+            return [
+                again(*leaves[end - count : end])
+                for (_, again), count, end in zip(made, counts, ends, strict=True)
+            ]
+
+        return [leaf for leaves, _ in made for leaf in leaves], rebuild
+    if is_number(value) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
+        return [wg.asarray(np.asarray(value, dtype="float64"), requires_grad=True)], lambda t: t
+    return [], lambda: wg.asarray(value) if isinstance(value, np.ndarray) else value
+
+
+def others(given):
+    """Arguments that are not differentiated."""
+    return {parameter: tracked(value)[1](*untracked(value)) for parameter, value in given.items()}
+
+
+def untracked(value):
+    if is_number(value):
+        return [value]
+    return [leaf.detach() for leaf in tracked(value)[0]]
+
+
+#: What changes with one element of a matrix that a function takes for symmetric changes with two.
+SYMMETRIC = ("linalg.cholesky", "linalg.eigh", "linalg.eigvalsh")
+
+
+def used(name, out):
+    """The result of a call, and of `at` that of an update."""
+    return out.multiply(2.0) if name == "at" else out
+
+
+def function_of(name, parameter, positional):
+    """A function as one of leaves in place of a parameter, and the leaves."""
+    given = arguments(name) | BESIDE.get((name, parameter), {})
+    leaves, rebuild = tracked(given[parameter])
+    rest = others({p: v for p, v in given.items() if p != parameter})
+
+    def function(*leaves):
+        wg.manual_seed(3)
+        if name in SYMMETRIC:
+            leaves = [(x + wg.matrix_transpose(x)) * 0.5 for x in leaves]
+        else:  # so that no function returns what it is given
+            leaves = [x * 1.0 for x in leaves]
+        out = call(name, {**rest, parameter: rebuild(*leaves)}, positional=positional)
+        return tuple(results(FOLLOWED.get(name, lambda out: out)(used(name, out))))
+
+    return function, leaves
+
+
+#: What of a result does not depend on the phase or the sign that a library chooses.
+FOLLOWED = {
+    "linalg.eig": lambda out: out.eigenvalues,
+    "linalg.eigh": lambda out: out.eigenvalues,
+    "linalg.svd": lambda out: out.S,
+    "linalg.slogdet": lambda out: out.logabsdet,
+}
+#: What a parameter needs beside it.
+BESIDE = {
+    ("pad", "stat_length"): {"mode": "mean"},
+    ("pad", "end_values"): {"mode": "linear_ramp", "constant_values": 0, "end_values": 0.7},
+    ("pad", "reflect_type"): {"mode": "reflect"},
+}
+
+
+@walk("differentiable", "nn.")
+def test_a_differentiable_parameter_has_a_derivative(on, name, parameter, positional):
+    function, leaves = function_of(name, parameter, positional)
+    assert leaves, f"{name} has no call with {parameter}"
+    outs = function(*leaves)
+    assert any(out.requires_grad for out in outs), "the derivative is lost"
+    assert gradcheck(function, leaves, check_forward_ad=True)
+    assert gradgradcheck(function, leaves, fast_mode=True)
+
+
+@walk("constant", "nn.", "init.", "optim.")
+def test_a_constant_parameter_has_the_derivative_zero(on, name, parameter, positional):
+    function, leaves = function_of(name, parameter, positional)
+    for out in function(*leaves):
+        if out.requires_grad:
+            gradients = wg.autograd.grad(
+                out, leaves, wg.ones_like(out), materialize_grads=True, retain_graph=True
+            )
+            for gradient in gradients:
+                assert not values(gradient).any()
+    if len(leaves) == 1 and function(*leaves):
+        primal = leaves[0].detach()
+        _, tangent = wg.jvp(lambda t: function(t)[0], (primal,), (wg.ones_like(primal),))
+        assert not values(tangent).any()
+
+
+@walk("undefined")
+def test_an_undefined_derivative_is_an_error_where_it_is_used(on, name, parameter, positional):
+    function, leaves = function_of(name, parameter, positional)
+    out = function(*leaves)[0]
+    with pytest.raises(NotImplementedError, match=name.rpartition(".")[2]):
+        wg.autograd.grad(out, leaves, wg.ones_like(out))
+
+
+@walk("option")
+def test_an_option_refuses_a_tensor_that_is_differentiated(on, name, parameter, positional):
+    given = others(arguments(name)) if not name.startswith("optim.") else {"params": [leaf()]}
+    if name.startswith("init.") and "tensor" in given:
+        given["tensor"] = wg.ones((2, 3), requires_grad=True)
+    given |= BESIDE.get((name, parameter), {})
+    given[parameter] = [leaf()] if is_variadic(name, parameter) else leaf()
+    wrong = (
+        (TypeError, ValueError, RuntimeError, BufferError, IndexError)
+        if parameter in OTHER_ERRORS
+        else TypeError
+    )
+    with pytest.raises(wrong) as caught:
+        used(name, call(name, given, positional=positional))
+    if parameter not in OTHER_ERRORS:
+        said = str(caught.value)
+        assert name.rpartition(".")[2] in said
+        assert f" as {parameter}, through which no derivative flows" in said
+
+
+def is_variadic(name, parameter):
+    about = parameters(FUNCTIONS[name])[parameter]
+    return about.kind is about.VAR_POSITIONAL
+
+
+def leaf():
+    return wg.tensor(1.5, requires_grad=True)
+
+
+# -- values and derivatives by formula -------------------------------------------------------------
+
+
+def number_of(value, dtype="float64", requires_grad=True):
+    return wg.asarray(value, dtype=dtype, requires_grad=requires_grad)
+
+
+def test_creation_functions_follow_their_ends(backend):
+    p = number_of(3.0)
+    line = wg.linspace(1.0, p, 5)
+    np.testing.assert_allclose(values(line), np.linspace(1, 3, 5), rtol=1e-15)
+    assert values(line)[-1] == 3.0
+    (gradient,) = wg.autograd.grad(wg.sum(line), p)
+    assert gradient.item() == pytest.approx(0 + 0.25 + 0.5 + 0.75 + 1)
+    (gradient,) = wg.autograd.grad(wg.sum(wg.arange(p, 6.5)), p)
+    assert gradient.item() == 4.0
+    (gradient,) = wg.autograd.grad(wg.sum(wg.arange(0.0, 10.0, p)), p)
+    assert gradient.item() == 0 + 1 + 2 + 3
+    (gradient,) = wg.autograd.grad(wg.sum(wg.full((2, 3), p)), p)
+    assert gradient.item() == 6.0
+    (gradient,) = wg.autograd.grad(wg.sum(wg.fft.fftfreq(4, d=p) ** 2), p)
+    assert gradient.item() == pytest.approx(-2 * (1 + 4 + 1) / 16 / 3.0**3)
+
+
+def test_the_stop_of_arange_only_counts():
+    assert wg.grad(lambda p: wg.sum(wg.arange(0.0, p)))(3.5) == 0.0
+    assert not wg.arange(number_of(3.5)).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (lambda p: wg.linspace(0.0, p, 3), [0.0, 1.0, 2.0]),
+        (lambda p: wg.linspace(p, 0, 3, endpoint=False), [2.0, 4 / 3, 2 / 3]),
+        (lambda p: wg.arange(p, 6, p), [2.0, 4.0]),
+        (lambda p: wg.arange(6, p, -p), [6.0, 4.0]),
+        (lambda p: wg.arange(0.0, p, -1.0), []),
+        (lambda p: wg.full((3,), p), [2.0] * 3),
+        (lambda p: wg.full(2, p, dtype="complex128"), [2.0 + 0j] * 2),
+        (lambda p: wg.full_like(wg.ones(2, dtype="float64"), p), [2.0] * 2),
+        (lambda p: wg.linspace(1j, p, 3), [1j, 1 + 0.5j, 2]),
+    ],
+)
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_creation_of_tensors_is_creation_of_their_numbers(backend, made, expected, requires_grad):
+    out = made(number_of(2.0, requires_grad=requires_grad))
+    assert out.dtype in (wg.float64, wg.complex128)
+    assert out.requires_grad == (requires_grad and len(expected) > 0 and not np.isnan(out.size))
+    np.testing.assert_allclose(values(out), expected, rtol=1e-15)
+    small = made(number_of(2.0, dtype="float32"))
+    assert small.dtype in (wg.float32, wg.float64, wg.complex64, wg.complex128)
+
+
+def test_a_range_of_tensors_keeps_single_precision():
+    p = number_of(2.0, dtype="float32")
+    assert wg.linspace(0.0, p, 3).dtype is wg.float32
+    assert wg.arange(0.0, 4.0, p).dtype is wg.float32
+    assert wg.full(3, p).dtype is wg.float32
+
+
+def test_a_complex_value_is_not_stored_in_real_numbers():
+    z = number_of(1j, dtype="complex128")
+    for make in (
+        lambda: wg.full(2, z, dtype="float64"),
+        lambda: wg.full_like(wg.ones(2), z),
+        lambda: wg.linspace(0.0, z, 3, dtype="float64"),
+    ):
+        with pytest.raises(TypeError, match="can't store the complex"):
+            make()
+    with pytest.raises(TypeError, match="real numbers"):
+        wg.arange(z)
+
+
+X = np.array([[0.31, -0.72, 0.53, np.inf], [-0.84, 0.0, -0.46, 2.0]])
+
+
+def test_slopes_at_special_points(backend):
+    """An infinity on the right, or a zero, is no part of what the slope does on the left."""
+    left = np.where(X > 0, 0, X)
+    x = number_of(X, requires_grad=False)
+    for function, value, expected in [
+        (lambda p: wg.leaky_relu(x, p), 0.3, left.sum()),
+        (lambda p: wg.nn.functional.elu(x, p), 0.7, np.expm1(left).sum()),
+    ]:
+        p = number_of(value)
+        out = function(p)
+        np.testing.assert_allclose(values(out), values(function(value)), rtol=1e-15)
+        (gradient,) = wg.autograd.grad(wg.sum(out), p)
+        assert gradient.item() == pytest.approx(expected)
+    # At 0 the slope for x is the left one, as for a number.
+    x, p = number_of(0.0), number_of(0.3)
+    (gradient,) = wg.autograd.grad(wg.leaky_relu(x, p), x)
+    assert gradient.item() == 0.3
+    x, p = number_of(X), number_of(0.7)
+    by_x, by_p = wg.autograd.grad(wg.sum(wg.nn.functional.softplus(x, p)), (x, p))
+    assert np.isfinite(values(by_x)).all()
+    assert np.isfinite(by_p.item())
+
+
+@pytest.mark.parametrize("order", [2.0, 1.0, 0.0, np.inf, -np.inf, -1.5, 3.0])
+def test_a_norm_of_an_order_that_is_a_tensor(backend, order):
+    x = np.array([0.3, -0.7, 0.0, 1.2])
+    p = number_of(order)
+    norm = wg.linalg.vector_norm(number_of(x), ord=p)
+    expected = wg.linalg.vector_norm(number_of(x), ord=order)
+    assert norm.item() == pytest.approx(expected.item(), rel=1e-14)
+    (gradient,) = wg.autograd.grad(norm, p)
+    assert np.isfinite(gradient.item())
+
+
+def test_degrees_of_freedom_that_are_differentiated(backend):
+    """d/dc of s / (n - c) is s / (n - c)^2, and no freedom left is infinite spread."""
+    x = number_of(np.array([1.0, 2.0, 4.0, 9.0]), requires_grad=False)
+    c = number_of(1.0)
+    squares = 38.0
+    var, std = wg.var(x, correction=c), wg.std(x, correction=c)
+    assert var.item() == pytest.approx(squares / 3)
+    (by_var,) = wg.autograd.grad(var, c)
+    (by_std,) = wg.autograd.grad(std, c)
+    assert by_var.item() == pytest.approx(squares / 9)
+    assert by_std.item() == pytest.approx(squares / 9 / (2 * (squares / 3) ** 0.5))
+    assert wg.var(x, correction=number_of(5.0)).item() == np.inf
+    z = x * (1 + 1j)
+    assert wg.var(z, correction=c).dtype is wg.float64 if backend.name != "array_api_strict" else 1
+
+
+@pytest.mark.parametrize("single", [wg.float32, wg.float64])
+def test_a_parameter_does_not_change_the_dtype(backend, single):
+    x = wg.asarray([[0.5, -0.5, 1.0]], dtype=single)
+    F = wg.nn.functional
+    for p in (number_of(0.3), number_of(0.3, "float32"), np.float64(0.3), np.asarray(0.3)):
+        for out in (
+            wg.leaky_relu(x, p),
+            F.elu(x, p),
+            F.softplus(x, p, p),
+            wg.std(x, correction=p),
+            wg.linalg.vector_norm(x, ord=p),
+            F.huber_loss(x, x * 0, delta=p),
+            F.smooth_l1_loss(x, x * 0, beta=p),
+            F.cross_entropy(x, wg.asarray([1]), label_smoothing=p),
+        ):
+            assert out.dtype is single
+
+
+def test_numbers_of_another_library_are_numbers(backend):
+    x = wg.asarray([0.5, -0.5, 1.5], dtype="float64")
+    with wg.use_backend("array_api_strict"):
+        p = wg.asarray(0.25, dtype="float64")
+        raw = p.array
+    for given in (p, raw, np.float64(0.25), np.asarray(0.25)):
+        for function in (
+            lambda p: wg.leaky_relu(x, p),
+            lambda p: wg.std(x, correction=p),
+            lambda p: wg.nn.functional.elu(x, p),
+            lambda p: wg.linalg.vector_norm(x, ord=p),
+            lambda p: wg.nn.functional.huber_loss(x, x * 2, delta=p),
+        ):
+            np.testing.assert_allclose(values(function(given)), values(function(0.25)), rtol=1e-14)
+        with wg.no_grad():
+            assert wg.nn.functional.dropout(x, given, training=False).shape == (3,)
+
+
+def test_a_tracked_number_of_another_library_is_an_error():
+    with wg.use_backend("array_api_strict"):
+        p = wg.asarray(0.25, requires_grad=True)
+    with wg.use_backend("numpy"):
+        x = wg.ones(3)
+    with pytest.raises(wg.BackendError, match="two backends"):
+        wg.leaky_relu(x, p)
+
+
+def test_without_recording_an_option_may_be_a_parameters_number():
+    x, p = wg.ones((2, 3)), number_of(0.25)
+    with wg.no_grad():
+        assert wg.nn.functional.dropout(x, p).shape == (2, 3)
+    with pytest.raises(TypeError, match="dropout takes a probability as p"):
+        wg.nn.functional.dropout(x, p)
+
+
+def test_an_option_is_refused_while_a_transform_follows_it():
+    x = wg.ones((2, 3))
+    for transform in (
+        lambda f: wg.grad(f)(1.0),
+        lambda f: wg.jvp(f, (1.0,), (1.0,)),
+        lambda f: wg.jacobian(f)(1.0),
+    ):
+        with pytest.raises(TypeError, match="sum takes True or False as keepdims"):
+            transform(lambda p: wg.sum(wg.sum(x, keepdims=p)))
+        with pytest.raises(TypeError, match="reshape takes integers as shape"):
+            transform(lambda p: wg.sum(wg.reshape(x, (p, 6))))
+
+
+def test_what_is_refused_in_a_function_that_calls_another_is_named_by_the_first():
+    with pytest.raises(TypeError, match="matrix_norm takes True or False as keepdims"):
+        wg.linalg.matrix_norm(wg.ones((2, 2)), keepdims=number_of(1.0))
+
+
+def test_a_layers_number_is_its_functions():
+    x, p = number_of([-1.0, 2.0]), wg.nn.Parameter(wg.asarray(0.25, dtype="float64"))
+    layer = wg.nn.LeakyReLU(p)
+    (gradient,) = wg.autograd.grad(wg.sum(layer(x)), p)
+    assert gradient.item() == -1.0
+    assert [name for name, _ in layer.named_parameters()] == ["negative_slope"]
+    loss = wg.nn.HuberLoss(delta=p)
+    (gradient,) = wg.autograd.grad(loss(x, x * 0), p)
+    assert gradient.item() == pytest.approx(((1 - 0.25) + (2 - 0.25)) / 2)
+
+
+def test_compiled_functions_of_parameters(backend):
+    def function(x, p):
+        q = p * 2
+        parts = [
+            wg.sum(wg.linspace(0.0, q, 4)),
+            wg.sum(wg.full((3,), q)),
+            wg.sum(wg.leaky_relu(x, q)),
+            wg.sum(wg.nn.functional.elu(x, q)),
+            wg.sum(wg.std(x, correction=q)),
+            wg.linalg.vector_norm(x, ord=q),
+            wg.nn.functional.huber_loss(x, x * 0, delta=q),
+            wg.nn.functional.smooth_l1_loss(x, x * 0, beta=q),
+        ]
+        return wg.autograd.grad(sum(parts), (p,))[0]
+
+    compiled = wg.compile(function)
+    x = number_of(np.array([[0.3, -0.7, 1.9, -1.3]]), requires_grad=False)
+    for value in (0.3, 0.3, 0.45, 0.2):
+        expected = function(x, number_of(value))
+        np.testing.assert_allclose(
+            values(compiled(x, number_of(value))), values(expected), rtol=1e-12
+        )
+
+
+def test_compiled_functions_of_numbers(backend):
+    """What stays a number in the program still follows the call's."""
+
+    def function(x, p):
+        F = wg.nn.functional
+        return F.elu(x, p) + F.softplus(x, p) + F.huber_loss(x, x * 0, delta=p) + wg.full((2,), p)
+
+    compiled = wg.compile(function)
+    x = number_of([0.3, -0.7], requires_grad=False)
+    for value in (0.3, 0.7, 0.3):
+        np.testing.assert_allclose(
+            values(compiled(x, value)), values(function(x, value)), rtol=1e-12
+        )
+
+
+def test_random_numbers_of_arrays_are_drawn_for_each_element():
+    for draw in (wg.normal, wg.uniform):
+        for low in (np.zeros(5), wg.zeros(5)):
+            drawn = draw(low, 2.0)
+            assert drawn.shape == (5,)
+            assert len(set(drawn.tolist())) == 5
+        assert draw(np.float64(0.5), 2.0).dtype is wg.float32
+    wg.manual_seed(0)
+    low, high = number_of([0.0, 1.0]), number_of(3.0)
+    out = wg.uniform(low, high)
+    by_low, by_high = wg.autograd.grad(wg.sum(out), (low, high))
+    share = (values(out) - [0.0, 1.0]) / [3.0, 2.0]
+    np.testing.assert_allclose(values(by_low), 1 - share)
+    assert by_high.item() == pytest.approx(share.sum())
+
+
+def test_huber_losses_have_their_second_derivative_at_zero():
+    """The square is smooth there: 1 and 1 / beta."""
+    d = number_of(0.0)
+    for loss, expected in (
+        (lambda d: wg.nn.functional.huber_loss(d, wg.zeros_like(d), delta=0.5), 1.0),
+        (lambda d: wg.nn.functional.smooth_l1_loss(d, wg.zeros_like(d), beta=0.5), 2.0),
+    ):
+        assert wg.hessian(loss)(d.detach()).item() == expected

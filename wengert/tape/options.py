@@ -1,0 +1,153 @@
+"""Options of functions, which are plain values: what they take, and how a Tensor is refused there.
+
+It is looked for on the way to an error alone, and so costs nothing where nothing is wrong.
+"""
+
+import functools
+import sys
+from collections.abc import Iterable
+from typing import Any, Final
+
+from wengert.tape.parameters import DECLARED, differentiates
+
+__all__ = ["KINDS", "OPTIONS", "check_constructor", "option_error", "refuse", "what_they_are"]
+
+KINDS: Final = ("differentiable", "constant", "undefined")
+_OF_RULES: Final = {"ZERO": KINDS[1], "UNDEFINED": KINDS[2], "NOT_IMPLEMENTED": KINDS[2]}
+
+_AXIS: Final = "an integer (or, where several may be given, a tuple of them)"
+_INTEGER: Final = "an integer"
+_INTEGERS: Final = "integers"
+_FLAG: Final = "True or False"
+_NUMBER: Final = "a number"
+_WORD: Final = "one of the names that its documentation lists"
+
+#: What options take, by name: a name means the same in every function that has it.
+OPTIONS: Final = {
+    **dict.fromkeys(("axis", "axes", "dim", "source", "destination"), _AXIS),
+    **dict.fromkeys(("n", "k", "offset", "num", "n_rows", "n_cols", "num_classes"), _INTEGER),
+    **dict.fromkeys(("d", "seed", "ignore_index", "start_dim", "end_dim"), _INTEGER),
+    **dict.fromkeys(("in_features", "out_features"), _INTEGER),
+    **dict.fromkeys(("shape", "more", "lengths", "size", "shift", "repeats", "s"), _INTEGERS),
+    **dict.fromkeys(("indices", "sorter", "shapes", "pad_width", "stat_length"), _INTEGERS),
+    **dict.fromkeys(("unflattened_size", "repetitions"), _INTEGERS),
+    **dict.fromkeys(("keepdims", "requires_grad", "endpoint", "include_initial"), _FLAG),
+    **dict.fromkeys(("descending", "stable", "invert", "upper", "full_matrices"), _FLAG),
+    **dict.fromkeys(("return_sign", "training", "inplace", "amsgrad", "maximize"), _FLAG),
+    **dict.fromkeys(("decoupled_weight_decay", "nesterov"), _FLAG),
+    "copy": "True, False or None",
+    **dict.fromkeys(("lr", "eps", "weight_decay", "momentum", "dampening"), _NUMBER),
+    "betas": "two numbers",
+    **dict.fromkeys(("mode", "norm", "reduction", "method", "indexing", "side"), _WORD),
+    **dict.fromkeys(("approximate", "nonlinearity", "reflect_type", "name"), _WORD),
+    "dtype": "a data type",
+    "device": "a device",
+    "stream": "None",
+}
+
+
+def what_they_are(said: Any, names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """What the parameters of a declared function are, and the options take.
+
+    Parameters
+    ----------
+    said
+        What `DECLARED` has of the function.
+    names : iterable of str
+        The parameters.
+
+    Returns
+    -------
+    dict
+        Name to ``("option", what it takes)``, to another kind and "", or to ``("", "")`` for what
+        is not declared.
+    """
+    if not isinstance(said, tuple):
+        rules = said.rules
+        declared = {name: repr(rules[name]) if name in rules else "ZERO" for name in names}
+        return {name: (_OF_RULES.get(rule, KINDS[0]), "") for name, rule in declared.items()}
+    *kinds, own = said
+    found = {}
+    for name in names:
+        kind = next(
+            (k for k, listed in zip(KINDS, kinds, strict=True) if name in listed.split()), ""
+        )
+        what = "" if kind else own.get(name) or OPTIONS.get(name, "")
+        found[name] = (kind or ("option" if what else ""), what)
+    return found
+
+
+# -- refusing, on the way to an error ------------------------------------------------------------
+
+_options: dict[Any, tuple[str, dict[str, str]]] = {}
+_looked_at = 0
+#: How many calls up an option is looked for: a function, its primitive, the library's own code.
+_DEPTH: Final = 20
+_VARIADIC: Final = 4  # of a code's flags
+
+
+def _options_by_code() -> dict[Any, tuple[str, dict[str, str]]]:
+    """The code of each function that has options, with its name and what they take."""
+    global _looked_at
+    if _looked_at != len(DECLARED):
+        _looked_at = len(DECLARED)
+        for function, said in DECLARED.items():
+            if isinstance(said, tuple) and not isinstance(function, type):
+                code = function.__code__
+                number = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _VARIADIC)
+                given = what_they_are(said, code.co_varnames[:number])
+                options = {name: each[1] for name, each in given.items() if each[0] == "option"}
+                _options[code] = (function.__name__, options)
+    return _options
+
+
+def option_error(function: str, option: str, what: str) -> TypeError:
+    """The error for a Tensor that is given as an option and that a derivative flows through."""
+    return TypeError(
+        f"{function} takes {what} as {option}, through which no derivative flows, and was given a "
+        f"Tensor that one flows through; pass a plain value as {option}. If no derivative is "
+        "meant, the Tensor's is its .detach().item()"
+    )
+
+
+def refuse() -> None:
+    """Raise if a function that is running was given a Tensor as an option, and differentiates it.
+
+    It looks at the calls on the stack, and so costs nothing where nothing is wrong: what finds a
+    Tensor where a plain value belongs (a conversion, a failing kernel) asks here for the reason.
+    """
+    declared = _options_by_code()
+    frame = sys._getframe(1)
+    error = None
+    for _ in range(_DEPTH):
+        function, options = declared.get(frame.f_code, ("", None))
+        if options:
+            held = frame.f_locals
+            for option, what in options.items():
+                if differentiates(held.get(option)):
+                    error = option_error(function, option, what)
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    if error is not None:
+        raise error from None
+
+
+def check_constructor(cls: type) -> None:
+    """Make a class refuse what is no option when it is called, which is seldom."""
+    init: Any = vars(cls).get("__init__")
+    if init is None:
+        return
+    code = init.__code__
+    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    kinds = what_they_are(DECLARED[cls], names)
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+            kind, what = kinds.get(name, ("", ""))
+            if kind == "option" and differentiates(value):
+                raise option_error(cls.__name__, name, what)
+        init(self, *args, **kwargs)
+
+    cls.__init__ = checked  # type: ignore[misc]
