@@ -103,9 +103,12 @@ def _load(name: str) -> Backend:
                 "wengert.backends.Backend"
             )
         namespaces[type(backend.xp.zeros(()))] = backend.namespace
-    except ImportError as error:
+    except BackendError:
+        raise
+    except Exception as error:  # of another's code, which need not be an ImportError
+        what = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
         raise BackendError(
-            f"the backend {name!r} of an entry point cannot be imported ({error}). Installed: "
+            f"the backend {name!r} of an entry point cannot be imported ({what}). Installed: "
             f"{_installed()}"
         ) from error
     return backend

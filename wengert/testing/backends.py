@@ -1,6 +1,6 @@
 """Which backends tests run on."""
 
-from wengert.backends import builtin_backends, get_backend
+from wengert.backends import builtin_backends, get_backend, plugin_backends
 
 __all__ = ["installed_backends"]
 
@@ -9,9 +9,14 @@ ORDER = ("numpy", "array_api_strict", "torch", "jax", "dask", "cupy")
 
 
 def installed_backends() -> list[str]:
-    """Return the names of the built-in backends that can be used here, NumPy first."""
+    """Return the names of the backends that can be used here, NumPy first.
+
+    Those of entry points come last, and are named whether or not they can be imported: one that
+    is broken is an error where it is used, and not left out.
+    """
     installed = builtin_backends()
-    return [name for name in ORDER if installed[name] and (name != "cupy" or has_gpu())]
+    own = [name for name in ORDER if installed[name] and (name != "cupy" or has_gpu())]
+    return own + sorted(set(plugin_backends()) - set(ORDER))
 
 
 def has_gpu() -> bool:

@@ -72,16 +72,17 @@ def check_batched_tangents(problem: Problem) -> None:
     for at in problem.checked:
         tensor = problem.arguments[at]
         batch = _normal(random, (COUNT, *tensor.shape), tensor)
-        array, inner, outer = tensor._array, new_level(), new_level()
+        inner, outer = new_level(), new_level()
         # The batch is the inner level: a tangent is what is computed with, and is a batch.
-        tensor._array = Dual(array, Batched(raw_like(tensor, batch), outer), inner)
-        try:
-            results = problem.results(problem.func(*problem.arguments))
-        except Exception as error:
-            raise GradcheckError(f"forward mode fails for a batch of tangents: {error}") from error
-        finally:
-            tensor._array = array
-        found = [_tangents(result, inner, outer) for result in results]
+        dual = Dual(tensor._array, Batched(raw_like(tensor, batch), outer), inner)
+        with problem.holding(at, dual):
+            try:
+                results = problem.results(problem.func(*problem.arguments))
+            except Exception as error:
+                raise GradcheckError(
+                    f"forward mode fails for a batch of tangents: {error}"
+                ) from error
+            found = [_tangents(result, inner, outer) for result in results]
         for member in range(COUNT):
             expected = problem.forward(at, batch[member])
             given = np.concatenate([to_reals(tangents[member]) for tangents in found])

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wengert.backends import use_backend
+from wengert.backends import BackendError, get_backend, use_backend
 from wengert.func.trees import tree_map
 from wengert.tape.tensor import Tensor
 from wengert.testing.backends import installed_backends
 from wengert.testing.gradcheck import EPS, gradcheck, gradgradcheck
-from wengert.testing.problem import on_backend, values
+from wengert.testing.problem import Problem, on_backend, values
 from wengert.testing.snippets import block, function_code, value_code
 from wengert.testing.verdicts import (
     BadlyScaledError,
@@ -200,7 +200,17 @@ class GradientTest(PropertyTest):
             For the first backend on which something is wrong.
         """
         __tracebackhide__ = True
-        for name in self._only or self.backends or installed_backends():
+        chosen = self._only or self.backends
+        for name in chosen or installed_backends():
+            try:
+                get_backend(name)
+            except BackendError as error:
+                if not chosen:
+                    error.add_note(
+                        f"{self.name} is checked on every backend that is installed; "
+                        "backends=[...], or pytest's --wengert-backend=..., names the ones you mean"
+                    )
+                raise
             with use_backend(name):
                 self._backend = name
                 module = getattr(self.function, "__module__", "")
@@ -216,7 +226,7 @@ class GradientTest(PropertyTest):
         )
         if error is not None:
             raise error
-        if self.order > 1:
+        if self.order > 1 and Problem(self.function, inputs).tracked():
             error = self._check(2, inputs, {"fast_mode": True}, self.forward)
             if error is not None:
                 raise error

@@ -1,16 +1,22 @@
 """Checks of derivatives: the tape's against differences, and the tape's conduct beside them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert.tape.autograd import grad
 from wengert.tape.tensor import Tensor
 from wengert.testing.batches import check_batched_cotangents, check_batched_tangents
-from wengert.testing.conduct import check_absent, check_conduct, check_single
+from wengert.testing.conduct import (
+    check_absent,
+    check_conduct,
+    check_repeatable,
+    check_single,
+)
 from wengert.testing.differences import Estimate, Reals, derivative, to_reals
-from wengert.testing.problem import Problem, inexact, like, spread
+from wengert.testing.problem import Problem, inexact, like, spread, values
 from wengert.testing.verdicts import (
     GradcheckError,
     KinkError,
@@ -117,10 +123,17 @@ def gradcheck(
         If no input requires grad, one is not in double precision, or the parameters ask for
         nothing or for what there is not.
     """
-    if masked:
-        raise ValueError("masked=True is for sparse tensors, which Wengert does not have")
-    if not (check_forward_ad or check_backward_ad):
-        raise ValueError("gradcheck needs check_backward_ad or check_forward_ad, or both")
+    checks = _Checks(
+        check_backward_ad,
+        check_forward_ad,
+        check_batched_grad,
+        check_batched_forward_grad,
+        check_undefined_grad,
+        check_grad_dtypes,
+        fast_mode,
+        nondet_tol,
+    )
+    _demand_a_mode(checks, masked)
     for asked, needed, what in (
         (check_batched_grad, check_backward_ad, "check_batched_grad needs check_backward_ad"),
         (
@@ -131,29 +144,8 @@ def gradcheck(
     ):
         if asked and not needed:
             raise ValueError(f"{what}=True, as it compares with what that gives")
-    problem = Problem(func, inputs)
-    numerical = _Numerical(problem, eps, Tolerance(atol, rtol), complex_step)
-    try:
-        rows = None
-        if check_backward_ad:
-            rows = _check_mode(numerical, _Reverse(problem), fast_mode)
-        if check_forward_ad:
-            _check_mode(numerical, _Forward(problem), fast_mode)
-        if check_batched_grad:
-            check_batched_cotangents(problem)
-        if check_batched_forward_grad:
-            check_batched_tangents(problem)
-        if check_backward_ad:
-            if check_undefined_grad:
-                check_absent(problem)
-            check_conduct(problem, rows, nondet_tol)
-        if check_grad_dtypes:
-            check_single(problem)
-    except GradcheckError:
-        if raise_exception:
-            raise
-        return False
-    return True
+    numerical = _Numerical(Problem(func, inputs), eps, Tolerance(atol, rtol), complex_step)
+    return _carried_out(checks, numerical, raise_exception)
 
 
 def gradgradcheck(
@@ -226,7 +218,7 @@ def gradgradcheck(
         seed.requires_grad = True
     count = len(problem.arguments)
 
-    def gradients(*arguments: Any) -> tuple[Tensor, ...]:
+    def gradients(*arguments: Any, create_graph: bool = True) -> tuple[Tensor, ...]:
         pairs = [
             (result, g)
             for result, g in zip(
@@ -238,26 +230,90 @@ def gradgradcheck(
             [result for result, _ in pairs],
             [arguments[i] for i in problem.checked],
             [g for _, g in pairs],
-            create_graph=True,
+            create_graph=create_graph,
             materialize_grads=True,
         )
 
-    return gradcheck(
-        gradients,
-        [*problem.arguments, *seeds],
-        eps=eps,
-        atol=atol,
-        rtol=rtol,
-        raise_exception=raise_exception,
+    checks = _Checks(
+        backward=check_rev_over_rev,
+        forward=check_fwd_over_rev,
+        batched=check_batched_grad,
+        undefined=check_undefined_grad,
+        dtypes=check_grad_dtypes,
+        fast=fast_mode,
         nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad,
-        check_grad_dtypes=check_grad_dtypes,
-        check_batched_grad=check_batched_grad,
-        check_forward_ad=check_fwd_over_rev,
-        check_backward_ad=check_rev_over_rev,
-        fast_mode=fast_mode,
-        masked=masked,
     )
+    _demand_a_mode(checks, masked)
+    second = Problem(
+        gradients, [*problem.arguments, *seeds], plain=partial(gradients, create_graph=False)
+    )
+    numerical = _Numerical(second, eps, Tolerance(atol, rtol))
+    return _carried_out(checks, numerical, raise_exception)
+
+
+class _Checks(NamedTuple):
+    """What to check."""
+
+    backward: bool = True
+    forward: bool = False
+    batched: bool = False
+    batched_forward: bool = False
+    undefined: bool = True
+    dtypes: bool = False
+    fast: bool = False
+    nondet_tol: float = 0.0
+
+
+def _demand_a_mode(checks: _Checks, masked: bool | None) -> None:
+    if masked:
+        raise ValueError("masked=True is for sparse tensors, which Wengert does not have")
+    if not (checks.forward or checks.backward):
+        raise ValueError("gradcheck needs check_backward_ad or check_forward_ad, or both")
+
+
+def _carried_out(checks: _Checks, numerical: "_Numerical", raise_exception: bool) -> bool:
+    """Whether all that is to be checked of a problem is right."""
+    problem = numerical.problem
+    try:
+        rows = None
+        if problem.plain is not None:
+            _compare_values(numerical)
+        if checks.backward:
+            rows = _check_mode(numerical, _Reverse(problem), checks.fast)
+        if checks.forward:
+            _check_mode(numerical, _Forward(problem), checks.fast)
+        if checks.batched:
+            check_batched_cotangents(problem)
+        if checks.batched_forward:
+            check_batched_tangents(problem)
+        if checks.backward:
+            if checks.undefined:
+                check_absent(problem)
+            check_conduct(problem, rows, checks.nondet_tol)
+        if checks.dtypes:
+            check_single(problem)
+    except GradcheckError:
+        if not raise_exception:
+            return False
+        if problem.changed() is None:  # of a random function nothing else is true
+            check_repeatable(problem, checks.nondet_tol)
+        raise
+    return True
+
+
+def _compare_values(numerical: "_Numerical") -> None:
+    """Compare a gradient by recorded operations with the one by plain ones, which is moved."""
+    problem, (atol, rtol) = numerical.problem, numerical.tolerance
+    plain = problem.middle()
+    recorded = np.concatenate([to_reals(values(result)) for result in problem.run()])
+    wrong = np.flatnonzero(~np.isclose(recorded, plain, rtol, atol, equal_nan=True))
+    if wrong.size:
+        row = int(wrong[0])
+        raise WrongGradientError(
+            f"the gradient with create_graph=True differs from the one without: "
+            f"{problem.result_entry(row)} of the gradients\n  with:    {recorded[row]:.12g}"
+            f"\n  without: {plain[row]:.12g}"
+        )
 
 
 def _normal(random: np.random.Generator, tensor: Tensor) -> np.ndarray[Any, Any]:
@@ -268,15 +324,37 @@ def _normal(random: np.random.Generator, tensor: Tensor) -> np.ndarray[Any, Any]
     return np.asarray(values)
 
 
+class _Sample(NamedTuple):
+    """One random combination of the results, along one random direction in each input.
+
+    Attributes
+    ----------
+    cotangents : list of ndarray
+        Of the results.
+    weights : ndarray of float64
+        The same as one row of reals.
+    directions : dict of int to ndarray
+        Of unit length, for each input.
+    found : dict of int to Estimate
+        The derivatives of the results along each that is not empty.
+    """
+
+    cotangents: list[np.ndarray[Any, Any]]
+    weights: Reals
+    directions: dict[int, np.ndarray[Any, Any]]
+    found: dict[int, Estimate]
+
+
 class _Numerical:
     """Derivatives of a problem by differences: all results along a direction in one input."""
 
     def __init__(
-        self, problem: Problem, eps: float, tolerance: Tolerance, complex_step: bool
+        self, problem: Problem, eps: float, tolerance: Tolerance, complex_step: bool = False
     ) -> None:
         self.problem, self.eps, self.tolerance = problem, eps, tolerance
         self.complex_step = complex_step
         self._columns: list[Estimate] = []
+        self._sample: _Sample | None = None
 
     def along(
         self,
@@ -293,6 +371,33 @@ class _Numerical:
             good_enough or self.tolerance.settled,
             problem.middle(),
         )
+
+    def allowed(self, weights: Reals, found: Estimate) -> Reals:
+        """How far each term of a weighted sum of derivatives may be off."""
+        atol, rtol = self.tolerance
+        return atol + rtol * abs(weights * found.value) + abs(weights) * found.rounding
+
+    def sample(self) -> _Sample:
+        """The derivatives of a random combination, computed once for both modes."""
+        if self._sample is None:
+            problem, random = self.problem, np.random.default_rng(0)
+            cotangents = [_normal(random, result) for result in problem.run()]
+            weights = np.concatenate([to_reals(g) for g in cotangents])
+            directions = {at: _normal(random, problem.arguments[at]) for at in problem.checked}
+
+            def settled(found: Estimate) -> bool:
+                error = abs(weights) * found.error
+                return bool(np.all(error <= self.allowed(weights, found) / 2))
+
+            for at, direction in directions.items():
+                directions[at] = direction / (np.linalg.norm(direction) or 1.0)
+            found = {
+                at: self.along(at, direction, settled)
+                for at, direction in directions.items()
+                if direction.size
+            }
+            self._sample = _Sample(cotangents, weights, directions, found)
+        return self._sample
 
     def columns(self) -> Iterator[Estimate]:
         """The Jacobian's columns, each computed once."""
@@ -372,31 +477,11 @@ def _compare_along_random(
     numerical: _Numerical, mode: _Reverse | _Forward
 ) -> GradcheckError | None:
     """Compare the derivative of one random combination of results along random directions."""
-    problem, tolerance = numerical.problem, numerical.tolerance
-    random = np.random.default_rng(0)
-    cotangents = [_normal(random, result) for result in problem.run()]
-    weights = np.concatenate([to_reals(g) for g in cotangents])
-    directions = {at: _normal(random, problem.arguments[at]) for at in problem.checked}
-    for at, direction in directions.items():
-        directions[at] = direction / (np.linalg.norm(direction) or 1.0)
-    analytic = mode.combined(cotangents, directions)
-
-    def allowed(found: Estimate) -> Reals:
-        return (
-            tolerance.atol
-            + tolerance.rtol * abs(weights * found.value)
-            + abs(weights) * found.rounding
-        )
-
-    for at, direction in directions.items():
-        if not direction.size:
-            continue
-        found = numerical.along(
-            at,
-            direction,
-            lambda found: bool(np.all(abs(weights) * found.error <= allowed(found) / 2)),
-        )
-        if not abs(analytic[at] - weights @ found.value) <= np.sum(allowed(found)):
+    sample = numerical.sample()
+    weights, analytic = sample.weights, mode.combined(sample.cotangents, sample.directions)
+    for at, found in sample.found.items():
+        allowed = np.sum(numerical.allowed(weights, found))
+        if not abs(analytic[at] - weights @ found.value) <= allowed:
             if np.any(found.kink > 0) or np.any(found.jump):
                 return KinkError(
                     f"the function has a kink here along a random direction in inputs[{at}]"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from wengert.tape.dual import Dual
 from wengert.tape.lifted import new_level
 from wengert.tape.tensor import Tensor, untracked
 from wengert.testing.differences import Reals, to_reals
-from wengert.testing.verdicts import GradcheckError
+from wengert.testing.verdicts import GradcheckError, KinkError
 
 __all__ = ["Problem", "inexact", "like", "on_backend", "raw_like", "spread", "values"]
 
@@ -80,15 +81,29 @@ class Problem:
         What the function is called with, out of its containers.
     checked : list of int
         Positions of the arguments that are differentiated.
+
+    Parameters
+    ----------
+    func : callable
+        The function.
+    inputs : Tensor or sequence
+        Its arguments.
+    plain : callable, optional
+        The same function, without what differentiating its result takes: for its values alone.
     """
 
-    def __init__(self, func: Callable[..., Any], inputs: Any) -> None:
-        self._given = func
+    def __init__(
+        self, func: Callable[..., Any], inputs: Any, plain: Callable[..., Any] | None = None
+    ) -> None:
+        self._given, self.plain = func, plain
         arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
         self.arguments, self._structure = tree_flatten(arguments)
-        self.checked = [
-            i for i, x in enumerate(self.arguments) if isinstance(x, Tensor) and x.requires_grad
-        ]
+        self.checked: list[int] = []
+        for i, x in enumerate(self.arguments):
+            # A Tensor that is given twice is one input, which moves as one.
+            given = any(x is self.arguments[j] for j in self.checked)
+            if isinstance(x, Tensor) and x.requires_grad and not given:
+                self.checked.append(i)
         if not self.checked:
             raise ValueError(
                 "gradcheck needs at least one input that is a Tensor and requires grad"
@@ -125,15 +140,27 @@ class Problem:
         self.check_unchanged("func")
         return results
 
-    def check_unchanged(self, culprit: str) -> None:
-        """Raise if an input no longer has the values that it had."""
+    def _shaped(self) -> list[tuple[tuple[int, ...], bool, bool]]:
+        self.run()
+        return self._shapes
+
+    def changed(self) -> int | None:
+        """The position of an input that no longer has the values that it had."""
         for i, before in zip(self.checked, self.before, strict=True):
             now = values(self.arguments[i])
             if now.shape != before.shape or now.tobytes() != before.tobytes():
-                raise GradcheckError(f"{culprit} changed inputs[{i}] in place")
+                return i
+        return None
+
+    def check_unchanged(self, culprit: str) -> None:
+        """Raise if an input no longer has the values that it had."""
+        at = self.changed()
+        if at is not None:
+            raise GradcheckError(f"{culprit} changed inputs[{at}] in place")
 
     def _row(self) -> Reals:
-        results = self.results(self.func(*self.arguments))
+        function = self._given if self.plain is None else self.plain
+        results = self.results(function(*self._structure.unflatten(self.arguments)))
         return np.concatenate([to_reals(values(result)) for result in results])
 
     def middle(self) -> Reals:
@@ -148,63 +175,57 @@ class Problem:
         The input's own Tensor takes the moved array for the call, so that a function that holds
         on to it (a module with its parameters) sees the move.
         """
+        middle = self.middle()
+        with self.holding(at, raw_like(self.arguments[at], self._base(at) + by)):
+            row = self._row()
+        if row.size != middle.size:
+            raise KinkError(
+                f"the shapes of the results change where inputs[{at}] is moved by "
+                f"{np.max(abs(by)):.3g}, so there is no derivative to compare with"
+            )
+        return row
+
+    @contextmanager
+    def holding(self, at: int, array: Any) -> Iterator[None]:
+        """Let an input's Tensor hold another array inside a ``with`` block.
+
+        Results are to be read inside it: the function may return the Tensor itself.
+        """
         tensor = self.arguments[at]
-        array = tensor._array
-        base = self.before[self.checked.index(at)]
-        tensor._array = raw_like(tensor, base + by)
+        own = tensor._array
+        tensor._array = array
         try:
-            return self._row()
+            yield
         finally:
-            tensor._array = array
+            tensor._array = own
+
+    def _base(self, at: int) -> np.ndarray[Any, Any]:
+        return self.before[self.checked.index(at)]
 
     def imaginary_step(self, at: int, direction: np.ndarray[Any, Any]) -> Reals:
         """The derivative of all results along a direction, by a step in the imaginary one."""
         tensor = self.arguments[at]
-        array = tensor._array
         if tensor.dtype.complex:
             raise ValueError("complex_step is for real inputs")
-        base = self.before[self.checked.index(at)]
-        tensor._array = raw_like(tensor, base + IMAGINARY_STEP * 1j * direction)
-        try:
+        for i, (_, is_complex, _) in enumerate(self._shapes or self._shaped()):
+            if is_complex:
+                raise ValueError(f"complex_step is for real results, and result {i} is complex")
+        moved = raw_like(tensor, self._base(at) + IMAGINARY_STEP * 1j * direction)
+        with self.holding(at, moved):
             results = self.results(self.func(*self.arguments))
-        finally:
-            tensor._array = array
-        parts = [np.imag(values(result)).reshape(-1) for result in results]
+            parts = [np.imag(values(result)).reshape(-1) for result in results]
         return np.concatenate(parts) / IMAGINARY_STEP
 
     def forward(self, at: int, direction: np.ndarray[Any, Any]) -> Reals:
         """The derivative of all results along a direction in one input, by forward mode."""
         tensor = self.arguments[at]
-        array = tensor._array
         level = new_level()
-        tensor._array = Dual(array, raw_like(tensor, direction.astype(self.dtype(at))), level)
-        try:
+        dual = Dual(tensor._array, raw_like(tensor, direction.astype(self._base(at).dtype)), level)
+        with self.holding(at, dual):
             results = self.results(self.func(*self.arguments))
-        finally:
-            tensor._array = array
-        found = []
-        for i, result in enumerate(results):
-            array = result._array
-            own = isinstance(array, Dual) and array.level == level
-            tangent = array.tangent if own else None
-            if tangent is None:
-                size = math.prod(result.shape) * (2 if result.dtype.complex else 1)
-                found.append(np.zeros(size))
-                continue
-            if tangent.shape != result.shape or dtype_of(tangent.dtype) is not result.dtype:
-                raise GradcheckError(
-                    f"the tangent of result {i} has shape {tuple(tangent.shape)} and dtype "
-                    f"{dtype_of(tangent.dtype).name}, and the result {tuple(result.shape)} and "
-                    f"{result.dtype.name}"
-                )
-            found.append(to_reals(values(untracked(tangent))))
+            found = [_tangent(i, result, level) for i, result in enumerate(results)]
         self.check_unchanged("forward mode")
         return np.concatenate(found)
-
-    def dtype(self, at: int) -> np.dtype[Any]:
-        """NumPy's dtype of one input that is differentiated."""
-        dtype: np.dtype[Any] = self.before[self.checked.index(at)].dtype
-        return dtype
 
     def directions(self, at: int) -> Iterator[np.ndarray[Any, Any]]:
         """The unit directions in one input: those of reals, and of imaginary parts."""
@@ -267,6 +288,10 @@ class Problem:
         width = sum(to_reals(before).size for before in self.before)
         return np.stack(rows) if rows else np.zeros((0, width))
 
+    def tracked(self) -> bool:
+        """Whether any result is on the tape, so that there is a derivative to differentiate."""
+        return any(on_tape for _, _, on_tape in self._shapes or self._shaped())
+
     def tracks(self, row: int) -> bool:
         """Whether the result that a row of the Jacobian belongs to is on the tape."""
         return self._shapes[self._result_of(row)[0]][2]
@@ -293,6 +318,21 @@ class Problem:
                 return _entry(f"inputs[{i}]", before.shape, before.dtype.kind == "c", column)
             column -= size
         raise IndexError(column)
+
+
+def _tangent(at: int, result: Tensor, level: int) -> Reals:
+    """The tangent that a result carries, as reals."""
+    array = result._array
+    tangent = array.tangent if isinstance(array, Dual) and array.level == level else None
+    if tangent is None:
+        return np.zeros(math.prod(result.shape) * (2 if result.dtype.complex else 1))
+    if tangent.shape != result.shape or dtype_of(tangent.dtype) is not result.dtype:
+        raise GradcheckError(
+            f"the tangent of result {at} has shape {tuple(tangent.shape)} and dtype "
+            f"{dtype_of(tangent.dtype).name}, and the result {tuple(result.shape)} and "
+            f"{result.dtype.name}"
+        )
+    return to_reals(values(untracked(tangent)))
 
 
 def _entry(what: str, shape: tuple[int, ...], is_complex: bool, place: int) -> str:
