@@ -15,6 +15,7 @@ from wengert.testing.graph_breaks import (
     assert_differentiable,
     graph_breaks,
 )
+from wengert.testing.problem import strided
 from wengert.testing.verdicts import BadlyScaledError, GradcheckError, KinkError, WrongGradientError
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ __all__ = [
     "gradcheck",
     "gradgradcheck",
     "graph_breaks",
+    "strided",
 ]
 __all__ += ["Argument", "Axis", "Program", "check_derivative", "check_gradients", "programs"]
 

@@ -11,12 +11,13 @@ from typing import Any, Literal
 import numpy as np
 
 from wengert.backends import BackendError, get_backend, use_backend
-from wengert.func.trees import tree_map
+from wengert.func.trees import tree_leaves, tree_map
 from wengert.tape.tensor import Tensor
 from wengert.testing.backends import installed_backends
 from wengert.testing.gradcheck import EPS, gradcheck, gradgradcheck
-from wengert.testing.problem import Problem, on_backend, values
+from wengert.testing.problem import Problem, on_backend, strided, values
 from wengert.testing.snippets import block, function_code, value_code
+from wengert.testing.tracebacks import shortened
 from wengert.testing.verdicts import (
     BadlyScaledError,
     GradcheckError,
@@ -33,8 +34,9 @@ except ImportError as error:
     ) from error
 
 from wengert.testing.arguments import Argument, Axis, calls, understood
+from wengert.testing.contrast import Case, Outcome, contrasted
 
-__all__ = ["GradientTest", "PropertyTest", "check_gradients"]
+__all__ = ["GradientTest", "PropertyTest", "as_input", "check_gradients"]
 
 Kinks = Literal["skip", "fail"]
 
@@ -68,9 +70,21 @@ class PropertyTest:
             raise ValueError(f"kinks should be 'skip' or 'fail', not {kinks!r}")
         self.function, self.kinks = function, kinks
         self.arguments = understood(arguments or [...] * _arity(function))
-        self.strategy = calls(self.arguments, dtypes=list(dtypes), **bounds)
+        # What is free to be empty is: lengths without a value, where `min_side` lets them be 0.
+        self.may_be_empty = not bounds["min_side"] and any(
+            isinstance(given, Argument) and any(type(part) is not int for part in given.shape)
+            for given in self.arguments
+        )
+        self.strategy = self.drawing(dtypes, bounds | {"min_side": max(1, bounds["min_side"])})
+        self.empties = self.drawing(dtypes, bounds).filter(_has_empty)
         self.settings, self.examples = settings, examples
-        self.skipped = 0
+        self.dtypes, self.bounds = list(dtypes), bounds
+        self.skipped = self.checked = 0
+        self.seed: int | None = None
+
+    def drawing(self, dtypes: Sequence[str], bounds: dict[str, int]) -> Any:
+        """The strategy of what `example` is given."""
+        return calls(self.arguments, dtypes=list(dtypes), **bounds)
 
     @property
     def name(self) -> str:
@@ -81,6 +95,10 @@ class PropertyTest:
         """Check one call; raise if a derivative is wrong."""
         raise NotImplementedError
 
+    def only(self) -> Any:
+        """What `example` is given where there is nothing to draw."""
+        return tuple(self.arguments)
+
     def fixed(self) -> bool:
         """Whether there is nothing to draw: one call is all."""
         return not any(
@@ -89,10 +107,34 @@ class PropertyTest:
 
     def explore(self, digest: str, share: float = 1.0) -> None:
         """Check as many calls as the settings say, or that share, and raise the gravest failure."""
-        self.skipped = 0
+        self.skipped = self.checked = 0
         if self.fixed():
-            self.example(tuple(self.arguments))
+            self.example(self.only())
+            self.checked += 1
             return
+        given = self.settings or hypothesis.settings()
+        count = math.ceil(share * (self.examples or given.max_examples))
+        # Empty arrays come last: a failure would shrink to one, and hide what it is about.
+        empty = count // 5 if self.may_be_empty else 0
+        __tracebackhide__ = True
+        if not self._explored(self.strategy, digest, count - empty):
+            raise KinkError(
+                f"{self.name} could be checked nowhere: {self.skipped} examples lie at kinks, or "
+                "at the edge of the domain. Say with Argument(domain=..., away_from=...) where it "
+                "is differentiable"
+            )
+        if empty:
+            try:
+                self._explored(self.empties, f"{digest}_empty", empty)
+            except Exception as error:
+                error.add_note(
+                    f"{self.name} is right for arrays with elements, in {count - empty} examples: "
+                    "min_side=1 leaves empty ones out"
+                )
+                raise
+
+    def _explored(self, strategy: Any, digest: str, count: int) -> bool:
+        """Check that many calls; False if there was none that could be checked."""
 
         def run(drawn: tuple[Any, ...]) -> None:
             try:
@@ -102,29 +144,32 @@ class PropertyTest:
                     raise
                 self.skipped += 1
                 hypothesis.reject()
+            self.checked += 1
 
         run.__name__ = run.__qualname__ = digest  # what Hypothesis's database knows it by
-        given = self.settings or hypothesis.settings()
         chosen = hypothesis.settings(
-            given,
+            self.settings or hypothesis.settings(),
             deadline=None,
             print_blob=False,
             suppress_health_check=list(hypothesis.HealthCheck),
-            max_examples=math.ceil(share * (self.examples or given.max_examples)),
+            max_examples=count,
         )
         __tracebackhide__ = True
         try:
-            chosen(hypothesis.given(self.strategy)(run))()
+            test = hypothesis.given(strategy)(run)
+            chosen(test if self.seed is None else hypothesis.seed(self.seed)(test))()
         except GradcheckError as error:
             raise _bare(error) from None
         except BaseExceptionGroup as group:
             raise _bare(min(group.exceptions, key=_gravity)) from None
         except hypothesis.errors.Unsatisfiable:
-            raise KinkError(
-                f"{self.name} could be checked nowhere: {self.skipped} examples lie at kinks, or "
-                "at the edge of the domain. Say with Argument(domain=..., away_from=...) where it "
-                "is differentiable"
-            ) from None
+            return False
+        return True
+
+
+def _has_empty(drawn: Any) -> bool:
+    """Whether a drawn call has an array without elements."""
+    return any(isinstance(x, np.ndarray) and not x.size for x in tree_leaves(drawn))
 
 
 def _gravity(error: BaseException) -> tuple[int, int]:
@@ -180,6 +225,7 @@ class GradientTest(PropertyTest):
         self.order, self.forward, self.single = order, forward, single
         self.fast_mode, self.tolerances = fast_mode, tolerances
         self.backends = None if backends is None else list(backends)
+        self.lacks_forward = False
         self._only: list[str] | None = None
 
     @contextmanager
@@ -215,82 +261,131 @@ class GradientTest(PropertyTest):
                 self._backend = name
                 module = getattr(self.function, "__module__", "")
                 digest = re.sub(r"\W", "_", f"{module}_{self.name}_{name}")
-                self.explore(digest, SHARE.get(name, 1.0))
+                try:
+                    self.explore(digest, SHARE.get(name, 1.0))
+                except GradcheckError as error:
+                    raise self._told(error) from None
+                except Exception as error:
+                    shortened(error)
+                    raise
+
+    def drawing(self, dtypes: Sequence[str], bounds: dict[str, int]) -> Any:
+        # Shrinking takes the contiguous layout, unless the other one alone fails.
+        return st.tuples(super().drawing(dtypes, bounds), st.booleans())
+
+    def only(self) -> Any:
+        return tuple(self.arguments), False
 
     def example(self, drawn: tuple[Any, ...]) -> None:
-        inputs = tree_map(_tensor, drawn)
+        call, apart = drawn
         fast = self._backend != "numpy" if self.fast_mode is None else self.fast_mode
         # Hypothesis tells failures apart by the line that raises them, and shrinks each by itself.
-        error = self._check(
-            1, inputs, {"check_grad_dtypes": self.single, "fast_mode": fast}, self.forward
-        )
+        error = self._check(1, call, apart, {"check_grad_dtypes": self.single, "fast_mode": fast})
         if error is not None:
             raise error
-        if self.order > 1 and Problem(self.function, inputs).tracked():
-            error = self._check(2, inputs, {"fast_mode": True}, self.forward)
+        if self.order > 1 and Problem(self.function, self._inputs(call, apart)).tracked():
+            error = self._check(2, call, apart, {"fast_mode": True})
             if error is not None:
                 raise error
 
+    @staticmethod
+    def _inputs(call: tuple[Any, ...], apart: bool) -> tuple[Any, ...]:
+        inputs: tuple[Any, ...] = tree_map(as_input, call)
+        return strided(inputs) if apart else inputs
+
     def _check(
-        self, order: int, inputs: tuple[Any, ...], options: dict[str, Any], forward: bool | None
+        self,
+        order: int,
+        call: tuple[Any, ...],
+        apart: bool,
+        options: dict[str, Any],
+        forward: bool | None = None,
     ) -> GradcheckError | None:
-        """What is wrong with the derivatives of an order, as an error with a report."""
+        """What is wrong with the derivatives of an order."""
         check = gradcheck if order == 1 else gradgradcheck
+        forward = self.forward if forward is None else forward
         given = {**options, **self.tolerances}
         if forward is not False:
             given["check_forward_ad" if order == 1 else "check_fwd_over_rev"] = True
+        case = Case(order, call, apart, given, self._backend)
         try:
             with np.errstate(all="ignore"):
-                check(self.function, inputs, **given)
+                check(self.function, self._inputs(call, apart), **given)
         except NotImplementedError as error:
             if forward is None:  # it has no forward derivative, and need not have one
-                return self._check(order, inputs, options, False)
-            self._note(error, check.__name__, inputs, given)
+                self.lacks_forward = True
+                return self._check(order, call, apart, options, False)
+            self._note(error, case)
             raise
         except GradcheckError as error:
-            told = type(error)(self._report(error, check.__name__, inputs, given))
-            told.order = order
-            return told
+            error.order = order
+            error.case = case  # type: ignore[attr-defined]
+            return error
         except Exception as error:
-            self._note(error, check.__name__, inputs, given)
+            self._note(error, case)
             raise
         return None
 
-    def _note(
-        self, error: Exception, check: str, inputs: tuple[Any, ...], options: dict[str, Any]
-    ) -> None:
-        code = block(self._snippet(check, inputs, options))
-        error.add_note(f"That was {self.name} on {self._backend}:\n\n{code}")
+    def _again(self, case: Case) -> Outcome:
+        """What comes of a case, or of one beside it."""
+        check = gradcheck if case.order == 1 else gradgradcheck
+        try:
+            with use_backend(case.backend), np.errstate(all="ignore"):
+                check(self.function, self._inputs(case.call, case.apart), **case.options)
+        except (KinkError, BadlyScaledError):
+            return "unknown"
+        except GradcheckError as error:
+            return error
+        except Exception:  # what a neighbour is not for tells nothing
+            return "unknown"
+        return "right"
 
-    def _report(
-        self, error: GradcheckError, check: str, inputs: tuple[Any, ...], options: dict[str, Any]
-    ) -> str:
-        order = "first derivative" if check == "gradcheck" else "second derivative"
-        return (
-            f"{self.name}: {error}\n"
-            f"  verdict:   {error.verdict}\n"
-            f"  order:     {order}\n"
-            f"  backend:   {self._backend}\n"
-            "To see it again:\n\n" + block(self._snippet(check, inputs, options)) + "\n"
-        )
+    def _note(self, error: Exception, case: Case) -> None:
+        code = block(self._snippet(case))
+        error.add_note(f"That was {self.name} on {case.backend}:\n\n{code}")
 
-    def _snippet(self, check: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> list[str]:
+    def _told(self, error: GradcheckError) -> GradcheckError:
+        """The error with all that is to be said about it."""
+        case: Case | None = getattr(error, "case", None)
+        if case is None:
+            return error
+        lines = [f"{self.name}: {error}"]
+        where, how = contrasted(error, case, self._again, self.arguments)
+        lines += [f"  looks:     {how}"] if how else []
+        lines += [f"  where:     {words}" for words in where]
+        lines += [
+            f"  verdict:   {error.verdict}",
+            f"  order:     {'first' if case.order == 1 else 'second'} derivative",
+            f"  backend:   {case.backend}",
+        ]
+        code = block(self._snippet(case))
+        told = type(error)("\n".join(lines) + f"\nTo see it again:\n\n{code}\n")
+        told.order, told.found = error.order, error.found
+        for note in getattr(error, "__notes__", ()):
+            told.add_note(note)
+        return told
+
+    def _snippet(self, case: Case) -> list[str]:
         definition, name = function_code(self.function, "f")
         lines = ["import wengert as wg"]
         imports = [line for line in definition if line.startswith("from ")]
         lines += imports
-        if self._backend != "numpy":
-            lines.append(f"wg.set_backend({self._backend!r})")
+        if case.backend != "numpy":
+            lines.append(f"wg.set_backend({case.backend!r})")
         lines += [line for line in definition if line not in imports]
+        inputs = self._inputs(case.call, False)
         if len(inputs) == 1:
             lines.append(f"inputs = [{value_code(inputs[0])}]")
         else:
             lines += ["inputs = [", *(f"    {value_code(x)}," for x in inputs), "]"]
-        given = "".join(f", {key}={value!r}" for key, value in options.items())
+        if case.apart:
+            lines.append("inputs = wg.testing.strided(inputs)  # each every second element of more")
+        given = "".join(f", {key}={value!r}" for key, value in case.options.items())
+        check = "gradcheck" if case.order == 1 else "gradgradcheck"
         return [*lines, f"wg.testing.{check}({name}, inputs{given})"]
 
 
-def _tensor(value: Any) -> Any:
+def as_input(value: Any) -> Any:
     """A drawn array as a Tensor of the selected backend; a Tensor is moved there."""
     if isinstance(value, Tensor):
         moved = on_backend(values(value))
@@ -419,6 +514,7 @@ def check_gradients(
         "bounds": {"min_side": min_side, "max_side": max_side, "max_dims": max_dims},
     }
     if arguments and callable(arguments[0]) and not isinstance(arguments[0], st.SearchStrategy):
+        __tracebackhide__ = True
         GradientTest(arguments[0], arguments[1:], **options).run()
         return None
 
@@ -430,12 +526,15 @@ def check_gradients(
 
 def _as_test(check: GradientTest) -> Callable[[], None]:
     """A function that pytest collects: without parameters, in its function's place."""
-
-    def test(*_: Any) -> None:  # in a class it is given the instance
-        __tracebackhide__ = True
-        check.run()
-
+    # In a class it is given the instance. On one line, which takes the place of the function's own
+    # in tracebacks.
+    test = lambda *_: check.run()
     update_wrapper(test, check.function)
+    code = getattr(check.function, "__code__", None)
+    if code is not None:
+        test.__code__ = test.__code__.replace(
+            co_filename=code.co_filename, co_firstlineno=code.co_firstlineno, co_name=code.co_name
+        )
     del test.__wrapped__  # type: ignore[attr-defined]
     test.__annotations__ = {}
     vars(test).update(function=check.function, wengert_check=check)

@@ -16,7 +16,9 @@ from wengert.testing.conduct import (
     check_single,
 )
 from wengert.testing.differences import Estimate, Reals, derivative, to_reals
+from wengert.testing.likeness import Found
 from wengert.testing.problem import Problem, inexact, like, spread, values
+from wengert.testing.tracebacks import shortened
 from wengert.testing.verdicts import (
     GradcheckError,
     KinkError,
@@ -144,6 +146,7 @@ def gradcheck(
     ):
         if asked and not needed:
             raise ValueError(f"{what}=True, as it compares with what that gives")
+    __tracebackhide__ = True
     numerical = _Numerical(Problem(func, inputs), eps, Tolerance(atol, rtol), complex_step)
     return _carried_out(checks, numerical, raise_exception)
 
@@ -203,6 +206,7 @@ def gradgradcheck(
     GradcheckError, ValueError
         As for `gradcheck`.
     """
+    __tracebackhide__ = True
     problem = Problem(func, inputs)
     results = problem.run()
     if all(result._node is None for result in results):
@@ -273,6 +277,7 @@ def _demand_a_mode(checks: _Checks, masked: bool | None) -> None:
 
 def _carried_out(checks: _Checks, numerical: "_Numerical", raise_exception: bool) -> bool:
     """Whether all that is to be checked of a problem is right."""
+    __tracebackhide__ = True
     problem = numerical.problem
     try:
         rows = None
@@ -292,11 +297,18 @@ def _carried_out(checks: _Checks, numerical: "_Numerical", raise_exception: bool
             check_conduct(problem, rows, checks.nondet_tol)
         if checks.dtypes:
             check_single(problem)
-    except GradcheckError:
+    except GradcheckError as error:
         if not raise_exception:
             return False
         if problem.changed() is None:  # of a random function nothing else is true
-            check_repeatable(problem, checks.nondet_tol)
+            try:
+                check_repeatable(problem, checks.nondet_tol)
+            except GradcheckError as cause:
+                raise shortened(cause) from None
+        shortened(error)
+        raise
+    except Exception as error:
+        shortened(error)
         raise
     return True
 
@@ -499,14 +511,14 @@ def _compare_jacobian(numerical: _Numerical, mode: _Reverse | _Forward) -> Reals
     analytic, tolerance, problem = mode.jacobian(), numerical.tolerance, numerical.problem
     worst: tuple[bool, float] | None = None
     error: GradcheckError | None = None
-    wrong = 0
+    wrong = np.zeros(analytic.shape, dtype=np.bool_)
     for column, found in enumerate(numerical.columns()):
         allowed = tolerance(found)
         with np.errstate(all="ignore"):
             excess = abs(analytic[:, column] - found.value) / allowed
         excess = np.where(np.isnan(excess), np.inf, excess)
         for row in map(int, np.flatnonzero(excess > 1)):
-            wrong += 1
+            wrong[row, column] = True
             given = float(analytic[row, column])
             # A nan may come from another result's infinity, times a cotangent of zero.
             infinite = list(np.flatnonzero(~np.isfinite(found.value))) if np.isnan(given) else []
@@ -520,10 +532,13 @@ def _compare_jacobian(numerical: _Numerical, mode: _Reverse | _Forward) -> Reals
                     _explain(problem, mode, row, column, given, float(found.value[row]), cause)
                 )
     if error is not None:
-        raise type(error)(
-            f"{error}\n{wrong} of {analytic.size} entries are wrong by more than "
+        told = type(error)(
+            f"{error}\n{np.sum(wrong)} of {analytic.size} entries are wrong by more than "
             f"atol={tolerance.atol:g} + rtol={tolerance.rtol:g} * abs(numerical)"
         )
+        right = np.stack([found.value for found in numerical.columns()], axis=1)
+        told.found = Found(analytic, right, wrong, *problem.kinds())
+        raise told
     return analytic
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of, selection
-from wengert.func.trees import tree_flatten, tree_leaves
+from wengert.func.trees import tree_flatten, tree_leaves, tree_map
 from wengert.tape.autograd import grad
 from wengert.tape.dual import Dual
 from wengert.tape.lifted import new_level
@@ -16,7 +16,7 @@ from wengert.tape.tensor import Tensor, untracked
 from wengert.testing.differences import Reals, to_reals
 from wengert.testing.verdicts import GradcheckError, KinkError
 
-__all__ = ["Problem", "inexact", "like", "on_backend", "raw_like", "spread", "values"]
+__all__ = ["Problem", "inexact", "like", "on_backend", "raw_like", "spread", "strided", "values"]
 
 #: Small enough that its square vanishes beside 1, so that nothing is cut off.
 IMAGINARY_STEP = 1e-30
@@ -48,6 +48,26 @@ def on_backend(array: np.ndarray[Any, Any]) -> Tensor:
 def spread(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     """Return what `like` does as every second element of a larger array."""
     return untracked(raw_like(tensor, np.stack([array, array], axis=-1))[..., 0])
+
+
+def strided(inputs: Any) -> Any:
+    """Return arguments with each Tensor's array every second element of a larger one.
+
+    For what a function makes of memory that is not contiguous, where the array library shows it.
+
+    Parameters
+    ----------
+    inputs : Tensor, or container of them
+        As for `gradcheck`.
+    """
+
+    def apart(x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        made = spread(x, values(x))
+        return made.requires_grad_(x.requires_grad) if made.dtype.inexact else made
+
+    return tree_map(apart, inputs)
 
 
 def inexact(returned: Any) -> list[Tensor]:
@@ -287,6 +307,11 @@ class Problem:
         self.check_unchanged("the backward pass")
         width = sum(to_reals(before).size for before in self.before)
         return np.stack(rows) if rows else np.zeros((0, width))
+
+    def kinds(self) -> tuple[list[tuple[tuple[int, ...], bool]], ...]:
+        """The shapes of inputs and of results, each with whether they are complex."""
+        inputs = [(before.shape, before.dtype.kind == "c") for before in self.before]
+        return inputs, [(shape, c) for shape, c, _ in self._shapes or self._shaped()]
 
     def tracked(self) -> bool:
         """Whether any result is on the tape, so that there is a derivative to differentiate."""

@@ -5,6 +5,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from wengert.testing.differences import Estimate, Reals
+from wengert.testing.likeness import Found
 
 __all__ = [
     "BadlyScaledError",
@@ -25,10 +26,13 @@ class GradcheckError(AssertionError):
         What is the matter, in two or three words: each subclass has its own.
     order : int
         Of the derivative: 2 where `check_gradients` has found it in the second.
+    found : wengert.testing.likeness.Found or None
+        The two Jacobians, where they differ.
     """
 
     verdict: ClassVar[str] = "wrong conduct"
     order: int = 1
+    found: Found | None = None
 
 
 class WrongGradientError(GradcheckError):

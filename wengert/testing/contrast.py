@@ -1,0 +1,330 @@
+"""Where a failure shows and where not, in words: neighbouring cases are tried, one by one.
+
+Each statement is the difference between the case that fails and one beside it that passes, so each
+is true of these two; and where a neighbour fails too, or cannot be checked, nothing is said.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from wengert.func.trees import tree_flatten
+from wengert.testing.arguments import SPECIAL, Argument, Axis
+from wengert.testing.backends import installed_backends
+from wengert.testing.likeness import Found, factor, likeness, named
+from wengert.testing.verdicts import BadlyScaledError, GradcheckError, KinkError
+
+__all__ = ["Case", "Contrast", "Outcome", "contrasted"]
+
+Array = np.ndarray[Any, Any]
+#: What came of a neighbouring case: nothing wrong, what is, or that it cannot be told.
+Outcome = GradcheckError | Literal["right", "unknown"]
+
+#: Words, a neighbour of the case that passes if they are true, and others that fail.
+Statement = tuple[str, Sequence[dict[int, Any]]]
+
+#: Neighbours that are tried at most.
+MOST = 24
+#: Statements that are made at most: the first ones tell most.
+STATEMENTS = 3
+
+
+class Case(NamedTuple):
+    """One call that was checked.
+
+    Attributes
+    ----------
+    order : int
+        Of the derivative.
+    call : tuple
+        The arguments, with NumPy arrays for Tensors.
+    apart : bool
+        Whether their elements lie apart in memory.
+    options : dict
+        Of `gradcheck`, or `gradgradcheck`.
+    backend : str
+        On which.
+    """
+
+    order: int
+    call: tuple[Any, ...]
+    apart: bool
+    options: dict[str, Any]
+    backend: str
+
+
+def contrasted(
+    error: GradcheckError, case: Case, again: Callable[[Case], Outcome], arguments: Sequence[Any]
+) -> tuple[list[str], str | None]:
+    """Return where a case fails and where not, and what the wrong derivative looks like.
+
+    Parameters
+    ----------
+    error : GradcheckError
+        What came of it.
+    case : Case
+        The one that fails.
+    again : callable
+        Gives the `Outcome` of a case.
+    arguments : sequence
+        What the arguments were drawn from.
+    """
+    said: list[str] = []
+    if isinstance(error, KinkError | BadlyScaledError):  # the point is to blame, and says so
+        return said, None
+    if case.order == 2:
+        said.append("only in the second derivative: the first is right")
+    forward, backward = (
+        ("check_forward_ad", "check_backward_ad")
+        if case.order == 1
+        else ("check_fwd_over_rev", "check_rev_over_rev")
+    )
+    if "the forward derivative" in str(error):
+        said.append("only in forward mode: reverse mode is right")
+    elif case.options.get(forward) and error.found is not None:
+        alone = {**case.options, forward: True, backward: False, "check_grad_dtypes": False}
+        if again(case._replace(options=alone)) == "right":
+            said.append("only in reverse mode: forward mode is right")
+    if case.apart and again(case._replace(apart=False)) == "right":
+        said.append("only where an array's elements are not contiguous")
+    other = "array_api_strict" if case.backend == "numpy" else "numpy"
+    if other in installed_backends() and again(case._replace(backend=other)) == "right":
+        said.append(f"only on {case.backend}: on {other} it is right")
+    contrast = Contrast(lambda call: again(case._replace(call=call)), case.call, arguments)
+    how = contrast.how(error.found)
+    said += contrast.where()
+    if not said and contrast.failed:
+        said.append(f"{contrast.failed} of {contrast.tried} cases beside it fail too")
+    return said, how
+
+
+class Contrast:
+    """A case that fails, and what comes of its neighbours.
+
+    Parameters
+    ----------
+    check : callable
+        Takes arguments like ``drawn`` and gives an `Outcome`.
+    drawn : tuple
+        The arguments of the case that fails: NumPy arrays, and whatever else.
+    arguments : sequence
+        What they were drawn from, as `check_gradients` understands it.
+    """
+
+    def __init__(
+        self,
+        check: Callable[[tuple[Any, ...]], Outcome],
+        drawn: tuple[Any, ...],
+        arguments: Sequence[Any],
+    ) -> None:
+        self.check, self.arguments = check, arguments
+        self.leaves, self.structure = tree_flatten(drawn)
+        self.top = list(drawn)
+        self.tried = self.failed = 0
+        self.moving = [
+            i
+            for i, leaf in enumerate(self.leaves)
+            if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fc"
+        ]
+
+    def outcome(self, changed: dict[int, Any]) -> Outcome:
+        """What comes of the case with other leaves in some places."""
+        if self.tried >= MOST:
+            return "unknown"
+        self.tried += 1
+        leaves = [changed.get(i, leaf) for i, leaf in enumerate(self.leaves)]
+        found = self.check(self.structure.unflatten(leaves))
+        self.failed += isinstance(found, GradcheckError)
+        return found
+
+    def where(self) -> list[str]:
+        """Statements of where it fails, the most telling first.
+
+        Each comes with a neighbour that has to pass, and others that have to fail.
+        """
+        said: list[str] = []
+        for family in (self._shapes, self._axes, self._numbers, self._values):
+            for words, (changed, *alike) in family():
+                if len(said) == STATEMENTS:
+                    return said
+                if self.outcome(changed) == "right" and all(
+                    isinstance(self.outcome(other), GradcheckError) for other in alike
+                ):
+                    said.append(words)
+                    break  # of one family the first that is true: the others follow from it
+        return said
+
+    def how(self, found: Found | None) -> str | None:
+        """What the wrong derivative looks like, with a factor that follows a length told so."""
+        if found is None or found.analytic.shape[0] == 0 or not found.wrong.any():
+            return None
+        by = factor(found)
+        if by is not None and by > 0:
+            for n in sorted({n for i in self.moving for n in self.leaves[i].shape if n > 1}):
+                other = self.outcome(self._resized({n: n + 1}))
+                more = getattr(other, "found", None)
+                moved = factor(more) if more is not None else None
+                for words, power in (("1/n", -1), ("n", 1), ("1/n**2", -2), ("n**2", 2)):
+                    if moved is not None and np.allclose(
+                        [by, moved], [float(n) ** power, float(n + 1) ** power], 1e-5
+                    ):
+                        return f"off by a factor of {words}, where n = {n} is the length of an axis"
+                if moved is not None and not np.isclose(moved, by, 1e-5):
+                    return (
+                        f"off by a factor of {named(by)} here, and of {named(moved)} where an axis "
+                        f"of length {n} has {n + 1}"
+                    )
+        return likeness(found)
+
+    # -- neighbours ------------------------------------------------------------------------------
+
+    def _resized(self, lengths: dict[int, int]) -> dict[int, Array]:
+        """All arrays, with each axis that has a length getting another one."""
+        changed: dict[int, Array] = {}
+        for i in self.moving:
+            x = self.leaves[i]
+            shape = tuple(lengths.get(n, n) for n in x.shape)
+            if shape != x.shape:
+                changed[i] = self._generic(i, shape) if not x.size else np.resize(x, shape)
+        return changed
+
+    def _shapes(self) -> Iterator[Statement]:
+        arrays = {i: self.leaves[i] for i in self.moving}
+        shapes = [x.shape for x in arrays.values()]
+        if any(0 in shape for shape in shapes):
+            yield "only for empty arrays", [self._resized({0: 2})]
+        try:
+            common = np.broadcast_shapes(*shapes)
+        except ValueError:
+            common = ()
+        if len(set(shapes)) > 1 and common:
+            ones = {
+                i: np.array(np.broadcast_to(x, _stretched(x.shape, common)))
+                for i, x in arrays.items()
+            }
+            longer = {
+                i: x.reshape((1,) * (len(common) - x.ndim) + x.shape) for i, x in arrays.items()
+            }
+            full = {i: np.array(np.broadcast_to(x, common)) for i, x in arrays.items()}
+            if any(ones[i].shape != x.shape for i, x in arrays.items()):
+                yield "only where an axis of length 1 is stretched", [ones]
+            if any(longer[i].shape != x.shape for i, x in arrays.items()):
+                yield "only where an array has fewer axes than another", [longer]
+            yield "only under broadcasting", [full]
+        if shapes and all(shape == () for shape in shapes):
+            yield (
+                "only for 0-d arrays",
+                [{i: np.array(np.broadcast_to(x, (2,))) for i, x in arrays.items()}],
+            )
+        if any(1 in shape for shape in shapes):
+            yield "only where an axis has length 1", [self._resized({1: 2})]
+        if any(n > 1 for shape in shapes for n in shape):
+            short = {i: np.array(x[tuple(slice(0, 1) for _ in x.shape)]) for i, x in arrays.items()}
+            yield "only where an axis is longer than 1", [short]
+        if len(set(shapes)) == 1 and len(shapes[0]) > 1:
+            yield "only for two axes or more", [{i: x.reshape(-1) for i, x in arrays.items()}]
+
+    def _axes(self) -> Iterator[Statement]:
+        for at, given in enumerate(self.arguments):
+            if not isinstance(given, Axis) or at >= len(self.top):
+                continue
+            axis, ndim = self.top[at], np.ndim(self.top[given.of])
+            place = next((i for i, leaf in enumerate(self.leaves) if leaf is axis), None)
+            if place is None or type(axis) is not int:
+                continue
+            if axis < 0:
+                yield "only for a negative axis", [{place: axis + ndim}]
+            for other in range(ndim):
+                if other != axis % ndim:
+                    end = "the last axis" if axis % ndim == ndim - 1 else f"axis {axis % ndim}"
+                    yield f"only along {end}", [{place: other}]
+
+    def _numbers(self) -> Iterator[Statement]:
+        """Complex numbers beside real ones, and flags."""
+        complexes = [i for i in self.moving if self.leaves[i].dtype.kind == "c"]
+        if complexes:
+            yield (
+                "only for complex inputs",
+                [{i: np.array(self.leaves[i].real) for i in complexes}],
+            )
+            yield (
+                "only where an imaginary part is not 0",
+                [{i: self.leaves[i].real.astype(np.complex128) for i in complexes}],
+            )
+        for i, leaf in enumerate(self.leaves):
+            if isinstance(leaf, bool):
+                yield f"only where an argument is {leaf}", [{i: not leaf}]
+
+    def _values(self) -> Iterator[Statement]:
+        arrays = {i: self.leaves[i] for i in self.moving if self.leaves[i].size}
+        generic = {i: self._generic(i, x.shape) for i, x in arrays.items()}
+        same = [
+            (i, j)
+            for at, i in enumerate(arrays)
+            for j in list(arrays)[at + 1 :]
+            if np.array_equal(arrays[i], arrays[j])
+        ]
+        for i, j in same:
+            words = f"only where inputs[{i}] and inputs[{j}] are the same"
+            yield words, [{j: generic[j]}, {i: generic[j], j: generic[j]}]
+        for special in SPECIAL:
+            there = {i: x for i, x in arrays.items() if np.any(x == special)}
+            if there:
+                near = {i: np.where(x == special, x + self._step(i), x) for i, x in there.items()}
+                yield f"only at {special:g}", [near]
+        for i, x in arrays.items():
+            if x.dtype.kind == "f" and np.unique(x).size < x.size:
+                yield "only where elements are equal", [{i: generic[i]}]
+        real = {i: x for i, x in arrays.items() if x.dtype.kind == "f"}
+        small = {i: np.asarray(x / 4) for i, x in real.items()}
+        if real and all(self._within(i, x) for i, x in small.items()):
+            yield "only for large values: at a quarter of them it is right", [small]
+        for sign, words in ((-1, "negative"), (1, "positive")):
+            flipped = {i: np.where(sign * x > 0, -x, x) for i, x in real.items()}
+            within = all(self._within(i, x) for i, x in flipped.items())
+            if within and any(np.any(sign * x > 0) for x in real.values()):
+                yield f"only for {words} values", [flipped]
+
+    def _step(self, i: int) -> float:
+        """A small step that stays in an argument's domain."""
+        given = self._argument(i)
+        step = 0.0371
+        if given is None or bool(np.all(self.leaves[i].real + step <= given.domain[1])):
+            return step
+        return -step
+
+    def _within(self, i: int, x: Array) -> bool:
+        given = self._argument(i)
+        if given is None or given.elements is not None:
+            return False
+        return bool(np.all((x >= given.domain[0]) & (x <= given.domain[1])))
+
+    def _argument(self, i: int) -> Argument | None:
+        for at, value in enumerate(self.top):
+            if value is self.leaves[i] and at < len(self.arguments):
+                given = self.arguments[at]
+                return given if isinstance(given, Argument) else None
+        return None
+
+    def _generic(self, i: int, shape: tuple[int, ...]) -> Array:
+        """Values where nothing special is, within the argument's domain."""
+        given = self._argument(i)
+        low, high = (0.25, 1.75) if given is None else given.domain
+        count = int(np.prod(shape)) * 2
+        # Multiples of the golden ratio: evenly spread, none twice, none a short fraction.
+        spread = (np.arange(1, 4 * count + 4) * 0.6180339887498949 + 0.31 * i) % 1
+        points = low + (high - low) * (0.02 + 0.96 * spread)
+        for kink in () if given is None else given.away_from:
+            points = points[abs(points - kink) > (high - low) / 64]
+        points = np.resize(points, count) if points.size else np.full(count, (low + high) / 2)
+        values = points[: count // 2].reshape(shape)
+        if self.leaves[i].dtype.kind == "c":
+            return np.asarray(values + 1j * points[count // 2 :].reshape(shape))
+        return np.asarray(values)
+
+
+def _stretched(shape: tuple[int, ...], common: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape with its lengths of 1 as they are in the common one."""
+    there = common[len(common) - len(shape) :]
+    return tuple(m if n == 1 else n for n, m in zip(shape, there, strict=True))

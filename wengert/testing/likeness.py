@@ -1,0 +1,135 @@
+"""How a wrong Jacobian is wrong, in words: by which factor, transposed, conjugated, zero."""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert.testing.differences import Reals
+
+__all__ = ["Found", "factor", "likeness"]
+
+#: How near two numbers are that count as the same here: words need not be known to the last digit.
+NEAR = 1e-5
+#: Numbers with names, as factors that get lost: by which a derivative is often off.
+NAMED = {
+    "pi": math.pi,
+    "2 pi": 2 * math.pi,
+    "1/pi": 1 / math.pi,
+    "log 2": math.log(2),
+    "1/log 2": 1 / math.log(2),
+    "log 10": math.log(10),
+    "1/log 10": 1 / math.log(10),
+    "sqrt 2": math.sqrt(2),
+    "1/sqrt 2": 1 / math.sqrt(2),
+    "sqrt pi": math.sqrt(math.pi),
+    "2/sqrt pi": 2 / math.sqrt(math.pi),
+    "sqrt(pi)/2": math.sqrt(math.pi) / 2,
+}
+Array = np.ndarray[Any, Any]
+
+
+class Found(NamedTuple):
+    """Two Jacobians that differ: a row for each real number of the results.
+
+    Attributes
+    ----------
+    analytic, numerical : ndarray of float64
+        As it is, and as it should be.
+    wrong : ndarray of bool
+        Where they differ.
+    inputs, results : list of (shape, bool)
+        The shapes that columns and rows belong to, and whether these are complex.
+    """
+
+    analytic: Reals
+    numerical: Reals
+    wrong: Array
+    inputs: list[tuple[tuple[int, ...], bool]]
+    results: list[tuple[tuple[int, ...], bool]]
+
+
+def factor(found: Found) -> float | None:
+    """By which factor all wrong entries are off, if it is one."""
+    wrong = found.wrong
+    given, right = found.analytic[wrong], found.numerical[wrong]
+    if not given.size or not np.all(np.isfinite(given)) or np.any(abs(right) < NEAR):
+        return None
+    ratios = given / right
+    return float(ratios[0]) if np.ptp(ratios) <= NEAR * abs(ratios[0]) else None
+
+
+def named(number: float) -> str:
+    """A factor as a reader would write it."""
+    fraction = Fraction(number).limit_denominator(64)
+    if abs(float(fraction) - number) <= NEAR * abs(number):
+        return str(fraction)
+    for name, value in NAMED.items():
+        for sign in (1, -1):
+            if abs(sign * value - number) <= NEAR * abs(number):
+                return name if sign > 0 else f"-{name}"
+    return f"{number:.6g}"
+
+
+def likeness(found: Found) -> str | None:
+    """What the wrong Jacobian looks like beside the right one, if it looks like anything."""
+    wrong = found.wrong
+    given, right = found.analytic[wrong], found.numerical[wrong]
+    if np.any(np.isnan(given)):
+        return "nan where it should be a number"
+    if np.any(np.isinf(given)):
+        return "infinite where it should be finite"
+    if not given.any():
+        return "zero where it should not be"
+    by = factor(found)
+    if by is not None and abs(by + 1) <= NEAR:
+        return "the sign is flipped"
+    whole = np.any(found.numerical)
+    for words, other in _others(found):
+        if whole and np.allclose(found.analytic, other, NEAR, NEAR):
+            return words
+    if by is not None:
+        return f"off by a factor of {named(by)}"
+    if np.all(abs(right) < NEAR):
+        return "not zero where it should be"
+    if given.size > 1 and np.ptp(given - right) <= NEAR * abs(given - right)[0]:
+        return f"off by the same amount everywhere, {given[0] - right[0]:.6g}"
+    return None
+
+
+def _others(found: Found) -> Iterator[tuple[str, Reals]]:
+    """The right Jacobian with a mistake in it, and the mistake's name."""
+    right = found.numerical
+    columns, rows = _signs(found.inputs), _signs(found.results)
+    if np.any(columns < 0):
+        yield "conjugated", right * columns
+    if np.any(columns < 0) and np.any(rows < 0):
+        yield "conjugated", right * columns * rows[:, None]
+    if np.any(rows < 0):
+        yield "conjugated", right * rows[:, None]
+    for words in ("transposed", "in reverse order"):
+        blocks, start, changed = [], 0, False
+        for shape, is_complex in found.inputs:
+            size = math.prod(shape) * (2 if is_complex else 1)
+            block = right[:, start : start + size]
+            start += size
+            square = len(shape) > 1 and shape[-1] == shape[-2]
+            if (square or (words != "transposed" and shape)) and block.size:
+                parts = block.reshape(len(right), *shape, 2 if is_complex else 1)
+                # The last axis is that of real and imaginary part.
+                moved = parts.swapaxes(-2, -3) if words == "transposed" else np.flip(parts, -2)
+                block = moved.reshape(block.shape)
+                changed = True
+            blocks.append(block)
+        if changed:
+            yield words, np.concatenate(blocks, axis=1)
+
+
+def _signs(values: list[tuple[tuple[int, ...], bool]]) -> Reals:
+    """1 for each real number, and -1 for imaginary parts."""
+    return np.concatenate(
+        [np.tile((1.0, -1.0) if c else (1.0,), math.prod(shape)) for shape, c in values]
+        or [np.zeros(0)]
+    )

@@ -1,0 +1,27 @@
+"""Tracebacks that show what was tested: no lines of the tester, nor of Hypothesis."""
+
+import os
+from types import TracebackType
+from typing import TypeVar
+
+__all__ = ["shortened"]
+
+_Error = TypeVar("_Error", bound=BaseException)
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep  # noqa: PTH100, PTH120 -- as frames have it
+_HYPOTHESIS = os.sep + "hypothesis" + os.sep
+
+
+def shortened(error: _Error) -> _Error:
+    """Leave an error those entries of its traceback that are not the tester's, and return it."""
+    entries = []
+    entry = error.__traceback__
+    while entry is not None:
+        name = entry.tb_frame.f_code.co_filename
+        if not name.startswith(_HERE) and _HYPOTHESIS not in name:
+            entries.append(entry)
+        entry = entry.tb_next
+    kept: TracebackType | None = None
+    for entry in reversed(entries):
+        kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return error.with_traceback(kept)
