@@ -1,8 +1,12 @@
-"""``python -m wengert``: the version, the backends found, and which one is selected and why."""
+"""``python -m wengert``: the version, the backends found, and which one is selected and why.
+
+``python -m wengert check module[:function]`` checks derivatives; see `wengert.testing.command`.
+"""
 
 import importlib
 import platform
 import sys
+from collections.abc import Sequence
 
 from wengert import __version__
 from wengert.backends import BackendError, builtin_backends, get_backend, plugin_backends, selection
@@ -26,7 +30,35 @@ def _row(name: str, installed: bool) -> tuple[str, str, str]:
     return name, version, devices
 
 
-def main() -> int:
+#: Commands by name, with the module that each is in and the extra that this needs.
+COMMANDS = {"check": ("wengert.testing.command", "testing")}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Carry out a command, or without one print the report; return the exit status."""
+    if not arguments:
+        return report()
+    command, *rest = arguments
+    if command not in COMMANDS:
+        usage = f"usage: python -m wengert [{{{','.join(COMMANDS)}}} ...]"
+        if command in ("-h", "--help"):
+            print(usage)
+            return 0
+        print(f"{usage}\nerror: there is no command {command!r}", file=sys.stderr)
+        return 2
+    module, extra = COMMANDS[command]
+    try:
+        run = importlib.import_module(module).main
+    except ImportError as error:
+        print(
+            f"error: python -m wengert {command} needs wengert[{extra}] ({error})", file=sys.stderr
+        )
+        return 2
+    status: int = run(rest)
+    return status
+
+
+def report() -> int:
     """Print the report; return 1 if the selected backend cannot be used."""
     print(f"wengert {__version__}, Python {platform.python_version()}, {platform.platform()}\n")
     found = builtin_backends() | dict.fromkeys(plugin_backends(), True)
@@ -45,4 +77,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

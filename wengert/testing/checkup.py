@@ -1,0 +1,273 @@
+"""All that is checked of one function, as lines of a report."""
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import Any, Literal, NamedTuple
+
+import hypothesis
+import numpy as np
+
+from wengert.func.trees import tree_map
+from wengert.testing.breaks import GraphBreakError
+from wengert.testing.check import GradientTest, as_input
+from wengert.testing.gradcheck import gradcheck
+from wengert.testing.graph_breaks import assert_differentiable
+from wengert.testing.oracles import ORACLES, differences_from
+from wengert.testing.targets import Target
+from wengert.testing.verdicts import GradcheckError, KinkError
+
+__all__ = ["Examination", "Line", "examine"]
+
+Status = Literal["ok", "wrong", "not checked", "note"]
+#: How many of the drawn points the later checks look at.
+POINTS = 5
+TITLES = {"torch": "PyTorch", "jax": "JAX"}
+
+
+class Line(NamedTuple):
+    """One thing that was checked, or why not.
+
+    Attributes
+    ----------
+    what : str
+        Its name.
+    status : str
+        What came of it.
+    told : str
+        The rest, in one line or several.
+    """
+
+    what: str
+    status: Status
+    told: str = ""
+
+
+class Examination(NamedTuple):
+    """A function and what came of it.
+
+    Attributes
+    ----------
+    target : Target
+        The function.
+    lines : list of Line
+        What was checked.
+    """
+
+    target: Target
+    lines: list[Line]
+
+    @property
+    def status(self) -> Status:
+        """The gravest of its lines; "not checked" where nothing was."""
+        if any(line.status == "wrong" for line in self.lines):
+            return "wrong"
+        return "ok" if any(line.status == "ok" for line in self.lines) else "not checked"
+
+
+def examine(
+    target: Target, *, backends: Sequence[str], examples: int, seed: int | None
+) -> Examination:
+    """Check a function in every way there is.
+
+    Parameters
+    ----------
+    target : Target
+        Which, and with what.
+    backends : sequence of str
+        On which derivatives are compared with differences; the rest is on the first of them.
+    examples : int
+        Calls to draw on each.
+    seed : int, optional
+        Of the draws; the same calls each time by default.
+    """
+    if target.function is None or target.why_not:
+        return Examination(target, [Line("derivatives", "not checked", target.why_not)])
+    points: list[tuple[Any, ...]] = []
+    lines = _differences(target, backends, examples, seed, points)
+    first = lines[0].status
+    if first == "ok":
+        smooth = [p for p in points if _smooth(target.function, p)][:POINTS]
+        lines += [_batches(target.function, smooth), _complex_steps(target.function, smooth)]
+        lines += [_oracle(name, target.function, smooth) for name in ORACLES]
+    if points:
+        lines.append(_breaks(target.function, points[-1], first == "ok"))
+    return Examination(target, lines)
+
+
+def _differences(
+    target: Target,
+    backends: Sequence[str],
+    examples: int,
+    seed: int | None,
+    points: list[tuple[Any, ...]],
+) -> list[Line]:
+    options = dict(target.options or {})
+    deepest = options.pop("order", 2)
+    lines: list[Line] = []
+    assert target.function is not None
+    for order, what in ((1, "first derivative"), (2, "second derivative")):
+        modes = "reverse and forward"
+        if order > deepest:
+            lines.append(Line(what, "not checked", "its declaration says order=1"))
+            continue
+        if lines and lines[0].status != "ok":
+            lines.append(Line(what, "not checked", "the first is not right"))
+            continue
+        for backend in backends:
+            test = _Recorded(
+                target.function,
+                target.arguments,
+                **{
+                    "order": order,
+                    "backends": [backend],
+                    "forward": None,
+                    "single": True,
+                    "fast_mode": None,
+                    "tolerances": {},
+                    "kinks": "skip",
+                    "dtypes": ["float64"],
+                    "bounds": {"min_side": 1, "max_side": 3, "max_dims": 3},
+                    **options,
+                    "examples": examples,
+                    "settings": hypothesis.settings(derandomize=seed is None, database=None),
+                },
+            )
+            test.seed, test.points = seed, points
+            line = _run(test, f"{what}, {modes}, {backend}")
+            if test.lacks_forward:
+                told = "the function has no forward derivative"
+                line = line._replace(what=f"{what}, reverse, {backend}", told=line.told or told)
+            lines.append(line)
+    return lines
+
+
+class _Recorded(GradientTest):
+    """A test that keeps the points at which it was right."""
+
+    points: list[tuple[Any, ...]]
+
+    def example(self, drawn: tuple[Any, ...]) -> None:
+        if len(self.points) < 8 * POINTS:
+            self.points.append(drawn[0])
+        super().example(drawn)
+
+
+def _run(test: _Recorded, what: str) -> Line:
+    try:
+        test.run()
+    except KinkError as error:
+        return Line(what, "not checked", str(error))
+    except GradcheckError as error:
+        return Line(what, "wrong", str(error))
+    except Exception as error:  # of another's code: it is the report
+        notes = "\n".join(getattr(error, "__notes__", ()))
+        return Line(what, "wrong", f"{type(error).__name__}: {error}\n{notes}".strip())
+    skipped = f"; {test.skipped} at kinks left out" if test.skipped else ""
+    return Line(what, "ok", f"{test.checked} calls{skipped}")
+
+
+def _inputs(point: tuple[Any, ...]) -> Any:
+    return tree_map(as_input, point)
+
+
+def _smooth(function: Callable[..., Any], point: tuple[Any, ...]) -> bool:
+    """Whether the function has a derivative at a point, and something to move."""
+    try:
+        with np.errstate(all="ignore"):
+            return gradcheck(function, _inputs(point), fast_mode=True, raise_exception=False)
+    except Exception:
+        return False
+
+
+def _batches(function: Callable[..., Any], points: list[tuple[Any, ...]]) -> Line:
+    what = "batches of cotangents and tangents"
+    if not points:
+        return Line(what, "not checked", "no smooth point was drawn")
+    forward = True
+    for point in points:
+        try:
+            gradcheck(
+                function,
+                _inputs(point),
+                fast_mode=True,
+                check_batched_grad=True,
+                check_forward_ad=forward,
+                check_batched_forward_grad=forward,
+            )
+        except NotImplementedError:
+            forward = False
+        except GradcheckError as error:
+            if "forward mode fails" in str(error) and "not implemented" in str(error):
+                forward = False
+                continue
+            return Line(what, "wrong", str(error))
+        except Exception as error:
+            return Line(what, "wrong", f"{type(error).__name__}: {error}")
+    return Line(what, "ok", f"{len(points)} calls" + ("" if forward else ", of cotangents alone"))
+
+
+def _complex_steps(function: Callable[..., Any], points: list[tuple[Any, ...]]) -> Line:
+    what = "complex step"
+    done = 0
+    why = "no smooth point was drawn"
+    for point in points:
+        try:
+            with np.errstate(all="ignore"):
+                gradcheck(function, _inputs(point), fast_mode=True, complex_step=True)
+            done += 1
+        except GradcheckError:
+            why = (
+                "it differs, while differences agree with the gradient: the function does not "
+                "extend to complex numbers (abs, where, maximum, ...)"
+            )
+        except Exception as error:
+            why = (
+                f"not for complex numbers: {str(error).splitlines()[0] if str(error) else error!r}"
+            )
+    if done:
+        return Line(what, "ok", f"{done} of {len(points)} calls")
+    return Line(what, "not checked", why)
+
+
+def _oracle(library: str, function: Callable[..., Any], points: list[tuple[Any, ...]]) -> Line:
+    what = f"{TITLES[library]}'s own derivatives"
+    if find_spec(library) is None:
+        return Line(what, "not checked", f"{TITLES[library]} is not installed")
+    if not points:
+        return Line(what, "not checked", "no smooth point was drawn")
+    done = 0
+    why = ""
+    for point in points:
+        for order in (2, 1):
+            try:
+                with np.errstate(all="ignore"):
+                    found = differences_from(library, function, point, order)
+            except Exception as error:
+                first = str(error).splitlines()[0] if str(error) else ""
+                why = f"it is no program of {TITLES[library]}'s: {type(error).__name__}: {first}"
+                continue
+            if found:
+                return Line(what, "wrong", f"{found}, at {_shown(point)}")
+            done += 1
+            break
+    if not done:
+        return Line(what, "not checked", why)
+    return Line(what, "ok", f"values, first and second derivatives agree at {done} points")
+
+
+def _shown(point: tuple[Any, ...]) -> str:
+    return ", ".join(
+        np.array2string(x, separator=", ") if isinstance(x, np.ndarray) else repr(x) for x in point
+    )
+
+
+def _breaks(function: Callable[..., Any], point: tuple[Any, ...], right: bool) -> Line:
+    what = "graph breaks"
+    try:
+        with np.errstate(all="ignore"):
+            found = assert_differentiable(function, *_inputs(point))
+    except GraphBreakError as error:
+        return Line(what, "note" if right else "wrong", str(error))
+    except Exception as error:
+        return Line(what, "not checked", f"{type(error).__name__}: {error}")
+    return Line(what, "note" if len(found) else "ok", str(found))

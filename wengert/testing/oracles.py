@@ -1,0 +1,193 @@
+"""PyTorch's and JAX's own derivatives of a function: their autograd looks at the same calls.
+
+A Tensor that is not on the tape hands its raw array to the library that it belongs to. So where
+that array is one that PyTorch or JAX follows, a function of Tensors is a program of theirs, and
+they differentiate it by rules of their own; of Wengert's rules none has a part in it.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import use_backend
+from wengert.tape.autograd import grad
+from wengert.tape.tensor import Tensor, untracked
+from wengert.testing.problem import inexact, values
+
+__all__ = ["ORACLES", "differences_from"]
+
+Arrays = list[np.ndarray[Any, Any]]
+#: How far two libraries may be apart, as each rounds in its own way.
+RTOL, ATOL = 1e-7, 1e-9
+
+
+def differences_from(
+    library: str, function: Callable[..., Any], inputs: Sequence[Any], order: int
+) -> str | None:
+    """Compare values and derivatives with another library's, at one point.
+
+    Parameters
+    ----------
+    library : {"torch", "jax"}
+        Which.
+    function : callable
+        Of Tensors.
+    inputs : sequence
+        NumPy arrays, of which the floating ones are moved, and whatever else it takes.
+    order : {1, 2}
+        How many times to differentiate.
+
+    Returns
+    -------
+    str or None
+        What differs; None if nothing does.
+
+    Raises
+    ------
+    Exception
+        The function's, or the library's, where this is no program of the library's.
+    """
+    names = ("value", "gradient", "second derivative")[: order + 1]
+    theirs = dict(zip(names, ORACLES[library](function, inputs, order), strict=True))
+    ours = dict(zip(names, _own(function, inputs, order), strict=True))
+    for what, found in theirs.items():
+        for i, (a, b) in enumerate(zip(ours[what], found, strict=True)):
+            scale = float(np.max(abs(b), initial=0.0, where=np.isfinite(b)))
+            if a.shape != b.shape or not np.allclose(
+                a, b, RTOL, ATOL + RTOL * scale, equal_nan=True
+            ):
+                gap = np.nanmax(abs(a - b), initial=0.0) if a.shape == b.shape else np.nan
+                name = f"result {i}" if what == "value" else f"inputs[{_moved(inputs)[i]}]"
+                return f"the {what} of {name} differs by {gap:.3g} (of {scale:.3g})"
+    return None
+
+
+def _moved(inputs: Sequence[Any]) -> list[int]:
+    return [i for i, x in enumerate(inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"]
+
+
+def _weights(arrays: Arrays, seed: int) -> Arrays:
+    """Random cotangents, the same for every library."""
+    random = np.random.default_rng(seed)
+    return [
+        np.asarray(random.standard_normal(a.shape), dtype=a.dtype)
+        + (1j * random.standard_normal(a.shape) if a.dtype.kind == "c" else 0)
+        for a in arrays
+    ]
+
+
+def _called(
+    function: Callable[..., Any], inputs: Sequence[Any], moving: dict[int, Any]
+) -> list[Any]:
+    """The raw results of a function of Tensors, given raw arrays in some places."""
+    given = [untracked(moving[i]) if i in moving else x for i, x in enumerate(inputs)]
+    return [result._array for result in inexact(function(*given))]
+
+
+def _own(function: Callable[..., Any], inputs: Sequence[Any], order: int) -> list[Arrays]:
+    moved = _moved(inputs)
+    with use_backend("numpy"):
+        given = [
+            Tensor(np.array(x), requires_grad=True) if i in moved else x
+            for i, x in enumerate(inputs)
+        ]
+        targets = [given[i] for i in moved]
+        results = inexact(function(*given))
+        found = [[values(result) for result in results]]
+        g = [Tensor(w) for w in _weights(found[0], 0)]
+        pairs = [(r, w) for r, w in zip(results, g, strict=True) if r.requires_grad]
+        options: dict[str, Any] = {"materialize_grads": True}
+        gradients: Sequence[Any] = [Tensor(np.zeros_like(values(x))) for x in targets]
+        if pairs:
+            gradients = grad(
+                [r for r, _ in pairs],
+                targets,
+                [w for _, w in pairs],
+                create_graph=order > 1,
+                **options,
+            )
+        found.append([values(x) for x in gradients])
+        if order > 1:
+            v = [Tensor(w) for w in _weights(found[1], 1)]
+            twice = [(x, w) for x, w in zip(gradients, v, strict=True) if x.requires_grad]
+            seconds: Sequence[Any] = [Tensor(np.zeros_like(values(x))) for x in targets]
+            if twice:
+                seconds = grad([x for x, _ in twice], targets, [w for _, w in twice], **options)
+            found.append([values(x) for x in seconds])
+    return found
+
+
+def _torch(function: Callable[..., Any], inputs: Sequence[Any], order: int) -> list[Arrays]:
+    torch = importlib.import_module("torch")
+    moving = {i: torch.tensor(inputs[i], requires_grad=True) for i in _moved(inputs)}
+    targets = list(moving.values())
+
+    def pulled(outputs: Sequence[Any], weights: Arrays, deeper: bool) -> list[Any]:
+        pairs = [
+            (out, torch.tensor(w))
+            for out, w in zip(outputs, weights, strict=True)
+            if out.requires_grad
+        ]
+        if not pairs:
+            return [torch.zeros_like(x) for x in targets]
+        found = torch.autograd.grad(
+            [out for out, _ in pairs],
+            targets,
+            [w for _, w in pairs],
+            create_graph=deeper,
+            allow_unused=True,
+        )
+        return [
+            torch.zeros_like(x) if g is None else g for x, g in zip(targets, found, strict=True)
+        ]
+
+    with use_backend("torch"):
+        results = _called(function, inputs, moving)
+        found = [[np.array(r.detach().resolve_conj()) for r in results]]
+        gradients = pulled(results, _weights(found[0], 0), order > 1)
+        found.append([np.array(g.detach().resolve_conj()) for g in gradients])
+        if order > 1:
+            seconds = pulled(gradients, _weights(found[1], 1), False)
+            found.append([np.array(g.detach().resolve_conj()) for g in seconds])
+    return found
+
+
+def _jax(function: Callable[..., Any], inputs: Sequence[Any], order: int) -> list[Arrays]:
+    jax = importlib.import_module("jax")
+    moved = _moved(inputs)
+
+    def program(*arrays: Any) -> list[Any]:
+        return _called(function, inputs, dict(zip(moved, arrays, strict=True)))
+
+    def gradients(*arrays: Any) -> list[Any]:
+        out, pull = jax.vjp(program, *arrays)
+        g = _weights([np.empty(r.shape, r.dtype) for r in out], 0)
+        # JAX's cotangents are those of PyTorch's convention, conjugated.
+        return [jax.numpy.conj(x) for x in pull([jax.numpy.conj(w) for w in g])]
+
+    with _double(jax), use_backend("jax"):
+        points = [jax.numpy.asarray(inputs[i]) for i in moved]
+        found = [[np.array(r) for r in program(*points)]]
+        found.append([np.array(g) for g in gradients(*points)])
+        if order > 1:
+            _, pull = jax.vjp(gradients, *points)
+            v = [jax.numpy.conj(w) for w in _weights(found[1], 1)]
+            found.append([np.array(jax.numpy.conj(x)) for x in pull(v)])
+    return found
+
+
+@contextmanager
+def _double(jax: Any) -> Any:
+    """JAX in double precision, inside a ``with`` block."""
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_x64", before)
+
+
+ORACLES: dict[str, Callable[..., list[Arrays]]] = {"torch": _torch, "jax": _jax}
