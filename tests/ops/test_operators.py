@@ -87,6 +87,121 @@ def test_unary_operators_and_comparisons(backend: Backend) -> None:
     assert len({x, y, x}) == 2
 
 
+class Unit:
+    """A quantity's unit, say: no array and no number, which knows what to do with a Tensor."""
+
+    __array_ufunc__ = None
+
+    def _answered(self, other: Any, *rest: Any) -> Any:
+        return "its own", other
+
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = _answered
+    __rpow__ = __rmatmul__ = __rdivmod__ = __rand__ = __ror__ = __rxor__ = _answered
+    __rlshift__ = __rrshift__ = __lt__ = __le__ = __gt__ = __ge__ = _answered
+    __eq__ = __ne__ = _answered  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Labelled(Unit):
+    """As xarray's: with a shape and a dtype like an array's."""
+
+    shape, dtype, ndim = (2,), np.dtype("float64"), 1
+
+
+REFLECTED = (
+    *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv),
+    *(operator.mod, operator.pow, operator.matmul, divmod, operator.and_, operator.or_),
+    *(operator.xor, operator.lshift, operator.rshift, operator.lt, operator.le, operator.gt),
+    *(operator.ge, operator.eq, operator.ne),
+)
+CHANGING = (
+    *(operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv),
+    *(operator.imod, operator.ipow, operator.imatmul),
+)
+
+
+@pytest.mark.parametrize("other", [Unit(), Labelled()])
+@pytest.mark.parametrize("act", REFLECTED + CHANGING)
+def test_an_object_that_is_no_array_is_asked_itself(act: Any, other: Any) -> None:
+    for x in (wg.asarray([1.0, 2.0], requires_grad=True), wg.asarray([1, 2]), wg.asarray(2)):
+        assert act(x, other) == ("its own", x)
+
+
+def test_what_no_operator_takes_is_a_clear_error() -> None:
+    x = wg.asarray([1.0, 2.0], requires_grad=True)
+    for act in (operator.add, operator.pow, operator.matmul, operator.lt, operator.iadd):
+        for other in ("a", None, {"a": 1}, {1.0}, b"a"):
+            with pytest.raises(TypeError, match=r"takes|needed"):
+                act(x, other)
+            if act is not operator.iadd:
+                with pytest.raises(TypeError, match=r"takes|needed|must be str"):
+                    act(other, x)
+        with pytest.raises(TypeError, match=r"unsupported operand|'<' not supported"):
+            act(x, object())
+        # As in PyTorch and JAX; np.add(x, [...]) takes them.
+        with pytest.raises(TypeError, match=r"wg\.asarray"):
+            act(x, [1.0, x[0]])
+    with pytest.raises(TypeError, match="add takes"):
+        wg.add(x, Unit())
+
+
+def test_divmod(backend: Backend) -> None:
+    x = wg.asarray(A, requires_grad=True)
+    for found, expected in zip(divmod(x, 0.7), divmod(A, 0.7), strict=True):
+        np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-12)
+    for found, expected in zip(divmod(0.7, x), divmod(0.7, A), strict=True):
+        np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-12)
+    assert divmod(x, 0.7)[1].requires_grad
+
+
+# -- iteration -----------------------------------------------------------------------------------
+
+
+def test_iteration_records_what_is_asked_for_alone(backend: Backend) -> None:
+    x = wg.asarray(np.arange(400.0).reshape(200, 2), requires_grad=True)
+    before = len(wg.global_tape)
+    assert np.iterable(x)
+    rows = iter(x)
+    assert len(wg.global_tape) == before
+    first = next(rows)
+    assert len(wg.global_tape) < before + 40
+    assert first.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="too many values"):
+        _first, _second = x
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 15, 16, 17, 48, 49, 100])
+def test_iteration_gives_every_row_with_its_derivative(length: int, backend: Backend) -> None:
+    values = np.arange(2.0 * length).reshape(length, 2)
+    x = wg.asarray(values, requires_grad=True)
+    rows = list(x)
+    assert [row.tolist() for row in rows] == values.tolist()
+    if length:
+        total = sum((i + 1) * wg.sum(row**2) for i, row in enumerate(rows))
+        (g,) = wg.autograd.grad(total, x)
+        weights = np.arange(1.0, length + 1)[:, None]
+        np.testing.assert_allclose(g.numpy(), 2 * values * weights)
+
+
+def test_iteration_in_transforms_and_over_what_changes() -> None:
+    values = np.arange(1.0, 41.0)
+
+    def f(x: Any) -> Any:
+        return sum(row**3 for row in x)
+
+    np.testing.assert_allclose(wg.grad(f)(values), 3 * values**2)
+    np.testing.assert_allclose(wg.hessian(f)(values), np.diag(6 * values))
+    assert wg.jvp(f, (values,), (values,))[1] == pytest.approx(np.sum(3 * values**3))
+    x = wg.asarray(values)
+    seen = []
+    for row in x:  # a value, not storage: the rows are those of the beginning
+        seen.append(row.item())
+        x = x * 0
+    assert seen == values.tolist()
+    with pytest.raises(TypeError, match="0-d"):
+        iter(wg.asarray(1.0))
+
+
 def test_a_number_on_the_left_is_recorded_on_the_right(backend: Backend) -> None:
     x = wg.tensor([2.0], requires_grad=True)
     y = 5 * x

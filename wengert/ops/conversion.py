@@ -154,8 +154,7 @@ def _collect(obj: Any, items: list[Any]) -> tuple[int, ...]:
         if isinstance(obj, np.generic):  # a number like Python's own
             obj = obj.item()
         elif not isinstance(obj, Tensor):
-            found = _from_library(obj)
-            obj = obj if found is None else found
+            obj = _item(obj)
         items.append(obj)
         return tuple(getattr(obj, "shape", ()))
     shapes = [_collect(item, items) for item in obj]
@@ -166,6 +165,17 @@ def _collect(obj: Any, items: list[Any]) -> tuple[int, ...]:
                 f"and {shape} cannot be one array"
             )
     return (len(shapes), *(shapes[0] if shapes else ()))
+
+
+def _item(obj: Any) -> Any:
+    """What nested sequences hold, as a Tensor, a number or an array of NumPy's."""
+    if type(obj) in SCALARS or hasattr(obj, "regularise"):
+        return obj
+    for kind in NUMBERS:
+        if isinstance(obj, kind):
+            return kind(obj)
+    found = _from_library(obj)
+    return _host_array(obj, None) if found is None else found
 
 
 def _check_backends(tensors: list[Tensor]) -> None:

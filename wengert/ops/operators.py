@@ -110,7 +110,7 @@ def _operator(name: str, function: Function) -> Function:
     def operator(x1: Any, x2: Any, /) -> Any:
         try:
             return function(x1, x2)
-        except TypeError:
+        except (TypeError, ValueError):
             if is_foreign(x1) or is_foreign(x2):
                 return NotImplemented
             raise
