@@ -4,7 +4,8 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import cache, wraps
+from html import escape
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -93,7 +94,8 @@ def draw(
     Returns
     -------
     graphviz.Source
-        Of the package ``graphviz``.
+        Of the package ``graphviz``. A notebook shows it as a picture, or where Graphviz's program
+        is not installed its text.
 
     Raises
     ------
@@ -130,7 +132,22 @@ def draw(
         shapes=shapes,
         direction=direction,
     )
-    return graphviz.Source(text)
+    return _drawing(graphviz)(text)
+
+
+@cache
+def _drawing(graphviz: Any) -> type[Any]:
+    """The package's class of sources, which shows its text where it cannot show a picture."""
+
+    class Drawing(graphviz.Source):  # type: ignore[misc]
+        def _repr_mimebundle_(self, *given: Any, **keywords: Any) -> dict[str, Any]:
+            try:
+                return super()._repr_mimebundle_(*given, **keywords)  # type: ignore[no-any-return]
+            except graphviz.ExecutableNotFound:
+                shown = f"<pre>{escape(self.source)}</pre>"
+                return {"text/plain": self.source, "text/html": shown}
+
+    return Drawing
 
 
 def to_dot(

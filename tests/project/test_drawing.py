@@ -444,3 +444,21 @@ def test_the_example_and_the_pictures_of_the_documentation(tmp_path: Path, capsy
         expected = [line for box in picture.boxes.values() for line in box.lines]
         expected += [label for *_, label in picture.edges]
         assert sorted(shown) == sorted(expected)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("graphviz") is None, reason="needs graphviz")
+def test_notebooks_show_the_text_where_no_picture_can_be_made(monkeypatch) -> None:
+    monkeypatch.setenv("PATH", "")  # where no program is found
+    x = wg.ones(2, requires_grad=True)
+    y = x * 2 + x
+    picture = draw(y)
+    shown = picture._repr_mimebundle_()
+    assert shown["text/plain"] == picture.source == to_dot(y)
+    assert html.unescape(shown["text/html"]) == f"<pre>{picture.source}</pre>"
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="needs Graphviz's program")
+def test_notebooks_show_a_picture() -> None:
+    x = wg.ones(2, requires_grad=True)
+    shown = draw(x * 2)._repr_mimebundle_(include=["image/svg+xml"])
+    assert "<svg" in shown["image/svg+xml"]

@@ -104,3 +104,43 @@ def test_printing_on_every_backend():
     )
     assert repr(wg.tensor([1, 2])) == "tensor([1, 2])"
     assert f"{wg.tensor(2.5):.1f}" == "2.5"
+
+
+def test_walking_the_graph_reaches_the_leaves() -> None:
+    """``AccumulateGrad.variable``, as PyTorch's users of ``next_functions`` know it."""
+    model = wg.nn.Sequential(wg.nn.Linear(2, 3), wg.nn.Tanh(), wg.nn.Linear(3, 1))
+    loss = wg.sum(model(wg.ones((4, 2))) ** 2)
+    reached: list[wg.Tensor] = []
+    waiting = [loss.grad_fn]
+    seen = set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, wg.tape.AccumulateGrad):
+            reached.append(node.variable)
+        for parent, _ in node.next_functions:
+            if parent is not None and parent not in seen:
+                seen.add(parent)
+                waiting.append(parent)
+    assert {id(leaf) for leaf in reached} == {id(p) for p in model.parameters()}
+
+
+def test_a_leaf_s_node_does_not_keep_it_alive() -> None:
+    x = wg.ones(2, requires_grad=True)
+    y = x * 2
+    node = y.grad_fn.next_functions[0][0]
+    assert node.variable is x
+    x.register_hook(lambda g: g)
+    assert node.variable is x
+    del x
+    assert node.variable is None
+
+
+def test_notebooks_show_a_table() -> None:
+    x = wg.ones(2, requires_grad=True)
+    y = wg.exp(x * 3)
+    shown = wg.global_tape.of(y)._repr_html_()
+    cells = re.findall(r"<td><code>(.*?)</code></td>", shown)
+    assert cells[:4] == ["", "operation", "shape", "dtype"]
+    assert [cell.partition("(")[0] for cell in cells[5::4]] == ["leaf", "multiply", "exp"]
+    assert shown.count("<tr>") == 4
+    assert "<table>" in wg.global_tape._repr_html_()

@@ -43,6 +43,14 @@ class Entries:
             for number, call, shape, dtype in rows
         )
 
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        from html import escape
+
+        rows = [("", "operation", "shape", "dtype"), *map(_row, self._nodes)]
+        lines = ["".join(f"<td><code>{escape(cell)}</code></td>" for cell in row) for row in rows]
+        return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
 
 def _row(node: Node) -> tuple[str, str, str, str]:
     inputs = ", ".join("·" if p is None else f"%{p.number}" for p in node.parents)
@@ -83,6 +91,9 @@ class GlobalTape:
 
     def __repr__(self) -> str:
         return repr(self.entries())
+
+    def _repr_html_(self) -> str:
+        return self.entries()._repr_html_()
 
 
 #: The tape that every operation is recorded on.

@@ -180,6 +180,11 @@ class AccumulateGrad(Node):
         return "AccumulateGrad"
 
     @property
+    def variable(self) -> Any:
+        """The leaf, which this node does not keep alive: None if nobody holds it any more."""
+        return None if self.watch is None else self.watch()
+
+    @property
     def operation(self) -> str:
         return "leaf"
 
