@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import index
 from typing import Any, Self, overload
 
-from wengert.nn.module import Module, bracketed, changes
+from wengert.nn.module import Module, bracketed, changes, hints
 
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
 
@@ -23,7 +23,7 @@ class _Numbered(Module):
         modules = list(modules)
         for module in modules:
             if not isinstance(module, Module):
-                raise TypeError(f"{type(module).__name__} is not a Module subclass")
+                raise hints().no_module(module, f"nn.{type(self).__name__}")
         for name in [n for n, value in self.__dict__.items() if isinstance(value, Module)]:
             del self.__dict__[name]
         changes[0] += 1
@@ -89,7 +89,7 @@ class _Numbered(Module):
         added = list(modules)
         for module in added:
             if not isinstance(module, Module):
-                raise TypeError(f"{type(module).__name__} is not a Module subclass")
+                raise hints().no_module(module, f"nn.{type(self).__name__}")
         start = len(self)
         for position, module in enumerate(added, start):
             self.add_module(str(position), module)
@@ -155,6 +155,11 @@ class ModuleList(_Numbered):
     """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        if isinstance(modules, Module) and not isinstance(modules, Iterable):
+            raise TypeError(
+                "nn.ModuleList takes one list of modules, nn.ModuleList([first, second]), and not "
+                f"{type(modules).__name__}"
+            )
         super().__init__(() if modules is None else modules)
 
     def __repr__(self) -> str:
@@ -228,7 +233,12 @@ class ModuleDict(Module):
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add modules; one under a name that is taken replaces the other."""
-        pairs = modules.items() if isinstance(modules, Mapping) else modules
+        pairs = modules.items() if isinstance(modules, Mapping) else list(modules)
+        if any(isinstance(pair, Module) for pair in pairs):
+            raise TypeError(
+                "nn.ModuleDict takes a mapping or pairs of a name and a module; modules without "
+                "names are for nn.ModuleList"
+            )
         for name, module in pairs:
             self.add_module(name, module)
 

@@ -1,6 +1,7 @@
 """Layers."""
 
 import math
+from operator import index
 from typing import Any
 
 from wengert import ops
@@ -63,9 +64,9 @@ class Linear(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.in_features = in_features
-        self.out_features = out_features
-        shape = (out_features, in_features)
+        self.in_features = _features("in_features", in_features)
+        self.out_features = _features("out_features", out_features)
+        shape = (self.out_features, self.in_features)
         self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
         self.bias = Parameter(ops.empty(shape[:1], device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
@@ -174,6 +175,13 @@ class Unflatten(Module):
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+def _features(name: str, given: Any) -> int:
+    try:
+        return index(given)
+    except TypeError:
+        raise TypeError(f"nn.Linear: {name} is an integer, and {given!r} is not") from None
 
 
 def _dim(dim: int, shape: tuple[int, ...]) -> int:

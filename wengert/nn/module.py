@@ -1,6 +1,7 @@
 """The module: a function of Tensors that owns parameters, buffers and other modules."""
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -71,7 +72,8 @@ class Module:
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result. Every subclass defines it."""
         raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function'
+            f'Module [{type(self).__name__}] is missing the required "forward" function: define '
+            "what it computes, def forward(self, x), in the class"
         )
 
     # -- attributes ----------------------------------------------------------------------------
@@ -81,7 +83,8 @@ class Module:
         if isinstance(held, Parameter) and not isinstance(value, Parameter | None):
             raise TypeError(
                 f"cannot assign {type(value).__name__} as parameter {name!r} "
-                "(wengert.nn.Parameter or None expected)"
+                "(wengert.nn.Parameter or None expected); wrap it as nn.Parameter(...), or change "
+                f"the values under wg.no_grad(): module.{name}.copy_(...)"
             )
         if isinstance(held, Module) and not isinstance(value, Module | None):
             raise TypeError(
@@ -91,7 +94,7 @@ class Module:
         if name in self._buffers and not isinstance(value, Tensor | None):
             raise TypeError(
                 f"cannot assign {type(value).__name__} as buffer {name!r} "
-                "(wengert.Tensor or None expected)"
+                "(wengert.Tensor or None expected); make one with wg.tensor(...)"
             )
         object.__setattr__(self, name, value)
         changes[0] += 1
@@ -124,7 +127,7 @@ class Module:
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
                 f"cannot register {type(param).__name__} as parameter {name!r} "
-                "(wengert.nn.Parameter or None expected)"
+                "(wengert.nn.Parameter or None expected); wrap it as nn.Parameter(...)"
             )
         setattr(self, name, param)
 
@@ -144,7 +147,7 @@ class Module:
         if isinstance(tensor, Parameter) or not isinstance(tensor, Tensor | None):
             raise TypeError(
                 f"cannot register {type(tensor).__name__} as buffer {name!r} "
-                "(wengert.Tensor or None expected)"
+                "(wengert.Tensor or None expected); make one with wg.tensor(...)"
             )
         setattr(self, name, tensor)
         object.__setattr__(self, "_buffers", {**self._buffers, name: bool(persistent)})
@@ -153,7 +156,7 @@ class Module:
         """Add a submodule under a name that need not be an identifier, such as ``"0"``."""
         self._claim(name)
         if not isinstance(module, Module | None):
-            raise TypeError(f"{type(module).__name__} is not a Module subclass")
+            raise hints().no_module(module, f"nn.{type(self).__name__}")
         setattr(self, name, module)
 
     register_module = add_module
@@ -384,6 +387,29 @@ class Module:
                 tensor._grad = Tensor(grad_array)
         return self
 
+    def float(self) -> Self:
+        """Convert all floating parameters and buffers to float32."""
+        return self.to(dtype="float32")
+
+    def double(self) -> Self:
+        """Convert all floating parameters and buffers to float64."""
+        return self.to(dtype="float64")
+
+    def half(self) -> Self:
+        """Convert all floating parameters and buffers to float16."""
+        return self.to(dtype="float16")
+
+    def cpu(self) -> Self:
+        """Move all parameters and buffers to their library's device in host memory."""
+        return self.to(device="cpu")
+
+    def cuda(self, device: int | None = None) -> Self:
+        """Move all parameters and buffers to a GPU of their library: the current one, or by number.
+
+        ``module.to("cupy")`` moves them to a library for GPUs.
+        """
+        return self.to(device="cuda" if device is None else f"cuda:{device}")
+
     # -- state -----------------------------------------------------------------------------------
 
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
@@ -436,6 +462,8 @@ class Module:
             If names are missing or unexpected, or entries are no arrays or have another shape.
             One error lists them all, and nothing has been loaded.
         """
+        if not isinstance(state_dict, Mapping):
+            raise hints().no_state(state_dict)
         own = dict(self._state())
         missing = [name for name in own if name not in state_dict]
         unexpected = [name for name in state_dict if name not in own]
@@ -455,6 +483,8 @@ class Module:
                 else:
                     arrays[name] = array
         if errors:
+            if strict and (missing or unexpected):
+                errors.append(hints().renamed(missing, unexpected))
             raise RuntimeError(
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
                 + "\n\t".join(errors)
@@ -499,6 +529,10 @@ def clear_grad(tensor: Tensor) -> None:
     """Set a Tensor's gradient to zeros."""
     if (grad := tensor._grad) is not None:
         tensor._grad = Tensor(grad.backend.xp.zeros_like(grad._array))
+
+
+def hints() -> Any:
+    return import_module("wengert.nn.hints")
 
 
 def _join(prefix: str, name: str) -> str:

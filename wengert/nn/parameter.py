@@ -28,6 +28,11 @@ class Parameter(Tensor):
     __slots__ = ()
 
     def __init__(self, data: Any, requires_grad: bool = True) -> None:
+        if not hasattr(data, "dtype"):
+            raise TypeError(
+                f"nn.Parameter takes a Tensor or an array, and not {type(data).__name__}: write "
+                f"nn.Parameter(wg.tensor({data!r}))"
+            )
         array = data._array if isinstance(data, Tensor) else data
         super().__init__(array, requires_grad=requires_grad)
         if isinstance(data, Tensor):

@@ -48,4 +48,6 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
 def check_reduction(reduction: str) -> None:
     """Raise for a reduction that is none."""
     if reduction not in REDUCTIONS:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+        raise ValueError(
+            f"{reduction} is not a valid value for reduction: it is 'mean', 'sum' or 'none'"
+        )

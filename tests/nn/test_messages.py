@@ -1,0 +1,92 @@
+"""Errors of networks say what to write instead."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+
+
+def layer() -> nn.Linear:
+    return nn.Linear(3, 4)
+
+
+def state(prefix: str = "") -> dict[str, wg.Tensor]:
+    return {prefix + name: x for name, x in layer().state_dict().items()}
+
+
+class Bare(nn.Module):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nn.Sequential(wg.tanh), "tanh is a function"),
+        (lambda: nn.Sequential(wg.tanh), "write nn.Tanh()"),
+        (lambda: nn.Sequential(nn.functional.log_softmax), "write nn.LogSoftmax()"),
+        (lambda: nn.ModuleList([wg.expit]), "write nn.Sigmoid()"),
+        (lambda: nn.ModuleDict({"a": wg.sin}), "in the forward of a subclass of nn.Module"),
+        (lambda: layer().add_module("f", lambda x: x), "in the forward of a subclass"),
+        (lambda: nn.Sequential(nn.ReLU), "write nn.ReLU()"),
+        (lambda: nn.Sequential([nn.ReLU()]), "nn.Sequential(*modules)"),
+        (lambda: nn.Sequential(3), "int is not a Module subclass"),
+        (lambda: nn.ModuleList(nn.ReLU()), "nn.ModuleList([first, second])"),
+        (lambda: nn.ModuleDict([nn.ReLU()]), "are for nn.ModuleList"),
+        (lambda: nn.Linear("3", 4), "in_features is an integer, and '3' is not"),
+        (lambda: nn.Linear(3, 4.0), "out_features is an integer, and 4.0 is not"),
+        (lambda: nn.Parameter(3.0), "nn.Parameter(wg.tensor(3.0))"),
+        (lambda: nn.Parameter([1.0]), "nn.Parameter(wg.tensor([1.0]))"),
+        (lambda: Bare()(1), "def forward(self, x)"),
+        (lambda: setattr(layer(), "weight", wg.ones((4, 3))), "nn.Parameter(...)"),
+        (lambda: layer().register_parameter("a", wg.ones(2)), "nn.Parameter(...)"),
+        (lambda: layer().register_buffer("b", 3), "wg.tensor(...)"),
+        (lambda: layer().load_state_dict("weights.safetensors"), "nn.load(path)"),
+        (lambda: layer().load_state_dict(layer()), "pass its state_dict()"),
+        (lambda: layer().load_state_dict([1]), "not list"),
+        (lambda: layer().load_state_dict({}), "strict=False"),
+        (lambda: layer().load_state_dict({**state(), "more": wg.ones(1)}), "strict=False"),
+        (lambda: nn.MSELoss(reduction="avg")(wg.ones(2), wg.ones(2)), "'mean', 'sum' or 'none'"),
+    ],
+)
+def test_what_to_do_is_said(call: Any, message: str) -> None:
+    errors = (TypeError, ValueError, RuntimeError, NotImplementedError)
+    with pytest.raises(errors, match=re.escape(message)):
+        call()
+
+
+@pytest.mark.parametrize(("own", "given"), [("", "module."), ("net.", "")])
+def test_the_change_of_names_that_is_told_loads(own: str, given: str) -> None:
+    """DataParallel and compiled models of PyTorch's save under a name more."""
+    model: nn.Module = layer()
+    if own:
+        model = nn.Sequential({"net": model})
+    state_dict = state(given)
+    with pytest.raises(RuntimeError) as told:
+        model.load_state_dict(state_dict)
+    mended = re.search(r"load (\{.*\})\.$", str(told.value))[1]
+    model.load_state_dict(eval(mended, {"state_dict": state_dict}))
+    np.testing.assert_array_equal(
+        next(model.parameters()).detach().numpy(), state_dict[f"{given}weight"].numpy()
+    )
+
+
+def test_modules_are_converted_by_pytorch_s_names(backend: Any) -> None:
+    model = layer()
+    weight = model.weight
+    for name, dtype in (("double", wg.float64), ("half", wg.float16), ("float", wg.float32)):
+        if name == "half" and backend.name == "array_api_strict":
+            continue  # which follows the standard, and has no float16
+        assert getattr(model, name)() is model
+        assert model.weight is weight
+        assert weight.dtype is dtype
+    if backend.name != "array_api_strict":  # its devices are objects of its own
+        assert model.cpu() is model
+
+
+def test_a_gpu_is_asked_of_a_library_that_has_one() -> None:
+    with pytest.raises(ValueError, match="numpy has no device 'cuda:1'"):
+        layer().cuda(1)

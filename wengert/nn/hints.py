@@ -1,0 +1,66 @@
+"""Errors of networks that say what to write instead; imported where one is raised."""
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any, Final
+
+__all__ = ["no_module", "no_state", "renamed"]
+
+#: Functions whose module has another name.
+_CLASSES: Final = {"expit": "Sigmoid", "log_expit": "LogSigmoid"}
+
+
+def no_module(given: Any, holder: str) -> TypeError:
+    """What to write where something was given that is no module."""
+    text = f"{holder} holds modules, and "
+    if isinstance(given, type):
+        name = given.__name__
+        return TypeError(
+            f"{text}{name} is a class (type is not a Module subclass): write nn.{name}(), which "
+            "makes a module of it"
+        )
+    if isinstance(given, list | tuple):
+        kind = type(given).__name__
+        return TypeError(
+            f"{text}a {kind} was given ({kind} is not a Module subclass): give the modules one by "
+            f"one, {holder}(*modules)"
+        )
+    kind = type(given).__name__
+    if not callable(given) or not hasattr(given, "__name__"):
+        return TypeError(f"{text}{kind} is not a Module subclass")
+    name = given.__name__
+    nn = import_module("wengert.nn")
+    plain = name.replace("_", "")
+    found = _CLASSES.get(name) or next((one for one in nn.__all__ if one.lower() == plain), None)
+    instead = (
+        f"write nn.{found}()"
+        if found and isinstance(getattr(nn, found), type)
+        else "call it in the forward of a subclass of nn.Module"
+    )
+    return TypeError(f"{text}{name} is a {kind} ({kind} is not a Module subclass): {instead}")
+
+
+def no_state(given: Any) -> TypeError:
+    """The error for what is no state_dict."""
+    kind = type(given).__name__
+    instead = ""
+    if isinstance(given, str) or hasattr(given, "__fspath__"):
+        instead = "; nn.load(path) reads one from a file"
+    elif hasattr(given, "state_dict"):
+        instead = "; pass its state_dict()"
+    return TypeError(f"state_dict should be a mapping of names to Tensors, not {kind}{instead}")
+
+
+def renamed(missing: Iterable[str], unexpected: Iterable[str]) -> str:
+    """What would make names fit, if all of them lack one beginning or have one too many."""
+    wanted, given = sorted(missing), sorted(unexpected)
+    if not wanted or not given:
+        return "Pass strict=False to load what there is and leave the rest."
+    for more, less, change in (
+        (given, wanted, "{{name.removeprefix({!r}): x for name, x in state_dict.items()}}"),
+        (wanted, given, "{{{!r} + name: x for name, x in state_dict.items()}}"),
+    ):
+        prefix = more[0].removesuffix(less[0])
+        if prefix != more[0] and more == [prefix + name for name in less]:
+            return f"The names differ in {prefix!r} alone: load {change.format(prefix)}."
+    return "Pass strict=False to load what there is and leave the rest."
