@@ -30,7 +30,7 @@ from wengert.tape.interpreter import LATER, differentiable
 from wengert.tape.parameters import refuse
 from wengert.tape.plan import argument_names
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive, binary, is_foreign, reflecting
-from wengert.tape.tensor import Tensor, placed
+from wengert.tape.tensor import Tensor, placed, same, show
 
 __all__ = ["attach"]
 
@@ -181,7 +181,9 @@ def _iter(self: Tensor) -> Iterator[Tensor]:
     if not self.ndim:
         refuse()
         raise TypeError("iteration over a 0-d tensor")
-    return _rows(placed(self._array, self._node))  # x += y meanwhile does not change the rows
+    held = placed(self._array, self._node)  # x += y meanwhile does not change the rows
+    show(held, self, same, {})
+    return _rows(held)
 
 
 def _rows(x: Tensor) -> Iterator[Tensor]:
