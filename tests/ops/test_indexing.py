@@ -166,10 +166,63 @@ def test_getitem_takes_tensors_lists_and_numbers_of_numpy(backend: Backend) -> N
     np.testing.assert_array_equal(x[x > 9].numpy(), [10, 11])
 
 
-def test_an_ellipsis_for_no_axes_separates_nothing(backend: Backend) -> None:
-    x = wg.asarray(np.arange(42.0).reshape(7, 2, 3))
-    assert x[:, [1, 1], ..., [0, 0]].shape == (7, 2)
-    assert x[:, MASK[0, :2], ..., 0].shape == (7, 1)
+@pytest.mark.parametrize(
+    "key",
+    [
+        (slice(None), [1, 1], ..., [0, 0]),
+        (slice(None), [True, False], ..., 0),
+        (slice(0, 2), [0, 1], ..., 0),
+        (slice(None), [[1, 0]], ..., [0], None),
+        (0, [0, 1], ..., slice(None)),
+        (slice(None), [0, 1], 0, ...),
+        (..., [1, 0], slice(None), [0, 2]),
+    ],
+    ids=str,
+)
+def test_an_ellipsis_for_no_axes_separates_as_in_numpy(backend: Backend, key) -> None:
+    array = np.arange(42.0).reshape(7, 2, 3)
+    x = wg.asarray(array, requires_grad=True)
+    expected = array[key]
+    weights = np.arange(1.0, 1.0 + expected.size).reshape(expected.shape)
+    np.testing.assert_array_equal(x[key].detach().numpy(), expected)
+    wg.sum(x[key] * wg.asarray(weights)).backward()
+    gradient = np.zeros(array.shape)
+    np.add.at(gradient, key, weights)
+    np.testing.assert_array_equal(x.grad.numpy(), gradient)
+    # The rows of a Jacobian come as a batch, and a tangent beside the value.
+    rows = wg.jacobian(lambda x: x[key])(array)
+    np.testing.assert_array_equal(np.einsum("...ijk,ijk", rows, array), expected)
+    _, tangent = wg.jvp(lambda x: x[key], (array,), (2 * array,))
+    np.testing.assert_array_equal(tangent, 2 * expected)
+    value = np.arange(expected.shape[-1], dtype=float)  # is stretched along the others
+    written = array.copy()
+    written[key] = value
+    y = wg.asarray(array)
+    y[key] = wg.asarray(value)
+    np.testing.assert_array_equal(y.numpy(), written)
+
+
+def test_tuples_within_a_key_are_arrays(backend: Backend) -> None:
+    array = np.arange(12.0).reshape(3, 4)
+    x = wg.asarray(array)
+    for key in (
+        ((0, 1, 0), (1, 1, 0)),
+        ((0, 2),),
+        (((0, 1), (2, 0)), 1),
+        (slice(None), (True, False, True, False)),
+        (range(2),),
+        ([(0, 1), [2, 0]],),
+        ((),),
+    ):
+        np.testing.assert_array_equal(x[key].numpy(), array[key])
+        y, written = wg.asarray(array), array.copy()
+        y[key] = written[key] = 5.0
+        np.testing.assert_array_equal(y.numpy(), written)
+    one = wg.asarray(1)
+    np.testing.assert_array_equal(x[(0, one), (one, 2)].numpy(), array[[0, 1], [1, 2]])
+    np.testing.assert_array_equal(x[[[0, one], [one, 2]]].numpy(), array[[[0, 1], [1, 2]]])
+    with pytest.raises(IndexError, match="float64"):
+        x[(0.5, 1.5), 0]
 
 
 def test_a_bound_that_is_changed_later_does_not_change_the_derivative() -> None:

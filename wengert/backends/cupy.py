@@ -11,7 +11,7 @@ from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.fused import cupy_kernels
 from wengert.backends.generators import stream
-from wengert.backends.keys import fill
+from wengert.backends.keys import apart, apart_value, fill
 from wengert.backends.special import cupy_special
 
 __all__ = ["BACKEND"]
@@ -59,13 +59,19 @@ def rand_like(x: Any, *, dtype: Any) -> Any:
 # -- indexing ------------------------------------------------------------------------------------
 
 
+def _is_mask(array: Any) -> bool:
+    return array.dtype.kind == "b"  # type: ignore[no-any-return]
+
+
 def getitem(x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
-    return x[fill(key, indices)]
+    key, after = apart(fill(key, indices), x.ndim, _is_mask)
+    return x[key] if after is None else x[key].squeeze(-1 - after)
 
 
 def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
     out = x.copy()
-    out[fill(key, indices)] = value
+    key, after = apart(fill(key, indices), x.ndim, _is_mask)
+    out[key] = apart_value(value, after, BACKEND.cupy.reshape) if hasattr(value, "shape") else value
     return out
 
 
@@ -73,10 +79,12 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     cupy = BACKEND.cupy
     with x.device:
         out = cupy.zeros(shape, x.dtype)
-        if all(i.dtype.kind == "b" for i in indices):
-            out[fill(key, indices)] = x
+        key, after = apart(fill(key, indices), len(shape), _is_mask)
+        x = apart_value(x, after, cupy.reshape)
+        if all(map(_is_mask, indices)):
+            out[key] = x
         else:
-            cupy.add.at(out, fill(key, indices), x)
+            cupy.add.at(out, key, x)
     return out
 
 

@@ -6,7 +6,17 @@ A key is a static tuple of integers, slices, None and Ellipsis. Where an index a
 
 from typing import Any, Final
 
-__all__ = ["SLOT", "as_view", "check_integers", "cut", "fill", "forward_slices", "indexed_axes"]
+__all__ = [
+    "SLOT",
+    "apart",
+    "apart_value",
+    "as_view",
+    "check_integers",
+    "cut",
+    "fill",
+    "forward_slices",
+    "indexed_axes",
+]
 
 Key = tuple[Any, ...]
 
@@ -47,6 +57,37 @@ def widths(key: Key, is_mask: Any) -> list[int]:
         else 1
         for part in key
     ]
+
+
+def apart(key: Key, ndim: int, is_mask: Any) -> tuple[Key, int | None]:
+    """Replace an Ellipsis for no axes between index arrays by None.
+
+    In NumPy it keeps them apart, so that their axes come first; for other libraries it is nothing.
+
+    Returns
+    -------
+    key : tuple
+        The filled key.
+    after : int or None
+        How many axes the result has after the one that None has made, if it has made one.
+    """
+    taken = widths(key, is_mask)
+    if -1 not in taken or sum(n for n in taken if n > 0) != ndim:
+        return key, None
+    at = taken.index(-1)
+    arrays = [hasattr(part, "shape") for part in key]
+    advanced = [array or type(part) is int for array, part in zip(arrays, key, strict=True)]
+    if not any(arrays) or not any(advanced[:at]) or not any(advanced[at:]):
+        return key, None
+    return (*key[:at], None, *key[at + 1 :]), advanced[at + 1 :].count(False)
+
+
+def apart_value(value: Any, after: int | None, reshape: Any) -> Any:
+    """What is assigned to a key from `apart`, with the axis that None has made if it reaches it."""
+    if after is None or len(value.shape) <= after:
+        return value
+    at = len(value.shape) - after
+    return reshape(value, (*value.shape[:at], 1, *value.shape[at:]))
 
 
 def indexed_axes(key: Key, ndim: int, is_mask: Any) -> int:

@@ -11,7 +11,14 @@ from wengert.backends.backend import TRANSFORMS, Backend, Kernel
 from wengert.backends.dtypes import dtype_of
 from wengert.backends.fused import torch_kernels
 from wengert.backends.generators import stream
-from wengert.backends.keys import fill, forward_slices, indexed_axes
+from wengert.backends.keys import (
+    apart,
+    apart_value,
+    check_integers,
+    fill,
+    forward_slices,
+    indexed_axes,
+)
 from wengert.backends.special import torch_special
 
 __all__ = ["BACKEND"]
@@ -59,13 +66,14 @@ def _index(array: Any) -> Any:
 
 def _key(
     key: tuple[Any, ...], indices: tuple[Any, ...], shape: tuple[int, ...]
-) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """The key that PyTorch understands, and the axes to flip first."""
+) -> tuple[tuple[Any, ...], tuple[int, ...], int | None]:
+    """The key that PyTorch understands, the axes to flip first, and what `apart` tells."""
     arrays = tuple([_index(i) for i in indices])
-    key = fill(key, arrays)
+    key, after = apart(fill(key, arrays), len(shape), _is_mask) if arrays else (key, None)
     if any(i.ndim for i in arrays):
+        check_integers(key, shape, _is_mask)  # beside an array of no indices PyTorch does not
         key = tuple([_beside_arrays(part, arrays[0].device) for part in key])
-    return forward_slices(key, shape, _is_mask)
+    return *forward_slices(key, shape, _is_mask), after
 
 
 def _beside_arrays(part: Any, device: Any) -> Any:
@@ -85,14 +93,17 @@ def _flip(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def getitem(x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
-    key, flipped = _key(key, indices, x.shape)
-    return (_flip(x, flipped) if flipped else x)[key]
+    key, flipped, after = _key(key, indices, x.shape)
+    out = (_flip(x, flipped) if flipped else x)[key]
+    return out if after is None else out.squeeze(-1 - after)
 
 
 def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
-    key, flipped = _key(key, indices, x.shape)
+    key, flipped, after = _key(key, indices, x.shape)
     out = _flip(x, flipped) if flipped else x.clone()
-    out[key] = value.to(x.dtype) if isinstance(value, BACKEND.torch.Tensor) else value
+    if isinstance(value, BACKEND.torch.Tensor):
+        value = apart_value(value.to(x.dtype), after, BACKEND.torch.reshape)
+    out[key] = value
     return _flip(out, flipped) if flipped else out
 
 
@@ -101,9 +112,9 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     out = torch.zeros(shape, dtype=x.dtype, device=x.device)
     if not out.numel():
         return out
-    key, flipped = _key(key, indices, shape)
+    key, flipped, after = _key(key, indices, shape)
     if all(map(_is_mask, indices)):
-        out[key] = x
+        out[key] = apart_value(x, after, torch.reshape)
     elif len(indices) == len(key) == len(shape) and not any(map(_is_mask, indices)):
         out.index_put_(key, x, accumulate=True)
     else:

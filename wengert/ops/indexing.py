@@ -111,12 +111,6 @@ def parse_key(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
                 indices.append(part if _is_index(part) else _index_array(x, part))
                 part = SLOT
         parts.append(part)
-    if indices and parts.count(Ellipsis) == 1:
-        # Libraries differ over an Ellipsis for no axes between index arrays: here it is nothing.
-        masks = [i.ndim - 1 for i in indices if i.dtype.kind == "bool"]
-        taken = len(parts) - 1 - parts.count(None) + sum(masks)
-        at = parts.index(Ellipsis)
-        parts[at : at + 1] = [slice(None)] * (x.ndim - taken)
     return tuple(parts), indices
 
 
@@ -133,9 +127,9 @@ def _index_array(x: Tensor, part: Any) -> Tensor:
     owner = backend_of(x._array)
     if isinstance(part, Tensor):
         array = part._array
-    elif isinstance(part, list) and holds_tensors(part):
+    elif isinstance(part, list | tuple) and holds_tensors(part):
         array = asarray(part)._array
-    elif isinstance(part, list | bool | np.bool_):
+    elif isinstance(part, list | tuple | range | bool | np.bool_):
         host = np.asarray(part)
         array = host.astype(np.int64) if not host.size else host
     else:
@@ -163,8 +157,9 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         Of any shape and dtype.
     key : index or tuple of indices
         Integers, slices (with any step), Ellipsis, None (a new axis), boolean masks, integer
-        arrays (Tensors, arrays or lists; negative ones count from the end), mixed at will. Where
-        arrays are separated by a slice, None or an Ellipsis, their axes come first in the result.
+        arrays (Tensors, arrays, or lists or tuples inside the key; negative ones count from the
+        end), mixed at will. Where arrays are separated by a slice, None or an Ellipsis, be it one
+        for no axes, their axes come first in the result, as in NumPy and unlike PyTorch.
 
     Returns
     -------
