@@ -477,8 +477,23 @@ def test_cross_entropy_at_extremes(backend: Any) -> None:
 def test_cross_entropy_of_nothing(backend: Any) -> None:
     x = wg.ones(2, 3).requires_grad_()
     ignored = wg.asarray([-100, -100])
+    for smoothing in (0.0, 0.1):
+        for weight in (None, wg.asarray([0.0, 1.0, 2.0])):
+            with np.errstate(all="ignore"):
+                loss = F.cross_entropy(x, ignored, weight, label_smoothing=smoothing)
+                (slope,) = wg.autograd.grad(loss, x, create_graph=True)
+                (second,) = wg.autograd.grad(wg.sum(slope), x)
+            # PyTorch's value, and its derivatives: no logit has a part in it.
+            assert math.isnan(loss.item())
+            assert not values(slope).any()
+            assert not values(second).any()
     with np.errstate(all="ignore"):
-        assert math.isnan(F.cross_entropy(x, ignored).item())
+        loss = F.nll_loss(x, ignored)
+        assert math.isnan(loss.item())
+        assert not values(wg.autograd.grad(loss, x)[0]).any()
+        compiled = wg.compile(lambda x: wg.autograd.grad(F.cross_entropy(x, ignored), x)[0])
+        assert not values(compiled(x)).any()
+        assert not values(compiled(x)).any()
     loss = F.cross_entropy(x, ignored, reduction="sum")
     loss.backward()
     assert loss.item() == 0
@@ -632,3 +647,27 @@ def test_mixed_backends_are_an_error() -> None:
         F.cross_entropy(x, target)
     with pytest.raises(wg.BackendError, match=r"numpy.*array_api_strict"):
         F.linear(x, weight)
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("weight", [None, [0.0, 0.0, 0.0], [0.0, 1.0, 2.0]])
+@pytest.mark.parametrize("target", [[-100, -100], [0, 0], [0, -100], [0, 1]])
+def test_weights_of_zero_and_ignored_targets_are_pytorchs(
+    smoothing: float, reduction: str, weight: Any, target: Any
+) -> None:
+    torch = pytest.importorskip("torch")
+    logits = [[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]]
+    options = {"label_smoothing": smoothing, "reduction": reduction}
+    t = torch.tensor(logits, requires_grad=True)
+    w = None if weight is None else torch.tensor(weight)
+    loss = torch.nn.functional.cross_entropy(t, torch.tensor(target), w, **options)
+    (expected,) = torch.autograd.grad(loss.sum(), t)
+    x = wg.tensor(logits, requires_grad=True)
+    w = None if weight is None else wg.tensor(weight)
+    found = F.cross_entropy(x, wg.tensor(target), w, **options)
+    (slope,) = wg.autograd.grad(wg.sum(found), x)
+    np.testing.assert_allclose(values(found), loss.detach().numpy(), rtol=1e-6)
+    np.testing.assert_allclose(values(slope), expected.numpy(), rtol=1e-5, atol=1e-7)

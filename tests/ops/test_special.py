@@ -80,7 +80,8 @@ def softplus(x):
 @pytest.mark.parametrize(
     ("name", "value", "slope"),
     [
-        ("expit", logistic, lambda x: logistic(x) * (1 - logistic(x))),
+        # (1 - logistic(x) would be 0 where logistic(-x) is not.)
+        ("expit", logistic, lambda x: logistic(x) * logistic(-x)),
         ("log_expit", lambda x: -softplus(-x), lambda x: logistic(-x)),
         ("softplus", softplus, logistic),
         ("relu", lambda x: max(x, 0.0), lambda x: float(x > 0)),

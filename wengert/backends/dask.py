@@ -75,8 +75,9 @@ def on_chunks(name: str) -> Kernel:
 
 
 ON_CHUNKS = (
-    *SCIPY, "expit", "log_expit", "logit", "reduced_bessel", "sign", "silu", "sinc",
-    "sinc_derivative", "softplus", "xlog1py",
+    *SCIPY, "erfcx_slope", "expit", "log_expit", "log_ndtr_slope", "logistic_bell", "logit",
+    "reduced_bessel", "scaled_bessel_slope", "sign", "silu", "sinc", "sinc_derivative",
+    "softplus", "xlog1py",
 )  # fmt: skip
 
 

@@ -4,11 +4,20 @@ Each function takes its library and gives kernels by name: those that are faster
 and as accurate.
 """
 
+import math
+from functools import partial
 from typing import Any
 
 from wengert.backends.backend import Kernel
 
 __all__ = ["cupy_kernels", "jax_kernels", "torch_kernels"]
+
+
+def _log_expit(xp: Any, x: Any) -> Any:
+    """The principal value for complex numbers, which the libraries' own are not made for."""
+    left = xp.real(x) < 0
+    value = xp.where(left, x, 0) - xp.log1p(xp.exp(xp.where(left, x, -x)))
+    return value - 2j * math.pi * xp.round(xp.imag(value) / (2 * math.pi))
 
 
 def torch_kernels(torch: Any) -> dict[str, Kernel]:
@@ -36,6 +45,9 @@ def torch_kernels(torch: Any) -> dict[str, Kernel]:
         low = below_top(x, axis)
         return low - torch.log(torch.sum(torch.exp(low), axis, keepdim=True) if axis else low.exp())
 
+    def log_expit(x: Any) -> Any:
+        return _log_expit(torch, x) if x.is_complex() else functional.logsigmoid(x)
+
     def pow(x1: Any, x2: Any) -> Any:
         out = torch.pow(x1, x2)
         # The complex power of 0 with the exponent 0 is 1, as it is elsewhere, and not nan.
@@ -46,7 +58,7 @@ def torch_kernels(torch: Any) -> dict[str, Kernel]:
     return {
         "expit": torch.sigmoid,
         "leaky_relu": functional.leaky_relu,
-        "log_expit": functional.logsigmoid,
+        "log_expit": log_expit,
         "log_softmax": log_softmax,
         "pow": pow,
         "relu": torch.relu,
@@ -61,13 +73,21 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
     Its rectifier and softmax bring derivatives of their own, and cost more than they save.
     """
     nn, special = jax.nn, jax.scipy.special
+    complex_log_expit = jax.jit(partial(_log_expit, jax.numpy))
+
+    def log_expit(x: Any) -> Any:
+        return complex_log_expit(x) if x.dtype.kind == "c" else nn.log_sigmoid(x)
+
+    def softplus(x: Any) -> Any:
+        return -complex_log_expit(-x) if x.dtype.kind == "c" else nn.softplus(x)
+
     return {
         "expit": special.expit,
         "leaky_relu": nn.leaky_relu,
-        "log_expit": nn.log_sigmoid,
+        "log_expit": log_expit,
         "log_softmax": nn.log_softmax,
         "silu": nn.silu,
-        "softplus": nn.softplus,
+        "softplus": softplus,
     }
 
 

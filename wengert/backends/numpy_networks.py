@@ -114,6 +114,19 @@ def normalised(m: Any, v: Any, scale: float, eps: float) -> Any:
     return _divide(m, root, out=root)
 
 
+def logistic_bell(x: Any, *, width: int) -> Any:
+    """``(width / (2 cosh(width x / 2)))**2``."""
+    small = np.abs(x) if x.dtype.kind == "f" else np.where(x.real >= 0, x, -x)
+    if not small.shape:
+        small = np.exp(small * -width)
+        return small / np.square((small + 1) * (1 / width))
+    np.exp(_multiply(small, -width, small), small)
+    below = _add(small, 1)
+    if width != 1:
+        _multiply(below, 1 / width, below)
+    return _divide(small, np.square(below, below), small)
+
+
 def softmax_cross_entropy_parts(
     x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
 ) -> tuple[Any, Any]:
@@ -137,7 +150,7 @@ def softmax_cross_entropy_parts(
     losses = np.log(total)
     np.subtract(losses, chosen, losses)
     # Each row's part in the loss, and so in the slopes too.
-    part = 1 if reduction != "mean" else 1 / number if number else math.nan
+    part = 1 / number if number and reduction == "mean" else 1
     part = scalar(part, x.dtype)
     _multiply(z, _along_rows(_divide(part, total), row_of), z)
     if label_smoothing:
@@ -210,6 +223,7 @@ def masked(x: Any, keep: Any) -> Any:
 KERNELS: Mapping[str, Kernel] = {
     "axpby": axpby,
     "linear": linear,
+    "logistic_bell": logistic_bell,
     "mask": mask,
     "normalised": normalised,
     "relu": relu,

@@ -60,8 +60,7 @@ def targets(
         part = same_part(rows, 1 / rows if mean else 1, dtype)
         return row_layout(rows, classes)[0] + target, part, all_counted(rows)
     target, counted, number = counted_targets(target, classes, ignored, dtype)
-    number = number if mean else 1
-    part = counted / np.asarray(number, dtype) if number else np.full(rows, np.nan)
+    part = counted / np.asarray(max(number, 1) if mean else 1, dtype)
     return row_layout(rows, classes)[0] + target, part.astype(dtype), counted != 0
 
 

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.ops.cases import BOX, Case, Constant, Entry, binary, unary
+from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
 
 #: A quarter away from the axes of the complex plane lie no poles and no branch cuts.
@@ -155,6 +156,12 @@ ELEMENTWISE = {
         complex=complex_powers(),
         differs={"torch-complex": "PyTorch's mixed second derivative is wrong at an exponent of 0"},
     ),
+    "slope_of_pow": Entry(
+        real=powers().map(lambda case: Case(*case.args, order=2)),
+        complex=complex_powers().map(lambda case: Case(*case.args, order=2)),
+        call=PRIMITIVES["slope_of_pow"].bind,
+        reference=lambda x, y, order: y * (y - 1) * power_reference(x, y - 2),
+    ),
     "pow_scalar": Entry(
         real=scalar_powers(),
         complex=scalar_powers("complex"),
@@ -178,6 +185,16 @@ ELEMENTWISE = {
     "asin": one(ws.reals(-0.75, 0.75), OFF_AXES),
     "acos": one(ws.reals(-0.75, 0.75), OFF_AXES),
     "atan": one(BOX, OFF_AXES),
+    "one_minus_square": one(
+        BOX, call=PRIMITIVES["one_minus_square"].bind, reference=lambda x: 1 - x * x
+    ),
+    "cosine_of": two(
+        NONZERO,
+        BOX,
+        complex_=False,
+        call=PRIMITIVES["cosine_of"].bind,
+        reference=lambda x, y: x / np.hypot(x, y),
+    ),
     "atan2": two(NONZERO, BOX, complex_=False),
     "hypot": two(NONZERO, BOX, complex_=False),
     "sinh": one(BOX),

@@ -80,7 +80,20 @@ def logsumexp(x, axis=None, keepdims=False):
     return np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims))
 
 
+@st.composite
+def bells(draw, kind="real"):
+    elements = WIDE if kind == "real" else ws.complexes(ws.reals(-1.25, 1.25))
+    x = draw(ws.arrays("float64" if kind == "real" else "complex128", elements=elements))
+    return Case(x, width=draw(st.sampled_from([1, 2])))
+
+
 SPECIAL = {
+    "logistic_bell": Entry(
+        real=bells(),
+        complex=bells("complex"),
+        call=PRIMITIVES["logistic_bell"].bind,
+        reference=lambda x, width: (width / (2 * np.cosh(width * x / 2))) ** 2,
+    ),
     "erf": Entry(real=unary(WIDE), reference=sc.erf, torch="special.erf", jax="special.erf"),
     "erfc": Entry(real=unary(WIDE), reference=sc.erfc, torch="special.erfc", jax="special.erfc"),
     "expit": Entry(

@@ -56,6 +56,22 @@ def bessels(draw):
     return Case(x, n=draw(st.integers(0, 3)), scaled=scaled)
 
 
+@st.composite
+def bessel_slopes(draw):
+    x = draw(ws.arrays(elements=OFF_ZERO))
+    return Case(x, n=draw(st.integers(0, 1)), order=draw(st.integers(1, 3)))
+
+
+def scaled_bessel_slope(x, n, order):
+    """By Leibniz's rule, from the derivatives of the plain function."""
+    y = np.abs(x)
+    terms = [
+        (-1) ** (order - k) * math.comb(order, k) * np.exp(-y) * sc.ivp(n, y, k)
+        for k in range(order + 1)
+    ]
+    return sum(terms) * np.sign(x) ** (n + order)
+
+
 def reduced_bessel(x, n, scaled):
     centre = x == 0
     safe = np.where(centre, 1.0, x)
@@ -78,6 +94,24 @@ def sinc_derivative(x, order):
     t = (nodes + 1) / 2
     u = np.pi * x[..., None]
     return np.sum(weights / 2 * t**order * np.cos(u * t + order * np.pi / 2), axis=-1)
+
+
+@st.composite
+def slopes(draw, elements, first):
+    return Case(draw(ws.arrays(elements=elements)), n=draw(st.integers(first, 3)))
+
+
+def erfcx_slope(x, n):
+    """By the recurrence of the repeated integrals, whose terms cancel little for small x."""
+    before, value = 2 / math.sqrt(math.pi), sc.erfcx(x)
+    for k in range(1, n + 1):
+        before, value = value, (before - 2 * x * value) / (2 * k)
+    return value * (-2.0) ** n * math.factorial(n)
+
+
+def log_ndtr_slope(x, n):
+    m = np.exp(-(x**2) / 2 - sc.log_ndtr(x)) / math.sqrt(2 * math.pi)
+    return [m, -m * (x + m), m * ((x + m) * (x + 2 * m) - 1)][n - 1]
 
 
 def primitive(name):
@@ -198,6 +232,11 @@ SPECIAL_FUNCTIONS = {
     "reduced_bessel": Entry(
         real=bessels(), call=primitive("reduced_bessel"), reference=reduced_bessel
     ),
+    "scaled_bessel_slope": Entry(
+        real=bessel_slopes(),
+        call=primitive("scaled_bessel_slope"),
+        reference=scaled_bessel_slope,
+    ),
     "erfinv": Entry(
         real=unary(ws.reals(-15 / 16, 15 / 16)),
         call=special.erfinv,
@@ -217,6 +256,12 @@ SPECIAL_FUNCTIONS = {
         reference=sc.erfcx,
         torch="special.erfcx",
         jax="special.erfcx",
+    ),
+    "erfcx_slope": Entry(
+        real=slopes(ws.reals(-2, 1.5), 0), call=primitive("erfcx_slope"), reference=erfcx_slope
+    ),
+    "log_ndtr_slope": Entry(
+        real=slopes(ws.reals(-2, 4), 1), call=primitive("log_ndtr_slope"), reference=log_ndtr_slope
     ),
     "ndtr": Entry(
         real=unary(ws.reals(-5, 5)),

@@ -87,7 +87,10 @@ def _slope(
     if label_smoothing:
         right = xp.add(xp.multiply(right, 1 - label_smoothing), label_smoothing / classes)
     counted = xp.astype(xp.not_equal(target, ignore_index), probs.dtype)
-    weights = xp.divide(counted, xp.sum(counted)) if reduction == "mean" else counted
+    # Where none counts, the mean is nan, and depends on no logit all the same.
+    weights = counted
+    if reduction == "mean":
+        weights = xp.divide(counted, xp.maximum(xp.sum(counted), 1))
     return xp.multiply(xp.subtract(probs, right), xp.expand_dims(weights, axis=1))
 
 
@@ -430,10 +433,12 @@ def _weighted(
             spread = ops.multiply(x, _along(_class_weights(x, weight, axis), x, axis))
         even = ops.negative(ops.sum(spread, axis=axis))
         even = ops.where(ops.not_equal(target, ignore_index), even, 0.0)
-        losses = ops.add(
-            ops.multiply(losses, 1 - smoothing),
-            ops.multiply(even, smoothing / x.shape[axis]),
-        )
+        losses = ops.multiply(losses, 1 - smoothing)
+        even = ops.multiply(even, smoothing / x.shape[axis])
+        if reduction == "mean":  # of both, for without weight the first is nan, and so is their sum
+            parts = [ops.divide(ops.sum(each), total) for each in (losses, even)]
+            return ops.add(*parts)
+        losses = ops.add(losses, even)
     if reduction == "mean":
         return ops.divide(ops.sum(losses), total)
     return reduced(losses, reduction)

@@ -308,10 +308,7 @@ _pow_scalar = Primitive(
 
 
 def _pow_base(xp: Any, g: Any, x1: Any, x2: Any) -> Any:
-    # 0 * 0**(-1) is nan. Only this point is special, so that mixed derivatives stay right.
-    special = xp.logical_and(xp.equal(x2, 0), xp.equal(x1, 0))
-    lower = xp.pow(x1, xp.where(special, 1, xp.subtract(x2, 1)))
-    return xp.multiply(g, xp.conj(xp.multiply(x2, lower)))
+    return xp.multiply(g, xp.conj(xp.slope_of_pow(x1, x2, order=1)))
 
 
 def _pow_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any) -> Any:
@@ -324,6 +321,56 @@ def _pow_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any) -> Any:
     logarithm = xp.log(matched(xp, xp.where(special, 1, x1), out))
     return xp.multiply(g, xp.conj(xp.multiply(out, logarithm)))
 
+
+def _falling(order: int) -> list[float]:
+    """The polynomial y (y - 1) ... (y - order + 1), the highest power first."""
+    found = [1.0]
+    for k in range(order):
+        found = [a - k * b for a, b in zip([*found, 0.0], [0.0, *found], strict=True)]
+    return found
+
+
+def _evaluated(xp: Any, x: Any, coefficients: list[float]) -> Any:
+    value = xp.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        value = xp.add(xp.multiply(value, x), coefficient)
+    return value
+
+
+def _slope_of_pow(xp: Any, x1: Any, x2: Any, *, order: int) -> Any:
+    # In factors, which are 0 exactly where they should; and 0 times an infinite power is 0.
+    factor = x2
+    for k in range(1, order):
+        factor = xp.multiply(factor, xp.subtract(x2, k))
+    nothing = xp.equal(factor, 0)
+    power = xp.pow(xp.where(nothing, 1, x1), xp.subtract(x2, order))
+    return xp.where(nothing, 0, xp.multiply(factor, power))
+
+
+def _slope_by_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any, order: int) -> Any:
+    falling = _falling(order)
+    slope = [c * (order - k) for k, c in enumerate(falling[:-1])]
+    zero = xp.equal(x1, 0)
+    base = matched(xp, xp.where(zero, 1, x1), out)
+    factor = _evaluated(xp, matched(xp, x2, out), slope)
+    moved = xp.multiply(factor, xp.pow(base, xp.subtract(x2, order)))
+    total = xp.add(moved, xp.multiply(out, xp.log(base)))
+    return xp.multiply(g, xp.conj(xp.where(zero, 0, total)))
+
+
+# The derivative of that order by the base: x2 (x2 - 1) ... (x2 - order + 1) x1**(x2 - order).
+Primitive(
+    "slope_of_pow",
+    ("x1", "x2"),
+    {
+        "x1": lambda xp, g, x1, x2, order: xp.multiply(
+            g, xp.conj(xp.slope_of_pow(x1, x2, order=order + 1))
+        ),
+        "x2": _slope_by_exponent,
+    },
+    kind="elementwise",
+    forward=_slope_of_pow,
+)
 
 _pow = binary(
     Primitive(

@@ -141,9 +141,7 @@ def _excess(xp: Any, x1: Any, x2: Any) -> Any:
 
 def _share(xp: Any, x1: Any, x2: Any) -> Any:
     """What part of the sum of the exponentials is that of ``x1``, without overflow."""
-    larger = xp.maximum(x1, x2)
-    one, other = xp.exp(_excess(xp, x1, larger)), xp.exp(_excess(xp, x2, larger))
-    return xp.divide(one, xp.add(one, other))
+    return xp.expit(_excess(xp, x1, x2))
 
 
 @elementwise(

@@ -3,7 +3,8 @@
 from typing import Any
 
 from wengert.ops.define import elementwise
-from wengert.ops.elementwise.rules import over_radius, twice_over_radius
+from wengert.ops.elementwise.rules import is_complex, over_radius
+from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -29,8 +30,14 @@ def _one_minus_square(xp: Any, x: Any) -> Any:
     return xp.multiply(xp.subtract(1, x), xp.add(x, 1))
 
 
-def _one_plus_square(xp: Any, x: Any) -> Any:
-    return xp.add(xp.square(x), 1)
+# Its derivative by the factors would be a difference, without digits near 0.
+Primitive(
+    "one_minus_square",
+    ("x",),
+    {"x": lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), -2))},
+    kind="elementwise",
+    forward=_one_minus_square,
+)
 
 
 @elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.cos(x))))
@@ -73,7 +80,7 @@ def cos(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, out: xp.multiply(g, xp.conj(_one_plus_square(xp, out))))
+@elementwise(x=lambda xp, g, out: xp.multiply(g, xp.conj(xp.add(xp.square(out), 1))))
 def tan(x: Any, /) -> Tensor:
     r"""Tangent of an angle in radians, :math:`\tan x`.
 
@@ -93,7 +100,7 @@ def tan(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.sqrt(_one_minus_square(xp, x)))))
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.sqrt(xp.one_minus_square(x)))))
 def asin(x: Any, /) -> Tensor:
     r"""Inverse sine, :math:`\arcsin x`, of real values in :math:`[-\pi/2, \pi/2]`.
 
@@ -113,9 +120,7 @@ def asin(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    x=lambda xp, g, x: xp.divide(xp.negative(g), xp.conj(xp.sqrt(_one_minus_square(xp, x))))
-)
+@elementwise(x=lambda xp, g, x: xp.divide(xp.negative(g), xp.conj(xp.sqrt(xp.one_minus_square(x)))))
 def acos(x: Any, /) -> Tensor:
     r"""Inverse cosine, :math:`\arccos x`, of real values in :math:`[0, \pi]`.
 
@@ -135,7 +140,13 @@ def acos(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(_one_plus_square(xp, x))))
+def _atan_rule(xp: Any, g: Any, x: Any) -> Any:
+    if is_complex(x):
+        return xp.divide(g, xp.conj(xp.add(xp.square(x), 1)))
+    return over_radius(xp, g, xp.ones_like(x), x)
+
+
+@elementwise(x=_atan_rule)
 def atan(x: Any, /) -> Tensor:
     r"""Inverse tangent, :math:`\arctan x`, of real values in :math:`[-\pi/2, \pi/2]`.
 
@@ -157,8 +168,8 @@ def atan(x: Any, /) -> Tensor:
 
 @elementwise(
     weak=True,
-    x1=lambda xp, g, x1, x2: twice_over_radius(xp, g, x2, xp.hypot(x1, x2)),
-    x2=lambda xp, g, x1, x2: twice_over_radius(xp, xp.negative(g), x1, xp.hypot(x1, x2)),
+    x1=lambda xp, g, x1, x2: over_radius(xp, g, x2, x1),
+    x2=lambda xp, g, x1, x2: over_radius(xp, xp.negative(g), x1, x2),
 )
 def atan2(x1: Any, x2: Any, /) -> Tensor:
     r"""Angle of the point :math:`(x_2, x_1)` from the first axis, in :math:`[-\pi, \pi]`.
@@ -182,8 +193,8 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     weak=True,
-    x1=lambda xp, g, x1, out: over_radius(xp, g, x=x1, radius=out),
-    x2=lambda xp, g, x2, out: over_radius(xp, g, x=x2, radius=out),
+    x1=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x1, x2)),
+    x2=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x2, x1)),
 )
 def hypot(x1: Any, x2: Any, /) -> Tensor:
     r"""Distance from the origin, :math:`\sqrt{x_1^2 + x_2^2}`, without overflow.
@@ -245,7 +256,7 @@ def cosh(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, out: xp.multiply(g, xp.conj(xp.subtract(1, xp.square(out)))))
+@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.logistic_bell(x, width=2))))
 def tanh(x: Any, /) -> Tensor:
     r"""Hyperbolic tangent, :math:`\tanh x`.
 
@@ -265,7 +276,16 @@ def tanh(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.sqrt(_one_plus_square(xp, x)))))
+def _asinh_rule(xp: Any, g: Any, x: Any) -> Any:
+    if is_complex(x):
+        turned = xp.multiply(x, 1j)  # whose square, and that of a large number, may overflow
+        root = xp.multiply(xp.sqrt(xp.subtract(1, turned)), xp.sqrt(xp.add(turned, 1)))
+    else:
+        root = xp.hypot(x, xp.ones_like(x))
+    return xp.divide(g, xp.conj(root))
+
+
+@elementwise(x=_asinh_rule)
 def asinh(x: Any, /) -> Tensor:
     r"""Inverse hyperbolic sine, :math:`\operatorname{arsinh} x`.
 
@@ -310,7 +330,7 @@ def acosh(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(_one_minus_square(xp, x))))
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.one_minus_square(x))))
 def atanh(x: Any, /) -> Tensor:
     r"""Inverse hyperbolic tangent, :math:`\operatorname{artanh} x`.
 

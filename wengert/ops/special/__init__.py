@@ -92,7 +92,8 @@ if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         # A rule may call functions of another file (digamma's is polygamma), so all come.
-        for home in ("bessel", "cardinal", "entropy", "gammas", "normal", "polygammas"):
+        homes = ("bessel", "cardinal", "entropy", "gammas", "normal", "polygammas", "tails")
+        for home in homes:
             module = importlib.import_module(f"{__name__}.{home}")
             globals().update({found: getattr(module, found) for found in module.__all__})
         return globals()[name]

@@ -97,9 +97,8 @@ def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
 
 
 def _silu_rule(xp: Any, g: Any, x: Any) -> Any:
-    gate = xp.expit(x)
-    inner = xp.multiply(x, xp.subtract(1, gate))
-    return xp.multiply(g, xp.multiply(gate, xp.add(inner, 1)))
+    slope = xp.add(xp.expit(x), xp.multiply(x, xp.logistic_bell(x, width=1)))
+    return xp.multiply(g, xp.conj(slope))
 
 
 @elementwise(forward=lambda xp, x: xp.multiply(x, xp.expit(x)), x=_silu_rule)
@@ -125,33 +124,40 @@ def silu(x: Any, /) -> Tensor:
 
 _CUBIC = 0.044715
 _SCALE = math.sqrt(2 / math.pi)
+_FLAT = 45.0  # beyond, the densities are 0 in every precision
 
 
 def _normal_cdf(xp: Any, x: Any) -> Any:
     return xp.multiply(xp.erfc(xp.multiply(x, -math.sqrt(0.5))), 0.5)
 
 
-def _tanh_gate(xp: Any, x: Any) -> Any:
-    """``tanh`` in GELU's approximation."""
+def _bounded(xp: Any, x: Any) -> Any:
+    """``x`` where its powers neither overflow nor are wanted any more."""
+    return xp.clip(x, -_FLAT, _FLAT)
+
+
+def _logit_gate(xp: Any, x: Any) -> Any:
+    """What GELU's approximation is gated by: ``(1 + tanh(u)) / 2`` is the sigmoid of ``2 u``."""
     cubic = xp.add(xp.multiply(xp.square(x), _CUBIC), 1)
-    return xp.tanh(xp.multiply(xp.multiply(x, cubic), _SCALE))
+    return xp.multiply(xp.multiply(x, cubic), 2 * _SCALE)
 
 
 def _gelu_forward(xp: Any, x: Any, *, approximate: str) -> Any:
     if approximate == "none":
         return xp.multiply(x, _normal_cdf(xp, x))
-    return xp.multiply(xp.multiply(x, 0.5), xp.add(_tanh_gate(xp, x), 1))
+    return xp.multiply(x, xp.expit(_logit_gate(xp, _bounded(xp, x))))
 
 
 def _gelu_rule(xp: Any, g: Any, x: Any, approximate: str) -> Any:
-    square = xp.square(x)
+    inner = _bounded(xp, x)
+    square = xp.square(inner)
     if approximate == "none":
         density = xp.multiply(xp.exp(xp.multiply(square, -0.5)), 1 / math.sqrt(2 * math.pi))
-        return xp.multiply(g, xp.add(_normal_cdf(xp, x), xp.multiply(x, density)))
-    gate = _tanh_gate(xp, x)
-    steep = xp.multiply(xp.subtract(1, xp.square(gate)), xp.multiply(x, 0.5 * _SCALE))
+        return xp.multiply(g, xp.add(_normal_cdf(xp, x), xp.multiply(inner, density)))
+    gate = _logit_gate(xp, inner)
+    steep = xp.multiply(xp.logistic_bell(gate, width=1), xp.multiply(inner, 2 * _SCALE))
     slope = xp.multiply(steep, xp.add(xp.multiply(square, 3 * _CUBIC), 1))
-    return xp.multiply(g, xp.add(xp.multiply(xp.add(gate, 1), 0.5), slope))
+    return xp.multiply(g, xp.add(xp.expit(gate), slope))
 
 
 _gelu = Primitive("gelu", ("x",), {"x": _gelu_rule}, kind="elementwise", forward=_gelu_forward).bind

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from wengert.ops.define import elementwise
-from wengert.ops.special.series import of_reals
+from wengert.ops.special.series import of_reals, polynomial
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -80,17 +80,72 @@ def _forward(n: int, scaled: bool) -> Any:
     return forward
 
 
+# -- derivatives of the scaled functions -----------------------------------------------------------
+
+_NODES = 48
+_DISTANT = 60.0  # where the integral's nodes are no longer enough, and the expansion is
+
+
+def _slope_near(xp: Any, x: Any, n: int, order: int) -> Any:
+    r"""The integral, by the trapezoidal rule: the integrand is periodic.
+
+    It is :math:`\frac 1 \pi \int_0^\pi (-c)^k (1 - c)^n e^{-x c} d\theta`, with :math:`c = 1 -
+    \cos\theta` and the order k, whose terms do not cancel as those of a difference do.
+    """
+    total = xp.zeros_like(x)
+    for k in range(_NODES):
+        c = 2 * math.sin(math.pi * (k + 0.5) / (2 * _NODES)) ** 2
+        weight = (-c) ** order * (1 - c) ** n / _NODES
+        total = xp.add(total, xp.multiply(xp.exp(xp.multiply(x, -c)), weight))
+    return total
+
+
+def _slope_far(xp: Any, x: Any, n: int, order: int) -> Any:
+    """Hankel's expansion, term by term."""
+    inverse = xp.reciprocal(x)
+    coefficients, share = [], 1.0
+    for j in range(_FAR_TERMS):
+        falling = math.prod(j + 0.5 + i for i in range(order)) * (-1) ** order
+        coefficients.append(share * falling)
+        share *= ((2 * j + 1) ** 2 - 4 * n**2) / (8 * (j + 1))
+    total = polynomial(xp, inverse, coefficients[::-1])
+    for _ in range(order):
+        total = xp.multiply(total, inverse)
+    return xp.divide(total, xp.sqrt(xp.multiply(x, 2 * math.pi)))
+
+
+@of_reals("the Bessel function")
+def _scaled_slope_forward(xp: Any, x: Any, *, n: int, order: int) -> Any:
+    size = xp.abs(x)
+    far = xp.greater(size, _DISTANT)
+    low = _slope_near(xp, xp.where(far, 1, size), n, order)
+    value = xp.where(far, _slope_far(xp, xp.where(far, size, _DISTANT), n, order), low)
+    # The functions are even and odd; at the kink of what is odd then, 0 is taken.
+    return xp.multiply(value, xp.sign(x)) if (n + order) % 2 else value
+
+
+#: The derivative of that order of the scaled function of order n.
+Primitive(
+    "scaled_bessel_slope",
+    ("x",),
+    {
+        "x": lambda xp, g, x, n, order: xp.multiply(
+            g, xp.scaled_bessel_slope(x, n=n, order=order + 1)
+        )
+    },
+    kind="elementwise",
+    forward=_scaled_slope_forward,
+)
+
+
 def _i1_rule(xp: Any, g: Any, x: Any) -> Any:
-    return xp.multiply(g, xp.subtract(xp.i0(x), xp.reduced_bessel(x, n=1, scaled=False)))
+    # A sum of positive terms, and so no difference of infinities.
+    more = xp.multiply(xp.square(x), xp.reduced_bessel(x, n=2, scaled=False))
+    return xp.multiply(g, xp.add(more, xp.reduced_bessel(x, n=1, scaled=False)))
 
 
-def _i0e_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
-    return xp.multiply(g, xp.subtract(xp.i1e(x), xp.multiply(xp.sign(x), out)))
-
-
-def _i1e_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
-    slope = xp.subtract(xp.i0e(x), xp.reduced_bessel(x, n=1, scaled=True))
-    return xp.multiply(g, xp.subtract(slope, xp.multiply(xp.sign(x), out)))
+def _scaled_rule(n: int) -> Any:
+    return lambda xp, g, x: xp.multiply(g, xp.scaled_bessel_slope(x, n=n, order=1))
 
 
 @elementwise(forward=_forward(0, scaled=False), x=lambda xp, g, x: xp.multiply(g, xp.i1(x)))
@@ -134,7 +189,7 @@ def i1(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(forward=_forward(0, scaled=True), x=_i0e_rule)
+@elementwise(forward=_forward(0, scaled=True), x=_scaled_rule(0))
 def i0e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i0`, :math:`e^{-|x|} I_0(x)`, without overflow.
 
@@ -155,7 +210,7 @@ def i0e(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(forward=_forward(1, scaled=True), x=_i1e_rule)
+@elementwise(forward=_forward(1, scaled=True), x=_scaled_rule(1))
 def i1e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i1`, :math:`e^{-|x|} I_1(x)`, without overflow.
 

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from wengert.ops.define import elementwise
+from wengert.ops.elementwise.rules import matched
 from wengert.ops.special.series import polynomial
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -11,11 +12,19 @@ from wengert.tape.tensor import Tensor
 __all__ = ["sinc"]
 
 
+def _angle(xp: Any, x: Any) -> Any:
+    """``pi * x`` less whole turns, which pi's own rounding would put elsewhere for large ``x``."""
+    size = xp.real(x)
+    finite = xp.where(xp.isfinite(size), size, 0)
+    turns = xp.multiply(xp.round(xp.multiply(finite, 0.5)), 2)
+    return xp.multiply(xp.subtract(x, matched(xp, turns, x)), math.pi)
+
+
 def _sinc_forward(xp: Any, x: Any) -> Any:
     u = xp.multiply(x, math.pi)
     centre = xp.equal(u, 0)
     safe = xp.where(centre, 1, u)
-    return xp.where(centre, 1, xp.divide(xp.sin(safe), safe))
+    return xp.where(centre, 1, xp.divide(xp.sin(_angle(xp, xp.where(centre, 1, x))), safe))
 
 
 def _derivative_forward(xp: Any, x: Any, *, order: int) -> Any:
@@ -28,6 +37,7 @@ def _derivative_forward(xp: Any, x: Any, *, order: int) -> Any:
     border = float(max(2, order))
     near = xp.less(xp.abs(u), border)
     inside, outside = xp.where(near, u, 0), xp.where(near, border, u)
+    angle = _angle(xp, xp.where(near, border / math.pi, x))
     first = (order + 1) // 2
     coefficients = [
         (-1.0) ** m / ((2 * m + 1) * math.factorial(2 * m - order))
@@ -36,7 +46,7 @@ def _derivative_forward(xp: Any, x: Any, *, order: int) -> Any:
     low = polynomial(xp, xp.square(inside), coefficients[::-1])
     if order % 2:
         low = xp.multiply(low, inside)
-    sine, cosine = xp.sin(outside), xp.cos(outside)
+    sine, cosine = xp.sin(angle), xp.cos(angle)
     turns = [sine, cosine, xp.negative(sine), xp.negative(cosine)]
     high = xp.divide(sine, outside)
     for k in range(1, order + 1):

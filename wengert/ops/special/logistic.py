@@ -1,9 +1,11 @@
 """The logistic function, its inverse and its logarithm, and products with logarithms."""
 
+import math
 from typing import Any
 
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
+from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["expit", "log_expit", "logit", "softplus", "xlogy"]
@@ -20,10 +22,36 @@ def _expit_forward(xp: Any, x: Any) -> Any:
     return xp.divide(xp.exp(xp.minimum(x, 0)), below)
 
 
+def _bell_forward(xp: Any, x: Any, *, width: int) -> Any:
+    size = xp.abs(x)
+    if is_complex(x):
+        size = xp.where(xp.greater_equal(xp.real(x), 0), x, xp.negative(x))
+    small = xp.exp(xp.multiply(size, -width))
+    half = xp.multiply(xp.add(small, 1), 1 / width)
+    return xp.divide(small, xp.square(half))
+
+
+def _bell_rule(xp: Any, g: Any, x: Any, out: Any, width: int) -> Any:
+    slope = xp.multiply(out, xp.tanh(xp.multiply(x, width / 2)))
+    return xp.multiply(g, xp.conj(xp.multiply(slope, -width)))
+
+
+# The derivative of tanh(x) is this with the width 2, that of the sigmoid with the width 1:
+# (width / (2 cosh(width x / 2)))**2. Made of tanh(x) itself it would be 0 where that is rounded to
+# 1, and its own derivative would have no digits near 0.
+Primitive(
+    "logistic_bell",
+    ("x",),
+    {"x": _bell_rule},
+    kind="elementwise",
+    forward=_bell_forward,
+)
+
+
 @elementwise(
     label="Sigmoid",
     forward=_expit_forward,
-    x=lambda xp, g, out: xp.multiply(g, xp.conj(xp.multiply(out, xp.subtract(1, out)))),
+    x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.logistic_bell(x, width=1))),
 )
 def expit(x: Any, /) -> Tensor:
     r"""Logistic sigmoid, :math:`\sigma(x) = 1 / (1 + e^{-x})`, without overflow.
@@ -61,7 +89,9 @@ def _logit_forward(xp: Any, x: Any) -> Any:
 
 @elementwise(
     forward=_logit_forward,
-    x=lambda xp, g, x: xp.divide(g, xp.conj(xp.multiply(x, xp.subtract(1, x)))),
+    x=lambda xp, g, x: xp.multiply(
+        g, xp.conj(xp.add(xp.reciprocal(x), xp.reciprocal(xp.subtract(1, x))))
+    ),
 )
 def logit(x: Any, /) -> Tensor:
     r"""Log-odds, :math:`\log(x / (1 - x))`, the inverse of `expit`.
@@ -82,15 +112,21 @@ def logit(x: Any, /) -> Tensor:
     """
 
 
-def _log1pexp(xp: Any, x: Any) -> Any:
-    """``log(1 + exp(-abs(x)))``."""
-    return xp.log1p(xp.exp(xp.negative(xp.abs(x))))
+def _softplus_forward(xp: Any, x: Any) -> Any:
+    if not is_complex(x):
+        return xp.add(xp.maximum(x, 0), xp.log1p(xp.exp(xp.negative(xp.abs(x)))))
+    right = xp.greater_equal(xp.real(x), 0)
+    small = xp.log1p(xp.exp(xp.where(right, xp.negative(x), x)))
+    value = xp.add(xp.where(right, x, 0), small)
+    # Of the logarithm's branches the principal one.
+    turns = xp.round(xp.multiply(xp.imag(value), 0.5 / math.pi))
+    return xp.subtract(value, xp.multiply(xp.astype(turns, x.dtype), 2j * math.pi))
 
 
 @elementwise(
     label="LogSigmoid",
-    forward=lambda xp, x: xp.subtract(xp.minimum(x, 0), _log1pexp(xp, x)),
-    x=lambda xp, g, x: xp.multiply(g, xp.expit(xp.negative(x))),
+    forward=lambda xp, x: xp.negative(_softplus_forward(xp, xp.negative(x))),
+    x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.expit(xp.negative(x)))),
 )
 def log_expit(x: Any, /) -> Tensor:
     r"""Logarithm of the logistic sigmoid, :math:`\log \sigma(x) = -\log(1 + e^{-x})`.
@@ -98,7 +134,7 @@ def log_expit(x: Any, /) -> Tensor:
     Parameters
     ----------
     x : Tensor
-        Real floating.
+        Floating or complex; of a complex logarithm this is the principal value.
 
     Returns
     -------
@@ -112,8 +148,8 @@ def log_expit(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    forward=lambda xp, x: xp.add(xp.maximum(x, 0), _log1pexp(xp, x)),
-    x=lambda xp, g, x: xp.multiply(g, xp.expit(x)),
+    forward=_softplus_forward,
+    x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.expit(x))),
 )
 def softplus(x: Any, /) -> Tensor:
     r"""Smooth rectifier, :math:`\log(1 + e^x)`, without overflow.
@@ -121,7 +157,7 @@ def softplus(x: Any, /) -> Tensor:
     Parameters
     ----------
     x : Tensor
-        Real floating.
+        Floating or complex, as in `log_expit`.
 
     Returns
     -------

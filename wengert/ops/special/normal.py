@@ -153,9 +153,7 @@ def _erfcx_forward(xp: Any, x: Any) -> Any:
 
 @elementwise(
     forward=_erfcx_forward,
-    x=lambda xp, g, x, out: xp.multiply(
-        g, xp.subtract(xp.multiply(xp.multiply(x, out), 2), 2 / math.sqrt(math.pi))
-    ),
+    x=lambda xp, g, x: xp.multiply(g, xp.erfcx_slope(x, n=1)),
 )
 def erfcx(x: Any, /) -> Tensor:
     r"""Scaled complementary error function, :math:`e^{x^2} \operatorname{erfc} x`.
@@ -172,8 +170,8 @@ def erfcx(x: Any, /) -> Tensor:
 
     Notes
     -----
-    Derivative :math:`2 x \operatorname{erfcx} x - 2 / \sqrt\pi`, of whose digits cancellation takes
-    about :math:`2 \log_{10} x` for large ``x``. Source: as `erf`.
+    Derivative :math:`2 x \operatorname{erfcx} x - 2 / \sqrt\pi`, computed as an integral or a
+    continued fraction where that difference has no digits. Source: as `erf`.
     """
 
 
@@ -222,9 +220,7 @@ def _log_ndtr_forward(xp: Any, x: Any) -> Any:
 
 @elementwise(
     forward=_log_ndtr_forward,
-    x=lambda xp, g, x: xp.divide(
-        xp.multiply(g, math.sqrt(2 / math.pi)), xp.erfcx(xp.multiply(x, -_HALF))
-    ),
+    x=lambda xp, g, x: xp.multiply(g, xp.log_ndtr_slope(x, n=1)),
 )
 def log_ndtr(x: Any, /) -> Tensor:
     r"""Logarithm of the normal distribution function, :math:`\log \Phi(x)`, without underflow.
@@ -241,8 +237,8 @@ def log_ndtr(x: Any, /) -> Tensor:
 
     Notes
     -----
-    Derivative :math:`\phi(x) / \Phi(x)`, as :math:`\sqrt{2/\pi} / \operatorname{erfcx}(-x / \sqrt
-    2)`, which neither over- nor underflows for negative ``x``. Higher ones are those of `erfcx`.
+    Derivative :math:`\phi(x) / \Phi(x)`. It and the higher ones are cumulants of a truncated normal
+    distribution for negative ``x``, where nothing cancels, over- or underflows.
     """
 
 

@@ -25,9 +25,8 @@ def _zeta_of_integer(xp: Any, s: int, q: Any) -> Any:
     beyond = xp.add(q, _TERMS)
     inverse = xp.reciprocal(beyond)
     rest = xp.multiply(inverse, polynomial(xp, xp.square(inverse), euler_maclaurin(s)))
-    rest = xp.add(xp.add(xp.multiply(beyond, 1 / (s - 1)), 0.5), rest)
-    # Where q is infinite, so is `rest`.
-    return xp.add(total, xp.multiply(xp.pow(beyond, power), xp.where(xp.isinf(q), 0, rest)))
+    rest = xp.add(xp.multiply(xp.add(rest, 0.5), inverse), 1 / (s - 1))
+    return xp.add(total, xp.multiply(xp.pow(beyond, power + 1), rest))
 
 
 def _cotangent_derivative(n: int) -> list[float]:
