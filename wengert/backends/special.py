@@ -14,8 +14,8 @@ from wengert.backends.dtypes import dtype_of
 
 __all__ = ["SCIPY", "cupy_special", "jax_special", "scipy_special", "torch_special"]
 
-#: What `scipy.special` has. (Its ``beta`` and ``betaln`` lose digits where one number is much larger
-#: than the other, and its ``kl_div`` is infinite at subnormal numbers.)
+#: What `scipy.special` has. (Its ``beta`` and ``betaln`` lose digits where one number is much
+#: larger than the other, and its ``kl_div`` is infinite at subnormal numbers.)
 SCIPY = (
     "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "gamma",
     "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri",
