@@ -146,12 +146,12 @@ def _torch(function: Callable[..., Any], inputs: Sequence[Any], order: int) -> l
 
     with use_backend("torch"):
         results = _called(function, inputs, moving)
-        found = [[np.array(r.detach().resolve_conj()) for r in results]]
+        found = [[np.array(r.numpy(force=True)) for r in results]]
         gradients = pulled(results, _weights(found[0], 0), order > 1)
-        found.append([np.array(g.detach().resolve_conj()) for g in gradients])
+        found.append([np.array(g.numpy(force=True)) for g in gradients])
         if order > 1:
             seconds = pulled(gradients, _weights(found[1], 1), False)
-            found.append([np.array(g.detach().resolve_conj()) for g in seconds])
+            found.append([np.array(g.numpy(force=True)) for g in seconds])
     return found
 
 

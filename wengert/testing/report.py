@@ -18,6 +18,7 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; margin-bottom: .25rem; }
 h2 { font-size: 1.1rem; margin: 2rem 0 .25rem; }
+h1 code, h2 code { font-size: 1em; }
 code, pre { font: 13px/1.45 ui-monospace, Consolas, monospace; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: 4px; margin: .4rem 0;
   padding: .6rem .8rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; }

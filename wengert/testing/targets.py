@@ -183,10 +183,11 @@ def _target(name: str, value: Any, shapes: Sequence[Any]) -> Target:
         options["tolerances"] = check.tolerances
         source = "its check_gradients declaration"
         return Target(name, check.function, check.arguments, source, options=options)
+    called = value.forward if isinstance(value, Module) else value
     try:
         parameters = [
             p
-            for p in inspect.signature(value).parameters.values()
+            for p in inspect.signature(called).parameters.values()
             if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         ]
     except (TypeError, ValueError):

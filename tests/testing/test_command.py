@@ -1,0 +1,303 @@
+"""``python -m wengert check``: what it checks, what it tells, and how it exits."""
+
+import os
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.testing import Argument, Axis, check_gradients
+from wengert.testing.checkup import Examination, Line
+from wengert.testing.command import main
+from wengert.testing.oracles import differences_from
+from wengert.testing.report import page
+from wengert.testing.targets import Target, UnusableError, find, shape_of
+
+ROOT = Path(__file__).parents[2]
+
+USERS = '''
+"""A user's module."""
+from typing import Annotated, Literal
+
+import numpy as np
+
+import wengert as wg
+from wengert.testing import Argument, check_gradients
+from numpy import sin  # not this module's own
+
+
+def right(x, y):
+    return x * wg.sin(y)
+
+
+def documented(first, second):
+    """Multiply.
+
+    Parameters
+    ----------
+    first : array of shape (n, m)
+    second : (m, k) array
+    """
+    return first @ second
+
+
+def by_trial(a, b):
+    return wg.linalg.inv(a + 8 * wg.eye(a.shape[0], dtype=a.dtype)) @ b[0]
+
+
+def annotated(
+    p: Annotated[wg.Tensor, Argument(("n",), domain=(0.5, 1))], rate: float,
+    mode: Literal["log", "exp"], extra=3,
+):
+    return getattr(wg, mode)(p) * rate * extra
+
+
+def wrong(x):
+    return x * x.detach()
+
+
+def configured(x, config):
+    return x
+
+
+def nothing():
+    return 1
+
+
+class Layer(wg.nn.Module):
+    def forward(self, x):
+        return x
+
+
+layer = wg.nn.Tanh()
+
+
+@check_gradients(Argument(("n",), domain=(0.5, 2)))
+def test_log(x):
+    return wg.log(x)
+
+
+def _private(x):
+    return x
+'''
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    name = f"users_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(USERS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield name, tmp_path / f"{name}.py"
+    sys.modules.pop(name, None)
+
+
+def test_the_functions_of_a_module_and_their_inputs(project):
+    name, _ = project
+    found = {target.name: target for target in find(name, [])}
+    assert [*found] == [
+        *("right", "documented", "by_trial", "annotated", "wrong", "configured", "nothing"),
+        *("Layer", "layer", "test_log"),
+    ]
+    assert "parameters' names" in found["right"].source
+    assert found["right"].arguments == [Argument((...,)), Argument((...,))]
+    assert found["documented"].arguments == [Argument(("n", "m")), Argument(("m", "k"))]
+    assert found["documented"].source == "its docstring"
+    assert found["by_trial"].arguments == [Argument(("n", "n")), Argument(("n", "n"))]
+    assert "shapes by trial: (n, n), (n, n)" in found["by_trial"].source
+    assert found["annotated"].arguments[:2] == [Argument(("n",), domain=(0.5, 1)), Argument(())]
+    assert found["annotated"].source == "its annotations"
+    assert "'config'" in found["configured"].why_not
+    assert "no arguments" in found["nothing"].why_not
+    assert "class of modules" in found["Layer"].why_not
+    assert found["test_log"].source == "its check_gradients declaration"
+    assert list(found["test_log"].arguments) == [Argument(("n",), domain=(0.5, 2))]
+
+
+def test_shapes_from_the_command_line(project):
+    name, _ = project
+    assert [shape_of(text) for text in ("2,n", "...,k", "", "(3,)")] == [
+        (2, "n"),
+        (..., "k"),
+        (),
+        (3,),
+    ]
+    for text in ("2;3", "n,...", "-1"):
+        with pytest.raises((ValueError, TypeError)):
+            shape_of(text)
+    (target,) = find(f"{name}:configured", [(2,), ("n",)])
+    assert target.arguments == [Argument((2,)), Argument(("n",))]
+    (target,) = find(f"{name}:configured", [(2,)])
+    assert "takes 2 arguments, and --shape was given 1 times" in target.why_not
+
+
+def test_what_is_not_there_is_usage(project, capsys):
+    name, path = project
+    path.with_name("empty_here.py").write_text("from math import sin\n\nX = 1\n")
+    for spec, text in [
+        ("no_such_module_at_all", "there is no module"),
+        (f"{name}:rigth", "did you mean right?"),
+        (f"{name}:__doc__", "cannot be called"),
+        (str(path.with_name("other.py")), "there is no file"),
+        ("empty_here", "no public functions of its own"),
+    ]:
+        with pytest.raises(UnusableError, match=text.replace("?", r"\?")):
+            find(spec, [])
+        assert main([spec]) == 2
+        assert text in capsys.readouterr().err
+    path.with_name("broken_here.py").write_text("import no_such_library\n")
+    with pytest.raises(UnusableError, match=r"cannot be imported: .*no_such_library"):
+        find("broken_here", [])
+    assert main([f"{name}:right", "--backend", "nosuch"]) == 2
+    assert "there is no backend 'nosuch'" in capsys.readouterr().err
+    for options in ([], [name, "--examples", "0"], [name, "--shape", "2;3"]):
+        with pytest.raises(SystemExit) as caught:
+            main(options)
+        assert caught.value.code == 2
+
+
+class Page(HTMLParser):
+    """Looks that every element is closed in turn, and that nothing is fetched."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.text = [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag != "meta":
+            self.open.append(tag)
+        assert tag not in ("script", "link", "img", "iframe")
+        assert not any(name in ("src", "onload") for name, _ in attrs)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_a_wrong_function_is_reported_in_the_terminal_and_on_a_page(project, capsys, tmp_path):
+    _, path = project
+    html = tmp_path / "report.html"
+    assert main([f"{path}:wrong", "--html", str(html), "--examples", "5"]) == 1
+    out = capsys.readouterr().out
+    assert "wrong: WRONG" in out
+    assert "looks:     off by a factor of 1/2" in out
+    assert "a Tensor was detached" in out
+    assert "0 right, 1 wrong, 0 not checked" in out
+    parser = Page()
+    parser.feed(html.read_text(encoding="utf-8"))
+    assert not parser.open
+    shown = "".join(parser.text)
+    assert "off by a factor of 1/2" in shown
+    assert "a Tensor was detached" in shown
+
+
+def test_a_right_function_is_right_in_every_mode(project, capsys):
+    name, _ = project
+    assert main([f"{name}:documented", "--examples", "5"]) == 0
+    out = capsys.readouterr().out
+    for what in (
+        *("first derivative, reverse and forward, numpy", "second derivative, reverse and forward"),
+        *("batches of cotangents and tangents: 5", "complex step: 5 of 5", "no graph breaks"),
+    ):
+        assert what in out
+    assert "1 right, 0 wrong, 0 not checked" in out
+    assert main([f"{name}:configured"]) == 1  # nothing was checked
+    assert "0 right, 0 wrong, 1 not checked" in capsys.readouterr().out
+
+
+def test_what_is_shown_is_escaped():
+    target = Target("<script>f&", None, source="<b>'s")
+    done = Examination(target, [Line("<i>", "wrong", "a < b\n<u>"), Line("x", "not checked", "&")])
+    parser = Page()
+    parser.feed(page("m<o>d", "a & b", [done]))
+    assert not parser.open
+    shown = "".join(parser.text)
+    for text in ("m<o>d", "<script>f&", "<b>'s", "a < b\n<u>", "a & b"):
+        assert text in shown
+
+
+def test_the_command_needs_hypothesis_and_says_so():
+    code = (
+        "import sys; sys.modules['hypothesis'] = None\n"
+        "from wengert.__main__ import main\nraise SystemExit(main(['check', 'math']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 2
+    assert "wengert[testing]" in done.stderr
+
+
+def test_the_command_line(project):
+    _, path = project
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "wengert", "check", f"{path.name}:layer", "--examples", "2"],
+        cwd=path.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "layer: ok" in done.stdout
+    done = subprocess.run(
+        [sys.executable, "-m", "wengert", "chekc"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "there is no command 'chekc'" in done.stderr
+
+
+# -- the comparison with other libraries -----------------------------------------------------------
+
+
+def program(x, y):
+    h = wg.tanh(x @ y)
+    return wg.sum(h * wg.exp(h), axis=0), wg.mean(h)
+
+
+class Halved(wg.autograd.Function):
+    """A derivative that differs from its function's."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_other_libraries_differentiate_the_same_calls(library):
+    pytest.importorskip(library)
+    random = np.random.default_rng(0)
+    x, y = random.standard_normal((2, 3)), random.standard_normal((3, 2))
+    assert differences_from(library, program, (x, y), 2) is None
+    assert differences_from(library, lambda x, n: x**n, (abs(x), 3), 2) is None
+    assert differences_from(library, lambda z: z * wg.exp(z), (x + 1j * x,), 1) is None
+    # Their rules know nothing of the Function's own derivative, which is half of the right one.
+    found = differences_from(library, lambda x: Halved.apply(x), (x,), 1)
+    assert "gradient of inputs[0] differs" in found
+    assert "value of result 0 differs" in differences_from(
+        library, lambda x: x * (2 if x.backend.name == "numpy" else 3), (x,), 1
+    )
+
+
+def test_a_declaration_keeps_its_options():
+    declared = check_gradients(Argument(("n", "m")), Axis(0), min_side=1, order=1, forward=False)
+    wg.ones(1).sum()
+    test = declared(lambda x, axis: wg.sum(x, axis=axis)).wengert_check
+    assert test.order == 1
+    assert test.bounds["min_side"] == 1

@@ -1,0 +1,342 @@
+"""A failing check says in words where its derivative is wrong, and how: a mistake of each kind."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import wengert as wg
+from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.testing import Argument, Axis, GradcheckError, check_gradients, strided
+from wengert.testing.likeness import Found, likeness, named
+
+
+@pytest.fixture
+def plant():
+    """Make primitives for one test, and take them out of the table again."""
+    count = itertools.count()
+    made = []
+
+    def make(forward, kind="elementwise", **rules):
+        name = f"contrasted_{next(count)}_{id(made)}"
+        names = forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
+        primitive = Primitive(name, names, rules, kind=kind, forward=forward)
+        made.append(name)
+        setattr(wg.tape.interpreter.differentiable, name, primitive.bind)
+        return lambda *arrays, **parameters: primitive.bind(*arrays, **parameters)
+
+    yield make
+    for name in made:
+        del PRIMITIVES[name]
+        delattr(wg.tape.interpreter.differentiable, name)
+
+
+def told(function, *arguments, **options):
+    """What the check says of it."""
+    options = {"backends": ["numpy"], "examples": 30, "order": 1, **options}
+    with pytest.raises(GradcheckError) as found:
+        check_gradients(*arguments, **options)(function)()
+    return str(found.value).partition("To see it again")[0]
+
+
+def square(xp, x):
+    return xp.multiply(x, x)
+
+
+def product(xp, x, y):
+    return xp.multiply(x, y)
+
+
+def slope(wrong, factor=3.0):
+    """The rule of a square, with a factor too many where ``wrong`` says so."""
+
+    def rule(xp, g, x):
+        right = xp.multiply(g, xp.multiply(x, 2))
+        return xp.where(
+            wrong(xp, x), xp.add(xp.multiply(right, factor), xp.multiply(g, 0.7)), right
+        )
+
+    return rule
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda xp, x: xp.equal(x, 0), "where:     only at 0"),
+        (lambda xp, x: xp.equal(x, -2), "where:     only at -2"),
+        (lambda xp, x: xp.less(x, 0), "where:     only for negative values"),
+        (lambda xp, x: xp.greater(x, 0), "where:     only for positive values"),
+        (lambda xp, x: xp.greater(xp.abs(x), 1.1), "only for large values: at a quarter"),
+    ],
+)
+def test_where_values_are_to_blame(plant, wrong, words):
+    text = told(plant(square, x=slope(wrong)), ("n",))
+    assert words in text
+    assert text.count("where:") == 1
+
+
+def test_where_two_inputs_are_the_same(plant):
+    def rule(xp, g, x, y):
+        return xp.where(xp.equal(x, y), xp.multiply(g, 5), xp.multiply(g, y))
+
+    wrong = plant(product, kind="multilinear", x=rule, y=lambda xp, g, x: xp.multiply(g, x))
+    assert "only where inputs[0] and inputs[1] are the same" in told(wrong, (1,), (1,))
+
+
+@pytest.mark.parametrize(
+    ("measure", "arguments", "words"),
+    [
+        (tuple, (("n", 1), ("n", 2)), "only where an axis of length 1 is stretched"),
+        (len, ((2,), ("n", 2)), "only where an array has fewer axes than another"),
+        (tuple, ((2,), ("n", 2)), "only under broadcasting"),
+    ],
+)
+def test_where_broadcasting_is_to_blame(plant, measure, arguments, words):
+    def rule(xp, g, x, y):
+        alike = measure(x.shape) == measure(g.shape)
+        return xp.multiply(g, xp.multiply(y, 1 if alike else 2))
+
+    wrong = plant(product, kind="multilinear", x=rule, y=lambda xp, g, x: xp.multiply(g, x))
+    text = told(wrong, *arguments, min_side=2)
+    assert words in text
+    assert "looks:     off by a factor of 2\n" in text
+    assert "only in reverse mode: forward mode is right" in text
+
+
+def test_where_lengths_and_axes_are_to_blame(plant):
+    def of_shape(wrong):
+        def rule(xp, g, x):
+            return xp.multiply(xp.multiply(g, x), 6 if wrong(x.shape) else 2)
+
+        return plant(square, x=rule)
+
+    for wrong, argument, words in [
+        (lambda shape: shape == (), ..., "only for 0-d arrays"),
+        (lambda shape: 1 in shape, ("n", "m"), "only where an axis has length 1"),
+        (lambda shape: max(shape, default=0) > 1, ("n",), "only where an axis is longer than 1"),
+        (lambda shape: len(shape) > 1, ("n", "n"), "only for two axes or more"),
+    ]:
+        text = told(of_shape(wrong), argument)
+        assert words in text
+        assert "looks:     off by a factor of 3\n" in text
+
+
+def total(plant, wrong):
+    """A sum along an axis whose rule has a factor too many where ``wrong`` says so."""
+
+    def rule(xp, g, x_shape, axis):
+        spread = xp.broadcast_to(xp.expand_dims(g, axis=axis), x_shape)
+        return xp.multiply(spread, 2 if wrong(axis) else 1)
+
+    made = plant(lambda xp, x, *, axis: xp.sum(x, axis=axis), kind="linear", x=rule)
+    return lambda x, axis: made(x, axis=axis)
+
+
+def test_where_an_axis_is_to_blame(plant):
+    shape, axis = ("n", "m"), Axis(0)
+    assert "only for a negative axis" in told(total(plant, lambda a: a < 0), shape, axis)
+    assert "only along axis 0" in told(total(plant, lambda a: a % 2 == 0), shape, axis)
+    assert "only along the last axis" in told(total(plant, lambda a: a % 2 == 1), shape, axis)
+
+
+def test_where_a_flag_is_to_blame(plant):
+    single = total(plant, lambda axis: True)
+
+    def wrong(x, flag):
+        return single(x, 0) if flag else wg.sum(x, axis=0)
+
+    assert "only where an argument is True" in told(wrong, ("n",), st.booleans())
+
+
+def test_where_complex_numbers_are_to_blame(plant):
+    wrong = plant(lambda xp, x: xp.conj(x), x=lambda xp, g: g)
+    assert "only for complex inputs" in told(wrong, ..., dtypes=("float64", "complex128"))
+
+
+def test_where_memory_is_to_blame(plant):
+    def rule(xp, g, x):
+        strange = isinstance(x, np.ndarray) and not x.flags.c_contiguous
+        return xp.multiply(xp.multiply(g, x), 6 if strange else 2)
+
+    wrong = plant(square, x=rule)
+    options = {"backends": ["numpy"], "examples": 30, "order": 1}
+    with pytest.raises(GradcheckError, match="only where an array's elements are not contig") as e:
+        check_gradients(wrong, ("n",), **options)
+    assert "inputs = wg.testing.strided(inputs)" in str(e.value)
+    x = wg.tensor([1.0, 2.0], dtype=wg.float64, requires_grad=True)
+    assert wg.testing.gradcheck(wrong, x)
+    with pytest.raises(GradcheckError):
+        wg.testing.gradcheck(wrong, strided([x]))
+
+
+def test_which_order_and_mode_is_to_blame(plant):
+    class Doubled(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 3 * g * x * x.detach()
+
+    text = told(Doubled.apply, ("n",), order=2, forward=False)
+    assert "only in the second derivative: the first is right" in text
+    wrong = plant(square, kind="linear", x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2))
+    assert "only in forward mode: reverse mode is right" in told(wrong, ("n",))
+
+
+def test_a_gradient_that_is_another_when_it_is_recorded(plant):
+    def rule(xp, g, x):
+        right = xp.multiply(xp.multiply(g, x), 2)
+        return right if xp.plain else xp.add(right, xp.multiply(g, 0.25))
+
+    wrong = plant(square, x=rule)
+    text = told(wrong, ("n",), order=2)
+    assert "the gradient with create_graph=True differs from the one without" in text
+
+
+def test_a_wrong_second_result_and_a_wrong_second_input(plant):
+    half = plant(square, x=lambda xp, g, x: xp.multiply(g, x))
+    assert "d result 1" in told(lambda x: (x * x, half(x)), ("n",))
+    assert "d inputs[1]" in told(lambda x, y: x * half(y), ("n",), ("n",))
+
+
+def test_a_function_that_computes_in_single_precision_on_the_way():
+    def wrong(x):
+        return wg.astype(wg.exp(wg.astype(x, wg.float32)), wg.float64)
+
+    with pytest.raises(GradcheckError, match=r"float32|settle|jumps"):
+        check_gradients(wrong, (2,), backends=["numpy"], examples=8, single=False, kinks="fail")
+
+
+# -- how -------------------------------------------------------------------------------------------
+
+
+def test_a_factor_that_follows_a_length(plant):
+    mean = plant(
+        lambda xp, x: xp.mean(x),
+        kind="linear",
+        x=lambda xp, g, x_shape: xp.broadcast_to(g, x_shape),
+    )
+    assert "off by a factor of n, where n = 2 is the length of an axis" in told(mean, ("n",))
+    summed = plant(
+        lambda xp, x: xp.sum(x),
+        kind="linear",
+        x=lambda xp, g, x_shape: xp.broadcast_to(xp.multiply(g, 1 / max(x_shape)), x_shape),
+    )
+    assert "off by a factor of 1/n, where n = 2" in told(summed, ("n",))
+
+
+def test_a_transposed_gradient(plant):
+    wrong = plant(lambda xp, x: xp.matrix_transpose(x), kind="linear", x=lambda xp, g: g)
+    assert "looks:     transposed" in told(wrong, (2, 2))
+
+
+def found(analytic, numerical, **kinds):
+    a, n = np.atleast_2d(np.asarray(analytic, float)), np.atleast_2d(np.asarray(numerical, float))
+    sizes = {"inputs": [((n.shape[1],), False)], "results": [((n.shape[0],), False)]} | kinds
+    return Found(a, n, ~np.isclose(a, n), **sizes)
+
+
+@pytest.mark.parametrize(
+    ("analytic", "numerical", "words"),
+    [
+        ([-1, -2.5], [1, 2.5], "the sign is flipped"),
+        ([0, 0], [1, 2.5], "zero where it should not be"),
+        ([3, 1], [0, 1], "not zero where it should be"),
+        ([np.nan, 1], [1, 1], "nan where it should be a number"),
+        ([np.inf, 1], [1, 1], "infinite where it should be finite"),
+        ([2, 1], [6, 3], "off by a factor of 1/3"),
+        ([np.log(2), 1], [1, 1], "off by a factor of log 2"),
+        ([1.5, 3.5, 7.5], [1, 3, 7], "off by the same amount everywhere, 0.5"),
+        ([3, 2, 1], [1, 2, 3], "in reverse order"),
+        ([7, 1.25], [1, 3], None),
+    ],
+)
+def test_likeness(analytic, numerical, words):
+    assert likeness(found(analytic, numerical)) == words
+
+
+def test_likeness_of_complex_derivatives():
+    # The Jacobian of z -> (2 + 3i) z in reals, and that of its conjugate.
+    numerical, analytic = [[2, -3], [3, 2]], [[2, 3], [-3, 2]]
+    kinds = {"inputs": [((), True)], "results": [((), True)]}
+    one = found(analytic, numerical, **kinds)
+    assert likeness(one._replace(wrong=np.ones((2, 2), bool))) in (
+        "conjugated",
+        "the sign is flipped",
+    )
+    assert likeness(found([[2, 3]], [[2, -3]], inputs=[((), True)], results=[((), False)])) in (
+        "conjugated",
+        "the sign is flipped",
+    )
+
+
+def test_names_of_factors():
+    assert [named(x) for x in (0.5, -2.0, 1 / 3, 2 * np.pi, -np.sqrt(2), 1.2345678)] == [
+        "1/2",
+        "-2",
+        "1/3",
+        "2 pi",
+        "-sqrt 2",
+        "1.23457",
+    ]
+
+
+# -- shapes and tracebacks -------------------------------------------------------------------------
+
+
+def test_an_empty_array_does_not_hide_the_reason():
+    def wrong(x):
+        return wg.max(x) * x.detach()  # no maximum of nothing
+
+    text = told(wrong, ("n",))
+    assert "numerical" in text
+    assert "wg.zeros((0" not in text
+
+
+def test_what_is_wrong_for_empty_arrays_alone_is_told_so():
+    with pytest.raises(ValueError, match=r"maximum|zero-size|empty") as caught:
+        check_gradients(wg.max, ("n",), backends=["numpy"], examples=30)
+    assert any("min_side=1 leaves empty ones out" in note for note in caught.value.__notes__)
+    check_gradients(wg.max, Argument(("n",), unique=True), backends=["numpy"], min_side=1)
+
+
+def lines_of(error):
+    import traceback
+
+    return [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def test_tracebacks_show_the_users_lines():
+    def raising(x):
+        raise RuntimeError("mine")
+
+    def wrong(x):
+        return x * x.detach()
+
+    x = wg.tensor(1.0, dtype=wg.float64, requires_grad=True)
+    for call, kind in [
+        (lambda: wg.testing.gradcheck(wrong, x), GradcheckError),
+        (lambda: wg.testing.gradcheck(raising, x), RuntimeError),
+        (
+            lambda: check_gradients(wrong, ..., backends=["numpy"], examples=3, order=1),
+            GradcheckError,
+        ),
+        (
+            lambda: check_gradients(raising, ..., backends=["numpy"], examples=3, order=1),
+            RuntimeError,
+        ),
+        (check_gradients(..., backends=["numpy"], examples=3, order=1)(wrong), GradcheckError),
+        (check_gradients(..., backends=["numpy"], examples=3, order=1)(raising), RuntimeError),
+    ]:
+        with pytest.raises(kind) as caught:
+            call()
+        files = lines_of(caught.value)
+        assert not any("hypothesis" in name for name in files)
+        others = [name for name in files if name != __file__]
+        assert len(others) <= 2, others  # the function that was called, and its test
+        assert (files[-1] == __file__) == (kind is RuntimeError)
