@@ -11,6 +11,7 @@ from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.axes import number
 from wengert.tape.parameters import takes
+from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor
 
 __all__ = ["Dropout", "Flatten", "Identity", "Linear", "Unflatten"]
@@ -18,7 +19,7 @@ __all__ = ["Dropout", "Flatten", "Identity", "Linear", "Unflatten"]
 
 @takes("args kwargs")
 class Identity(Module):
-    """A layer that returns its input.
+    """A layer that returns its input: of a Tensor another one of the same values.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ class Identity(Module):
 
     def forward(self, input: Any) -> Any:
         """Return the input."""
-        return input
+        return anew(input) if isinstance(input, Tensor) else input
 
 
 @takes(bias="True or False")

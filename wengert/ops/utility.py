@@ -4,10 +4,10 @@ from operator import index
 from typing import Any
 
 from wengert.ops.axes import as_axes, as_axis, shape_of
-from wengert.ops.manipulation import concat
+from wengert.ops.manipulation import concat, reshape
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor
 
 __all__ = ["all", "any", "diff"]
 
@@ -84,7 +84,7 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
     x : array
         Numeric, of at least one dimension.
     n : int
-        How many times; not negative. 0 gives ``x`` itself.
+        How many times; not negative. 0 gives a view of ``x``.
     axis : int
         Along which axis.
     prepend, append : array, optional
@@ -110,7 +110,7 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
         raise ValueError(f"diff: n is not negative, and {n} is")
     along = as_axis(axis, len(shape_of(x)), "diff")
     if n == 0:
-        return wrapped(x)
+        return reshape(x, tuple(shape_of(x)))
     if prepend is not None or append is not None:
         x = concat([part for part in (prepend, x, append) if part is not None], axis=along)
     return _diff.bind(x, axis=along, n=n)  # type: ignore[no-any-return]

@@ -2,7 +2,7 @@
 
 import weakref
 from _thread import RLock
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from typing import Any, NamedTuple, TypeVar
@@ -12,6 +12,7 @@ from wengert.tape.graph import saved_tensors_hooks
 from wengert.tape.hooks import hold, release
 from wengert.tape.lifted import Lifted, new_level
 from wengert.tape.node import Node, tick
+from wengert.tape.primitive import anew
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, placed, untracked
 
@@ -84,13 +85,40 @@ def checkpoint(
     first, _ = context_fn() if context_fn else (nullcontext(), None)
     if not recording():
         with first:
-            return function(*args, **kwargs)
+            return _parted(function(*args, **kwargs), (args, kwargs))
     frame = _Frame(function, (args, kwargs), preserve_rng_state, determinism_check, context_fn)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
         try:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
         finally:
             frame.close()
+    return _parted(result, (args, kwargs))
+
+
+def _parted(result: Any, given: Any) -> Any:
+    """A result in which no Tensor is an argument's own, but another of its values."""
+    return _replaced(result, [x for x in _found(given) if isinstance(x, Tensor)])
+
+
+def _replaced(result: Any, given: list[Any]) -> Any:
+    if isinstance(result, Tensor):
+        return anew(result) if any(result is x for x in given) else result
+    if type(result) in (list, tuple):
+        return type(result)([_replaced(one, given) for one in result])
+    if type(result) is dict:
+        return {key: _replaced(one, given) for key, one in result.items()}
+    return result
+
+
+def _found(tree: Any) -> Iterator[Any]:
+    """The leaves of nested sequences and dicts."""
+    if isinstance(tree, dict):
+        tree = tree.values()
+    elif not isinstance(tree, list | tuple):
+        yield tree
+        return
+    for one in tree:
+        yield from _found(one)
 
 
 def checkpoint_sequential(
@@ -132,7 +160,7 @@ def checkpoint_sequential(
     for i in range(segments - 1):
         run = _chain(layers[i * size : (i + 1) * size])
         value = checkpoint(run, value, preserve_rng_state=preserve_rng_state)
-    return _chain(layers[(segments - 1) * size :])(value)
+    return _parted(_chain(layers[(segments - 1) * size :])(value), input)
 
 
 def _chain(layers: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:

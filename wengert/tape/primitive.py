@@ -22,6 +22,7 @@ __all__ = [
     "ZERO",
     "Plan",
     "Primitive",
+    "anew",
     "binary",
     "is_foreign",
     "number_type",
@@ -295,6 +296,11 @@ def _scalar(xp: Any, value: Any, dtype: Any, like: Any) -> Any:
     elif isinstance(value, float) and not xp.isdtype(dtype, ("real floating", "complex floating")):
         dtype = None
     return xp.asarray(value, dtype=dtype, device=device)
+
+
+def anew(x: Any) -> Tensor:
+    """Another Tensor of the same values, so that changing one in place leaves the other."""
+    return PRIMITIVES["reshape"].bind(x, shape=tuple(x.shape), copy=None)  # type: ignore[no-any-return]
 
 
 def inexact(array: Any) -> bool:

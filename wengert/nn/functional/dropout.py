@@ -5,6 +5,7 @@ from typing import Any
 from wengert import ops
 from wengert.ops.axes import number
 from wengert.tape.parameters import takes
+from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["dropout"]
@@ -21,7 +22,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     p : float
         Probability of zero, from 0 to 1.
     training : bool
-        False returns the input.
+        False returns the input's values, in another Tensor.
 
     Returns
     -------
@@ -43,7 +44,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     x = wrapped(input)
     if not training or p == 0.0:
-        return x
+        return anew(x)
     drawn = ops.rand_like(x)
     kept = ops.astype(ops.greater_equal(drawn, p), drawn.dtype)
     return ops.multiply(x, ops.multiply(kept, 1 / (1 - p)) if p < 1 else kept)

@@ -269,4 +269,7 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
         terms += made
     if len(terms) != 1:
         raise ValueError(f"einsum: the path leaves {len(terms)} operands, and it has to leave one")
-    return terms[0].x  # type: ignore[no-any-return]
+    answer: Tensor = terms[0].x
+    # Of the operand as it is a view, as where its axes are permuted.
+    given = any(answer is x for x in arrays)
+    return reshape(answer, tuple(answer.shape)) if given else answer

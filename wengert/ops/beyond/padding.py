@@ -19,6 +19,7 @@ from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import where
 from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
+from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = ["pad"]
@@ -267,4 +268,4 @@ def pad(
             x = take(x, reshape(_steps(x, axis, places), (-1,)), axis=axis)
             continue
         x = concat([before, x, after], axis=axis)
-    return x
+    return anew(x) if x is array else x

@@ -67,7 +67,7 @@ def at_least(n: int) -> Callable[..., Any]:
 
     def one(x: Tensor) -> Tensor:
         if x.ndim >= n:
-            return x
+            return ma.reshape(x, x.shape)
         if n == 3 and x.ndim:  # NumPy puts the third axis last
             return ma.expand_dims(x, axis=2) if x.ndim == 2 else ma.reshape(x, (1, x.shape[0], 1))
         return ma.reshape(x, (1,) * (n - x.ndim) + tuple(x.shape))

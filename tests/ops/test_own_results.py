@@ -1,0 +1,284 @@
+"""No function gives back its argument: a change in place of the one is none of the other."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+from wengert.nn import functional as F
+
+pytestmark = [
+    pytest.mark.usefixtures("backend"),
+    pytest.mark.filterwarnings("ignore::wengert.tape.aliases.ViewWarning"),
+]
+
+#: Functions of a 3 x 3 matrix x and a vector v of three that do nothing, or nearly so.
+CASES = {
+    "abs": lambda x, v: wg.abs(x),
+    "astype": lambda x, v: wg.astype(x, x.dtype),
+    "asarray of copy=True": lambda x, v: wg.asarray(x, copy=True),
+    "at.add": lambda x, v: wg.at(x)[[]].add(1.0),
+    "at.get": lambda x, v: wg.at(x)[...].get(),
+    "at.max": lambda x, v: wg.at(x)[[]].max(1.0),
+    "at.multiply": lambda x, v: wg.at(x)[0:0].multiply(1.0),
+    "at.power": lambda x, v: wg.at(x)[0:0].power(1.0),
+    "at.set": lambda x, v: wg.at(x)[0:0].set(1.0),
+    "broadcast_arrays": lambda x, v: wg.broadcast_arrays(x)[0],
+    "broadcast_arrays of one shape": lambda x, v: wg.broadcast_arrays(x, x)[1],
+    "broadcast_to": lambda x, v: wg.broadcast_to(x, (3, 3)),
+    "checkpoint": lambda x, v: wg.checkpoint(lambda h: h, x),
+    "checkpoint of a pair": lambda x, v: wg.checkpoint(lambda h, k: [k, {"h": h}], v, x)[0],
+    "checkpoint of a dict": lambda x, v: wg.checkpoint(lambda h: h["x"], {"x": x}),
+    "checkpoint_sequential": lambda x, v: wg.checkpoint_sequential([lambda h: h], 1, x),
+    "clip": lambda x, v: wg.clip(x),
+    "clone": lambda x, v: wg.clone(x),
+    "concat": lambda x, v: wg.concat([x]),
+    "concat of axis=None": lambda x, v: wg.concat([v], axis=None),
+    "conj": lambda x, v: wg.conj(x),
+    "cumulative_prod": lambda x, v: wg.cumulative_prod(x[:1], axis=0),
+    "cumulative_sum": lambda x, v: wg.cumulative_sum(x[:1], axis=0),
+    "detach": lambda x, v: x.detach(),
+    "diagonal": lambda x, v: wg.linalg.diagonal(x[:1]),
+    "diff": lambda x, v: wg.diff(x, n=0),
+    "dropout of p=0": lambda x, v: F.dropout(x, p=0.0),
+    "dropout in evaluation": lambda x, v: F.dropout(x, training=False),
+    "Dropout": lambda x, v: nn.Dropout(0.0)(x),
+    "Dropout in evaluation": lambda x, v: nn.Dropout().eval()(x),
+    "einsum": lambda x, v: wg.einsum("ij->ij", x),
+    "einsum of a vector": lambda x, v: wg.einsum("i->i", v),
+    "einsum of dots": lambda x, v: wg.einsum("...", x),
+    "einsum that transposes": lambda x, v: wg.einsum("ij->ji", x),
+    "expand_dims": lambda x, v: wg.expand_dims(x, axis=()),
+    "fftshift": lambda x, v: wg.fft.fftshift(x, axes=()),
+    "flip": lambda x, v: wg.flip(x, axis=()),
+    "Identity": lambda x, v: nn.Identity()(x),
+    "ifftshift": lambda x, v: wg.fft.ifftshift(x, axes=()),
+    "jvp": lambda x, v: wg.jvp(lambda h: h, (x,), (x,))[0],
+    "jvp's tangent": lambda x, v: wg.jvp(lambda h: h, (v,), (x[0],))[1],
+    "leaky_relu": lambda x, v: F.leaky_relu(x, 1.0),
+    "logsumexp": lambda x, v: wg.logsumexp(x, axis=()),
+    "matrix_power": lambda x, v: wg.linalg.matrix_power(x, 1),
+    "max": lambda x, v: wg.max(x, axis=()),
+    "mean": lambda x, v: wg.mean(x, axis=()),
+    "median": lambda x, v: wg.median(x, axis=()),
+    "meshgrid": lambda x, v: wg.meshgrid(v)[0],
+    "min": lambda x, v: wg.min(x, axis=()),
+    "moveaxis": lambda x, v: wg.moveaxis(x, 0, 0),
+    "np.append": lambda x, v: np.append(v, np.zeros(0)),
+    "np.atleast_1d": lambda x, v: np.atleast_1d(x),
+    "np.atleast_2d": lambda x, v: np.atleast_2d(x),
+    "np.atleast_3d": lambda x, v: np.atleast_3d(x[..., None]),
+    "np.array_split": lambda x, v: np.array_split(x, 1)[0],
+    "np.broadcast_arrays": lambda x, v: np.broadcast_arrays(x)[0],
+    "np.clip": lambda x, v: np.clip(x, None, None),
+    "np.copy": lambda x, v: np.copy(x),
+    "np.diff": lambda x, v: np.diff(x, n=0),
+    "np.dstack": lambda x, v: np.dstack([x[..., None]]),
+    "np.einsum": lambda x, v: np.einsum("ij", x),
+    "np.expand_dims": lambda x, v: np.expand_dims(x, ()),
+    "np.hstack": lambda x, v: np.hstack([x]),
+    "np.linalg.matrix_power": lambda x, v: np.linalg.matrix_power(x, 1),
+    "np.moveaxis": lambda x, v: np.moveaxis(x, 0, 0),
+    "np.nan_to_num": lambda x, v: np.nan_to_num(x),
+    "np.pad": lambda x, v: np.pad(x, 0),
+    "np.positive": lambda x, v: np.positive(x),
+    "np.ravel": lambda x, v: np.ravel(v),
+    "np.real": lambda x, v: np.real(x),
+    "np.reshape": lambda x, v: np.reshape(x, (3, 3)),
+    "np.roll": lambda x, v: np.roll(x, 0),
+    "np.rollaxis": lambda x, v: np.rollaxis(x, 0),
+    "np.rot90": lambda x, v: np.rot90(x, 0),
+    "np.select": lambda x, v: np.select([x > -1], [x]),
+    "np.split": lambda x, v: np.split(x, 1)[0],
+    "np.squeeze": lambda x, v: np.squeeze(x),
+    "np.sum": lambda x, v: np.sum(x, axis=()),
+    "np.swapaxes": lambda x, v: np.swapaxes(x, 0, 0),
+    "np.transpose": lambda x, v: np.transpose(v),
+    "np.triu": lambda x, v: np.triu(x, -9),
+    "np.vstack": lambda x, v: np.vstack([x]),
+    "pad": lambda x, v: wg.pad(x, 0),
+    **{
+        f"pad by {mode}": lambda x, v, mode=mode: wg.pad(x, (0, 0), mode=mode)
+        for mode in ("edge", "wrap", "reflect", "mean", "linear_ramp", "empty")
+    },
+    "Parameter": lambda x, v: nn.Parameter(x.detach(), requires_grad=False) + 0 * x,
+    "permute_dims": lambda x, v: wg.permute_dims(x, (0, 1)),
+    "positive": lambda x, v: +x,
+    "power": lambda x, v: x**1,
+    "prod": lambda x, v: wg.prod(x, axis=()),
+    "quantile": lambda x, v: wg.quantile(x[None], 0.5, axis=0),
+    "real": lambda x, v: wg.real(x),
+    "repeat": lambda x, v: wg.repeat(x, 1, axis=0),
+    "reshape": lambda x, v: wg.reshape(x, (3, 3)),
+    "roll": lambda x, v: wg.roll(x, 0),
+    "roll along no axes": lambda x, v: wg.roll(x, (), axis=()),
+    "round": lambda x, v: wg.round(wg.astype(x, wg.int64)),
+    "sort": lambda x, v: wg.sort(v),
+    "squeeze": lambda x, v: wg.squeeze(x, axis=()),
+    "stack": lambda x, v: wg.stack([v]),
+    "sum": lambda x, v: wg.sum(x, axis=()),
+    "take": lambda x, v: wg.take(x, wg.asarray([0, 1, 2]), axis=0),
+    "tile": lambda x, v: wg.tile(x, ()),
+    "tril": lambda x, v: wg.tril(x, k=9),
+    "unstack": lambda x, v: wg.unstack(v[None])[0],
+    "value_and_grad": lambda x, v: wg.value_and_grad(lambda h: h)(v[0])[0],
+    "vector_norm": lambda x, v: wg.linalg.vector_norm(x, axis=()),
+    "vjp": lambda x, v: wg.vjp(lambda h: h, x)[0],
+    "vjp's pull": lambda x, v: wg.vjp(lambda h: h, x[0])[1](v)[0],
+    "where": lambda x, v: wg.where(x > -1, x, x),
+    "x.real": lambda x, v: x.real,
+    "x[...]": lambda x, v: x[...],
+    "x[()]": lambda x, v: x[()],
+    "x[:]": lambda x, v: x[:],
+    "x.flatten": lambda x, v: v.flatten(),
+    "x.ravel": lambda x, v: v.ravel(),
+    "x.view": lambda x, v: x.view(3, 3),
+    "x.squeeze": lambda x, v: x.squeeze(),
+    "x.expand": lambda x, v: x.expand(3, 3),
+    "x.permute": lambda x, v: x.permute(0, 1),
+    "x.t": lambda x, v: v.t(),
+    "x.swapaxes": lambda x, v: x.swapaxes(0, 0),
+    "x.copy": lambda x, v: x.copy(),
+}
+
+#: What gives back its argument by contract, as in NumPy and PyTorch.
+THEMSELVES = {
+    "asarray": lambda x: wg.asarray(x),
+    "as_tensor": lambda x: wg.as_tensor(x),
+    "astype of copy=False": lambda x: wg.astype(x, x.dtype, copy=False),
+    "to": lambda x: x.to(x.dtype),
+    "double": lambda x: x.double(),
+    "cpu": lambda x: x.cpu(),
+    "to_device": lambda x: x.to_device(x.device),
+    "to_backend": lambda x: x.to_backend(x.backend.name),
+    "requires_grad_": lambda x: x.requires_grad_(x.requires_grad),
+    "in place": lambda x: x.copy_(x * 1),
+    "Sequential of no layers": lambda x: nn.Sequential()(x),
+}
+
+
+def values(x):
+    return np.asarray(x.detach().numpy())
+
+
+def arguments(tracked):
+    root = wg.asarray(np.arange(1.0, 10.0).reshape(3, 3) / 4, requires_grad=tracked)
+    x = root * 1
+    return root, x, root[1] * 1
+
+
+def checked(call, root, x, v):
+    """The changes in place of the result and of the arguments, and what the other has after."""
+    for given in (x, v):
+        before = values(given)
+        y = call(x, v)
+        assert y is not x and y is not v
+        y += 1
+        np.testing.assert_array_equal(values(given), before)
+        y = call(x, v)
+        before = values(y)
+        given *= 2
+        np.testing.assert_array_equal(values(y), before)
+        given *= 0.5
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_change_of_the_one_is_none_of_the_other(name):
+    call = CASES[name]
+    for tracked in (False, True):
+        checked(call, *arguments(tracked))
+    # The gradient is what it is without a change, whichever is changed.
+    gradients = []
+    for changed in ("nothing", "result", "arguments"):
+        root, x, v = arguments(True)
+        y = call(x, v)
+        kept = (x * x).sum() + (v * v).sum() + (y * y).sum()
+        if changed == "result":
+            y *= 3
+        if changed == "arguments":
+            x *= 3
+            v *= 3
+        kept.backward()
+        gradients.append(values(root.grad))
+    np.testing.assert_array_equal(gradients[0], gradients[1])
+    np.testing.assert_array_equal(gradients[0], gradients[2])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_within_forward_mode_too(name):
+    if name.startswith(("jvp", "vjp", "value_and", "checkpoint")):
+        return  # transforms of their own; the walk above has them
+
+    def both(root):
+        x, v = root * 1, root[1] * 1
+        checked(CASES[name], root, x, v)
+        return x
+
+    array = np.arange(1.0, 10.0).reshape(3, 3)
+    _, tangent = wg.jvp(both, (array,), (array,))
+    np.testing.assert_array_equal(tangent, array)
+
+
+@pytest.mark.parametrize("name", THEMSELVES)
+def test_what_gives_back_its_argument_by_contract(name):
+    x = wg.asarray(np.ones((2, 2)))
+    assert THEMSELVES[name](x) is x
+
+
+def public():
+    """Every public function and method, by a name that says where it is."""
+    homes = {"wg": wg, "linalg": wg.linalg, "fft": wg.fft, "special": wg.special, "F": F}
+    for home, module in homes.items():
+        for name in dir(module):
+            function = getattr(module, name)
+            if callable(function) and not inspect.isclass(function) and name[0] != "_":
+                yield f"{home}.{name}", function
+    for name in dir(wg.Tensor):
+        method = getattr(wg.Tensor, name, None)
+        if name[0] != "_" and callable(method):
+            yield f"x.{name}", method
+
+
+#: Public functions that give back their argument by contract.
+BY_CONTRACT = {
+    *("wg.as_tensor", "wg.asarray", "wg.to_device", "wg.to_backend", "x.to_backend"),
+    *("x.as_tensor", "x.asarray", "x.to_device", "x.to", "x.cpu", "x.double", "x.requires_grad_"),
+    *(
+        "x.float",
+        "x.half",
+        "x.int",
+        "x.long",
+        "x.bool",
+        "x.type_as",
+        "x.add_",
+        "x.sub_",
+        "x.mul_",
+        "x.div_",
+        "x.copy_",
+        "x.fill_",
+    ),
+    *("x.zero_", "wg.from_numpy"),
+}
+
+
+def test_no_public_function_gives_back_its_argument():
+    asked = 0
+    for name, function in public():
+        if name in BY_CONTRACT:
+            continue
+        for dtype in (wg.float64, wg.int64, wg.bool, wg.complex128):
+            x = wg.astype(wg.asarray([[2.0, 0.5], [0.5, 1.0]], dtype=wg.float64), dtype)
+            for given in ((x,), (x, x), (x, 0), (x, 1), (x, x.shape), ([x],), (x, x, x)):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    try:
+                        result = function(*given)
+                    except Exception:
+                        continue
+                asked += 1
+                found = result if isinstance(result, tuple | list) else (result,)
+                assert not any(one is x for one in found), (name, dtype, len(given))
+    assert asked > 500
