@@ -119,7 +119,6 @@ CASES: dict[str, tuple[Any, str, str]] = {
         "np.add",
     ),
     "the larger": (lambda: max(number(), number()), "branch", "bool"),
-    "linspace": (lambda: wg.linspace(0, number(), 3), "number", "item in wg.linspace"),
 }
 
 

@@ -173,7 +173,7 @@ def _item(obj: Any) -> Any:
         return obj
     for kind in NUMBERS:
         if isinstance(obj, kind):
-            return kind(obj)
+            return kind(obj)  # type: ignore[arg-type]
     found = _from_library(obj)
     return _host_array(obj, None) if found is None else found
 
