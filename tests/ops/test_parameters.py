@@ -484,3 +484,25 @@ def test_huber_losses_have_their_second_derivative_at_zero():
         (lambda d: wg.nn.functional.smooth_l1_loss(d, wg.zeros_like(d), beta=0.5), 2.0),
     ):
         assert wg.hessian(loss)(d.detach()).item() == expected
+
+
+def test_lists_of_numbers_hold_tensors():
+    x, p = wg.asarray([1.0, 2.0, 4.0], dtype="float64"), number_of(0.25)
+    (gradient,) = wg.autograd.grad(wg.sum(wg.quantile(x, [p, 0.75])), p)
+    assert gradient.item() == 2.0
+    out = wg.pad(x, 1, constant_values=(p, 0.5))
+    assert wg.autograd.grad(wg.sum(out), p)[0].item() == 1.0
+
+
+def test_a_groups_hyper_parameter_is_a_number():
+    weight, rate = wg.ones(2, requires_grad=True), number_of(0.5)
+    optimizer = wg.optim.SGD([weight], lr=rate.detach())
+    for change in (
+        lambda: optimizer.add_param_group({"params": [wg.ones(1)], "lr": rate}),
+        lambda: optimizer.param_groups[0].__setitem__("lr", rate),
+    ):
+        with pytest.raises(TypeError, match="lr should be a number through which no derivative"):
+            change()
+    with wg.no_grad():
+        optimizer.param_groups[0]["lr"] = rate
+    assert optimizer.param_groups[0]["lr"] == 0.5

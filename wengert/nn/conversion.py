@@ -15,6 +15,7 @@ from wengert.backends import (
     selection,
     use_backend,
 )
+from wengert.tape.parameters import differentiates
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["as_number", "castable", "convert", "destination", "place", "replace"]
@@ -98,7 +99,7 @@ def as_number(value: Any, name: str) -> Any:
     Raises
     ------
     TypeError
-        If it is an array with axes.
+        If it is an array with axes, or a derivative flows through it.
     """
     if isinstance(value, list | tuple):
         items = [as_number(item, name) for item in value]
@@ -108,6 +109,11 @@ def as_number(value: Any, name: str) -> Any:
     if not hasattr(value, "dtype"):
         return value
     tensor = wrapped(value)
+    if differentiates(tensor):
+        raise TypeError(
+            f"{name} should be a number through which no derivative flows: a step is not recorded. "
+            "The Tensor's number is its .detach().item()"
+        )
     if tensor.shape:
         raise TypeError(
             f"{name} should be a number (or a tuple of numbers), and is an array of shape "
