@@ -11,7 +11,6 @@ tensor([2., 4., 6.])
 """
 
 import importlib
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -86,7 +85,10 @@ _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> ModuleType:
-    """Return the namespace whose functions take this array: this module.
+    """Return the namespace whose functions take this array, for code of any array library.
+
+    It is this module, in which constants are of double precision, as such code expects: it is
+    written for NumPy, and would lose digits by the default dtype float32.
 
     Parameters
     ----------
@@ -103,7 +105,7 @@ def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Modu
             f"wengert follows the Array API standard up to {__array_api_version__}, and not "
             f"{api_version!r}"
         )
-    return sys.modules[__name__]
+    return importlib.import_module("wengert.ops.precise").namespace  # type: ignore[no-any-return]
 
 
 Tensor.__array_namespace__ = _array_namespace  # type: ignore[method-assign]

@@ -37,6 +37,11 @@ def real(x: Any) -> Any:
     return np.real(x) if x.dtype.kind == "c" else x
 
 
+def reciprocal(x: Any, /) -> Any:
+    """Reciprocal, also of integers, which ``np.reciprocal`` divides as integers."""
+    return np.reciprocal(x) if x.dtype.kind in "fc" else 1 / x
+
+
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """Sum without the argument handling that doubles ``np.sum``'s time on small arrays.
 
@@ -239,6 +244,7 @@ class NumpyBackend(Backend):
         "permute_dims": permute_dims,
         "prod": prod,
         "real": real,
+        "reciprocal": reciprocal,
         "reshape": reshape,
         "scatter_add": scatter_add,
         "scatter_max": scatter_extreme(np.maximum),

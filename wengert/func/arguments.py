@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from wengert import ops
-from wengert.backends import BackendError, as_dtype, backend_of, dtype_of, namespaces
+from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of, namespaces
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map
 from wengert.tape.interpreter import differentiable
 from wengert.tape.lifted import Lifted, bottom
+from wengert.tape.promotion import at_least
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = [
@@ -50,6 +51,9 @@ class Call:
         are still at their places on outer tapes; otherwise untracked Tensors of arrays or numbers.
     names : list of str
         What errors call each leaf, such as ``"argument 0['weights']"``.
+    precision : DType or None
+        The dtype that constants in the function should have at least, where raw arrays or numbers
+        say so: NumPy's users lose no digit. Tensors leave it to the default dtype.
     """
 
     function: Callable[..., Any]
@@ -61,13 +65,15 @@ class Call:
     leaves: list[Any]
     tensors: list[Tensor]
     names: list[str]
+    precision: DType | None
 
     def run(self, tensors: Iterable[Tensor]) -> Any:
         """Call the function with other Tensors in the places of the differentiated leaves."""
         args = list(self.args)
         for position, tree in zip(self.argnums, self.rebuilt(tensors), strict=True):
             args[position] = tree
-        return self.function(*args, **self.kwargs)
+        with at_least(self.precision):
+            return self.function(*args, **self.kwargs)
 
     def rebuilt(self, values: Iterable[Any]) -> list[Any]:
         """Put one value for each differentiated leaf into trees like the arguments."""
@@ -157,7 +163,18 @@ def split(
     if any(type(leaf) in _NUMBERS for leaf in leaves):
         like = _floating_array((args, kwargs))
     tensors = [_as_tensor(leaf, name, like) for leaf, name in zip(leaves, names, strict=True)]
-    return Call(function, args, kwargs, positions, single, structures, leaves, tensors, names)
+    return Call(
+        function,
+        args,
+        kwargs,
+        positions,
+        single,
+        structures,
+        leaves,
+        tensors,
+        names,
+        _precision((args, kwargs)),
+    )
 
 
 def in_kind(tensor: Tensor, like: Any) -> Any:
@@ -314,6 +331,25 @@ def _of_number(number: Any, like: Tensor | None) -> Tensor:
         name = _COMPLEX.get(name, "complex64")
     beside = differentiable.device(untracked(bottom(like)))
     return ops.asarray(number, dtype=as_dtype(name), device=beside)
+
+
+def _precision(tree: Any) -> DType | None:
+    """The widest floating dtype of the raw arrays in a tree; without arrays, that of its numbers.
+
+    None where it has neither, or single precision does: there the default dtype stands.
+    """
+    double = as_dtype(float)
+    alone, numbers = True, False
+    for leaf in tree_leaves(tree):
+        if type(leaf) in _NUMBERS:
+            numbers = True
+        elif isinstance(leaf, Tensor):
+            alone = False
+        elif _is_array(leaf):
+            alone = False
+            if str(leaf.dtype).endswith(("float64", "complex128")):
+                return double
+    return double if alone and numbers else None
 
 
 def _floating_array(tree: Any) -> Tensor | None:

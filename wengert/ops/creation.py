@@ -24,7 +24,6 @@ from wengert.backends import (
 from wengert.ops.axes import number, raw_array, shape_of
 from wengert.ops.data_type import (
     astype,
-    default_complex_dtype,
     finfo,
     get_default_dtype,
     result_type,
@@ -34,6 +33,7 @@ from wengert.ops.data_type import (
 from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
+from wengert.tape.promotion import check_range, default_complex_dtype
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = [
@@ -211,6 +211,7 @@ def full(
     backend, where = place(device)
     wanted = default_dtype(_now(fill_value)) if dtype is None else as_dtype(dtype)
     _check_storable(_now(fill_value), wanted, "full")
+    check_range("full", fill_value, wanted)
     array = backend.namespace.full(
         as_lengths((shape,), "full"), fill_value, dtype=backend.raw_dtype(wanted), device=where
     )
@@ -319,6 +320,7 @@ def full_like(
     shape_of(x)
     held = dtype_of(x.dtype) if dtype is None else as_dtype(dtype)
     _check_storable(_now(fill_value), held, "full_like")
+    check_range("full_like", fill_value, held)
     if fill_value is not _now(fill_value):  # x's own namespace knows what follows it
         array = raw_array(x)
         raw = backend_of(array).raw_dtype(held)

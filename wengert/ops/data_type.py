@@ -1,6 +1,5 @@
 """Data types: the standard's chapter of that name, and moves between devices and backends."""
 
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +12,17 @@ from wengert.backends import (
     backend_of,
     dtype_of,
     get_backend,
-    selection,
 )
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
+from wengert.tape.promotion import (
+    SCALARS,
+    common_dtype,
+    get_default_dtype,
+    number_type,
+    promote,
+    set_default_dtype,
+)
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = [
@@ -33,45 +39,6 @@ __all__ = [
     "to_backend",
     "to_device",
 ]
-
-# -- the default ---------------------------------------------------------------------------------
-
-_default = DTYPES["float32"]
-_COMPLEX = {"float64": "complex128"}
-
-
-@takes()
-def set_default_dtype(dtype: Any) -> None:
-    """Choose the dtype that Python floats get in creation functions; float32 until then.
-
-    Python complex numbers get the complex dtype of the same precision.
-
-    Parameters
-    ----------
-    dtype : dtype
-        A real floating dtype.
-
-    Raises
-    ------
-    TypeError
-        If it is no real floating dtype.
-    """
-    global _default
-    chosen = as_dtype(dtype)
-    if chosen.kind != "real floating":
-        raise TypeError(f"the default dtype is a real floating one, and not {chosen.name}")
-    _default = chosen
-
-
-def get_default_dtype() -> DType:
-    """Return the dtype that Python floats get in creation functions."""
-    return _default
-
-
-def default_complex_dtype() -> DType:
-    """The dtype that Python complex numbers get in creation functions."""
-    return DTYPES[_COMPLEX.get(_default.name, "complex64")]
-
 
 # -- conversion ----------------------------------------------------------------------------------
 
@@ -299,42 +266,19 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     ValueError
         If there is no array and no dtype.
     TypeError
-        If the standard and the array library have no common dtype.
+        If there is no common dtype, as of uint64 and int64.
 
     Notes
     -----
-    Array API standard 2025.12, type promotion rules. Of an integer and a floating dtype, which
-    the standard leaves open, the answer is the array library's.
+    Array API standard 2025.12, type promotion rules. Where the standard leaves it open, the dtype
+    of the higher kind is taken (booleans, integers, real, complex); a Python number of a higher
+    kind than the arrays stands for the default dtype of its kind.
     """
-    strong = [_dtype_in(x) for x in arrays_and_dtypes if type(x) not in _SCALARS]
+    strong = [_dtype_in(x) for x in arrays_and_dtypes if number_type(x) not in SCALARS]
     if not strong:
         raise ValueError("result_type needs at least one array or dtype")
-    found = reduce(_join, strong)
-    for x in arrays_and_dtypes:
-        if type(x) in _SCALARS:
-            found = _weakly(found, type(x))
-    return found
-
-
-_SCALARS: dict[type, int] = {bool: 0, int: 1, float: 2, complex: 3}
-_RANK = {
-    "bool": 0,
-    "signed integer": 1,
-    "unsigned integer": 1,
-    "real floating": 2,
-    "complex floating": 3,
-}
-
-
-def _weakly(dtype: DType, scalar: type) -> DType:
-    rank, wanted = _RANK[dtype.kind], _SCALARS[scalar]
-    if wanted <= rank:
-        return dtype
-    if wanted == 1:
-        return DTYPES["int64"]
-    if wanted == 2:
-        return get_default_dtype()
-    return promote(dtype, DTYPES["complex64"]) or default_complex_dtype()
+    kinds = map(number_type, arrays_and_dtypes)
+    return common_dtype(strong, [kind for kind in kinds if kind in SCALARS])
 
 
 def _dtype_in(x: Any) -> DType:
@@ -343,36 +287,6 @@ def _dtype_in(x: Any) -> DType:
     if hasattr(x, "dtype") and not isinstance(x, type | DType):
         return dtype_of(x.dtype)
     return as_dtype(x)
-
-
-def promote(a: DType, b: DType) -> DType | None:
-    """The standard's common dtype of two, or None where it leaves that open."""
-    if a is b:
-        return a
-    if a.kind == b.kind:
-        if a.itemsize == b.itemsize:  # float16 and bfloat16, or two of eight bits
-            return DTYPES["float32"]
-        return a if a.itemsize > b.itemsize else b
-    kinds = {a.kind, b.kind}
-    if kinds == {"signed integer", "unsigned integer"}:
-        signed, unsigned = (a, b) if a.kind == "signed integer" else (b, a)
-        if signed.itemsize > unsigned.itemsize:
-            return signed
-        return DTYPES.get(f"int{unsigned.itemsize * 16}")
-    if kinds == {"real floating", "complex floating"}:
-        real = a if a.kind == "real floating" else b
-        other = b if real is a else a
-        return DTYPES["complex128"] if real.name == "float64" else other
-    return None
-
-
-def _join(a: DType, b: DType) -> DType:
-    found = promote(a, b)
-    if found is None:
-        backend = selection().backend
-        raw = backend.namespace.result_type(backend.raw_dtype(a), backend.raw_dtype(b))
-        found = dtype_of(raw)
-    return found
 
 
 class FInfo(NamedTuple):

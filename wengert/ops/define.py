@@ -50,6 +50,7 @@ def elementwise(
             view=view,
             weak=weak,
             forward=forward,
+            joined=names,
         )
         make = single if view else unary if len(names) == 1 else binary
         function = make(primitive)

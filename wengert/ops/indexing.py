@@ -15,6 +15,7 @@ from wengert.ops.index_composites import gather, place, put
 from wengert.ops.single import single
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
+from wengert.tape.promotion import check_range
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["take", "take_along_axis"]
@@ -226,6 +227,7 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
         value = value.item()
     if isinstance(value, np.ndarray) and owner.name != "numpy":
         value = owner.from_numpy(value, owner.device(x._array))
+    check_range("x[key] = value", value, x.dtype)
     is_complex = (
         dtype_of(value.dtype).complex if hasattr(value, "dtype") else isinstance(value, complex)
     )

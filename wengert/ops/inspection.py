@@ -3,7 +3,8 @@
 from typing import Any
 
 from wengert.backends import DTYPES, DType, selection
-from wengert.ops.data_type import default_complex_dtype, get_default_dtype, isdtype
+from wengert.ops.data_type import get_default_dtype, isdtype
+from wengert.tape.promotion import default_complex_dtype
 
 __all__ = ["__array_namespace_info__"]
 

@@ -76,7 +76,7 @@ class _Objective:
         self, fun: Callable[..., Any], args: tuple[Any, ...], vectors: Vectors, made: Maker
     ) -> None:
         self.vectors = vectors
-        of_parts: Callable[..., Any] = lambda parts: _scalar(fun(vectors.tree(parts), *args))
+        of_parts: Callable[..., Any] = lambda parts: _scalar(vectors.call(fun, parts, *args))
         self.of_parts = made(of_parts)
         self._both = made(value_and_grad(of_parts))
         self._gradient, self._hessian = grad(of_parts), made(hessian(of_parts))
@@ -135,7 +135,7 @@ class _Residuals:
             raise ValueError(f'jac should be "auto", "forward" or "reverse", not {mode!r}')
         self.vectors = vectors
         of_parts: Callable[..., Any] = lambda parts: real_parts(
-            fun(vectors.tree(parts), *args), name
+            vectors.call(fun, parts, *args), name
         )
         self._of_parts, self._derived = made(of_parts), made(_MODES[mode](of_parts))
 

@@ -10,6 +10,7 @@ from wengert.backends import backend_of
 from wengert.func.arguments import in_kind, outputs, split
 from wengert.func.trees import tree_flatten, tree_leaves
 from wengert.tape.interpreter import differentiable
+from wengert.tape.promotion import at_least
 from wengert.tape.tensor import Tensor
 
 __all__ = ["Vector", "Vectors", "host", "joined", "real_parts"]
@@ -41,6 +42,7 @@ class Vectors:
         tree = self.structure.unflatten(map(_floating, leaves))
         call = split(lambda x: x, (tree,), {}, 0)
         self.leaves = call.leaves
+        self._precision = call.precision
         self.likes = [tensor.detach() for tensor in call.tensors]
         sizes = [like.size for like in self.likes for _ in range(1 + like.dtype.complex)]
         self._ends = np.cumsum(sizes)[:-1]
@@ -68,6 +70,11 @@ class Vectors:
             next(following) + 1j * next(following) if like.dtype.complex else next(following)
             for like in self.likes
         )
+
+    def call(self, function: Callable[..., Any], parts: Iterable[Tensor], *args: Any) -> Any:
+        """Call a user's function of the parameters, with constants as precise as these."""
+        with at_least(self._precision):
+            return function(self.tree(parts), *args)
 
     def answer(self, vector: Any) -> Any:
         """The parameters of a vector, in the kinds of those that were given."""

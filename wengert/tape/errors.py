@@ -4,7 +4,7 @@ Array libraries raise errors of many classes and texts for the same mistake. Not
 before a kernel runs, which would cost time; what went wrong is found out when it has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from wengert.backends import BackendError, backend_of, dtype_of
 from wengert.tape.options import refuse
 
-__all__ = ["explain"]
+__all__ = ["explain", "floating"]
 
 _INTEGRAL: Final = ("signed integer", "unsigned integer")
 _REAL_FLOATING: Final = ("real floating",)
@@ -39,6 +39,16 @@ _KINDS: Final = {name: (kinds, word) for kinds, word, names in _FUNCTIONS for na
 
 #: Functions of several arrays that broadcast, beside those of the kind "elementwise".
 _BROADCASTING: Final = frozenset({"add", "multiply", "subtract", "where"})
+
+
+def floating(name: str, kind: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether a primitive's results are floating also of integers, which a library may refuse."""
+    if name == "pow_scalar":
+        return isinstance(parameters["exponent"], float | complex)
+    if name in _KINDS:
+        return name == "divide" or all(k in _FLOATING for k in _KINDS[name][0])
+    # What goes beyond the standard is for floating numbers, where it is no rearrangement.
+    return kind in ("elementwise", "irregular", "reduction")
 
 
 def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> None:

@@ -8,16 +8,26 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends import BackendError, add_composite, backend_of, dtype_of, namespaces
+from wengert.backends import (
+    Backend,
+    BackendError,
+    DType,
+    add_composite,
+    backend_of,
+    dtype_of,
+    namespaces,
+)
 from wengert.tape.hooks import observe
 from wengert.tape.node import Node, Output, Several, tick
 from wengert.tape.plan import Plan, Rule, Unused
+from wengert.tape.promotion import SCALARS, check_range, common_dtype, number_type, unified
 from wengert.tape.recording import observing, recording
 from wengert.tape.tensor import Tensor, placed, untracked
 
 __all__ = [
     "NOT_IMPLEMENTED",
     "PRIMITIVES",
+    "SCALARS",
     "UNDEFINED",
     "ZERO",
     "Plan",
@@ -30,17 +40,9 @@ __all__ = [
     "unary",
 ]
 
-SCALARS: Final = frozenset({bool, int, float, complex})
-
-
 def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> None:
     """Raise a clearer error for one that a kernel has raised: see `wengert.tape.errors`."""
     import_module("wengert.tape.errors").explain(name, kind, operands, error)  # seldom needed
-
-
-def number_type(x: Any) -> type:
-    """The type of an object; of a number that a trace follows, the type of that number."""
-    return getattr(x, "follows", type(x))
 
 
 #: Every primitive by name: the table that tests, forward mode and the documentation walk.
@@ -130,6 +132,9 @@ class Primitive:
     weak : bool
         Whether rules and kernel take a Python scalar as an operand as it is. Otherwise scalars
         become 0-d arrays of the other operands' dtype first.
+    joined : iterable of str, optional
+        The inputs that have a dtype together (`wengert.tape.promotion`): all of an elementwise or
+        multilinear primitive and the only one of a reduction or irregular one, by default.
     """
 
     def __init__(
@@ -146,6 +151,7 @@ class Primitive:
         materialize: bool = True,
         view: bool | Callable[..., Any] = False,
         weak: bool = False,
+        joined: Iterable[str] | None = None,
     ) -> None:
         self.name = name
         self.inputs = tuple(inputs)
@@ -162,6 +168,10 @@ class Primitive:
         self.materialize = materialize
         self.view = view
         self.weak = weak
+        if joined is None:
+            alone = kind in ("reduction", "irregular") and len(self.inputs) == 1
+            joined = self.inputs if alone or kind in ("elementwise", "multilinear") else ()
+        self.joined = frozenset(name.removeprefix("*") for name in joined)
         self.kernels: dict[type, Callable[..., Any]] = _Kernels(name)
         self.plans: dict[tuple[bool, ...], Plan] = _Plans(self)
         if forward is not None:
@@ -176,8 +186,8 @@ class Primitive:
 
     def rule(self, position: int) -> Rule:
         """The rule for the input at a position, of a recorded operation."""
-        name = self.fixed[position] if position < len(self.fixed) else self.variadic
-        rule = self.rules.get(name, NOT_IMPLEMENTED)  # type: ignore[arg-type]
+        name = self._input(position)
+        rule = self.rules.get(name, NOT_IMPLEMENTED)
         return rule.rule(self.name, str(name)) if isinstance(rule, Declared) else rule
 
     def bind(self, *inputs: Any, **parameters: Any) -> Any:
@@ -193,13 +203,14 @@ class Primitive:
         arrays: list[Any] = []
         nodes: list[Node | None] = []
         kind = None
-        tracked = False
+        tracked = None
         regular = True
         for x in inputs:
             if isinstance(x, Tensor):
                 array, node = x._array, x._node
                 nodes.append(node)
-                tracked = tracked or node is not None
+                if node is not None:
+                    tracked = node
                 if kind is None:
                     kind = type(array)
                 elif kind is not type(array) and namespaces[kind] is not namespaces[type(array)]:
@@ -216,18 +227,75 @@ class Primitive:
         try:
             out = self.kernels[kind](*arrays, **parameters)
         except (TypeError, ValueError, RuntimeError) as error:
-            explain(self.name, self.kind, arrays, error)
-            raise
+            arrays, out = self._again(arrays, parameters, error)
         if self.several:
-            return self._record_several(out, arrays, nodes, parameters, tracked)
-        if not tracked or not self.rules or not recording():
-            return untracked(out)
-        if not inexact(out):
-            return untracked(out)
+            return self._record_several(out, arrays, nodes, parameters, tracked is not None)
+        if tracked is None or not self.rules or not recording():
+            return untracked(self._settled(arrays, parameters, out)[1] if self.joined else out)
+        # A result of an operand's own dtype, as almost all are, is floating as this operand is.
+        if out.dtype is not tracked.dtype:
+            if self.joined:
+                arrays, out = self._settled(arrays, parameters, out)
+            if not inexact(out):
+                return untracked(out)
         plan = self.plans[tuple([node is not None for node in nodes])]
         take = plan.take
         saved = plan.save(arrays, out, parameters) if take is None else take((*arrays, out))
         return record(plan, tuple(nodes), saved, out)
+
+    def _settled(
+        self, arrays: list[Any], parameters: dict[str, Any], out: Any
+    ) -> tuple[list[Any], Any]:
+        """The operands and the result in the dtypes that the rule gives, whatever a library did."""
+        dtype = out.dtype
+        for a in arrays:
+            if getattr(a, "dtype", dtype) is not dtype:
+                break
+            if type(a) in SCALARS and not inexact(out):
+                break
+        else:
+            return arrays, out
+        changed = self._unified(arrays, inexact(out))
+        return (arrays, out) if changed is None else (changed, self._run(changed, parameters))
+
+    def _again(
+        self, arrays: list[Any], parameters: dict[str, Any], error: Exception
+    ) -> tuple[list[Any], Any]:
+        """What a kernel refused, in the dtypes that the rule gives; or a clear error why not."""
+        if self.joined and isinstance(error, TypeError | RuntimeError):
+            whole = not self.rules or not floating(self.name, self.kind, parameters)
+            changed = self._unified(arrays, not whole)
+            if changed is not None:
+                try:
+                    return changed, self._run(changed, parameters)
+                except (TypeError, ValueError, RuntimeError) as second:
+                    error = second
+        explain(self.name, self.kind, arrays, error)
+        raise error
+
+    def _run(self, arrays: list[Any], parameters: dict[str, Any]) -> Any:
+        given = [a for a in arrays if hasattr(a, "dtype")]
+        kind = next((type(a) for a in given if hasattr(a, "bottom")), type(given[0]))
+        return self.kernels[kind](*arrays, **parameters)
+
+    def _unified(self, arrays: list[Any], floating: bool) -> list[Any] | None:
+        """The operands with those cast that the rule gives another dtype; None without such."""
+        places = [i for i in range(len(arrays)) if self._input(i) in self.joined]
+        found = unified(self.name, arrays, places, floating)
+        if not found:
+            return None
+        changed = list(arrays)
+        for i, to in found.items():
+            if isinstance(to, int):
+                changed[i] = to
+            else:
+                raw = backend_of(arrays[i]).raw_dtype(to)
+                cast = PRIMITIVES["astype"].bind(untracked(arrays[i]), dtype=raw, copy=False)
+                changed[i] = cast._array
+        return changed
+
+    def _input(self, position: int) -> Any:
+        return self.fixed[position] if position < len(self.fixed) else self.variadic
 
     def _record_several(
         self,
@@ -278,24 +346,21 @@ class Primitive:
                     f"with tensor.to_backend({owners[0].name!r})"
                 )
         if not self.weak and len(given) < sum(a is not None for a in arrays):
-            xp = owners[0].namespace
-            dtype = xp.result_type(*[a.dtype for a in given])
+            dtypes = [dtype_of(a.dtype) for a in given]
             like = getattr(given[0], "bottom", given[0])
             for i, a in enumerate(arrays):
                 if type(a) in SCALARS:
-                    arrays[i] = _scalar(xp, a, dtype, like)
+                    arrays[i] = _scalar(self.name, owners[0], a, dtypes, like)
         # What has other arrays inside takes them as constants; they do not know it.
         return next((type(a) for a in given if hasattr(a, "bottom")), type(given[0]))
 
 
-def _scalar(xp: Any, value: Any, dtype: Any, like: Any) -> Any:
-    """A Python scalar as a 0-d array, in the dtype that it takes beside arrays of ``dtype``."""
-    device = xp.backend.device(like)
-    if isinstance(value, complex) and xp.isdtype(dtype, "real floating"):
-        dtype = xp.result_type(dtype, xp.complex64)
-    elif isinstance(value, float) and not xp.isdtype(dtype, ("real floating", "complex floating")):
-        dtype = None
-    return xp.asarray(value, dtype=dtype, device=device)
+def _scalar(name: str, backend: Backend, value: Any, dtypes: list[DType], like: Any) -> Any:
+    """A Python number as a 0-d array, in the dtype that it takes beside arrays of some dtypes."""
+    dtype = common_dtype(dtypes, [type(value)])
+    check_range(name, value, dtype)
+    raw, device = backend.raw_dtype(dtype), backend.device(like)
+    return backend.namespace.asarray(value, dtype=raw, device=device)
 
 
 def anew(x: Any) -> Tensor:
@@ -384,10 +449,11 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
         try:
             out = kernels[type(array)](array)
         except (TypeError, ValueError, RuntimeError) as error:
-            explain(primitive.name, primitive.kind, [array], error)
-            raise
+            out = primitive._again([array], {}, error)[1]
         node = x._node
         if node is None or not differentiable or not recording():
+            if out.dtype is not array.dtype and differentiable:
+                out = primitive._settled([array], {}, out)[1]
             return untracked(out)
         return record(plan, (node,), plan.take((array, out)), out)  # type: ignore[misc]
 
@@ -444,6 +510,14 @@ def binary(
     plans = primitive.plans
     both, left, right = plans[(True, True)], plans[(True, False)], plans[(False, True)]
 
+    def loose(array1: Any, array2: Any, out: Any) -> Tensor:
+        """A result on no tape: among its operands may be integers beside floating ones."""
+        if type(array1) not in SCALARS and type(array2) not in SCALARS:
+            regular = array1.dtype is array2.dtype is out.dtype
+            if regular or (not differentiable and array1.dtype is array2.dtype):
+                return untracked(out)
+        return untracked(primitive._settled([array1, array2], {}, out)[1])
+
     def call(x1: Any, x2: Any, /) -> Tensor:
         if isinstance(x1, Tensor) and isinstance(x2, Tensor):
             array1, array2 = x1._array, x2._array
@@ -464,14 +538,17 @@ def binary(
         try:
             out = kernels[kind](array1, array2)
         except (TypeError, ValueError, RuntimeError) as error:
-            explain(primitive.name, primitive.kind, [array1, array2], error)
-            raise
+            (array1, array2), out = primitive._again([array1, array2], {}, error)
         if not differentiable or (node1 is None and node2 is None) or not recording():
-            return untracked(out)
+            return loose(array1, array2, out)
         values = (array1, array2, out)
         if node2 is None:
+            if out.dtype is not node1.dtype:  # type: ignore[union-attr]
+                return bind(x1, x2)  # type: ignore[no-any-return]
             return record(left, (node1, None), left.take(values), out)  # type: ignore[misc]
         if node1 is None:
+            if out.dtype is not node2.dtype:
+                return bind(x1, x2)  # type: ignore[no-any-return]
             return record(right, (None, node2), right.take(values), out)  # type: ignore[misc]
         return record(both, (node1, node2), both.take(values), out)  # type: ignore[misc]
 

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from wengert import ops
+from wengert.backends import dtype_of
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive, record
 from wengert.tape.recording import recording
@@ -68,7 +69,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     Raises
     ------
     RuntimeError
-        If the shapes do not fit.
+        If the shapes do not fit, or the dtypes differ: a model would lose or gain precision
+        without a word.
 
     Notes
     -----
@@ -81,6 +83,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
         return _general(input, weight, bias)
     kind = type(x)
     if not (kind is type(w) is type(b) and x.ndim == 2 and b.shape == w.shape[:1]):
+        return _general(input, weight, bias)
+    if not x.dtype is w.dtype is b.dtype:
         return _general(input, weight, bias)
     # The most frequent call by far: `Primitive.bind` without its loop.
     try:
@@ -101,6 +105,14 @@ def _general(input: Any, weight: Any, bias: Any) -> Tensor:
         raise RuntimeError(
             f"linear got an input of shape {x}, a weight of shape {w} and a bias of shape {b}; it "
             "needs (..., in), (out, in) and (out,)"
+        )
+    held = [dtype_of(a.dtype) for a in (input, weight, bias) if a is not None]
+    if any(dtype is not held[0] for dtype in held):
+        names = ", ".join(dtype.name for dtype in held)
+        raise RuntimeError(
+            f"linear got an input, a weight and a bias of different dtypes ({names}); convert the "
+            f"input with wg.astype(x, wg.{held[1].name}), or the module with "
+            f"module.to(wg.{held[0].name})"
         )
     if len(x) < 3:
         return _linear.bind(input, weight, bias)  # type: ignore[no-any-return]

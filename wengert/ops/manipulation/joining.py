@@ -33,6 +33,7 @@ _concat = Primitive(
     kind="structural",
     label="Cat",
     forward=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
+    joined=("arrays",),
 ).bind
 
 _stack = Primitive(
@@ -42,6 +43,7 @@ _stack = Primitive(
     kind="structural",
     label="Stack",
     forward=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
+    joined=("arrays",),
 ).bind
 
 _unstack = Primitive(

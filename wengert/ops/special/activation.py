@@ -18,6 +18,7 @@ Primitive(
     ("x", "by"),
     {"x": lambda xp, g, by: xp.mask(g, by), "by": ZERO},
     kind="elementwise",
+    joined=("x",),
     forward=lambda xp, x, by: xp.where(xp.not_equal(by, 0), x, 0),
 )
 

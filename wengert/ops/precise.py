@@ -1,0 +1,64 @@
+"""The namespace that code of other libraries gets from a Tensor, such as SciPy's.
+
+That code is written for the standard, whose libraries make constants in double precision, NumPy
+first of all: ``xp.asarray(0.1)`` beside float64 data is to be 0.1, and not float32's neighbour. It
+asks a Tensor for its namespace, and so never is a user's program that counts on the default dtype.
+"""
+
+import functools
+import importlib
+from types import ModuleType
+from typing import Any
+
+from wengert.backends import DTYPES
+from wengert.tape.promotion import at_least
+
+__all__ = ["Precise", "namespace"]
+
+
+class Precise(ModuleType):
+    """A namespace whose functions run with float64 as the default dtype.
+
+    Parameters
+    ----------
+    home : module or object
+        What it has the names of.
+    name : str
+        What it is called.
+    """
+
+    def __init__(self, home: Any, name: str) -> None:
+        super().__init__(name, home.__doc__)
+        self.__dict__["_home"] = home
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.__dict__["_home"], name)
+        if isinstance(found, ModuleType) and name in ("linalg", "fft", "special"):
+            found = Precise(found, found.__name__)
+        elif callable(found) and not isinstance(found, type) and _is_array_function(found):
+            found = _precise(found)
+        self.__dict__[name] = found
+        return found
+
+    def __dir__(self) -> list[str]:
+        return dir(self.__dict__["_home"])
+
+
+def _is_array_function(found: Any) -> bool:
+    """Whether this is of the standard's kind: transforms call functions of the user's own."""
+    return str(getattr(found, "__module__", "")).startswith("wengert.ops")
+
+
+def _precise(function: Any) -> Any:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with at_least(DTYPES["float64"]):
+            found = function(*args, **kwargs)
+        # The object that describes a namespace has functions of its own.
+        return Precise(found, "info") if function.__name__ == "__array_namespace_info__" else found
+
+    return call
+
+
+#: One for all Tensors: a function of several of them finds that they have the same.
+namespace = Precise(importlib.import_module("wengert"), "wengert")

@@ -1,0 +1,262 @@
+"""The dtype of an operation's operands together: one rule, whatever the array library does itself.
+
+Where the standard says what the common dtype is, libraries agree, and nothing is done here. It is
+silent on operands of different kinds, and on integers that floating functions are given: there the
+rule is PyTorch's, in which the kinds are ranked and the default dtype decides.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import reduce
+from typing import Any
+
+from wengert.backends import DTYPES, DType, as_dtype, dtype_of
+from wengert.tape.parameters import takes
+
+__all__ = [
+    "SCALARS",
+    "at_least",
+    "check_range",
+    "common_dtype",
+    "default_complex_dtype",
+    "get_default_dtype",
+    "join",
+    "number_type",
+    "promote",
+    "set_default_dtype",
+    "unified",
+]
+
+SCALARS = frozenset({bool, int, float, complex})
+
+
+def number_type(x: Any) -> type:
+    """The type of an object; of a number that a trace follows, the type of that number."""
+    return getattr(x, "follows", type(x))
+
+
+# -- the default ---------------------------------------------------------------------------------
+
+_default = DTYPES["float32"]
+#: The default of the running thread or task, where a transform of raw arrays has set one.
+_local: ContextVar[DType | None] = ContextVar("wengert_default_dtype", default=None)
+
+
+@takes()
+def set_default_dtype(dtype: Any) -> None:
+    """Choose the dtype that Python floats get in creation functions; float32 until then.
+
+    Python complex numbers get the complex dtype of the same precision, and so do integers where
+    they meet functions or numbers that are floating.
+
+    Parameters
+    ----------
+    dtype : dtype
+        A real floating dtype.
+
+    Raises
+    ------
+    TypeError
+        If it is no real floating dtype.
+    """
+    global _default
+    chosen = as_dtype(dtype)
+    if chosen.kind != "real floating":
+        raise TypeError(f"the default dtype is a real floating one, and not {chosen.name}")
+    _default = chosen
+
+
+def get_default_dtype() -> DType:
+    """Return the dtype that Python floats get in creation functions.
+
+    In a function that is transformed and was given raw arrays, it is at least as precise as these.
+    """
+    return _local.get() or _default
+
+
+def default_complex_dtype() -> DType:
+    """The dtype that Python complex numbers get in creation functions."""
+    return DTYPES["complex128" if get_default_dtype().name == "float64" else "complex64"]
+
+
+@contextmanager
+def at_least(dtype: DType | None) -> Iterator[None]:
+    """Make constants at least as precise as a floating or complex dtype in a ``with`` block."""
+    if dtype is None or dtype.name not in ("float64", "complex128"):
+        wider = None
+    else:
+        wider = DTYPES["float64"]
+    if wider is None or get_default_dtype() is wider:
+        yield
+        return
+    token = _local.set(wider)
+    try:
+        yield
+    finally:
+        _local.reset(token)
+
+
+# -- the rule ------------------------------------------------------------------------------------
+
+_RANK = {
+    "bool": 0,
+    "signed integer": 1,
+    "unsigned integer": 1,
+    "real floating": 2,
+    "complex floating": 3,
+}
+_SCALAR_RANK: dict[type, int] = {bool: 0, int: 1, float: 2, complex: 3}
+
+
+def promote(a: DType, b: DType) -> DType | None:
+    """The standard's common dtype of two, or None where it leaves that open."""
+    if a is b:
+        return a
+    if a.kind == b.kind:
+        if a.itemsize == b.itemsize:  # float16 and bfloat16, or two of eight bits
+            return DTYPES["float32"]
+        return a if a.itemsize > b.itemsize else b
+    kinds = {a.kind, b.kind}
+    if kinds == {"signed integer", "unsigned integer"}:
+        signed, unsigned = (a, b) if a.kind == "signed integer" else (b, a)
+        if signed.itemsize > unsigned.itemsize:
+            return signed
+        return DTYPES.get(f"int{unsigned.itemsize * 16}")
+    if kinds == {"real floating", "complex floating"}:
+        real = a if a.kind == "real floating" else b
+        other = b if real is a else a
+        return DTYPES["complex128"] if real.name == "float64" else other
+    return None
+
+
+def join(a: DType, b: DType) -> DType:
+    """The common dtype of two: the standard's, or else that of the higher kind.
+
+    Raises
+    ------
+    TypeError
+        For uint64 and a signed integer, which no integer dtype holds.
+    """
+    found = promote(a, b)
+    if found is not None:
+        return found
+    if _RANK[a.kind] == _RANK[b.kind]:
+        raise TypeError(
+            f"{a.name} and {b.name} have no common dtype, as no integers hold both; convert one "
+            "with wg.astype"
+        )
+    return a if _RANK[a.kind] > _RANK[b.kind] else b
+
+
+def common_dtype(dtypes: Iterable[DType], scalars: Iterable[type] = ()) -> DType:
+    """The dtype of arrays and Python numbers together.
+
+    A number has no say in what its kind or a higher one has: beside integers and booleans a float
+    stands for the default dtype, and beside a floating array a complex number for its precision.
+    """
+    found = reduce(join, dtypes)
+    for scalar in scalars:
+        rank, wanted = _RANK[found.kind], _SCALAR_RANK[scalar]
+        if wanted <= rank:
+            continue
+        if wanted == 1:
+            found = DTYPES["int64"]
+        elif wanted == 2:
+            found = get_default_dtype()
+        else:
+            found = promote(found, DTYPES["complex64"]) or default_complex_dtype()
+    return found
+
+
+def check_range(name: str, value: Any, dtype: DType) -> None:
+    """Raise OverflowError for a Python integer that an integer dtype does not hold."""
+    if type(value) is not int or not dtype.kind.endswith("integer"):
+        return
+    bits = 8 * dtype.itemsize
+    signed = dtype.kind[0] == "s"
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    if not low <= value <= high:
+        raise OverflowError(
+            f"{name}: the number {value} is out of bounds for {dtype.name} ({low} to {high}); "
+            "convert the array with wg.astype first"
+        )
+
+
+# -- operands ------------------------------------------------------------------------------------
+
+_INTEGERS = frozenset(("signed integer", "unsigned integer"))
+
+#: Comparisons have no result that is to stay small, and are made where integers are held best.
+_COMPARISONS = frozenset(
+    ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isin", "searchsorted")
+)
+
+
+def unified(
+    name: str, arrays: Sequence[Any], places: Iterable[int], floating: bool
+) -> dict[int, DType | int]:
+    """Which operands the rule gives another dtype than they have; most have the right one.
+
+    Parameters
+    ----------
+    name : str
+        The primitive's.
+    arrays : sequence
+        Raw arrays, Python numbers and None.
+    places : iterable of int
+        Which of these have a dtype together.
+    floating : bool
+        Whether the results are floating also where all of these are integers.
+
+    Returns
+    -------
+    dict
+        Place to new dtype; of a boolean number, to the integer that it is.
+
+    Raises
+    ------
+    TypeError, OverflowError
+        If the operands have no common dtype, or a number is beyond it.
+    """
+    held = {i: dtype_of(arrays[i].dtype) for i in places if hasattr(arrays[i], "dtype")}
+    if not held:
+        return {}
+    numbers = {i: number_type(arrays[i]) for i in places if number_type(arrays[i]) in SCALARS}
+    compared = name in _COMPARISONS
+    if compared and not numbers and not {dtype.kind for dtype in held.values()} - _INTEGERS:
+        return {}  # integers are compared as they are, also uint64 with int64
+    try:
+        common = common_dtype(held.values(), numbers.values())
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+    if floating and not common.inexact:
+        common = get_default_dtype()
+    if compared:
+        common = _comparable(common, [arrays[i] for i in numbers], held.values())
+    found: dict[int, DType | int] = {}
+    for i, dtype in held.items():
+        apart = dtype.inexact != common.inexact or (dtype.kind == "bool") != (common.kind == "bool")
+        if apart or (compared and dtype is not common and not dtype.inexact):
+            found[i] = common
+    for i in numbers:
+        x = arrays[i]
+        if type(x) is bool and common.kind != "bool":
+            found[i] = int(x)
+        else:
+            check_range(name, x, common)
+    return found
+
+
+def _comparable(common: DType, numbers: Iterable[Any], held: Iterable[DType]) -> DType:
+    """Where operands are compared: integers with floating numbers in double precision."""
+    if common.inexact:
+        if all(dtype.inexact for dtype in held):
+            return common
+        return DTYPES["complex128" if common.complex else "float64"]
+    try:
+        for x in numbers:
+            check_range("", x, common)
+    except OverflowError:
+        return DTYPES["int64"]
+    return common
