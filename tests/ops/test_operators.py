@@ -305,8 +305,13 @@ def test_methods_are_the_functions(backend: Backend) -> None:
 
 def test_the_namespace(backend: Backend) -> None:
     x = wg.ones(2)
-    assert x.__array_namespace__() is wg
-    assert x.__array_namespace__(api_version="2025.12") is wg
+    xp = x.__array_namespace__()
+    assert xp is x.__array_namespace__(api_version="2025.12")
+    assert xp is wg.zeros(1, dtype=wg.int8).__array_namespace__()
+    assert xp.__name__ == "wengert"
+    assert set(dir(xp)) >= set(wg.__all__)
+    assert xp.float32 is wg.float32
+    assert xp.add(x, x).tolist() == [2.0, 2.0]
     with pytest.raises(ValueError, match=r"2025\.12, and not '2030\.12'"):
         x.__array_namespace__(api_version="2030.12")
     assert all(hasattr(wg, name) for name in wg.__all__)

@@ -56,6 +56,11 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     return _choose(x, indices, axis, axis, lambda a, i: np.take_along_axis(a, i, -1))
 
 
+def reciprocal(x: Any, /) -> Any:
+    """Reciprocal, also of integers, which NumPy divides as integers."""
+    return BACKEND.dask.reciprocal(x) if x.dtype.kind in "fc" else 1 / x
+
+
 def searchsorted(x1: Any, x2: Any, /, *, side: str = "left") -> Any:
     """Also for 0-d ``x2``, which dask fails on."""
     found = BACKEND.dask.searchsorted(x1, x2.reshape(-1), side=side)
@@ -142,6 +147,7 @@ class DaskBackend(Backend):
         "eye": eye,
         "linspace": linspace,
         "rand_like": rand_like,
+        "reciprocal": reciprocal,
         "reshape": reshape,
         "roll": roll,
         "searchsorted": searchsorted,

@@ -4,7 +4,7 @@ Array libraries raise errors of many classes and texts for the same mistake. Not
 before a kernel runs, which would cost time; what went wrong is found out when it has.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -41,10 +41,10 @@ _KINDS: Final = {name: (kinds, word) for kinds, word, names in _FUNCTIONS for na
 _BROADCASTING: Final = frozenset({"add", "multiply", "subtract", "where"})
 
 
-def floating(name: str, kind: str, parameters: Mapping[str, Any]) -> bool:
+def floating(name: str, kind: str) -> bool:
     """Whether a primitive's results are floating also of integers, which a library may refuse."""
     if name == "pow_scalar":
-        return isinstance(parameters["exponent"], float | complex)
+        return False
     if name in _KINDS:
         return name == "divide" or all(k in _FLOATING for k in _KINDS[name][0])
     # What goes beyond the standard is for floating numbers, where it is no rearrangement.

@@ -134,7 +134,8 @@ class Primitive:
         become 0-d arrays of the other operands' dtype first.
     joined : iterable of str, optional
         The inputs that have a dtype together (`wengert.tape.promotion`): all of an elementwise or
-        multilinear primitive and the only one of a reduction or irregular one, by default.
+        multilinear primitive and the only one of a reduction or irregular one, by default. A
+        static parameter that is a number may be among them.
     """
 
     def __init__(
@@ -172,6 +173,7 @@ class Primitive:
             alone = kind in ("reduction", "irregular") and len(self.inputs) == 1
             joined = self.inputs if alone or kind in ("elementwise", "multilinear") else ()
         self.joined = frozenset(name.removeprefix("*") for name in joined)
+        self.numbers = tuple(self.joined - {*self.fixed, self.variadic})
         self.kernels: dict[type, Callable[..., Any]] = _Kernels(name)
         self.plans: dict[tuple[bool, ...], Plan] = _Plans(self)
         if forward is not None:
@@ -248,23 +250,23 @@ class Primitive:
     ) -> tuple[list[Any], Any]:
         """The operands and the result in the dtypes that the rule gives, whatever a library did."""
         dtype = out.dtype
-        for a in arrays:
+        for a in (*arrays, *[parameters[name] for name in self.numbers]):
             if getattr(a, "dtype", dtype) is not dtype:
                 break
             if type(a) in SCALARS and not inexact(out):
                 break
         else:
             return arrays, out
-        changed = self._unified(arrays, inexact(out))
+        changed = self._unified(arrays, parameters, inexact(out))
         return (arrays, out) if changed is None else (changed, self._run(changed, parameters))
 
     def _again(
         self, arrays: list[Any], parameters: dict[str, Any], error: Exception
     ) -> tuple[list[Any], Any]:
         """What a kernel refused, in the dtypes that the rule gives; or a clear error why not."""
-        if self.joined and isinstance(error, TypeError | RuntimeError):
-            whole = not self.rules or not floating(self.name, self.kind, parameters)
-            changed = self._unified(arrays, not whole)
+        if self.joined:
+            floating = import_module("wengert.tape.errors").floating(self.name, self.kind)
+            changed = self._unified(arrays, parameters, bool(self.rules) and floating)
             if changed is not None:
                 try:
                     return changed, self._run(changed, parameters)
@@ -278,10 +280,13 @@ class Primitive:
         kind = next((type(a) for a in given if hasattr(a, "bottom")), type(given[0]))
         return self.kernels[kind](*arrays, **parameters)
 
-    def _unified(self, arrays: list[Any], floating: bool) -> list[Any] | None:
+    def _unified(
+        self, arrays: list[Any], parameters: dict[str, Any], floating: bool
+    ) -> list[Any] | None:
         """The operands with those cast that the rule gives another dtype; None without such."""
         places = [i for i in range(len(arrays)) if self._input(i) in self.joined]
-        found = unified(self.name, arrays, places, floating)
+        numbers = [parameters[name] for name in self.numbers]
+        found = unified(self.name, arrays, places, numbers, floating)
         if not found:
             return None
         changed = list(arrays)

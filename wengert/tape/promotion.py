@@ -194,7 +194,7 @@ _COMPARISONS = frozenset(
 
 
 def unified(
-    name: str, arrays: Sequence[Any], places: Iterable[int], floating: bool
+    name: str, arrays: Sequence[Any], places: Iterable[int], more: Sequence[Any], floating: bool
 ) -> dict[int, DType | int]:
     """Which operands the rule gives another dtype than they have; most have the right one.
 
@@ -206,6 +206,8 @@ def unified(
         Raw arrays, Python numbers and None.
     places : iterable of int
         Which of these have a dtype together.
+    more : sequence
+        Numbers beside them, such as an exponent.
     floating : bool
         Whether the results are floating also where all of these are integers.
 
@@ -227,7 +229,7 @@ def unified(
     if compared and not numbers and not {dtype.kind for dtype in held.values()} - _INTEGERS:
         return {}  # integers are compared as they are, also uint64 with int64
     try:
-        common = common_dtype(held.values(), numbers.values())
+        common = common_dtype(held.values(), [*numbers.values(), *map(number_type, more)])
     except TypeError as error:
         raise TypeError(f"{name}: {error}") from None
     if floating and not common.inexact:
@@ -239,6 +241,8 @@ def unified(
         apart = dtype.inexact != common.inexact or (dtype.kind == "bool") != (common.kind == "bool")
         if apart or (compared and dtype is not common and not dtype.inexact):
             found[i] = common
+    for x in more:
+        check_range(name, x, common)
     for i in numbers:
         x = arrays[i]
         if type(x) is bool and common.kind != "bool":

@@ -284,7 +284,7 @@ def _pow_scalar_forward(xp: Any, x: Any, *, exponent: Any) -> Any:
     short = _SHORT.get(exponent)
     # The dtype of the result depends on the exponent's type, unless x is the more general one.
     if short is None or type(exponent) is complex or not inexact(x):
-        return xp.pow(x, exponent)
+        return xp.pow(x, int(exponent) if type(exponent) is bool else exponent)
     return short(xp, x)
 
 
@@ -304,6 +304,7 @@ _pow_scalar = Primitive(
     kind="elementwise",
     label="Pow",
     forward=_pow_scalar_forward,
+    joined=("x", "exponent"),
 ).bind
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from wengert.backends import dtype_of
+from wengert.ops.data_type import astype
 from wengert.ops.define import elementwise
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -116,11 +118,18 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     Returns
     -------
     Tensor
-        Of the broadcast shape and the dtype of ``x``.
+        Of the broadcast shape and the dtype of ``x``; of an integer one and floating bounds, in
+        the floating dtype.
 
     Notes
     -----
     Derivative with respect to ``x`` 1 inside the range and on its bounds, and 0 outside; with
     respect to a bound 1 where it was taken instead of ``x``. Array API: ``clip``.
     """
-    return _clip(x, min, max)  # type: ignore[no-any-return]
+    found: Tensor = _clip(x, min, max)
+    array = x._array if isinstance(x, Tensor) else x
+    if found._array.dtype is not array.dtype:
+        own = dtype_of(array.dtype)
+        if found.dtype.inexact == own.inexact:
+            return astype(found, own, copy=False)
+    return found
