@@ -171,6 +171,7 @@ def _item(obj: Any) -> Any:
     """What nested sequences hold, as a Tensor, a number or an array of NumPy's."""
     if type(obj) in SCALARS or hasattr(obj, "regularise"):
         return obj
+    kind: Any
     for kind in NUMBERS:
         if isinstance(obj, kind):
             return kind(obj)  # type: ignore[arg-type]

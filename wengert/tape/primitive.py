@@ -40,6 +40,7 @@ __all__ = [
     "unary",
 ]
 
+
 def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> None:
     """Raise a clearer error for one that a kernel has raised: see `wengert.tape.errors`."""
     import_module("wengert.tape.errors").explain(name, kind, operands, error)  # seldom needed
@@ -549,11 +550,11 @@ def binary(
         values = (array1, array2, out)
         if node2 is None:
             if out.dtype is not node1.dtype:  # type: ignore[union-attr]
-                return bind(x1, x2)  # type: ignore[no-any-return]
+                return primitive.bind(x1, x2)  # type: ignore[no-any-return]
             return record(left, (node1, None), left.take(values), out)  # type: ignore[misc]
         if node1 is None:
             if out.dtype is not node2.dtype:
-                return bind(x1, x2)  # type: ignore[no-any-return]
+                return primitive.bind(x1, x2)  # type: ignore[no-any-return]
             return record(right, (None, node2), right.take(values), out)  # type: ignore[misc]
         return record(both, (node1, node2), both.take(values), out)  # type: ignore[misc]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import reduce
-from typing import Any
+from typing import Any, Final
 
 from wengert.backends import DTYPES, DType, as_dtype, dtype_of
 from wengert.tape.parameters import takes
@@ -28,7 +28,7 @@ __all__ = [
     "unified",
 ]
 
-SCALARS = frozenset({bool, int, float, complex})
+SCALARS: Final = frozenset({bool, int, float, complex})
 
 
 def number_type(x: Any) -> type:

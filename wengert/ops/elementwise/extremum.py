@@ -130,6 +130,6 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     array = x._array if isinstance(x, Tensor) else x
     if found._array.dtype is not array.dtype:
         own = dtype_of(array.dtype)
-        if found.dtype.inexact == own.inexact:
+        if own.kind != "bool" and found.dtype.inexact == own.inexact:
             return astype(found, own, copy=False)
     return found
