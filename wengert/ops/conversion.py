@@ -174,7 +174,7 @@ def _item(obj: Any) -> Any:
     kind: Any
     for kind in NUMBERS:
         if isinstance(obj, kind):
-            return kind(obj)  # type: ignore[arg-type]
+            return kind(obj)
     found = _from_library(obj)
     return _host_array(obj, None) if found is None else found
 
