@@ -58,6 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
         f"({counts['programs'] / spent:.0f}/s): {len(found)} findings"
         + "".join(f", {n} × {kind}" for kind, n in kinds.items())
         + f"; {counts['ill-conditioned']} ill-conditioned"
+        + f"; {counts['warned of']} with views that warn"
+        + f"; {counts['refused by PyTorch']} refused by PyTorch"
         + f"; {counts['wrong in PyTorch, by differences']} wrong in PyTorch, by differences"
         + "".join(f"; {counts[k]} {k}" for k in sorted(counts) if k.startswith("on "))
     )

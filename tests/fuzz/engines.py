@@ -34,7 +34,7 @@ class _Wengert:
     """Wengert's namespace, and what programs use beside it."""
 
     elu = staticmethod(functional.elu)
-    celu = staticmethod(functional.celu) if hasattr(functional, "celu") else None
+    nn = functional
     cube = staticmethod(Cube.apply)
 
     @staticmethod
@@ -45,6 +45,18 @@ class _Wengert:
     @staticmethod
     def number(x):
         return wg.astype(wg.sum(wg.real(x)), wg.float64)
+
+    @staticmethod
+    def gradient(function, x):
+        return wg.grad(function)(x)
+
+    @staticmethod
+    def pushed(function, x):
+        return wg.jvp(function, (x,), (x,))[1]
+
+    @staticmethod
+    def add_at(x, indices, value):
+        return wg.at(x)[indices].add(value)
 
     @staticmethod
     def integers(values):
@@ -91,6 +103,10 @@ def pytorch() -> Any:
         like = a if kinds[0] else b
         other = b if kinds[0] else a
         other = other.item() if isinstance(other, np.generic) else other
+        if isinstance(other, float) and not (like.is_complex() or like.is_floating_point()):
+            like = like.to(torch.get_default_dtype())
+        if like.dtype is torch.bool and not isinstance(other, bool):
+            like = like.to(torch.int64)
         if isinstance(other, complex) and not like.dtype.is_complex:
             like = like.to(torch.promote_types(like.dtype, torch.complex64))
         scalar = torch.tensor(other, dtype=like.dtype)
@@ -225,6 +241,13 @@ def pytorch() -> Any:
     builtin_max = builtins.max
     names = dict(
         own=torch.clone,
+        nn=F,
+        gradient=lambda f, x: torch.func.grad(f)(x),
+        pushed=lambda f, x: torch.func.jvp(f, (x,), (x,))[1],
+        add_at=lambda x, i, v: x.index_put((i,), v, accumulate=True),
+        quantile=lambda x, q, axis=None: torch.quantile(x, q, dim=axis),
+        argsort=lambda x, axis=-1: torch.argsort(x, dim=axis, stable=True),
+        flip=lambda x, axis: torch.flip(x, (axis,)),
         cube=TorchCube.apply,
         number=lambda x: torch.sum(torch.real(x) if x.is_complex() else x).to(torch.float64),
         integers=lambda v: torch.tensor(v, dtype=torch.int64),
@@ -299,6 +322,12 @@ def pytorch() -> Any:
                 x, ord=ord, dim=axis, keepdim=keepdims
             ),
             outer=lambda a, b: torch.outer(*pair(a, b)),
+            eigvalsh=torch.linalg.eigvalsh,
+            svdvals=torch.linalg.svdvals,
+            slogdet=torch.linalg.slogdet,
+            matrix_norm=torch.linalg.matrix_norm,
+            pinv=torch.linalg.pinv,
+            matrix_power=torch.linalg.matrix_power,
         ),
     )
 

@@ -1,23 +1,13 @@
 """What statements random programs are made of: each recipe adds a line or a few, or nothing."""
 
-from collections.abc import Callable
+import numpy as np
 
+from tests.fuzz import functions as functions
 from tests.fuzz.generator import Program, Writer, write
+from tests.fuzz.table import TABLE, WEIGHTS, recipe
+from wengert.tape.tensor import Tensor
 
-__all__ = ["TABLE", "WEIGHTS", "program"]
-
-TABLE: list[Callable[[Writer], object]] = []
-WEIGHTS: list[int] = []
-
-
-def recipe(weight: int):
-    def register(function: Callable[[Writer], object]) -> Callable[[Writer], object]:
-        TABLE.append(function)
-        WEIGHTS.append(weight)
-        return function
-
-    return register
-
+__all__ = ["program"]
 
 # -- elementwise ---------------------------------------------------------------------------------
 
@@ -29,9 +19,18 @@ REAL = ["atan({})", "asinh({})", "expit({})", "log1p(xp.square({}))", "log(xp.sq
         "erf({})", "erfc({})", "gelu({})", "silu({})", "softplus({})", "log_expit({})",
         "acos(xp.tanh({}) * 0.9)", "asin(xp.tanh({}) * 0.9)", "atanh(xp.tanh({}) * 0.9)",
         "logit(xp.expit({}))", "tan(xp.tanh({}))", "acosh(xp.square({}) + 1.5)"]  # fmt: skip
-KINKS = ["abs({})", "relu({})", "sign({})", "floor({})", "ceil({})", "trunc({})", "round({})",
+KINKS = ["abs({})", "relu({})",
          "leaky_relu({})", "elu({})", "clip({}, -1, 1)", "clip({}, 0.0)", "clip({}, None, 0.5)",
          "leaky_relu({}, 0.3)"]  # fmt: skip
+
+
+JUMPS = ["sign({})", "floor({})", "ceil({})", "trunc({})", "round({})"]
+
+
+def near_integers(x: Tensor) -> bool:
+    """Whether rounding decides on which side of a jump a value is."""
+    twice = 2 * x._array
+    return bool(np.any(np.abs(twice - np.round(twice)) < 1e-4))
 
 
 @recipe(10)
@@ -39,13 +38,16 @@ def unary(w: Writer) -> object:
     x = w.pick()
     real = not w.value(x).dtype.complex
     table = SMOOTH + (REAL + KINKS if real else [])
+    if real and (x in w.inputs or not near_integers(w.value(x))):
+        table = table + JUMPS
     return w.add(f"{w.fresh()} = xp.{w.choice(table).format(x)}")
 
 
 @recipe(2)
 def parts(w: Writer) -> object:
     x = w.pick("complex") or w.pick()
-    return w.add(f"{w.fresh()} = xp.{w.choice(['real', 'imag', 'conj', 'abs'])}({x})")
+    of_complex = ["imag"] if w.value(x).dtype.complex else []
+    return w.add(f"{w.fresh()} = xp.{w.choice(['real', 'conj', 'abs', *of_complex])}({x})")
 
 
 BINARY = ["add", "subtract", "multiply", "multiply"]
@@ -251,7 +253,9 @@ def parameters(w: Writer) -> object:
     if p is None:
         p = f"xp.sum({x})"
     dtype = w.value(x).dtype
-    forms = [f"linspace(0.0, {p}, 4)", f"linspace({p}, 2.0, 3)", f"full((2, 2), {p})"]
+    forms = [f"full((2, 2), {p})"]
+    if w.special != "wild":
+        forms += [f"linspace(0.0, {p}, 4)", f"linspace({p}, 2.0, 3)"]
     if p not in w.names or w.value(p).dtype is dtype:
         forms += [f"leaky_relu({x}, {p})", f"clip({x}, {p})", f"clip({x}, None, {p})"]
     return w.add(f"{w.fresh()} = xp.{w.choice(forms)}")
@@ -442,6 +446,40 @@ def constant(w: Writer) -> object:
 def segments(w: Writer) -> object:
     x = w.pick()
     return w.add(f"{w.fresh()} = xp.checkpoint(lambda a: xp.sin(a) * xp.cos(a * 0.5), {x})")
+
+
+# -- in place on views, without a copy ----------------------------------------------------------
+
+
+@recipe(2)
+def views(w: Writer) -> object:
+    """What differs by design: Wengert's views keep to themselves, and it warns of that."""
+    found = [n for n in w.names if n not in w.inputs and w.value(n).dtype.inexact]
+    if not found:
+        return None
+    x = w.choice(found)
+    a = w.value(x)
+    if not a.ndim:
+        return None
+    v = w.fresh()
+    key = _key(w, x, advanced=False).replace("::-1", ":")
+    view = w.choice([f"{x}[{key}]", f"xp.reshape({x}, (-1,))", f"{x}.detach()",
+                     f"xp.expand_dims({x}, axis=0)", f"xp.flip({x}, axis=0)"])  # fmt: skip
+    op = w.choice(["+=", "*=", "-="])
+    return w.add(f"{v} = {view}", f"{w.choice([v, v, x])} {op} 1.5", name=v)
+
+
+@recipe(2)
+def promoted(w: Writer) -> object:
+    """Integers and truth values among floating operands, whose dtype PyTorch's rule decides."""
+    x = w.pick()
+    a = w.value(x)
+    n = a.shape[-1] if a.ndim else 1
+    drawn = [w.choice([-2, 1, 3]) for _ in range(n)]
+    other = w.choice([f"xp.integers({drawn})", f"xp.booleans({[k > 0 for k in drawn]})"])
+    form = w.choice(["multiply({x}, {o})", "add({o}, {x})", "multiply(xp.multiply({o}, 0.5), {x})",
+                     "add(xp.divide({o}, 4), {x})"])  # fmt: skip
+    return w.add(f"{w.fresh()} = xp.{form.format(x=x, o=other)}")
 
 
 def program(seed: int, avoid: frozenset[str] = frozenset()) -> Program:
