@@ -1,5 +1,6 @@
 """Sphinx's settings, and the directives that document functions and their derivatives."""
 
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -97,9 +98,19 @@ def skip(app: Sphinx, what: str, name: str, found: object, skipped: bool, option
     return skipped or str(getattr(found, "__module__", "")).startswith("wengert.ops")
 
 
+def without_wrong(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: Any, returns: Any
+) -> tuple[Any, Any] | None:
+    """A signature without the keywords that are there for their error alone."""
+    if signature is None or "**wrong" not in signature:
+        return None
+    return re.sub(r",? \*\*wrong(: [\w.~]+)?", "", signature), returns
+
+
 def setup(app: Sphinx) -> None:
     """Register them."""
     app.add_directive("functions", Functions)
     app.add_directive("derivatives", Derivatives)
     app.add_directive("parameters", Parameters)
     app.connect("autodoc-skip-member", skip)
+    app.connect("autodoc-process-signature", without_wrong)

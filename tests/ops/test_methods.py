@@ -1,5 +1,6 @@
 """NumPy's and PyTorch's methods: their values, their derivatives, and what is refused."""
 
+import inspect
 import re
 from collections.abc import Callable
 from typing import Any
@@ -215,3 +216,57 @@ def test_standard_s_name_is_said() -> None:
 def test_type_checkers_see_what_is_attached() -> None:
     pytest.importorskip("ruff", reason="which lays the stub out")
     assert stubs.TARGET.read_text(encoding="utf-8") == stubs.written()
+
+
+# -- wrong keywords --------------------------------------------------------------------------------
+
+X = wg.asarray(SQUARE)
+KEYWORDS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: wg.sum(X, dim=0), r"sum\(\) got an unexpected keyword argument 'dim'; write 'axis'"),
+    (lambda: X.mean(dim=0), "write 'axis'"),
+    (lambda: X.max(dim=0, keepdim=True), "write 'axis'"),
+    (lambda: X.argmax(axis=1, keepdim=True), "write 'keepdims'"),
+    (lambda: X.std(0, unbiased=True), "write 'correction=1'"),
+    (lambda: wg.var(X, ddof=1), "write 'correction'"),
+    (lambda: wg.softmax(X, dim=1), "write 'axis'"),
+    (lambda: wg.logsumexp(X, dim=1), "write 'axis'"),
+    (lambda: wg.concat([X, X], dim=1), "write 'axis'"),
+    (lambda: wg.stack([X, X], dim=1), "write 'axis'"),
+    (lambda: wg.flip(X, dims=(0,)), "write 'axis'"),
+    (lambda: wg.permute_dims(X, dims=(1, 0)), "axes"),
+    (lambda: wg.tensordot(X, X, dims=1), "write 'axes'"),
+    (lambda: wg.fft.fft(X, dim=0), "write 'axis'"),
+    (lambda: wg.fft.fftn(X, dim=(0, 1)), "write 'axes'"),
+    (lambda: wg.linalg.vector_norm(X, dim=0), "write 'axis'"),
+    (lambda: X.cumsum(dim=0), "write 'axis'"),
+    (lambda: wg.sum(X, axes=0), r"did you mean 'axis'\?"),
+    (lambda: wg.sum(X, keepdmis=True), r"did you mean 'keepdims'\?"),
+    (lambda: wg.sum(X, where=True), r"unexpected keyword argument 'where'$"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), KEYWORDS)
+def test_wrong_keywords_are_told_the_right_one(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_every_function_with_an_axis_tells_the_standard_s_name_of_it() -> None:
+    """PyTorch's ``dim=``, wherever there is an ``axis`` or there are ``axes``."""
+    walked = 0
+    for namespace in (wg, wg.linalg, wg.fft):
+        for name in namespace.__all__:
+            function = getattr(namespace, name)
+            if not inspect.isfunction(function):
+                continue
+            names = inspect.signature(function).parameters
+            named = [p for p in names.values() if p.name in ("axis", "axes", "keepdims")]
+            if function.__module__.startswith("wengert.ops") and named:
+                walked += 1
+                required = [p for p in names.values() if p.default is p.empty and p.kind < 2]
+                with pytest.raises(TypeError, match=r"write '(axis|axes|keepdims)'"):
+                    function(*[X] * len(required), **{PYTORCH[named[0].name]: 0})
+    assert walked > 45
+
+
+PYTORCH = {"axis": "dim", "axes": "dim", "keepdims": "keepdim"}

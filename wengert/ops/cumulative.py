@@ -1,8 +1,8 @@
 """Running sums and products along an axis, of the standard's statistical chapter."""
 
-from typing import Any
+from typing import Any, Never
 
-from wengert.ops.axes import as_axis, raw_dtype, shape_of
+from wengert.ops.axes import as_axis, raw_dtype, shape_of, unexpected
 from wengert.ops.single import single
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -123,7 +123,13 @@ Primitive(
 
 @takes("x")
 def cumulative_sum(
-    x: Any, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
+    x: Any,
+    /,
+    axis: int | None = None,
+    *,
+    dtype: Any = None,
+    include_initial: bool = False,
+    **wrong: Never,
 ) -> Tensor:
     r"""Running sums, :math:`y_i = \sum_{j \le i} x_j`.
 
@@ -153,6 +159,8 @@ def cumulative_sum(
     -----
     Array API standard 2025.12, statistical functions.
     """
+    if wrong:
+        raise unexpected(cumulative_sum, wrong)
     at = _running_axis(x, axis, "cumulative_sum")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)
@@ -163,7 +171,13 @@ def cumulative_sum(
 
 @takes("x")
 def cumulative_prod(
-    x: Any, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
+    x: Any,
+    /,
+    axis: int | None = None,
+    *,
+    dtype: Any = None,
+    include_initial: bool = False,
+    **wrong: Never,
 ) -> Tensor:
     r"""Running products, :math:`y_i = \prod_{j \le i} x_j`.
 
@@ -194,6 +208,8 @@ def cumulative_prod(
     -----
     Array API standard 2025.12, statistical functions.
     """
+    if wrong:
+        raise unexpected(cumulative_prod, wrong)
     at = _running_axis(x, axis, "cumulative_prod")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)

@@ -3,10 +3,11 @@
 Each entry says what to write instead. The module is imported when such an error is raised.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache
-from typing import Final
+from inspect import signature
+from typing import Any, Final
 
 __all__ = ["FUNCTIONS", "KEYWORDS", "METHODS", "keyword_hint", "method_hint", "name_hint"]
 
@@ -240,10 +241,9 @@ KEYWORDS: Final = {
     "a_max": "max",
     "a_min": "min",
     "ddof": "correction",
-    "dim": "axis",
-    "dim0": "the axes by position",
-    "dim1": "the axes by position",
-    "dims": "axis",
+    "descend": "descending",
+    "dim": "axis axes",
+    "dims": "axis axes",
     "keepdim": "keepdims",
     "unbiased": "correction=1",
 }
@@ -264,13 +264,16 @@ def method_hint(name: str) -> str:
     return f"'Tensor' object has no attribute {name!r}; {_instead(instead)}"
 
 
-def keyword_hint(function: str, name: str, known: Iterable[str]) -> str:
+def keyword_hint(function: Callable[..., Any], name: str) -> str:
     """The text of the error for a keyword argument that a function does not have."""
-    text = f"{function}() got an unexpected keyword argument {name!r}"
-    for right in (KEYWORDS.get(name), "axes" if name == "dims" else None):
-        if right is not None and (right.partition("=")[0] in known or " " in right):
-            return f"{text}; the Array API standard's name is {right!r}"
-    return text + _near(name, tuple(known))
+    text = f"{function.__name__}() got an unexpected keyword argument {name!r}"
+    known = tuple(
+        [p.name for p in signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    )
+    for right in KEYWORDS.get(name, "").split():
+        if right.partition("=")[0] in known:
+            return f"{text}; write {right!r}, the Array API standard's name"
+    return text + _near(name, known)
 
 
 def _instead(what: str) -> str:

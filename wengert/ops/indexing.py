@@ -3,13 +3,13 @@
 import math
 from operator import index as as_index
 from types import EllipsisType, NoneType
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of
 from wengert.backends.keys import SLOT, as_view
-from wengert.ops.axes import as_axis, raw_array, shape_of
+from wengert.ops.axes import as_axis, raw_array, shape_of, unexpected
 from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.index_composites import gather, place, put
 from wengert.ops.single import single
@@ -264,7 +264,7 @@ _take = Primitive(
 
 
 @takes("x")
-def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
+def take(x: Any, indices: Any, /, axis: int | None = None, **wrong: Never) -> Tensor:
     """Choose slices along an axis by their indices.
 
     Parameters
@@ -295,6 +295,8 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     -----
     Array API standard 2025.12, indexing functions.
     """
+    if wrong:
+        raise unexpected(take, wrong)
     ndim = len(shape_of(x))
     if axis is None and ndim != 1:
         raise ValueError(f"take from an array of {ndim} axes needs axis=")
@@ -350,7 +352,7 @@ _take_along_axis = Primitive(
 
 
 @takes("x")
-def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
+def take_along_axis(x: Any, indices: Any, /, axis: int = -1, **wrong: Never) -> Tensor:
     """Choose elements along an axis, at indices of their own for each place along the others.
 
     Parameters
@@ -382,6 +384,8 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     -----
     Array API standard 2025.12, indexing functions.
     """
+    if wrong:
+        raise unexpected(take_along_axis, wrong)
     shape = shape_of(x)
     at = as_axis(axis, len(shape), "take_along_axis")
     _check_indices(indices, "take_along_axis")

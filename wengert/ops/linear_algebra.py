@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import Any, Never
 
-from wengert.ops.axes import as_axes, axis_from_end, shape_of
+from wengert.ops.axes import as_axes, axis_from_end, shape_of, unexpected
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.ops.single import single
 from wengert.tape.parameters import takes
@@ -202,7 +202,9 @@ _tensordot = Primitive(
 
 
 @takes("x1 x2")
-def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
+def tensordot(
+    x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2, **wrong: Never
+) -> Tensor:
     """Sum of products over pairs of axes.
 
     Parameters
@@ -230,6 +232,8 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int
     -----
     Array API standard 2025.12, linear algebra functions.
     """
+    if wrong:
+        raise unexpected(tensordot, wrong)
     shape1, shape2 = shape_of(x1), shape_of(x2)
     if isinstance(axes, tuple | list):
         first, second = axes
@@ -263,7 +267,7 @@ _vecdot = Primitive(
 
 
 @takes("x1 x2")
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     r"""Inner product of vectors, :math:`\sum_i \overline{(x_1)_i} (x_2)_i`.
 
     Parameters
@@ -290,6 +294,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     -----
     Array API standard 2025.12, linear algebra functions.
     """
+    if wrong:
+        raise unexpected(vecdot, wrong)
     shape1, shape2 = shape_of(x1), shape_of(x2)
     from_end = axis_from_end(axis, shape1, shape2, "vecdot")
     if shape1[from_end] != shape2[from_end]:

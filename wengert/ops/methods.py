@@ -6,11 +6,11 @@ take with different results is an error.
 """
 
 from operator import index
-from typing import Any
+from typing import Any, Never
 
 from wengert.backends import backend_of
 from wengert.ops import linear_algebra, manipulation, searching, statistical
-from wengert.ops.axes import as_axes, as_axis, as_shape
+from wengert.ops.axes import as_axes, as_axis, as_shape, unexpected
 from wengert.ops.conversion import clone
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum
 from wengert.ops.data_type import astype, to_backend, to_device
@@ -131,12 +131,16 @@ def expand_as(x: Tensor, other: Tensor, /) -> Tensor:
     return manipulation.broadcast_to(x, tuple(other.shape))
 
 
-def repeat(x: Tensor, repeats: Any, /, *more: Any, axis: int | None = None) -> Tensor:
+def repeat(
+    x: Tensor, repeats: Any, /, *more: Any, axis: int | None = None, **wrong: Never
+) -> Tensor:
     """Repeat each element along an axis, as `wengert.repeat` does.
 
     PyTorch's method of this name repeats the whole: that is `tile`. So that neither is mistaken
     for the other, the axis is named.
     """
+    if wrong:
+        raise unexpected(repeat, wrong)
     if more or axis is None:
         raise TypeError(
             "x.repeat repeats each element in NumPy and the whole array in PyTorch; write "
@@ -244,13 +248,17 @@ def trace(
     return statistical.sum(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
+def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None, **wrong: Never) -> Tensor:
     """Running sums along an axis, or as in NumPy of all elements in row-major order."""
+    if wrong:
+        raise unexpected(cumsum, wrong)
     return cumulative_sum(ravel(x) if axis is None else x, axis=axis, dtype=dtype)
 
 
-def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
+def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None, **wrong: Never) -> Tensor:
     """Running products along an axis, or as in NumPy of all elements in row-major order."""
+    if wrong:
+        raise unexpected(cumprod, wrong)
     return cumulative_prod(ravel(x) if axis is None else x, axis=axis, dtype=dtype)
 
 

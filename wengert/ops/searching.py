@@ -1,10 +1,10 @@
 """Searching functions: the standard's chapter of that name, with their derivatives."""
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Never
 
 from wengert.backends import backend_of, dtype_of
-from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of
+from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of, unexpected
 from wengert.ops.creation import default_dtype
 from wengert.ops.indexing import take
 from wengert.ops.single import single
@@ -22,7 +22,7 @@ _searchsorted = Primitive("searchsorted", ["x1", "x2"], kind="irregular", joined
 
 
 @takes(constant="x")
-def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wrong: Never) -> Tensor:
     """Return the index of the largest element; of the first one among equals.
 
     Parameters
@@ -48,12 +48,14 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Ten
     -----
     Array API standard 2025.12, searching functions.
     """
+    if wrong:
+        raise unexpected(argmax, wrong)
     at = _extreme_axis(x, axis, "argmax")
     return _argmax(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
 @takes(constant="x")
-def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wrong: Never) -> Tensor:
     """Return the index of the smallest element; of the first one among equals.
 
     Parameters
@@ -79,6 +81,8 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Ten
     -----
     Array API standard 2025.12, searching functions.
     """
+    if wrong:
+        raise unexpected(argmin, wrong)
     at = _extreme_axis(x, axis, "argmin")
     return _argmin(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -93,7 +97,7 @@ def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
 
 @takes(constant="x")
 def count_nonzero(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
 ) -> Tensor:
     """Count the elements that are not zero (not False).
 
@@ -120,6 +124,8 @@ def count_nonzero(
     -----
     Array API standard 2025.12, searching functions.
     """
+    if wrong:
+        raise unexpected(count_nonzero, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "count_nonzero")
     return _count_nonzero(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 

@@ -1,8 +1,8 @@
 """Sorting functions: the standard's chapter of that name, with their derivatives."""
 
-from typing import Any
+from typing import Any, Never
 
-from wengert.ops.axes import as_axis, shape_of
+from wengert.ops.axes import as_axis, shape_of, unexpected
 from wengert.ops.single import single
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -30,7 +30,9 @@ _sort = single(
 
 
 @takes(constant="x")
-def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
+def argsort(
+    x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True, **wrong: Never
+) -> Tensor:
     """Return the indices that sort an array along an axis.
 
     Parameters
@@ -58,12 +60,16 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
     -----
     Array API standard 2025.12, sorting functions.
     """
+    if wrong:
+        raise unexpected(argsort, wrong)
     at = as_axis(axis, len(shape_of(x)), "argsort")
     return _argsort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
 
 
 @takes("x")
-def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
+def sort(
+    x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True, **wrong: Never
+) -> Tensor:
     """Sort an array along an axis.
 
     Parameters
@@ -92,5 +98,7 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
     -----
     Array API standard 2025.12, sorting functions.
     """
+    if wrong:
+        raise unexpected(sort, wrong)
     at = as_axis(axis, len(shape_of(x)), "sort")
     return _sort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]

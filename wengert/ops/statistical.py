@@ -1,10 +1,10 @@
 """Statistical functions: the standard's chapter of that name, with their derivatives."""
 
 import math
-from typing import Any
+from typing import Any, Never
 
 from wengert.backends import dtype_of
-from wengert.ops.axes import all_axes, as_axes, operand, raw_dtype, shape_of
+from wengert.ops.axes import all_axes, as_axes, operand, raw_dtype, shape_of, unexpected
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
 from wengert.ops.single import single
 from wengert.tape.interpreter import differentiable
@@ -69,6 +69,7 @@ def sum(
     *,
     dtype: Any = None,
     keepdims: bool = False,
+    **wrong: Never,
 ) -> Tensor:
     r"""Sum of elements, :math:`\sum_i x_i`; 0 for none.
 
@@ -97,6 +98,8 @@ def sum(
     -----
     Array API standard 2025.12, statistical functions.
     """
+    if wrong:
+        raise unexpected(sum, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "sum")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)
@@ -104,7 +107,9 @@ def sum(
 
 
 @takes("x")
-def mean(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
+def mean(
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
+) -> Tensor:
     r"""Arithmetic mean, :math:`\frac 1 n \sum_i x_i`; NaN for no elements.
 
     Parameters
@@ -132,6 +137,8 @@ def mean(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool
     -----
     Array API standard 2025.12, statistical functions.
     """
+    if wrong:
+        raise unexpected(mean, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "mean")
     _check_inexact(x, "mean")
     return _mean(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
@@ -233,6 +240,7 @@ def var(
     *,
     correction: float = 0.0,
     keepdims: bool = False,
+    **wrong: Never,
 ) -> Tensor:
     r"""Variance, :math:`\frac 1 {n - c} \sum_i |x_i - \bar x|^2`.
 
@@ -265,6 +273,8 @@ def var(
     -----
     Array API standard 2025.12, statistical functions.
     """
+    if wrong:
+        raise unexpected(var, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "var")
     _check_inexact(x, "var")
     if type(correction) not in SCALARS:
@@ -283,6 +293,7 @@ def std(
     *,
     correction: float = 0.0,
     keepdims: bool = False,
+    **wrong: Never,
 ) -> Tensor:
     r"""Standard deviation, the square root of the variance.
 
@@ -314,6 +325,8 @@ def std(
     -----
     Array API standard 2025.12, statistical functions.
     """
+    if wrong:
+        raise unexpected(std, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "std")
     _check_inexact(x, "std")
     if type(correction) not in SCALARS:
@@ -356,7 +369,9 @@ _min = single(_extreme("min", "greater", "Amin"))
 
 
 @takes("x")
-def max(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
+def max(
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
+) -> Tensor:
     """Largest element; NaN if one is NaN.
 
     Parameters
@@ -383,12 +398,16 @@ def max(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     -----
     Array API standard 2025.12, statistical functions.
     """
+    if wrong:
+        raise unexpected(max, wrong)
     axes = _extreme_axes(x, axis, "max")
     return _max(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
 @takes("x")
-def min(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
+def min(
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
+) -> Tensor:
     """Smallest element; NaN if one is NaN.
 
     Parameters
@@ -415,6 +434,8 @@ def min(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     -----
     Array API standard 2025.12, statistical functions.
     """
+    if wrong:
+        raise unexpected(min, wrong)
     axes = _extreme_axes(x, axis, "min")
     return _min(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -470,6 +491,7 @@ def prod(
     *,
     dtype: Any = None,
     keepdims: bool = False,
+    **wrong: Never,
 ) -> Tensor:
     r"""Product of elements, :math:`\prod_i x_i`; 1 for none.
 
@@ -499,6 +521,8 @@ def prod(
     -----
     Array API standard 2025.12, statistical functions.
     """
+    if wrong:
+        raise unexpected(prod, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "prod")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)

@@ -1,9 +1,9 @@
 """Utility functions: the standard's chapter of that name."""
 
 from operator import index
-from typing import Any
+from typing import Any, Never
 
-from wengert.ops.axes import as_axes, as_axis, shape_of
+from wengert.ops.axes import as_axes, as_axis, shape_of, unexpected
 from wengert.ops.manipulation import concat, reshape
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -21,7 +21,9 @@ def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
 
 
 @takes(constant="x")
-def all(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
+def all(
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
+) -> Tensor:
     """Whether all elements along some axes are true, that is, not zero.
 
     Parameters
@@ -42,11 +44,15 @@ def all(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     -----
     Array API standard 2025.12, utility functions.
     """
+    if wrong:
+        raise unexpected(all, wrong)
     return _reduce(_all, x, axis, keepdims)
 
 
 @takes(constant="x")
-def any(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
+def any(
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
+) -> Tensor:
     """Whether some element along some axes is true, that is, not zero.
 
     Parameters as for `all`. Of no elements, none is true.
@@ -56,6 +62,8 @@ def any(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     Tensor
         Of dtype bool.
     """
+    if wrong:
+        raise unexpected(any, wrong)
     return _reduce(_any, x, axis, keepdims)
 
 
@@ -76,7 +84,9 @@ _diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear")
 
 
 @takes("x prepend append")
-def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff(
+    x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None, **wrong: Never
+) -> Tensor:
     r"""Difference of neighbours along an axis, :math:`x_{i+1} - x_i`, taken ``n`` times.
 
     Parameters
@@ -105,6 +115,8 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
     -----
     Array API standard 2025.12, utility functions.
     """
+    if wrong:
+        raise unexpected(diff, wrong)
     n = index(n)
     if n < 0:
         raise ValueError(f"diff: n is not negative, and {n} is")

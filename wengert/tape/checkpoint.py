@@ -85,14 +85,14 @@ def checkpoint(
     first, _ = context_fn() if context_fn else (nullcontext(), None)
     if not recording():
         with first:
-            return _parted(function(*args, **kwargs), (args, kwargs))
+            return _parted(function(*args, **kwargs), (args, kwargs))  # type: ignore[no-any-return]
     frame = _Frame(function, (args, kwargs), preserve_rng_state, determinism_check, context_fn)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
         try:
             result = function(*args, **kwargs)
         finally:
             frame.close()
-    return _parted(result, (args, kwargs))
+    return _parted(result, (args, kwargs))  # type: ignore[no-any-return]
 
 
 def _parted(result: Any, given: Any) -> Any:

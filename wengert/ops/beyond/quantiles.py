@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Never
 
 import numpy as np
 
 from wengert.backends import as_dtype, backend_of, dtype_of
-from wengert.ops.axes import all_axes, as_axes, as_axis, raw_array, shape_of
+from wengert.ops.axes import all_axes, as_axes, as_axis, raw_array, shape_of, unexpected
 from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.creation import arange
 from wengert.ops.data_type import astype, get_default_dtype
@@ -113,6 +113,7 @@ def quantile(
     *,
     keepdims: bool = False,
     method: str = "linear",
+    **wrong: Never,
 ) -> Tensor:
     r"""Quantiles: what a share ``q`` of the elements is not above.
 
@@ -155,6 +156,8 @@ def quantile(
     -----
     NumPy: ``quantile``; PyTorch: ``quantile``, which calls the method ``interpolation``.
     """
+    if wrong:
+        raise unexpected(quantile, wrong)
     return _quantile("quantile", x, q, axis, keepdims, method)
 
 
@@ -194,7 +197,7 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
 
 @takes("x")
 def median(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
 ) -> Tensor:
     """Middle element, or the mean of the two in the middle.
 
@@ -222,11 +225,15 @@ def median(
     -----
     NumPy: ``median``. (PyTorch's gives the lower one of two.)
     """
+    if wrong:
+        raise unexpected(median, wrong)
     return _quantile("median", x, 0.5, axis, keepdims, "linear")
 
 
 @takes(x="integers")
-def one_hot(x: Any, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Tensor:
+def one_hot(
+    x: Any, /, num_classes: int, *, dtype: Any = None, axis: int = -1, **wrong: Never
+) -> Tensor:
     """Unit vectors: ones at the given indices and zeros elsewhere.
 
     Parameters
@@ -256,6 +263,8 @@ def one_hot(x: Any, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -
     -----
     After array-api-extra's ``one_hot`` and JAX's.
     """
+    if wrong:
+        raise unexpected(one_hot, wrong)
     ndim = len(shape_of(x)) + 1
     given = dtype_of(raw_array(x).dtype)
     if not given.kind.endswith("integer"):

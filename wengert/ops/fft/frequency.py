@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import Any, Never
 
 from wengert.backends import as_dtype
-from wengert.ops.axes import as_axes, operand, shape_of
+from wengert.ops.axes import as_axes, operand, shape_of, unexpected
 from wengert.ops.creation import arange, floating_tensors
 from wengert.ops.data_type import get_default_dtype
 from wengert.ops.elementwise import multiply
@@ -95,7 +95,7 @@ def rfftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) 
 
 
 @takes("x")
-def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
+def fftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
     """Bring the frequency 0 from the beginning to the middle.
 
     Parameters
@@ -119,17 +119,21 @@ def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     -----
     Array API standard 2025.12, ``fft`` extension.
     """
+    if wrong:
+        raise unexpected(fftshift, wrong)
     shape = shape_of(x)
     over = tuple(range(len(shape))) if axes is None else as_axes(axes, len(shape))
     return roll(x, tuple([shape[i] // 2 for i in over]), axis=over)
 
 
 @takes("x")
-def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
+def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
     """Bring the frequency 0 back to the beginning: the inverse of `fftshift`, with its arguments.
 
     The two differ where a length is odd.
     """
+    if wrong:
+        raise unexpected(ifftshift, wrong)
     shape = shape_of(x)
     over = tuple(range(len(shape))) if axes is None else as_axes(axes, len(shape))
     return roll(x, tuple([-(shape[i] // 2) for i in over]), axis=over)

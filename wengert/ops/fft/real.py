@@ -1,8 +1,9 @@
 """Transforms between real numbers and half of a spectrum, and between half a signal and reals."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Never
 
+from wengert.ops.axes import unexpected
 from wengert.ops.elementwise import conj
 from wengert.ops.fft.transform import (
     ADJOINT,
@@ -21,7 +22,9 @@ __all__ = ["hfft", "ihfft", "irfft", "irfftn", "rfft", "rfftn"]
 
 
 @takes("x")
-def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def rfft(
+    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
+) -> Tensor:
     r"""Discrete Fourier transform of real numbers: the first half of the spectrum.
 
     Parameters
@@ -49,12 +52,16 @@ def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     -----
     Array API standard 2025.12, ``fft`` extension.
     """
+    if wrong:
+        raise unexpected(rfft, wrong)
     s, axes = over_one(x, n, axis)
     return transform(from_real, "rfft", x, s, axes, norm, real=True)
 
 
 @takes("x")
-def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def irfft(
+    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
+) -> Tensor:
     r"""Inverse of `rfft`: real numbers from the first half of their spectrum.
 
     Parameters
@@ -86,6 +93,8 @@ def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backwar
     -----
     Array API standard 2025.12, ``fft`` extension.
     """
+    if wrong:
+        raise unexpected(irfft, wrong)
     s, axes = over_one(x, n, axis)
     return to_real("irfft", x, s, axes, norm)
 
@@ -97,6 +106,7 @@ def rfftn(
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
+    **wrong: Never,
 ) -> Tensor:
     """Discrete Fourier transform of real numbers over several axes.
 
@@ -123,6 +133,8 @@ def rfftn(
     -----
     Array API standard 2025.12, ``fft`` extension.
     """
+    if wrong:
+        raise unexpected(rfftn, wrong)
     return transform(from_real, "rfftn", x, s, axes, norm, real=True)
 
 
@@ -133,6 +145,7 @@ def irfftn(
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
+    **wrong: Never,
 ) -> Tensor:
     """Inverse of `rfftn`: `ifft` along all axes but the last one, then `irfft` along that.
 
@@ -160,11 +173,15 @@ def irfftn(
     -----
     Array API standard 2025.12, ``fft`` extension.
     """
+    if wrong:
+        raise unexpected(irfftn, wrong)
     return to_real("irfftn", x, s, axes, norm)
 
 
 @takes("x")
-def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def hfft(
+    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
+) -> Tensor:
     """Discrete Fourier transform of half a Hermitian signal, whose spectrum is real.
 
     Parameters
@@ -190,13 +207,17 @@ def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     -----
     Array API standard 2025.12, ``fft`` extension.
     """
+    if wrong:
+        raise unexpected(hfft, wrong)
     check_norm(norm, "hfft")
     s, axes = over_one(x, n, axis)
     return to_real("hfft", conj(operand(x, "hfft", real=False)), s, axes, ADJOINT[norm])
 
 
 @takes("x")
-def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def ihfft(
+    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
+) -> Tensor:
     """Inverse of `hfft`: the first half of a Hermitian signal from its real spectrum.
 
     Parameters
@@ -222,6 +243,8 @@ def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backwar
     -----
     Array API standard 2025.12, ``fft`` extension.
     """
+    if wrong:
+        raise unexpected(ihfft, wrong)
     check_norm(norm, "ihfft")
     s, axes = over_one(x, n, axis)
     return conj(transform(from_real, "ihfft", x, s, axes, ADJOINT[norm], real=True))

@@ -1,8 +1,9 @@
 """Transforms of complex numbers."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Never
 
+from wengert.ops.axes import unexpected
 from wengert.ops.fft.transform import Norm, forward, inverse, over_one, transform
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
@@ -11,7 +12,9 @@ __all__ = ["fft", "fftn", "ifft", "ifftn"]
 
 
 @takes("x")
-def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def fft(
+    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
+) -> Tensor:
     r"""Discrete Fourier transform, :math:`y_k = \sum_j x_j e^{-2 \pi i jk / n}`.
 
     Parameters
@@ -45,12 +48,16 @@ def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward"
     -----
     Array API standard 2025.12, ``fft`` extension.
     """
+    if wrong:
+        raise unexpected(fft, wrong)
     s, axes = over_one(x, n, axis)
     return transform(forward, "fft", x, s, axes, norm, real=False)
 
 
 @takes("x")
-def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def ifft(
+    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
+) -> Tensor:
     r"""Inverse discrete Fourier transform, :math:`y_j = \frac 1n \sum_k x_k e^{2 \pi i jk / n}`.
 
     Parameters
@@ -74,6 +81,8 @@ def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     -----
     Array API standard 2025.12, ``fft`` extension.
     """
+    if wrong:
+        raise unexpected(ifft, wrong)
     s, axes = over_one(x, n, axis)
     return transform(inverse, "ifft", x, s, axes, norm, real=False)
 
@@ -85,6 +94,7 @@ def fftn(
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
+    **wrong: Never,
 ) -> Tensor:
     """Discrete Fourier transform over several axes: `fft` along each of them.
 
@@ -116,6 +126,8 @@ def fftn(
     -----
     Array API standard 2025.12, ``fft`` extension.
     """
+    if wrong:
+        raise unexpected(fftn, wrong)
     return transform(forward, "fftn", x, s, axes, norm, real=False)
 
 
@@ -126,6 +138,9 @@ def ifftn(
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
+    **wrong: Never,
 ) -> Tensor:
     """Inverse discrete Fourier transform over several axes; parameters as for `fftn`."""
+    if wrong:
+        raise unexpected(ifftn, wrong)
     return transform(inverse, "ifftn", x, s, axes, norm, real=False)

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Never
 
 from wengert.ops import elementwise, statistical
-from wengert.ops.axes import as_axes, operand, raw_array
+from wengert.ops.axes import as_axes, operand, raw_array, unexpected
 from wengert.ops.data_type import astype, finfo
 from wengert.ops.elementwise import (
     equal,
@@ -71,6 +71,7 @@ def vector_norm(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     ord: float = 2,
+    **wrong: Never,
 ) -> Tensor:
     r"""Norm of vectors, :math:`(\sum_i |x_i|^p)^{1/p}`.
 
@@ -104,6 +105,8 @@ def vector_norm(
     -----
     Array API standard 2025.12, linear algebra extension.
     """
+    if wrong:
+        raise unexpected(vector_norm, wrong)
     shape = inexact("vector_norm", x)
     axes = tuple(range(len(shape))) if axis is None else as_axes(axis, len(shape))
     if not isinstance(ord, int | float):
@@ -171,6 +174,7 @@ def matrix_norm(
     *,
     keepdims: bool = False,
     ord: float | Literal["fro", "nuc"] | None = "fro",
+    **wrong: Never,
 ) -> Tensor:
     r"""Norm of a matrix, or of each matrix of a stack.
 
@@ -202,6 +206,8 @@ def matrix_norm(
     -----
     Array API standard 2025.12, linear algebra extension.
     """
+    if wrong:
+        raise unexpected(matrix_norm, wrong)
     ndim = len(matrices("matrix_norm", x))
     if ord is None or ord == "fro":
         return vector_norm(x, axis=(ndim - 2, ndim - 1), keepdims=keepdims)

@@ -1,10 +1,10 @@
 """Products and parts of matrices: compositions, but for the cross product."""
 
 from operator import index
-from typing import Any
+from typing import Any, Never
 
 from wengert.ops import statistical
-from wengert.ops.axes import axis_from_end, shape_of
+from wengert.ops.axes import axis_from_end, shape_of, unexpected
 from wengert.ops.conversion import clone
 from wengert.ops.creation import eye, ones
 from wengert.ops.elementwise import multiply
@@ -35,7 +35,7 @@ _cross = Primitive(
 
 
 @takes("x1 x2")
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def cross(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     r"""Cross product of vectors in three dimensions, :math:`x_1 \times x_2`.
 
     Parameters
@@ -61,6 +61,8 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     -----
     Array API standard 2025.12, linear algebra extension.
     """
+    if wrong:
+        raise unexpected(cross, wrong)
     shape1, shape2 = shape_of(x1), shape_of(x2)
     from_end = axis_from_end(axis, shape1, shape2, "cross")
     if shape1[from_end] != 3 or shape2[from_end] != 3:

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Never
 
-from wengert.ops.axes import as_axes, as_axis, as_shape, shape_of
+from wengert.ops.axes import as_axes, as_axis, as_shape, shape_of, unexpected
 from wengert.ops.single import single
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -73,7 +73,7 @@ _roll = single(Primitive("roll", ["x"], {"x": _roll_back}, kind="structural"))
 
 
 @takes("x")
-def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
+def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tensor:
     """Insert axes of length 1.
 
     Parameters
@@ -97,6 +97,8 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     -----
     Array API standard 2025.12, manipulation functions.
     """
+    if wrong:
+        raise unexpected(expand_dims, wrong)
     given = shape_of(x)
     if type(axis) is int:
         return _expand_dims(x, axis=as_axis(axis, len(given) + 1, "expand_dims"))  # type: ignore[no-any-return]
@@ -108,7 +110,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
 
 
 @takes("x")
-def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
+def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -> Tensor:
     """Remove axes of length 1.
 
     Parameters
@@ -132,6 +134,8 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     -----
     Array API standard 2025.12, manipulation functions.
     """
+    if wrong:
+        raise unexpected(squeeze, wrong)
     given = shape_of(x)
     if axis is None:
         axis = tuple([i for i, n in enumerate(given) if n == 1])
@@ -145,7 +149,7 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 
 @takes("x")
-def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
+def permute_dims(x: Any, /, axes: tuple[int, ...], **wrong: Never) -> Tensor:
     """Reorder the axes.
 
     Parameters
@@ -169,6 +173,8 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     -----
     Array API standard 2025.12, manipulation functions.
     """
+    if wrong:
+        raise unexpected(permute_dims, wrong)
     ndim = len(shape_of(x))
     axes = as_axes(axes, ndim, "permute_dims")
     if len(axes) != ndim:
@@ -217,7 +223,7 @@ def moveaxis(
 
 
 @takes("x")
-def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
+def flip(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -> Tensor:
     """Reverse the order of the elements along axes.
 
     Parameters
@@ -241,6 +247,8 @@ def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     -----
     Array API standard 2025.12, manipulation functions.
     """
+    if wrong:
+        raise unexpected(flip, wrong)
     ndim = len(shape_of(x))
     axes = tuple(range(ndim)) if axis is None else as_axes(axis, ndim, "flip")
     return _flip(x, axis=axes)  # type: ignore[no-any-return]
@@ -248,7 +256,11 @@ def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 @takes("x")
 def roll(
-    x: Any, /, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None
+    x: Any,
+    /,
+    shift: int | tuple[int, ...],
+    axis: int | tuple[int, ...] | None = None,
+    **wrong: Never,
 ) -> Tensor:
     """Shift the elements along axes; what leaves at one end comes in at the other.
 
@@ -276,6 +288,8 @@ def roll(
     -----
     Array API standard 2025.12, manipulation functions.
     """
+    if wrong:
+        raise unexpected(roll, wrong)
     ndim = len(shape_of(x))
     shifts = as_shape(shift)
     if axis is None:

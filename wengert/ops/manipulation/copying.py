@@ -2,12 +2,12 @@
 
 import math
 from operator import index as as_index
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
 from wengert.backends import backend_of
-from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of
+from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of, unexpected
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
 from wengert.ops.single import single
@@ -158,7 +158,7 @@ _repeat = single(
 
 
 @takes("x")
-def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
+def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> Tensor:
     """Repeat each element a number of times.
 
     Parameters
@@ -187,6 +187,8 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     Array API standard 2025.12, manipulation functions. Counts in an array decide the shape of the
     result, so they are read back from the device.
     """
+    if wrong:
+        raise unexpected(repeat, wrong)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     axis = as_axis(axis, len(shape_of(x)), "repeat")

@@ -1,9 +1,9 @@
 """Joining: functions that make one array of several, or several of one."""
 
-from typing import Any
+from typing import Any, Never
 
 from wengert.backends.keys import as_view
-from wengert.ops.axes import as_axis, shape_of
+from wengert.ops.axes import as_axis, shape_of, unexpected
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -58,7 +58,7 @@ _unstack = Primitive(
 
 
 @takes("arrays")
-def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tensor:
+def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong: Never) -> Tensor:
     """Join arrays along an axis that they have.
 
     Parameters
@@ -82,6 +82,8 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tens
     -----
     Array API standard 2025.12, manipulation functions.
     """
+    if wrong:
+        raise unexpected(concat, wrong)
     given = _sequence(arrays, "concat")
     if axis is None:
         given = [reshape(x, (-1,)) for x in given]
@@ -95,7 +97,7 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tens
 
 
 @takes("arrays")
-def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
+def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never) -> Tensor:
     """Join arrays along a new axis.
 
     Parameters
@@ -119,6 +121,8 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
     -----
     Array API standard 2025.12, manipulation functions.
     """
+    if wrong:
+        raise unexpected(stack, wrong)
     given = _sequence(arrays, "stack")
     at = as_axis(axis, len(shape_of(given[0])) + 1, "stack")
     try:
@@ -151,7 +155,7 @@ def _sequence(arrays: Any, function: str) -> list[Any]:
 
 
 @takes("x")
-def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: Any, /, axis: int = 0, **wrong: Never) -> tuple[Tensor, ...]:
     """Split an array into its slices along an axis, which they no longer have.
 
     Parameters
@@ -175,6 +179,8 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     -----
     Array API standard 2025.12, manipulation functions.
     """
+    if wrong:
+        raise unexpected(unstack, wrong)
     at = as_axis(axis, len(shape_of(x)), "unstack")
     parts: tuple[Tensor, ...] = _unstack(x, axis=at)
     if isinstance(x, Tensor):

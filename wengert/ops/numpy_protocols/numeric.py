@@ -398,7 +398,7 @@ def diff(
     """``np.diff``, whose ends may be numbers."""
     (x,) = operands(a)
     along = as_axis(axis, x.ndim)
-    ends: dict[str, Tensor] = {}
+    ends: dict[str, Any] = {"axis": along, "n": n}
     for name, end in (("prepend", prepend), ("append", append)):
         if end is np._NoValue:
             continue
@@ -408,7 +408,7 @@ def diff(
                 put, tuple([1 if i == along else m for i, m in enumerate(x.shape)])
             )
         ends[name] = put
-    return utility.diff(x, axis=along, n=n, **ends)
+    return utility.diff(x, **ends)
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, Never, overload
 
-from wengert.ops.axes import all_axes, as_axes, shape_of
+from wengert.ops.axes import all_axes, as_axes, shape_of, unexpected
 from wengert.ops.elementwise.rules import is_complex
 from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
@@ -106,6 +106,7 @@ def logsumexp(
     b: Any = None,
     keepdims: bool = False,
     return_sign: bool = False,
+    **wrong: Never,
 ) -> Any:
     r"""Logarithm of a sum of exponentials, :math:`\log \sum_i b_i e^{a_i}`, without overflow.
 
@@ -134,6 +135,8 @@ def logsumexp(
     softmax of ``a`` where there are no weights. An infinite result is shared evenly by the terms
     that are equal to it. SciPy: ``scipy.special.logsumexp``.
     """
+    if wrong:
+        raise unexpected(logsumexp, wrong)
     if b is None and not return_sign:
         return _logsumexp(a, axis=_axes(a, axis), keepdims=bool(keepdims))
     return _weighted(differentiable, a, axis, b, keepdims, return_sign)
@@ -207,7 +210,7 @@ _softmax = Primitive(
 
 
 @takes("x")
-def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
+def softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
     r"""Softmax, :math:`s_i = e^{x_i} / \sum_j e^{x_j}`.
 
     Parameters
@@ -228,6 +231,8 @@ def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     The cotangent is :math:`s^* \left(\bar y - \sum_i \bar y_i s_i^*\right)`. SciPy:
     ``scipy.special.softmax``.
     """
+    if wrong:
+        raise unexpected(softmax, wrong)
     return _softmax(x, axis=_axes(x, axis))  # type: ignore[no-any-return]
 
 
@@ -258,7 +263,7 @@ _log_softmax = Primitive(
 
 
 @takes("x")
-def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
+def log_softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
     r"""Logarithm of the softmax, :math:`x_i - \log \sum_j e^{x_j}`, accurate in its tail.
 
     Parameters
@@ -278,4 +283,6 @@ def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     The cotangent is :math:`\bar y - s^* \sum_i \bar y_i`, with the softmax :math:`s`. SciPy:
     ``scipy.special.log_softmax``.
     """
+    if wrong:
+        raise unexpected(log_softmax, wrong)
     return _log_softmax(x, axis=_axes(x, axis))  # type: ignore[no-any-return]
