@@ -127,6 +127,17 @@ def test_an_object_that_is_no_array_is_asked_itself(act: Any, other: Any) -> Non
         assert act(x, other) == ("its own", x)
 
 
+def test_a_ufunc_asks_the_other_object_too() -> None:
+    class Quantity:
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+            return "its own", ufunc
+
+    x = wg.asarray([1.0, 2.0], requires_grad=True)
+    assert np.multiply(x, Quantity()) == ("its own", np.multiply)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="multiply takes"):
+        np.multiply(x, object())  # type: ignore[call-overload]
+
+
 def test_what_no_operator_takes_is_a_clear_error() -> None:
     x = wg.asarray([1.0, 2.0], requires_grad=True)
     for act in (operator.add, operator.pow, operator.matmul, operator.lt, operator.iadd):

@@ -63,6 +63,7 @@ _ELSEWHERE = {
     "fabs": "wg.abs",
     "fmod": "np.fmod",
     "fsum": "wg.sum",
+    "isclose": "np.isclose",
     "ldexp": "np.ldexp",
     "lgamma": "wg.special.gammaln",
     "modf": "np.modf",

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tape.primitive import is_foreign
 from wengert.tape.tensor import Tensor
 
 __all__ = ["UnsupportedError", "array_function", "array_ufunc"]
@@ -75,7 +76,13 @@ def array_ufunc(
     label, function = _of_ufunc(ufunc, method)
     if method == "__call__" and keywords.get("where", True) is not True and out is not None:
         keywords["kept"] = out[0]  # whose elements stay where nothing is computed
-    return _answer(label, function, inputs, keywords, out)
+    try:
+        return _answer(label, function, inputs, keywords, out)
+    except TypeError:
+        # Beside an object of another kind that has the protocol, it is that one's turn.
+        if any(hasattr(type(x), "__array_ufunc__") and is_foreign(x) for x in inputs):
+            return NotImplemented
+        raise
 
 
 def array_function(
