@@ -13,7 +13,7 @@ from scipy.cluster import vq
 from scipy.spatial.transform import RigidTransform, Rotation
 
 import wengert as wg
-from tests.interplay.compare import beside, compare, namespace
+from tests.interplay.compare import beside, compare, listed, namespace
 
 assert os.environ.get("SCIPY_ARRAY_API") == "1"
 
@@ -90,6 +90,10 @@ CASES = {
     "stats.zscore": (lambda x: stats.zscore(x, axis=1), M),
     "integrate.cubature": (lambda c: _cubature(c), V[:2]),
     "integrate.cumulative_simpson": (lambda y, x: integrate.cumulative_simpson(y, x=x), V, X),
+    "integrate.cumulative_simpson with steps": (
+        lambda y: integrate.cumulative_simpson(y, dx=0.1),
+        V,
+    ),
     "integrate.cumulative_trapezoid": (
         lambda y, x: integrate.cumulative_trapezoid(y, x, initial=0),
         V,
@@ -192,6 +196,23 @@ def test_special_of_one(name, backend):
 @pytest.mark.parametrize("name", SPECIAL_OF_TWO.split())
 def test_special_of_two(name, backend):
     compare(getattr(special, name), V, W)
+
+
+#: SciPy computes these on NumPy's arrays in compiled code, in double precision.
+IN_DOUBLE_ON_NUMPY = ("Rotation", "RigidTransform", "signal.gausspulse")
+
+
+@pytest.mark.filterwarnings("ignore:a view is changed in place")
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_float32_stays_where_it_does_with_numpy(name, backend):
+    if backend.name != "numpy" or name.startswith(IN_DOUBLE_ON_NUMPY):
+        pytest.skip("one backend is enough, where NumPy's functions are SciPy's own")
+    function, *inputs = CASES[name]
+    inputs = [x.astype(np.float32) for x in inputs]
+    expected = listed(function(*inputs))
+    found = listed(function(*map(wg.asarray, inputs)))
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype.name == np.asarray(theirs).dtype.name
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

@@ -518,10 +518,9 @@ def binary(
 
     def loose(array1: Any, array2: Any, out: Any) -> Tensor:
         """A result on no tape: among its operands may be integers beside floating ones."""
-        if type(array1) not in SCALARS and type(array2) not in SCALARS:
-            regular = array1.dtype is array2.dtype is out.dtype
-            if regular or (not differentiable and array1.dtype is array2.dtype):
-                return untracked(out)
+        number = type(array1) in SCALARS or type(array2) in SCALARS
+        if not number and not differentiable and array1.dtype is array2.dtype:
+            return untracked(out)
         return untracked(primitive._settled([array1, array2], {}, out)[1])
 
     def call(x1: Any, x2: Any, /) -> Tensor:
@@ -546,6 +545,8 @@ def binary(
         except (TypeError, ValueError, RuntimeError) as error:
             (array1, array2), out = primitive._again([array1, array2], {}, error)
         if not differentiable or (node1 is None and node2 is None) or not recording():
+            if type(array1) is type(array2) and array1.dtype is array2.dtype is out.dtype:
+                return untracked(out)
             return loose(array1, array2, out)
         values = (array1, array2, out)
         if node2 is None:
