@@ -9,6 +9,7 @@ import numpy as np
 import wengert as wg
 from wengert.nn import functional as F
 from wengert.nn import init
+from wengert.ops import methods
 from wengert.tape.options import what_they_are
 from wengert.tape.parameters import DECLARED
 
@@ -23,6 +24,7 @@ NAMESPACES = {
     "random.": wg.random,
     "F.": F,
     "init.": init,
+    "x.": methods,
     "nn.": wg.nn,
     "optim.": wg.optim,
 }
@@ -41,6 +43,8 @@ def _public() -> Iterator[tuple[str, Callable[..., Any]]]:
         for name in sorted(namespace.__all__):
             function = getattr(namespace, name)
             if not callable(function) or function in seen:
+                continue
+            if namespace is methods and name in ("cuda", "ends"):
                 continue
             if function in DECLARED:
                 seen.add(function)
@@ -189,6 +193,19 @@ CALLS: dict[str, dict[str, Any]] = {
     "F.smooth_l1_loss": {"target": _SIGNED, "beta": 0.4},
     "F.softmax": {"dim": 1},
     "F.softplus": {"input": _SIGNED, "beta": 0.7, "threshold": 0.5},
+    "x.view": {"shape": [3, 2]},
+    "x.reshape_as": {"other": _MATRIX.T},
+    "x.expand": {"x": _MATRIX[:1], "sizes": [2, 3]},
+    "x.expand_as": {"x": _MATRIX[:1], "other": _MATRIX},
+    "x.repeat": {"repeats": 2, "axis": 0},
+    "x.transpose": {},
+    "x.swapaxes": {"axis1": 0, "axis2": 1},
+    "x.permute": {"dims": [1, 0]},
+    "x.unsqueeze": {"dim": 0},
+    "x.dot": {"other": _OTHER.T},
+    "x.masked_fill": {"mask": _FLAGS, "value": 0.7},
+    "x.type": {"dtype": "float64"},
+    "x.type_as": {"other": _OTHER},
     "init.calculate_gain": {"nonlinearity": "leaky_relu", "param": 0.2},
     "init.constant_": {"val": 2.0},
 }

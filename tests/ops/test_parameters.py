@@ -99,13 +99,13 @@ def tracked(value):
 
 def others(given):
     """Arguments that are not differentiated."""
-    return {parameter: tracked(value)[1](*untracked(value)) for parameter, value in given.items()}
+    return {parameter: untracked(value) for parameter, value in given.items()}
 
 
 def untracked(value):
-    if is_number(value):
-        return [value]
-    return [leaf.detach() for leaf in tracked(value)[0]]
+    if isinstance(value, list):
+        return [untracked(each) for each in value]
+    return wg.asarray(value) if isinstance(value, np.ndarray) else value
 
 
 #: What changes with one element of a matrix that a function takes for symmetric changes with two.

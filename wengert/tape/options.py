@@ -24,13 +24,14 @@ _WORD: Final = "one of the names that its documentation lists"
 
 #: What options take, by name: a name means the same in every function that has it.
 OPTIONS: Final = {
-    **dict.fromkeys(("axis", "axes", "dim", "source", "destination"), _AXIS),
+    **dict.fromkeys(("axis", "axes", "dim", "dims", "source", "destination"), _AXIS),
+    **dict.fromkeys(("axis1", "axis2"), _INTEGER),
     **dict.fromkeys(("n", "k", "offset", "num", "n_rows", "n_cols", "num_classes"), _INTEGER),
     **dict.fromkeys(("d", "seed", "ignore_index", "start_dim", "end_dim"), _INTEGER),
     **dict.fromkeys(("in_features", "out_features"), _INTEGER),
-    **dict.fromkeys(("shape", "more", "lengths", "size", "shift", "repeats", "s"), _INTEGERS),
+    **dict.fromkeys(("shape", "more", "lengths", "size", "sizes", "repeats", "s"), _INTEGERS),
     **dict.fromkeys(("indices", "sorter", "shapes", "pad_width", "stat_length"), _INTEGERS),
-    **dict.fromkeys(("unflattened_size", "repetitions"), _INTEGERS),
+    **dict.fromkeys(("unflattened_size", "repetitions", "shift"), _INTEGERS),
     **dict.fromkeys(("keepdims", "requires_grad", "endpoint", "include_initial"), _FLAG),
     **dict.fromkeys(("descending", "stable", "invert", "upper", "full_matrices"), _FLAG),
     **dict.fromkeys(("return_sign", "training", "inplace", "amsgrad", "maximize"), _FLAG),
