@@ -67,7 +67,7 @@ CASES = {
     "meshgrid": lambda x, v: wg.meshgrid(v)[0],
     "min": lambda x, v: wg.min(x, axis=()),
     "moveaxis": lambda x, v: wg.moveaxis(x, 0, 0),
-    "np.append": lambda x, v: np.append(v, np.zeros(0)),
+    "np.append": lambda x, v: np.append(v, v[:0]),
     "np.atleast_1d": lambda x, v: np.atleast_1d(x),
     "np.atleast_2d": lambda x, v: np.atleast_2d(x),
     "np.atleast_3d": lambda x, v: np.atleast_3d(x[..., None]),
@@ -217,9 +217,9 @@ def test_within_forward_mode_too(name):
         checked(CASES[name], root, x, v)
         return x
 
-    array = np.arange(1.0, 10.0).reshape(3, 3)
-    _, tangent = wg.jvp(both, (array,), (array,))
-    np.testing.assert_array_equal(tangent, array)
+    x = wg.asarray(np.arange(1.0, 10.0).reshape(3, 3))
+    _, tangent = wg.jvp(both, (x,), (x,))
+    np.testing.assert_array_equal(values(tangent), values(x))
 
 
 @pytest.mark.parametrize("name", THEMSELVES)
