@@ -150,12 +150,19 @@ def _is_own(module: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_stored_back(code: CodeType, at: int) -> bool:
-    """Whether a line goes on as ``x[...] += y`` does, where ``x[...]`` has just been changed."""
-    after = [i.opname for i in dis.get_instructions(code) if i.offset >= at][:4]
-    if not after or not after[0].startswith(("BINARY_OP", "INPLACE_")):
-        return False
-    stores = [name for name in after[1:] if name not in ("SWAP", "ROT_TWO", "ROT_THREE", "CACHE")]
-    return bool(stores) and stores[0] in ("STORE_SUBSCR", "STORE_SLICE")
+    """Whether a line goes on as ``x[...] += y`` or ``x[...] = iadd(x[...], y)`` does.
+
+    There ``x[...]`` has just been changed. ``at`` is in the instruction that has done it.
+    """
+    instructions = list(dis.get_instructions(code))
+    here = max((n for n, i in enumerate(instructions) if i.offset <= at), default=0)
+    if instructions[here].opname == "PRECALL":  # where Python 3.11 calls what it has seen often
+        here += 1
+    operator = instructions[here].opname.startswith(("BINARY_OP", "INPLACE_"))
+    between = ("SWAP", "ROT_", "CACHE") if operator else ("LOAD_", "BUILD_", "PUSH_", "CACHE")
+    after = (i.opname for i in instructions[here + 1 :])
+    following = next((name for name in after if not name.startswith(between)), "")
+    return following in ("STORE_SUBSCR", "STORE_SLICE")
 
 
 @lru_cache(maxsize=1024)
