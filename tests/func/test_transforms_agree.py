@@ -434,6 +434,32 @@ def test_closures_are_constant_under_no_grad() -> None:
     assert func.jacfwd(outer)(0.7) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("transform", ["vjp", "linearize"])
+def test_what_was_made_under_no_grad_is_linear_in_what_it_is_given(transform: str) -> None:
+    """The pullback's point is constant, its cotangent is not."""
+    x = wg.asarray(np.array([0.3, 0.7]))
+    ones = wg.ones_like(x)
+    with wg.no_grad():
+        _, linear = getattr(func, transform)(wg.sin, x)
+        _, closed = getattr(func, transform)(lambda y: y * TRACKED, x)
+
+    def f(g):
+        found = linear(g)
+        return wg.sum(found[0] if transform == "vjp" else found)
+
+    cosines = np.cos([0.3, 0.7])
+    np.testing.assert_allclose(_numpy(func.grad(f)(ones)), cosines)
+    assert func.jvp(f, (ones,), (ones,))[1].item() == pytest.approx(np.sum(cosines))
+    g = wg.asarray(np.ones(2), requires_grad=True)
+    f(g).backward()
+    np.testing.assert_allclose(g.grad.numpy(), cosines)
+    assert not f(ones).requires_grad
+    if transform == "vjp":
+        with pytest.raises(RuntimeError, match="call vjp outside of no_grad"):
+            closed(g)
+        assert not closed(ones)[0].requires_grad
+
+
 def test_hessian_products_under_no_grad_inside() -> None:
     def f(x):
         with wg.no_grad():

@@ -61,7 +61,8 @@ class Reverse:
         self._still = mode is False
         self.start = tick()
         self._barren: set[int] = set()
-        own = [_entry(tensor, self.connect) for tensor in call.tensors]
+        given = [x.detach() for x in call.tensors] if self._still else call.tensors
+        own = [_entry(tensor, self.connect) for tensor in given]
         self.entries: list[Node] = [tensor._node for tensor in own]  # type: ignore[misc]
         following.append(self)
         try:
@@ -154,7 +155,15 @@ class Reverse:
         wanted = leading_to(numbers, [node for _, node, _ in seeds]) if numbers else set()
         seeds = [seed for seed in seeds if seed[1].number in wanted]
         inlets = [g._node for _, _, g in seeds if g._node is not None]
-        create = self.connect and recording() and bool(inlets or self.linked)
+        create = bool(recording()) and bool(inlets or self.linked)
+        if create and not self.connect and any(self._reaches_out(y._node) for y in self.results):
+            raise RuntimeError(
+                "the pullback is to be differentiated with respect to its cotangent, and was made "
+                "where recording is off, of a function that uses Tensors that require grad; "
+                "call vjp outside of no_grad"
+            )
+        # The answer is linear in what it is given, whatever the function's arguments were.
+        moving = inlets or any(hasattr(g._array, "level") for _, _, g in seeds)
         keep = (
             keep
             or create
@@ -169,10 +178,12 @@ class Reverse:
             if g is None:
                 g = namespaces[type(tensor._array)].zeros_like(tensor._array)
             if isinstance(g, Tensor):  # a Tensor of its own: two leaves may have been given one
-                found.append(self.released(placed(g._array, g._node), inlets))
+                g = placed(g._array, g._node)
+                own = not self.connect and self._reaches_out(g._node, inlets)
+                found.append(g if own else self.released(g, inlets))
             else:
                 found.append(untracked(g))
-        if self._still or recording() is False:
+        if recording() is False or (self._still and not moving):
             return [g.detach() for g in found]
         return found
 
