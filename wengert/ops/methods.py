@@ -30,7 +30,6 @@ __all__ = [
     "dim",
     "dot",
     "element_size",
-    "ends",
     "expand",
     "expand_as",
     "flatten",
