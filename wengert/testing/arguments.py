@@ -1,5 +1,6 @@
 """Arguments of a function under test: what they may be, and strategies that draw them together."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import EllipsisType
@@ -84,7 +85,17 @@ class Argument:
                 special=[] if self.unique else [*special, *self.special],
             )
 
-        arrays = st.one_of([drawn(as_dtype(kind).name) for kind in kinds])
+        def toured(dtype: str) -> Strategy:
+            # The special values in turn, so that each of them comes in a few examples.
+            return st.integers(0, len(special) - 1).map(
+                lambda start: _tour(special[start:] + special[:start], shape, dtype)
+            )
+
+        names = [as_dtype(kind).name for kind in kinds]
+        choices = [drawn(name) for name in names for _ in range(2)]
+        if special and self.elements is None and not self.unique and math.prod(shape):
+            choices += [toured(name) for name in names if as_dtype(name).inexact]
+        arrays = st.one_of(choices)
         return arrays if self.differentiated else arrays.map(_untracked)
 
 
@@ -105,6 +116,13 @@ class Axis:
     of: int = 0
     several: bool = False
     none: bool = False
+
+
+def _tour(special: list[float], shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
+    values = np.resize(np.asarray(special), shape)
+    if as_dtype(dtype).complex:
+        values = values + 1j * np.resize(np.asarray(special[1:] + special[:1]), shape)
+    return values.astype(dtype)
 
 
 def _untracked(array: np.ndarray[Any, Any]) -> Tensor:
