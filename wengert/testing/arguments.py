@@ -13,7 +13,7 @@ from wengert.backends import as_dtype
 from wengert.tape.tensor import Tensor
 from wengert.testing import strategies as ws
 
-__all__ = ["Argument", "Axis", "calls", "understood"]
+__all__ = ["Argument", "Axis", "calls", "special_calls", "understood"]
 
 Strategy: TypeAlias = st.SearchStrategy[Any]
 Pattern = tuple[int | str | EllipsisType, ...]
@@ -63,16 +63,36 @@ class Argument:
                 "lengths, and of ... as its first element at most"
             )
 
-    def arrays(self, shape: tuple[int, ...], dtypes: Sequence[str]) -> Strategy:
-        """Strategy of the argument's values, of a known shape."""
-        given = dtypes if self.dtype is None else self.dtype
-        kinds = [given] if isinstance(given, str) else list(given)
+    def specials(self) -> list[float]:
+        """The special values that are in the domain, and away from kinks."""
         low, high = self.domain
-        special = [
+        return [
             x
             for x in SPECIAL
             if low <= x <= high and all(abs(x - point) >= ws.STEP for point in self.away_from)
         ]
+
+    def around(self, place: int, dtype: str, side: int) -> Any:
+        """An array with one of `specials`, and values of no special kind beside it."""
+        known = self.dtype if isinstance(self.dtype, str) else (self.dtype or [dtype])[0]
+        kind = as_dtype(known)
+        shape = tuple(n if isinstance(n, int) else side for n in self.shape if n is not ...)
+        low, high = self.domain
+        spread = (np.arange(1, math.prod(shape) + 1) * 0.6180339887498949 + 0.13 * place) % 1
+        values = low + (high - low) * (0.02 + 0.96 * spread)
+        for kink in self.away_from:
+            values = np.where(abs(values - kink) < ws.STEP, kink + 1.1 * ws.STEP, values)
+        special = self.specials()
+        if special and values.size:
+            values[0] = special[place % len(special)]
+        made = np.reshape(values, shape).astype(kind.name)
+        return made if self.differentiated else _untracked(made)
+
+    def arrays(self, shape: tuple[int, ...], dtypes: Sequence[str]) -> Strategy:
+        """Strategy of the argument's values, of a known shape."""
+        given = dtypes if self.dtype is None else self.dtype
+        kinds = [given] if isinstance(given, str) else list(given)
+        special = self.specials()
 
         def drawn(dtype: str) -> Strategy:
             return ws.arrays(
@@ -85,17 +105,7 @@ class Argument:
                 special=[] if self.unique else [*special, *self.special],
             )
 
-        def toured(dtype: str) -> Strategy:
-            # The special values in turn, so that each of them comes in a few examples.
-            return st.integers(0, len(special) - 1).map(
-                lambda start: _tour(special[start:] + special[:start], shape, dtype)
-            )
-
-        names = [as_dtype(kind).name for kind in kinds]
-        choices = [drawn(name) for name in names for _ in range(2)]
-        if special and self.elements is None and not self.unique and math.prod(shape):
-            choices += [toured(name) for name in names if as_dtype(name).inexact]
-        arrays = st.one_of(choices)
+        arrays = st.one_of([drawn(as_dtype(kind).name) for kind in kinds])
         return arrays if self.differentiated else arrays.map(_untracked)
 
 
@@ -118,13 +128,6 @@ class Axis:
     none: bool = False
 
 
-def _tour(special: list[float], shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
-    values = np.resize(np.asarray(special), shape)
-    if as_dtype(dtype).complex:
-        values = values + 1j * np.resize(np.asarray(special[1:] + special[:1]), shape)
-    return values.astype(dtype)
-
-
 def _untracked(array: np.ndarray[Any, Any]) -> Tensor:
     return Tensor(np.array(array))
 
@@ -142,6 +145,25 @@ def understood(specifications: Sequence[Any]) -> list[Any]:
         Argument((...,)) if given is ... else Argument(given) if _is_pattern(given) else given
         for given in specifications
     ]
+
+
+@st.composite  # type: ignore[untyped-decorator]
+def special_calls(draw: Any, specifications: Sequence[Any], dtype: str, side: int) -> Any:
+    """Calls with each of the special values in turn: so few that all of them are drawn.
+
+    One element of each array is special, and the others are where nothing is. Lengths without a
+    value are ``side``.
+    """
+    place = draw(st.integers(0, len(SPECIAL) - 1))
+    values: list[Any] = []
+    for at, given in enumerate(understood(specifications)):
+        if isinstance(given, Argument):
+            values.append(given.around((place + at) % len(SPECIAL), dtype, side))
+        elif isinstance(given, st.SearchStrategy):
+            values.append(draw(given))
+        else:
+            values.append(0 if isinstance(given, Axis) else given)
+    return tuple(values)
 
 
 @st.composite  # type: ignore[untyped-decorator]

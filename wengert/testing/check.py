@@ -33,7 +33,7 @@ except ImportError as error:
         "wengert.testing.check_gradients needs Hypothesis: install wengert[testing]"
     ) from error
 
-from wengert.testing.arguments import Argument, Axis, calls, understood
+from wengert.testing.arguments import SPECIAL, Argument, Axis, calls, special_calls, understood
 from wengert.testing.contrast import Case, Outcome, contrasted
 
 __all__ = ["GradientTest", "PropertyTest", "as_input", "check_gradients"]
@@ -69,6 +69,7 @@ class PropertyTest:
         if kinks not in ("skip", "fail"):
             raise ValueError(f"kinks should be 'skip' or 'fail', not {kinks!r}")
         self.function, self.kinks = function, kinks
+        self.dtypes, self.bounds = list(dtypes), bounds
         self.arguments = understood(arguments or [...] * _arity(function))
         # What is free to be empty is: lengths without a value, where `min_side` lets them be 0.
         self.may_be_empty = not bounds["min_side"] and any(
@@ -76,14 +77,26 @@ class PropertyTest:
             for given in self.arguments
         )
         self.strategy = self.drawing(dtypes, bounds | {"min_side": max(1, bounds["min_side"])})
+        self.has_special = all(
+            given.elements is None and not given.unique and given.specials()
+            for given in self.arguments
+            if isinstance(given, Argument)
+        ) and any(isinstance(given, Argument) for given in self.arguments)
+        # Arrays of any shape are numbers there, which have no axis.
+        self.has_special &= not any(
+            isinstance(given, Axis) and getattr(self.arguments[given.of], "shape", ()) == (...,)
+            for given in self.arguments
+        )
+        self.special = self.drawing(dtypes, None)
         self.empties = self.drawing(dtypes, bounds).filter(_has_empty)
         self.settings, self.examples = settings, examples
-        self.dtypes, self.bounds = list(dtypes), bounds
         self.skipped = self.checked = 0
         self.seed: int | None = None
 
-    def drawing(self, dtypes: Sequence[str], bounds: dict[str, int]) -> Any:
-        """The strategy of what `example` is given."""
+    def drawing(self, dtypes: Sequence[str], bounds: dict[str, int] | None) -> Any:
+        """The strategy of what `example` is given; without bounds, that of special values."""
+        if bounds is None:
+            return special_calls(self.arguments, dtypes[0], max(1, self.bounds["min_side"]))
         return calls(self.arguments, dtypes=list(dtypes), **bounds)
 
     @property
@@ -116,8 +129,11 @@ class PropertyTest:
         count = math.ceil(share * (self.examples or given.max_examples))
         # Empty arrays come last: a failure would shrink to one, and hide what it is about.
         empty = count // 5 if self.may_be_empty else 0
+        special = min(len(SPECIAL), count // 3) if self.has_special else 0
         __tracebackhide__ = True
-        if not self._explored(self.strategy, digest, count - empty):
+        if special:
+            self._explored(self.special, f"{digest}_special", special)
+        if not self._explored(self.strategy, digest, count - empty - special):
             raise KinkError(
                 f"{self.name} could be checked nowhere: {self.skipped} examples lie at kinks, or "
                 "at the edge of the domain. Say with Argument(domain=..., away_from=...) where it "
@@ -269,9 +285,10 @@ class GradientTest(PropertyTest):
                     shortened(error)
                     raise
 
-    def drawing(self, dtypes: Sequence[str], bounds: dict[str, int]) -> Any:
+    def drawing(self, dtypes: Sequence[str], bounds: dict[str, int] | None) -> Any:
         # Shrinking takes the contiguous layout, unless the other one alone fails.
-        return st.tuples(super().drawing(dtypes, bounds), st.booleans())
+        apart = st.just(False) if bounds is None else st.booleans()
+        return st.tuples(super().drawing(dtypes, bounds), apart)
 
     def only(self) -> Any:
         return tuple(self.arguments), False
