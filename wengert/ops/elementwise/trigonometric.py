@@ -278,9 +278,8 @@ def tanh(x: Any, /) -> Tensor:
 
 def _asinh_rule(xp: Any, g: Any, x: Any) -> Any:
     if is_complex(x):
-        turned = xp.multiply(x, 1j)  # whose square, and that of a large number, may overflow
-        root = xp.multiply(xp.sqrt(xp.subtract(1, turned)), xp.sqrt(xp.add(turned, 1)))
-    else:
+        root = xp.sqrt(xp.add(xp.square(x), 1))
+    else:  # the square of a large number may overflow
         root = xp.hypot(x, xp.ones_like(x))
     return xp.divide(g, xp.conj(root))
 

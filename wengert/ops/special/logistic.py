@@ -112,11 +112,19 @@ def logit(x: Any, /) -> Tensor:
     """
 
 
+def _log1p(xp: Any, z: Any) -> Any:
+    """``log(1 + z)`` of complex numbers, of which NumPy's loses the real part of a small one."""
+    a, b = xp.real(z), xp.imag(z)
+    size = xp.multiply(xp.log1p(xp.add(xp.multiply(a, xp.add(a, 2)), xp.square(b))), 0.5)
+    angle = xp.atan2(b, xp.add(a, 1))
+    return xp.add(xp.astype(size, z.dtype), xp.multiply(xp.astype(angle, z.dtype), 1j))
+
+
 def _softplus_forward(xp: Any, x: Any) -> Any:
     if not is_complex(x):
         return xp.add(xp.maximum(x, 0), xp.log1p(xp.exp(xp.negative(xp.abs(x)))))
     right = xp.greater_equal(xp.real(x), 0)
-    small = xp.log1p(xp.exp(xp.where(right, xp.negative(x), x)))
+    small = _log1p(xp, xp.exp(xp.where(right, xp.negative(x), x)))
     value = xp.add(xp.where(right, x, 0), small)
     # Of the logarithm's branches the principal one.
     turns = xp.round(xp.multiply(xp.imag(value), 0.5 / math.pi))

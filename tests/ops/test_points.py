@@ -1,0 +1,83 @@
+"""Values and derivatives at hard points, judged by mpmath: `tests.ops.points` says which."""
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+import wengert as wg
+from tests.ops.points.judge import derivatives, fault
+from tests.ops.points.table import COMMON, COMPLEX_ROWS, PLANE, ROWS, WIDE
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+ORDERS = 3
+#: `--hypothesis-profile=wide` looks at more points.
+IS_WIDE = settings().max_examples > 100
+
+
+def real_points(row, dtype):
+    single = np.finfo(dtype).dtype.type
+    everywhere = COMMON + WIDE if IS_WIDE else COMMON
+    found = {float(single(s * x)) for x in everywhere for s in (1, -1)}
+    found |= {float(single(x)) for x in row.more}
+    singular = {float(x) for x in row.singular}
+    return sorted(x for x in found if row.low < x < row.high and x not in singular)
+
+
+def complex_points(row, dtype):
+    points = {complex(np.dtype(dtype).type(z)) for z in PLANE}
+    return sorted((z for z in points if not row.cut(z)), key=lambda z: (z.real, z.imag))
+
+
+def levels(function, points, dtype):
+    """The function and its derivatives by the reverse mode, and their first by the forward one."""
+    x = wg.tensor(np.asarray(points, dtype), requires_grad=True)
+    level, found, tangents = function(x), [], []
+
+    def slope(x, order):
+        level = function(x)
+        for _ in range(order):
+            if not level.requires_grad:
+                return wg.zeros_like(x)
+            (level,) = wg.autograd.grad(level, x, wg.ones_like(level), create_graph=True)
+        return level
+
+    for order in range(ORDERS + 1):
+        found.append(np.asarray(level.detach().numpy()))
+        assert found[-1].dtype == dtype
+        if order < ORDERS:
+            level = slope(x, order + 1)
+    _, tangent = wg.func.jvp(function, (x.detach(),), (wg.ones_like(x.detach()),))
+    tangents.append(np.asarray(tangent.numpy()))
+    return found, tangents[0]
+
+
+def faults(row, dtype, points):
+    found, tangent = levels(row.function, points, dtype)
+    wrong = []
+    for i, x in enumerate(points):
+        exact = derivatives(row, x)
+        for order, values in enumerate(found):
+            # The gradient of a holomorphic function is its derivative's conjugate.
+            value = complex(np.conj(values[i])) if order and row.cut else values[i].item()
+            why = fault(row, value, exact, x, order, dtype)
+            if why:
+                wrong.append(f"order {order} at {x!r}: {why}")
+        why = fault(row, tangent[i].item(), exact, x, 1, dtype)
+        if why:
+            wrong.append(f"tangent at {x!r}: {why}")
+    return wrong
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_values_and_derivatives_at_hard_points(row, dtype) -> None:
+    wrong = faults(row, dtype, real_points(row, dtype))
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "complex64"])
+@pytest.mark.parametrize("row", COMPLEX_ROWS, ids=lambda row: row.name)
+def test_values_and_derivatives_in_the_complex_plane(row, dtype) -> None:
+    wrong = faults(row, dtype, complex_points(row, dtype))
+    assert not wrong, "\n".join(wrong)
