@@ -17,6 +17,7 @@ import wengert as wg
 sys.path.insert(0, str(Path(__file__).parent))
 
 from derivatives import parameter_tables, tables
+from points import points
 
 project = "Wengert"
 author = "the Wengert developers"
@@ -93,6 +94,15 @@ class Parameters(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(parameter_tables()), allow_section_headings=True)
 
 
+class Points(SphinxDirective):
+    """``.. points::``: what is judged at hard points, and what is known to be less exact there."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write the lists, at every build: they come from code."""
+        self.env.note_reread()
+        return self.parse_text_to_nodes("\n".join(points()))
+
+
 def skip(app: Sphinx, what: str, name: str, found: object, skipped: bool, options: Any) -> bool:
     """Leave out methods that are functions of the namespace: these have their own page."""
     return skipped or str(getattr(found, "__module__", "")).startswith("wengert.ops")
@@ -112,5 +122,6 @@ def setup(app: Sphinx) -> None:
     app.add_directive("functions", Functions)
     app.add_directive("derivatives", Derivatives)
     app.add_directive("parameters", Parameters)
+    app.add_directive("points", Points)
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-signature", without_wrong)

@@ -49,6 +49,10 @@ def derivatives(row: Row, x: complex | float) -> list[Any]:
         return row.exact(Jet.variable(x)).derivatives
 
 
+def shown(found: Any, want: Any) -> str:
+    return f"{found} instead of {mpmath.nstr(want, 17)}"
+
+
 def fault(row: Row, found: Any, exact: list[Any], x: Any, order: int, dtype: str) -> str | None:
     """What is wrong with a result, or None.
 
@@ -65,18 +69,17 @@ def fault(row: Row, found: Any, exact: list[Any], x: Any, order: int, dtype: str
     allowed = (
         min(units, 1e300) * eps * (abs(want) + abs(mpmath.mpmathify(x)) * abs(after)) + 4 * tiny
     )
-    shown = f"{found} instead of {mpmath.nstr(want, 17)}"
     if found != found:
-        return None if row.overflows and abs(want) > largest else shown
+        return None if row.overflows and abs(want) > largest else shown(found, want)
+    if units == math.inf:
+        return None
     if abs(want) > largest or not np.isfinite(found):
         # An infinity for what overflows, and nothing else; near the largest number, either.
         reaches = abs(want) + allowed >= largest * (1 - 8 * eps)
         huge = not np.isfinite(found) or abs(mpmath.mpmathify(found)) + allowed >= largest
         sign = isinstance(want, mpmath.mpc) or (found > 0) == (want > 0)
-        return None if reaches and huge and sign else shown
-    if units == math.inf:
-        return None
+        return None if reaches and huge and sign else shown(found, want)
     error = abs(mpmath.mpmathify(found) - want)
     if error <= allowed:
         return None
-    return f"{shown}: {mpmath.nstr(units * error / allowed, 3)} units"
+    return f"{shown(found, want)}: {mpmath.nstr(units * error / allowed, 3)} units"

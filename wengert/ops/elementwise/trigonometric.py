@@ -278,10 +278,8 @@ def tanh(x: Any, /) -> Tensor:
 
 def _asinh_rule(xp: Any, g: Any, x: Any) -> Any:
     if is_complex(x):
-        root = xp.sqrt(xp.add(xp.square(x), 1))
-    else:  # the square of a large number may overflow
-        root = xp.hypot(x, xp.ones_like(x))
-    return xp.divide(g, xp.conj(root))
+        return xp.divide(g, xp.conj(xp.sqrt(xp.add(xp.square(x), 1))))
+    return xp.divide(g, xp.hypot(x, xp.ones_like(x)))  # where the square may overflow
 
 
 @elementwise(x=_asinh_rule)
