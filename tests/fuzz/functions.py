@@ -13,7 +13,13 @@ def nested(w: Writer) -> object:
     if x is None:
         return None
     y = w.partner(x, "real")
-    inside = w.choice(["xp.sum(xp.sin(a) * {y})", "xp.sum(a * a * xp.tanh({y}))", "xp.sum(a**3)"])
+    inside = w.choice(
+        [
+            "xp.sum(xp.multiply(xp.sin(a), {y}))",
+            "xp.sum(xp.multiply(a, xp.tanh({y})) * a)",
+            "xp.sum(a**3)",
+        ]
+    )
     if y not in w.names:
         inside = "xp.sum(xp.cos(a) * xp.tanh(a))"
     function = f"lambda a: {inside.format(y=y)}"

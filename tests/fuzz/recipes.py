@@ -72,7 +72,7 @@ def real_binary(w: Writer) -> object:
         v = w.choice([
             f"atan2({x}, xp.square({x}) + 1)", f"xp.divide({x}, 4 + xp.square({x}))"[3:],
             f"pow(xp.square({x}) + 0.5, xp.tanh({y}))" if y in w.names else f"pow({x}, 2)",
-            f"copysign({x}, {y})" if y in w.names else f"pow({x}, 3)",
+            f"copysign({x}, {y})" if y in w.inputs else f"pow({x}, 3)",
             f"remainder({x}, 1.7)", f"xlogy(xp.square({x}), xp.square({x}) + 0.5)",
             f"pow({x}, 2.0)", f"pow(xp.square({x}) + 1, 1.5)", f"pow(2.0, xp.tanh({x}))",
         ])  # fmt: skip

@@ -18,7 +18,7 @@ from tests.ops.cases import SCALE
 from wengert.tape.primitive import PRIMITIVES
 
 #: Recipes that are left out.
-AVOID: frozenset[str] = frozenset({"promoted"})
+AVOID: frozenset[str] = frozenset()
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
