@@ -168,7 +168,7 @@ def _jax(function: Callable[..., Any], inputs: Sequence[Any], order: int) -> lis
         # JAX's cotangents are those of PyTorch's convention, conjugated.
         return [jax.numpy.conj(x) for x in pull([jax.numpy.conj(w) for w in g])]
 
-    with _double(jax), use_backend("jax"):
+    with use_backend("jax"), _double(jax):  # the backend, when it is loaded, sets what to restore
         points = [jax.numpy.asarray(inputs[i]) for i in moved]
         found = [[np.array(r) for r in program(*points)]]
         found.append([np.array(g) for g in gradients(*points)])
