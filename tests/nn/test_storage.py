@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -68,25 +69,10 @@ def test_the_format_is_that_of_its_own_library(dtype, tmp_path):
         nn.save({name: wg.asarray(array) for name, array in arrays.items()}, tmp_path / "ours")
         mine = nn.load(tmp_path / "theirs")
     for name, array in storage.load_file(tmp_path / "ours").items():
-        assert torch.equal(array.view(torch.uint8), arrays[name].view(torch.uint8))
+        wide = torch.complex128 if array.is_complex() else torch.float64
+        same(array.to(wide).numpy(), arrays[name].to(wide).numpy())
+        assert array.dtype is arrays[name].dtype
         assert mine[name].dtype.name == str(array.dtype).split(".")[1]
-
-
-@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "bfloat16"])
-def test_every_code_of_a_short_dtype(name, tmp_path):
-    """Decoded as ml_dtypes does, and saved again as the bytes that it came from."""
-    held = np.dtype(getattr(pytest.importorskip("ml_dtypes"), name))
-    codes = np.arange(256**held.itemsize).astype(f"u{held.itemsize}")
-    wanted = codes.view(held).astype(np.float32)
-    from wengert.nn import storage
-
-    decoded = storage._decoded(codes.tobytes(), DTYPES[name])
-    same(decoded, wanted)
-    if name != "bfloat16":
-        again = storage._encoded(decoded, name)
-        number = ~np.isnan(wanted)
-        np.testing.assert_array_equal(again[number], codes[number])
-        assert np.isnan(storage._decoded(again.tobytes(), DTYPES[name])[~number]).all()
 
 
 def test_a_dtype_that_the_backend_lacks(tmp_path):
@@ -196,15 +182,29 @@ def test_files_that_are_none(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match="no safetensors file"):
             nn.load(path)
-    path.write_bytes(whole[:-1])
-    with pytest.raises(ValueError, match="not complete: it ends before 'x' does"):
-        nn.load(path)
-    path.write_bytes(whole.replace(b"[2]", b"[3]"))
-    with pytest.raises(ValueError, match=r"length of 'x' is not that of its shape \[3\]"):
-        nn.load(path)
-    path.write_bytes(whole.replace(b'"F32"', b'"Q32"'))
-    with pytest.raises(TypeError, match="'x' in the dtype Q32"):
-        nn.load(path)
+    for content in (whole[:-1], whole.replace(b"[2]", b"[3]"), whole.replace(b'"F32"', b'"Q32"')):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="no safetensors file, or is not complete: "):
+            nn.load(path)
+
+
+@pytest.mark.parametrize(
+    ("package", "dtype"), [("safetensors", "float32"), ("ml_dtypes", "bfloat16")]
+)
+def test_without_a_package_the_error_names_the_extra(package, dtype, monkeypatch, tmp_path):
+    torch = pytest.importorskip("torch")
+    x = torch.ones(1, dtype=getattr(torch, dtype))
+    nn.save({"x": x}, tmp_path / "x")
+    monkeypatch.setitem(sys.modules, package, None)
+    if package == "safetensors":
+        monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    for call in (
+        lambda: nn.save({"x": x}, tmp_path / "y"),
+        lambda: nn.load(tmp_path / "x", dtype="float32"),
+    ):
+        with pytest.raises(ImportError, match=rf"{package} here.*wengert\[safetensors\]"):
+            call()
+    assert [p.name for p in tmp_path.iterdir()] == ["x"]
 
 
 def test_a_module_is_saved_by_its_state(tmp_path):
