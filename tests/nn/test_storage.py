@@ -87,7 +87,9 @@ def test_a_dtype_that_the_backend_lacks(tmp_path):
     }
     nn.save(arrays, path)
     with wg.use_backend("numpy"):
-        with pytest.raises(TypeError, match=r"bfloat16.*numpy has not.*dtype=wg.float32.*exact"):
+        with pytest.raises(
+            TypeError, match=r"in b?float[_0-9a-z]+, which numpy has not.*dtype=wg.float32.*exact"
+        ):
             nn.load(path)
         found = nn.load(path, dtype=wg.float32)
     assert {name: t.dtype.name for name, t in found.items()} == {

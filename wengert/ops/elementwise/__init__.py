@@ -65,6 +65,7 @@ from wengert.ops.elementwise.rounding import (
     signbit,
     trunc,
 )
+from wengert.ops.elementwise.sigmoid import expit as expit  # for rules; no function of the standard
 from wengert.ops.elementwise.trigonometric import (
     acos,
     acosh,

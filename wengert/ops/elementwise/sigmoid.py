@@ -1,0 +1,71 @@
+"""The sigmoid and its slope, which rules of the standard's functions ask for."""
+
+from typing import Any
+
+from wengert.ops.define import elementwise
+from wengert.ops.elementwise.rules import is_complex
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["expit"]
+
+
+def _expit_forward(xp: Any, x: Any) -> Any:
+    if is_complex(x):
+        right = xp.greater_equal(xp.real(x), 0)
+        small = xp.exp(xp.where(right, xp.negative(x), x))
+        return xp.divide(xp.where(right, 1, small), xp.add(small, 1))
+    # exp(x) / (1 + exp(x)) on the left and 1 / (1 + exp(-x)) on the right in one formula, in which
+    # nothing overflows. A second exponential costs less than choosing between two quotients.
+    below = xp.add(xp.exp(xp.negative(xp.abs(x))), 1)
+    return xp.divide(xp.exp(xp.minimum(x, 0)), below)
+
+
+def _bell_forward(xp: Any, x: Any, *, width: int) -> Any:
+    size = xp.abs(x)
+    if is_complex(x):
+        size = xp.where(xp.greater_equal(xp.real(x), 0), x, xp.negative(x))
+    small = xp.exp(xp.multiply(size, -width))
+    half = xp.multiply(xp.add(small, 1), 1 / width)
+    return xp.divide(small, xp.square(half))
+
+
+def _bell_rule(xp: Any, g: Any, x: Any, out: Any, width: int) -> Any:
+    slope = xp.multiply(out, xp.tanh(xp.multiply(x, width / 2)))
+    return xp.multiply(g, xp.conj(xp.multiply(slope, -width)))
+
+
+# The derivative of tanh(x) is this with the width 2, that of the sigmoid with the width 1:
+# (width / (2 cosh(width x / 2)))**2. Made of tanh(x) itself it would be 0 where that is rounded to
+# 1, and its own derivative would have no digits near 0.
+Primitive(
+    "logistic_bell",
+    ("x",),
+    {"x": _bell_rule},
+    kind="elementwise",
+    forward=_bell_forward,
+)
+
+
+@elementwise(
+    label="Sigmoid",
+    forward=_expit_forward,
+    x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.logistic_bell(x, width=1))),
+)
+def expit(x: Any, /) -> Tensor:
+    r"""Logistic sigmoid, :math:`\sigma(x) = 1 / (1 + e^{-x})`, without overflow.
+
+    Parameters
+    ----------
+    x : Tensor
+        Floating or complex.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``.
+
+    Notes
+    -----
+    Derivative :math:`\sigma (1 - \sigma)`. The inverse of `logit`; SciPy's name for it.
+    """
