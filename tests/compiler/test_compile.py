@@ -173,6 +173,20 @@ def test_results_are_differentiated_outside():
         wg.autograd.grad(total, w, create_graph=True)
 
 
+def test_arguments_that_were_computed_are_differentiated_from_the_first_call_on():
+    f = wg.compile(lambda y: wg.sum(y * y))
+    x = wg.asarray([3.0, 5.0], requires_grad=True)
+    for _ in range(3):
+        x.grad = None
+        y = x * 2.0
+        f(y).backward()
+        assert x.grad.tolist() == [24.0, 40.0]
+        assert not y.is_leaf
+    for _ in range(3):  # each transform has a function of its own
+        g = wg.compile(lambda y: wg.sum(y * y))
+        assert wg.grad(g)(wg.asarray([3.0, 5.0])).tolist() == [6.0, 10.0]
+
+
 def test_numbers_among_the_arguments_are_live():
     f = wg.compile(lambda x, a, n=2: x * a + n)
     x = wg.ones(2)

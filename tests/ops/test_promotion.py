@@ -296,6 +296,9 @@ RAW = {
         [func.linearize(f, x)[1](e) for e in np.eye(2, dtype=x.dtype)]
     ),
     "hessian": lambda f, x: np.diag(wg.hessian(lambda y: f(y**2) / 2)(x)),
+    "ggnvp": lambda f, x: func.ggnvp(
+        lambda y: y * 1.0, lambda y: f(y**2) / 2, (x,), (np.ones_like(x),)
+    )[0],
     "hvp": lambda f, x: wg.hvp(lambda y: f(y**2) / 2, (x,), (np.ones_like(x),))[0],
     "nested": lambda f, x: wg.grad(lambda y: wg.sum(wg.grad(f)(y) * y))(x),
     "in a list": lambda f, x: wg.grad(lambda p: f(p[0]))([x])[0],
@@ -371,6 +374,59 @@ def test_scipys_optimisers_of_raw_arrays():
     np.testing.assert_allclose(found.x, exact, rtol=1e-13)
     found = optim.root(lambda x: x - wg.asarray(CONSTANTS), np.zeros(2), tol=1e-15)
     np.testing.assert_allclose(found.x, exact, rtol=1e-13)
+
+
+def scaled_by_a_rule(x):
+    """The identity, whose rule is written by a user."""
+
+    @func.custom_vjp
+    def f(x):
+        return x * 1.0
+
+    f.defvjp(lambda x: (x * 1.0, None), lambda _, g: (g * wg.asarray(0.1),))
+    return f(x)
+
+
+class Scaled(wg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * wg.asarray(0.1)
+
+
+def scaled_by_a_hook(x):
+    y = x * 1.0
+    if y.requires_grad:
+        y.register_hook(lambda g: g * wg.asarray(0.1))
+    return y
+
+
+BACKWARD = {
+    "custom_vjp": scaled_by_a_rule,
+    "Function": Scaled.apply,
+    "hook": scaled_by_a_hook,
+    "checkpoint": lambda x: wg.checkpoint(lambda h: h * wg.asarray(0.1), x),
+}
+
+
+@pytest.mark.parametrize("name", BACKWARD)
+def test_users_code_in_the_sweep_loses_no_digit_either(name):
+    f, x, exact = BACKWARD[name], np.ones(2), np.full(2, 0.1)
+    slope = lambda x: wg.sum(f(x))
+    _, pullback = wg.vjp(f, x)  # called when the transform is over
+    founds = {
+        "grad": wg.grad(slope)(x),
+        "vjp": pullback(np.ones(2))[0],
+        "jacrev": np.diag(func.jacrev(f)(x)),
+        "minimize": optim.minimize(slope, x, options={"maxiter": 0}).jac,
+        "least_squares": np.diag(optim.least_squares(f, x, jac="reverse", max_nfev=1).jac),
+    }
+    for how, found in founds.items():
+        np.testing.assert_allclose(found, exact, rtol=1e-15, err_msg=how)
+    assert wg.get_default_dtype() is wg.float32
 
 
 # -- code of other libraries ---------------------------------------------------------------------

@@ -200,6 +200,8 @@ class _Call:
         for held in self.held:
             tensor = held.tensor
             tensor._array = own(tensor._array)
+            if isinstance(held.node, Node) and not isinstance(held.node, AccumulateGrad):
+                tensor._node = held.node  # a leaf in the trace alone
             for grad in (held.grad, tensor._grad):
                 if grad is not None:
                     grad._array = own(grad._array)

@@ -22,6 +22,7 @@ from wengert.tape.dual import Exit, drop, lift, tangent_of, without_tangent
 from wengert.tape.lifted import bottom, constant, new_level
 from wengert.tape.linear import Linear, Program
 from wengert.tape.node import tick
+from wengert.tape.promotion import at_least
 from wengert.tape.recording import recording, transforming
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -524,11 +525,12 @@ def ggnvp(
         check_function(loss, "ggnvp")
     call, given = _split(function, primals, tangents, "ggnvp")
     trees = tuple(call.rebuilt(call.tensors))
-    value, tangent = jvp(function, trees, tuple(call.rebuilt(given)))
-    _, pullback = vjp(function, *trees)
-    if loss is not None:
-        (tangent,) = hvp(loss, (value,), (tangent,))
-    leaves = [tree_flatten(part)[0] for part in pullback(tangent)]
+    with at_least(call.precision):  # these are given Tensors
+        value, tangent = jvp(function, trees, tuple(call.rebuilt(given)))
+        _, pullback = vjp(function, *trees)
+        if loss is not None:
+            (tangent,) = hvp(loss, (value,), (tangent,))
+        leaves = [tree_flatten(part)[0] for part in pullback(tangent)]
     return call.pack([x for part in leaves for x in part], given)  # type: ignore[no-any-return]
 
 

@@ -17,6 +17,7 @@ from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.tape.lifted import bottom, constant
 from wengert.tape.node import Node, tick
 from wengert.tape.primitive import PRIMITIVES, record
+from wengert.tape.promotion import at_least
 from wengert.tape.recording import following, recording, transforming
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed, untracked, wrapped
@@ -170,7 +171,8 @@ class Reverse:
             or any(isinstance(x, Tensor) and x._node is not None for x in tree_leaves(self._aux))
         )
         flows = [(node, g if create else constant(g._array, y._array)) for y, node, g in seeds]
-        arrived = sweep(flows, keep=keep, targets=numbers, wanted=wanted)
+        with at_least(self.call.precision):  # users' rules and hooks make constants, too
+            arrived = sweep(flows, keep=keep, targets=numbers, wanted=wanted)
         reached = {node.number: g for node, g in arrived}
         found = []
         for node, tensor in zip(self.entries, self.call.tensors, strict=True):

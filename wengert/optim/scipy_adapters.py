@@ -76,7 +76,7 @@ class _Objective:
         self, fun: Callable[..., Any], args: tuple[Any, ...], vectors: Vectors, made: Maker
     ) -> None:
         self.vectors = vectors
-        of_parts: Callable[..., Any] = lambda parts: _scalar(vectors.call(fun, parts, *args))
+        of_parts: Callable[..., Any] = lambda parts: _scalar(fun(vectors.tree(parts), *args))
         self.of_parts = made(of_parts)
         self._both = made(value_and_grad(of_parts))
         self._gradient, self._hessian = grad(of_parts), made(hessian(of_parts))
@@ -85,13 +85,13 @@ class _Objective:
 
     def value(self, vector: Vector) -> float:
         """The value alone."""
-        with no_grad():
+        with no_grad(), self.vectors.precise():
             result = self.of_parts(self.vectors.parts(vector))
         return float(result)
 
     def both(self, vector: Vector) -> tuple[float, Vector]:
         """The value and the gradient, from one run."""
-        with no_grad():
+        with no_grad(), self.vectors.precise():
             value, gradients = self._both(self.vectors.parts(vector))
         return float(value), joined(gradients)
 
@@ -102,7 +102,7 @@ class _Objective:
         for each point, at which SciPy asks for many products.
         """
         at = np.asarray(vector, dtype=np.float64).tobytes()
-        with no_grad():
+        with no_grad(), self.vectors.precise():
             if at != self._at:
                 _, self._pullback = vjp(self._gradient, self.vectors.parts(vector))
                 self._at = at
@@ -111,7 +111,7 @@ class _Objective:
     def dense(self, vector: Vector) -> Vector:
         """The whole Hessian."""
         parts = self.vectors.parts(vector)
-        with no_grad():
+        with no_grad(), self.vectors.precise():
             try:
                 return _matrix(self._hessian(parts), parts)
             except NotImplementedError:  # an operation without a forward derivative
@@ -135,19 +135,19 @@ class _Residuals:
             raise ValueError(f'jac should be "auto", "forward" or "reverse", not {mode!r}')
         self.vectors = vectors
         of_parts: Callable[..., Any] = lambda parts: real_parts(
-            vectors.call(fun, parts, *args), name
+            fun(vectors.tree(parts), *args), name
         )
         self._of_parts, self._derived = made(of_parts), made(_MODES[mode](of_parts))
 
     def value(self, vector: Vector) -> Vector:
         """The residuals."""
-        with no_grad():
+        with no_grad(), self.vectors.precise():
             return joined(self._of_parts(self.vectors.parts(vector)))
 
     def jacobian(self, vector: Vector) -> Vector:
         """Their derivatives: a row for each residual, a column for each parameter."""
         parts = self.vectors.parts(vector)
-        with no_grad():
+        with no_grad(), self.vectors.precise():
             return _matrix(self._derived(parts), parts)
 
 
@@ -294,12 +294,14 @@ def _callback(callback: Callable[..., Any] | None, vectors: Vectors) -> Any:
         def with_result(intermediate_result: Any) -> Any:
             copied = type(intermediate_result)(intermediate_result)
             copied.x = vectors.answer(copied.x)
-            return callback(intermediate_result=copied)
+            with vectors.precise():
+                return callback(intermediate_result=copied)
 
         return with_result
 
     def with_parameters(vector: Vector, *rest: Any) -> Any:
-        return callback(vectors.answer(vector), *rest)
+        with vectors.precise():
+            return callback(vectors.answer(vector), *rest)
 
     return with_parameters
 

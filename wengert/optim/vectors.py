@@ -1,6 +1,7 @@
 """Parameters in trees, as the vectors of doubles that SciPy's optimisers move."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -71,10 +72,9 @@ class Vectors:
             for like in self.likes
         )
 
-    def call(self, function: Callable[..., Any], parts: Iterable[Tensor], *args: Any) -> Any:
-        """Call a user's function of the parameters, with constants as precise as these."""
-        with at_least(self._precision):
-            return function(self.tree(parts), *args)
+    def precise(self) -> AbstractContextManager[None]:
+        """A context in which a user's functions make constants as precise as the parameters."""
+        return at_least(self._precision)
 
     def answer(self, vector: Any) -> Any:
         """The parameters of a vector, in the kinds of those that were given."""
