@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
-from typing import Any, Literal
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -39,6 +39,40 @@ from wengert.testing.contrast import Case, Outcome, contrasted
 __all__ = ["GradientTest", "PropertyTest", "as_input", "check_gradients"]
 
 Kinks = Literal["skip", "fail"]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class DerivativeTest(Protocol, Generic[P, R]):
+    """What `check_gradients` makes of a function."""
+
+    function: Callable[P, R]
+
+    def __call__(self, *instance: object) -> None: ...
+
+
+class _Decorator(Protocol):
+    def __call__(self, function: Callable[P, R], /) -> DerivativeTest[P, R]: ...
+
+
+class _Options(TypedDict, total=False):
+    order: int
+    dtypes: Sequence[str]
+    backends: Sequence[str] | None
+    kinks: Kinks
+    forward: bool | None
+    single: bool
+    fast_mode: bool | None
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    examples: int | None
+    settings: Any
+    min_side: int
+    max_side: int
+    max_dims: int
+
 
 #: The share of the examples for libraries that compile or schedule anew for each shape.
 SHARE = {"jax": 0.1, "dask": 0.1}
@@ -413,6 +447,12 @@ def as_input(value: Any) -> Any:
     return value
 
 
+@overload
+def check_gradients(
+    function: Callable[..., Any], /, *arguments: Any, **options: Unpack[_Options]
+) -> None: ...
+@overload
+def check_gradients(*arguments: Any, **options: Unpack[_Options]) -> _Decorator: ...
 def check_gradients(
     *arguments: Any,
     order: int = 2,

@@ -2,6 +2,7 @@
 
 import wengert as wg
 from wengert import nn, optim
+from wengert.testing import check_gradients
 
 
 class Net(nn.Module):
@@ -12,6 +13,11 @@ class Net(nn.Module):
 @wg.compile
 def step(x: wg.Tensor, rate: float = 0.1) -> wg.Tensor:
     return x * rate
+
+
+@check_gradients(...)
+def test_square(x: wg.Tensor) -> wg.Tensor:
+    return x**2
 
 
 def loss(x: wg.Tensor) -> wg.Tensor:
@@ -43,3 +49,6 @@ wg.grad(loss)(x, x)  # fault
 wg.grad(loss)("x")  # fault
 text: str = wg.exp(x)  # fault: a Tensor is no str
 number: str = x.numel()  # fault
+test_square.function("x")  # fault: its parameters are the function's
+test_square.functoin()  # fault
+check_gradients(..., example=3)  # fault: a misspelt option

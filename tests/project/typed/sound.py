@@ -9,6 +9,7 @@ import wengert.linalg
 import wengert.nn.functional as F
 from wengert import nn, optim
 from wengert.special import digamma, logsumexp
+from wengert.testing import check_gradients
 
 
 class Net(nn.Module):
@@ -98,6 +99,14 @@ def twice(data: wg.Tensor) -> wg.Tensor:
     return data * 2
 
 
+@check_gradients(("n",), ("n",), backends=["numpy"])
+def test_product(a: wg.Tensor, b: wg.Tensor) -> wg.Tensor:
+    return a * b
+
+
+test_product()
+assert_type(test_product.function(x, x), wg.Tensor)
+check_gradients(wg.hypot, ..., ..., examples=3)
 assert_type(step(x, rate=0.5), wg.Tensor)
 assert_type(power(x, n=3), wg.Tensor)
 assert_type(Trainer().step(x), wg.Tensor)
