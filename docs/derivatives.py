@@ -36,6 +36,7 @@ MORE_CHAPTERS = {
     "Creation": ("wengert", "wengert.ops.creation"),
     "Conversion": ("wengert", "wengert.ops.conversion"),
     "Data types": ("wengert", "wengert.ops.data_type"),
+    "Limits of data types": ("wengert", "wengert.ops.limits"),
     "Random numbers": ("wengert.random", "wengert.ops.random"),
     "Layers and losses as functions": ("wengert.nn.functional", "wengert.nn.functional"),
     "Layers and losses": ("wengert.nn", "wengert.nn"),

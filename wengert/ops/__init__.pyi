@@ -8,6 +8,7 @@ from wengert.ops.data_type import *
 from wengert.ops.elementwise import *
 from wengert.ops.indexing import *
 from wengert.ops.inspection import *
+from wengert.ops.limits import *
 from wengert.ops.linear_algebra import *
 from wengert.ops.manipulation import *
 from wengert.ops.random import *

@@ -24,7 +24,6 @@ from wengert.backends import (
 from wengert.ops.axes import number, raw_array, shape_of
 from wengert.ops.data_type import (
     astype,
-    finfo,
     get_default_dtype,
     result_type,
     to_backend,
@@ -416,7 +415,7 @@ def linspace(
         numbers = [1j for value in (start, stop) if isinstance(value, complex)]
         wanted = result_type(*tensors, *numbers) if dtype is None else as_dtype(dtype)
         where = differentiable.device(tensors[0])
-        real = wanted if not wanted.complex else finfo(wanted).dtype
+        real = DTYPES[f"float{4 * wanted.itemsize}"] if wanted.complex else wanted
         after = linspace(0.0, 1.0, num, dtype=real, device=where, endpoint=endpoint)
         first, last = (_end(value, wanted) for value in (start, stop))
         # Each end is itself, to the last bit.

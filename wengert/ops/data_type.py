@@ -1,8 +1,6 @@
 """Data types: the standard's chapter of that name, and moves between devices and backends."""
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from wengert.backends import (
     DTYPES,
@@ -26,13 +24,9 @@ from wengert.tape.promotion import (
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = [
-    "FInfo",
-    "IInfo",
     "astype",
     "can_cast",
-    "finfo",
     "get_default_dtype",
-    "iinfo",
     "isdtype",
     "result_type",
     "set_default_dtype",
@@ -247,7 +241,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     to : dtype
         The wanted dtype.
     """
-    start, end = _dtype_in(from_), as_dtype(to)
+    start, end = dtype_in(from_), as_dtype(to)
     return start is end or promote(start, end) is end
 
 
@@ -274,86 +268,17 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     of the higher kind is taken (booleans, integers, real, complex); a Python number of a higher
     kind than the arrays stands for the default dtype of its kind.
     """
-    strong = [_dtype_in(x) for x in arrays_and_dtypes if number_type(x) not in SCALARS]
+    strong = [dtype_in(x) for x in arrays_and_dtypes if number_type(x) not in SCALARS]
     if not strong:
         raise ValueError("result_type needs at least one array or dtype")
     kinds = map(number_type, arrays_and_dtypes)
     return common_dtype(strong, [kind for kind in kinds if kind in SCALARS])
 
 
-def _dtype_in(x: Any) -> DType:
+def dtype_in(x: Any) -> DType:
+    """The dtype of a Tensor or an array, or the one that is given."""
     if isinstance(x, Tensor):
         return x.dtype
     if hasattr(x, "dtype") and not isinstance(x, type | DType):
         return dtype_of(x.dtype)
     return as_dtype(x)
-
-
-class FInfo(NamedTuple):
-    """Limits of a floating dtype: of the real and imaginary part, for a complex one."""
-
-    bits: int
-    eps: float
-    max: float
-    min: float
-    smallest_normal: float
-    dtype: DType
-
-
-class IInfo(NamedTuple):
-    """Limits of an integer dtype."""
-
-    bits: int
-    max: int
-    min: int
-    dtype: DType
-
-
-#: Of the dtypes that NumPy lacks, what `FInfo` calls eps, max and smallest_normal.
-_LIMITS = {
-    "float8_e4m3fn": (2.0**-3, 448.0, 2.0**-6),
-    "float8_e5m2": (2.0**-2, 57344.0, 2.0**-14),
-    "bfloat16": (2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126),
-}
-
-
-@takes(constant="type")
-def finfo(type: Any, /) -> FInfo:
-    """Return the limits of a floating or complex dtype, or of an array's.
-
-    Raises
-    ------
-    TypeError
-        If the dtype is neither.
-    """
-    dtype = _dtype_in(type)
-    if not dtype.inexact:
-        raise TypeError(f"finfo is for floating and complex dtypes, and not {dtype.name}")
-    if dtype.name in _LIMITS:
-        eps, top, smallest = _LIMITS[dtype.name]
-        return FInfo(8 * dtype.itemsize, eps, top, -top, smallest, dtype)
-    info = np.finfo(dtype.name)
-    return FInfo(
-        info.bits,
-        float(info.eps),
-        float(info.max),
-        float(info.min),
-        float(info.smallest_normal),
-        dtype_of(info.dtype),
-    )
-
-
-@takes(constant="type")
-def iinfo(type: Any, /) -> IInfo:
-    """Return the limits of an integer dtype, or of an array's.
-
-    Raises
-    ------
-    TypeError
-        If the dtype is no integer one.
-    """
-    dtype = _dtype_in(type)
-    if not dtype.kind.endswith("integer"):
-        raise TypeError(f"iinfo is for integer dtypes, and not {dtype.name}")
-    info = np.iinfo(dtype.name)
-    return IInfo(info.bits, int(info.max), int(info.min), dtype)

@@ -63,7 +63,7 @@ ORDER = (("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greate
 #: What is imported late and is no function of a first argument ``x``.
 NO_METHODS = {
     *("UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult"),
-    *("einsum", "logsumexp", "pad"),
+    *("FInfo", "IInfo", "einsum", "finfo", "iinfo", "logsumexp", "pad"),
 }
 
 #: NumPy's and PyTorch's methods that are no functions of a chapter: `wengert.ops.methods`, which is

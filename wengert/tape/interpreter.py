@@ -12,6 +12,7 @@ __all__ = ["LATER", "differentiable"]
 #: Functions whose module is imported when one of them is first named: few programs need them.
 _HOMES = {
     "wengert.ops.beyond": ("at", "einsum", "median", "one_hot", "pad", "quantile"),
+    "wengert.ops.limits": ("FInfo", "IInfo", "finfo", "iinfo"),
     "wengert.ops.set": (
         *("UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult", "isin"),
         *("unique_all", "unique_counts", "unique_inverse", "unique_values"),

@@ -1,7 +1,6 @@
 """The reverse sweep: from a result's cotangent to those of everything it was computed from."""
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from heapq import heappop, heappush
 from typing import Any
 
 from wengert.backends import namespaces
@@ -9,6 +8,11 @@ from wengert.tape.anomaly import detecting
 from wengert.tape.hooks import Delivery, eager, supervise
 from wengert.tape.node import FREED, AccumulateGrad, Node, Parts, conform
 from wengert.tape.recording import observing
+
+try:
+    from _heapq import heappop, heappush  # which imports faster, and is all that is needed
+except ImportError:  # not CPython
+    from heapq import heappop, heappush
 
 __all__ = ["ancestors", "leading_to", "sweep"]
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, Never
 
 from wengert.ops import elementwise, statistical
 from wengert.ops.axes import as_axes, operand, raw_array, unexpected
-from wengert.ops.data_type import astype, finfo
+from wengert.ops.data_type import astype
 from wengert.ops.elementwise import (
     equal,
     greater,
@@ -18,6 +18,7 @@ from wengert.ops.elementwise import (
     not_equal,
     sign,
 )
+from wengert.ops.limits import finfo
 from wengert.ops.linalg.common import inexact, matrices
 from wengert.ops.linalg.singular_values import svdvals
 from wengert.ops.manipulation import expand_dims

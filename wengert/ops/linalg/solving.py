@@ -3,7 +3,7 @@
 from typing import Any
 
 from wengert.ops.axes import raw_array
-from wengert.ops.data_type import finfo
+from wengert.ops.limits import finfo
 from wengert.ops.linalg.common import adjoint, inexact, matrices, product, promoted
 from wengert.ops.manipulation import expand_dims, squeeze
 from wengert.tape.parameters import takes

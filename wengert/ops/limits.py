@@ -1,0 +1,81 @@
+"""Limits of data types."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert.backends import DType, dtype_of
+from wengert.ops.data_type import dtype_in
+from wengert.tape.parameters import takes
+
+__all__ = ["FInfo", "IInfo", "finfo", "iinfo"]
+
+
+class FInfo(NamedTuple):
+    """Limits of a floating dtype: of the real and imaginary part, for a complex one."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+
+class IInfo(NamedTuple):
+    """Limits of an integer dtype."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+#: Of the dtypes that NumPy lacks, what `FInfo` calls eps, max and smallest_normal.
+_LIMITS = {
+    "float8_e4m3fn": (2.0**-3, 448.0, 2.0**-6),
+    "float8_e5m2": (2.0**-2, 57344.0, 2.0**-14),
+    "bfloat16": (2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126),
+}
+
+
+@takes(constant="type")
+def finfo(type: Any, /) -> FInfo:
+    """Return the limits of a floating or complex dtype, or of an array's.
+
+    Raises
+    ------
+    TypeError
+        If the dtype is neither.
+    """
+    dtype = dtype_in(type)
+    if not dtype.inexact:
+        raise TypeError(f"finfo is for floating and complex dtypes, and not {dtype.name}")
+    if dtype.name in _LIMITS:
+        eps, top, smallest = _LIMITS[dtype.name]
+        return FInfo(8 * dtype.itemsize, eps, top, -top, smallest, dtype)
+    info = np.finfo(dtype.name)
+    return FInfo(
+        info.bits,
+        float(info.eps),
+        float(info.max),
+        float(info.min),
+        float(info.smallest_normal),
+        dtype_of(info.dtype),
+    )
+
+
+@takes(constant="type")
+def iinfo(type: Any, /) -> IInfo:
+    """Return the limits of an integer dtype, or of an array's.
+
+    Raises
+    ------
+    TypeError
+        If the dtype is no integer one.
+    """
+    dtype = dtype_in(type)
+    if not dtype.kind.endswith("integer"):
+        raise TypeError(f"iinfo is for integer dtypes, and not {dtype.name}")
+    info = np.iinfo(dtype.name)
+    return IInfo(info.bits, int(info.max), int(info.min), dtype)
