@@ -317,7 +317,7 @@ def _install() -> None:
     for name in SHOWING:
         _replace(Tensor, name, _showing(vars(Tensor)[name]))
     for name in ("__array_function__", "__array_ufunc__"):
-        _replace(Tensor, name, _refusing(vars(Tensor)[name]))
+        _replace(Tensor, name, _refusing(getattr(Tensor, name)))
 
 
 def _remove() -> None:

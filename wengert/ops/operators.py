@@ -25,7 +25,6 @@ from wengert.ops.elementwise import (
 from wengert.ops.indexing import getitem, setitem
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
-from wengert.ops.numpy_protocols import array_function, array_ufunc
 from wengert.tape.interpreter import LATER, differentiable
 from wengert.tape.parameters import refuse
 from wengert.tape.plan import argument_names
@@ -328,8 +327,6 @@ def _attach_operators() -> None:
         __setitem__=setitem,
         __iter__=_iter,
         __dir__=_dir,
-        __array_function__=array_function,
-        __array_ufunc__=array_ufunc,
         T=property(_transpose),
         mT=property(matrix_transpose),
         conj=conj,  # the rules' own gives back a real Tensor itself
@@ -352,6 +349,8 @@ def _attach_operators() -> None:
     )
     methods.update((name, _Later(name, LATER[name])) for name in LATER.keys() - NO_METHODS)
     methods.update((name, _Later(name, "wengert.ops.methods")) for name in METHODS)
+    for name in ("__array_function__", "__array_ufunc__"):
+        methods[name] = _Later(name, "wengert.ops.numpy_protocols")
     methods.update((name, _Foreign(name)) for name in FOREIGN)
     for name, method in methods.items():
         setattr(Tensor, name, method)
@@ -376,7 +375,8 @@ class _Later:
         self.name, self.home = name, home
 
     def __get__(self, tensor: Tensor | None, owner: type[Tensor]) -> Any:
-        setattr(Tensor, self.name, getattr(import_module(self.home), self.name))
+        function = getattr(import_module(self.home), self.name.strip("_"))
+        setattr(Tensor, self.name, function)
         return getattr(owner if tensor is None else tensor, self.name)
 
 
