@@ -172,12 +172,12 @@ def _names(code: CodeType, at: int) -> frozenset[str]:
     first, last = places[at // 2][:2] if at // 2 < len(places) else (None, None)
     lines = range(first or 0, (last or first or 0) + 1)
     return frozenset(
-        i.argval
+        name
         for i in dis.get_instructions(code)
-        if i.opname.startswith("LOAD_")
-        and isinstance(i.argval, str)
-        and i.positions is not None
-        and i.positions.lineno in lines
+        if "LOAD_" in i.opname and i.positions is not None and i.positions.lineno in lines
+        # From Python 3.13 on one instruction may read two variables.
+        for name in (i.argval if isinstance(i.argval, tuple) else (i.argval,))
+        if isinstance(name, str)
     )
 
 
