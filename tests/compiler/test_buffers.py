@@ -266,6 +266,17 @@ def test_results_in_another_order_have_no_buffer() -> None:
     check_emitted(program, emit(program, NUMPY), [[x], [x - 1]])
 
 
+@pytest.mark.parametrize("dtype", [wg.int64, wg.int8, wg.bool, wg.float16])
+def test_a_buffer_takes_what_is_cast_to_another_kind(dtype: Any) -> None:
+    def function(x: Any) -> Any:
+        return wg.astype(wg.astype(2 * x, dtype), wg.float64) * x
+
+    compiled = wg.compile(function)
+    for scale in (1.0, 2.0, 3.0):
+        x = scale * wg.asarray([0.25, 1.75, -2.5])
+        assert compiled(x).tolist() == function(x).tolist()
+
+
 def test_scalars_have_no_buffer() -> None:
     x = np.asarray(2.0)
     placed = _placed(_program(lambda x: wg.exp(x) * 2, x))

@@ -216,6 +216,26 @@ def test_it_prints_value_and_tangent():
     assert repr(Dual(1.0, 2.0, 3)) == "Dual(1.0, 2.0, level=3)"
 
 
+@pytest.mark.parametrize(
+    "transform",
+    [
+        wg.func.jacfwd,
+        lambda f: wg.func.jacfwd(wg.func.jacfwd(f)),
+        lambda f: wg.func.jacfwd(wg.func.jacrev(f)),
+        lambda f: lambda x: wg.func.linearize(f, x),
+    ],
+)
+def test_it_prints_where_the_tangent_is_yet_to_come(transform):
+    seen = []
+    transform(lambda x: seen.append(f"{x} {x[0]:.2f}") or x**2)(np.array([1.0, 2.0]))
+    text = "tensor([1., 2.], dtype=wengert.float64"
+    assert seen
+    for one in seen:
+        assert one.startswith(text)
+        assert "tangent=tensor(..., size=(2,), dtype=wengert.float64)" in one
+        assert one.endswith(" 1.00")
+
+
 def test_changes_in_place(backend):
     def f(x):
         y = wg.zeros(4, dtype=wg.float64)

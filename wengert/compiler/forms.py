@@ -96,7 +96,7 @@ FORMS: dict[Callable[..., Any], Form] = {
     # Any mode but the default writes without a copy; no index is out of bounds.
     TAKE: Form('{0}.take({1}, None, {out}, "wrap")', contiguous=True),
     ARGMAX: Form("{0}.argmax({1}, {out})", contiguous=True),
-    ASTYPE: Form("np.copyto({out}, {0})", statement=True),
+    ASTYPE: Form('np.copyto({out}, {0}, "unsafe")', statement=True),
     RESHAPE: _UNKNOWN,
     TRANSPOSE: _UNKNOWN,
     VIEW: _UNKNOWN,

@@ -28,8 +28,11 @@ def format_tensor(tensor: Any) -> str:
     it is a CPU. A computed Tensor shows its ``grad_fn``, a leaf that it requires grad; what an
     array has inside beside its values, such as a tangent, comes last, in the same format.
     """
-    values = tensor._values()
     prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
+    try:
+        values = tensor._values()
+    except TypeError:  # a tangent of many directions, which are yet to come
+        return f"{prefix}..., size={tuple(tensor.shape)}, dtype={tensor.dtype!r})"
     text = "[]"
     if values.size:
         text = _nested(values, _element_format(_visible(values)), len(prefix))
