@@ -6,11 +6,11 @@ from hypothesis import settings
 
 import wengert as wg
 from tests.ops.points.judge import derivatives, fault
+from tests.ops.points.several import COMPLEX_LINES, LINES
 from tests.ops.points.table import COMMON, COMPLEX_ROWS, PLANE, ROWS, WIDE
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
-ORDERS = 3
 #: `--hypothesis-profile=wide` looks at more points.
 IS_WIDE = settings().max_examples > 100
 
@@ -18,6 +18,8 @@ IS_WIDE = settings().max_examples > 100
 def real_points(row, dtype):
     single = np.finfo(dtype).dtype.type
     everywhere = COMMON + WIDE if IS_WIDE else COMMON[:: 1 if dtype == "float64" else 2]
+    if row.at is not None:
+        everywhere = row.at
     found = {float(single(s * x)) for x in everywhere for s in (1, -1)}
     found |= {float(single(x)) for x in row.more}
     singular = {float(x) for x in row.singular}
@@ -25,11 +27,11 @@ def real_points(row, dtype):
 
 
 def complex_points(row, dtype):
-    points = {complex(np.dtype(dtype).type(z)) for z in PLANE}
+    points = {complex(np.dtype(dtype).type(z)) for z in row.at or PLANE}
     return sorted((z for z in points if not row.cut(z)), key=lambda z: (z.real, z.imag))
 
 
-def levels(function, points, dtype):
+def levels(function, points, dtype, orders):
     """The function and its derivatives by the reverse mode, and their first by the forward one."""
     x = wg.tensor(np.asarray(points, dtype), requires_grad=True)
     level, found, tangents = function(x), [], []
@@ -42,10 +44,10 @@ def levels(function, points, dtype):
             (level,) = wg.autograd.grad(level, x, wg.ones_like(level), create_graph=True)
         return level
 
-    for order in range(ORDERS + 1):
+    for order in range(orders + 1):
         found.append(np.asarray(level.detach().numpy()))
         assert found[-1].dtype == dtype
-        if order < ORDERS:
+        if order < orders:
             level = slope(x, order + 1)
     _, tangent = wg.func.jvp(function, (x.detach(),), (wg.ones_like(x.detach()),))
     tangents.append(np.asarray(tangent.numpy()))
@@ -53,7 +55,7 @@ def levels(function, points, dtype):
 
 
 def faults(row, dtype, points):
-    found, tangent = levels(row.function, points, dtype)
+    found, tangent = levels(row.function, points, dtype, row.orders)
     wrong = []
     for i, x in enumerate(points):
         exact = derivatives(row, x)
@@ -70,14 +72,14 @@ def faults(row, dtype, points):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [*ROWS, *LINES], ids=lambda row: row.name)
 def test_values_and_derivatives_at_hard_points(row, dtype) -> None:
     wrong = faults(row, dtype, real_points(row, dtype))
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("dtype", ["complex128", "complex64"])
-@pytest.mark.parametrize("row", COMPLEX_ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [*COMPLEX_ROWS, *COMPLEX_LINES], ids=lambda row: row.name)
 def test_values_and_derivatives_in_the_complex_plane(row, dtype) -> None:
     wrong = faults(row, dtype, complex_points(row, dtype))
     assert not wrong, "\n".join(wrong)

@@ -173,6 +173,14 @@ def _var_rule(
     return xp.multiply(_kept(xp, g, x_shape, axis, keepdims), scaled)
 
 
+def _spread_out(xp: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> tuple[Any, Any]:
+    """Deviations from the mean, and where there is none, so that no slope is."""
+    # Those of equal elements are exactly 0 at the second time, where the mean and ``out`` are not.
+    centred = _deviation(xp, _deviation(xp, x, axis), axis)
+    some = xp.any(xp.not_equal(centred, 0), axis=axis, keepdims=keepdims)
+    return centred, xp.logical_or(xp.equal(out, 0), xp.logical_not(some))
+
+
 def _std_rule(
     xp: Any,
     g: Any,
@@ -183,9 +191,9 @@ def _std_rule(
     correction: float,
     keepdims: bool,
 ) -> Any:
-    flat = xp.equal(out, 0)
+    centred, flat = _spread_out(xp, x, out, axis, keepdims)
     ratio = xp.where(flat, 0, xp.divide(g, xp.where(flat, 1, out)))
-    scaled = xp.multiply(_deviation(xp, x, axis), _scale(x_shape, axis, correction))
+    scaled = xp.multiply(centred, _scale(x_shape, axis, correction))
     return xp.multiply(_kept(xp, ratio, x_shape, axis, keepdims), scaled)
 
 
@@ -207,9 +215,10 @@ def _std_tangent(
     correction: float,
     keepdims: bool,
 ) -> Any:
-    flat = xp.equal(out, 0)
-    spread = _var_tangent(xp, t, x, x_shape, axis, correction, keepdims)
-    return xp.where(flat, 0, xp.divide(spread, xp.multiply(xp.where(flat, 1, out), 2)))
+    centred, flat = _spread_out(xp, x, out, axis, keepdims)
+    along = xp.sum(xp.multiply(t, xp.conj(centred)), axis=axis, keepdims=keepdims)
+    spread = xp.multiply(along, _scale(x_shape, axis, correction))
+    return xp.where(flat, 0, xp.divide(spread, xp.where(flat, 1, out)))
 
 
 def _corrected(function: str, plain: Tensor, n: int, correction: Tensor) -> Tensor:

@@ -39,6 +39,12 @@ class Row:
     overflows: bool = False
     #: Where a complex function has branch cuts; None for a function of real numbers alone.
     cut: Callable[[complex], bool] | None = None
+    #: The points themselves, where every function's are not wanted.
+    at: Sequence[Any] | None = None
+    #: Rounding errors of numbers of size 1, which cancel, that are allowed beside.
+    floor: float = 0
+    #: How many derivatives are judged.
+    orders: int = 3
 
 
 def derivatives(row: Row, x: complex | float) -> list[Any]:
@@ -67,7 +73,9 @@ def fault(row: Row, found: Any, exact: list[Any], x: Any, order: int, dtype: str
     if row.known is not None and row.known[1](x):
         units = max(units, row.known[2])
     allowed = (
-        min(units, 1e300) * eps * (abs(want) + abs(mpmath.mpmathify(x)) * abs(after)) + 4 * tiny
+        min(units, 1e300) * eps * (abs(want) + abs(mpmath.mpmathify(x)) * abs(after))
+        + 4 * tiny
+        + row.floor * eps
     )
     if found != found:
         return None if row.overflows and abs(want) > largest else shown(found, want)

@@ -122,14 +122,22 @@ def _bce_forward(xp: Any, x: Any, y: Any) -> Any:
     return xp.negative(xp.add(xp.multiply(y, _clipped_log(xp, x)), no))
 
 
+def _bce_rule(xp: Any, g: Any, x: Any, y: Any) -> Any:
+    other = xp.subtract(1, x)
+    product = xp.multiply(other, x)
+    end = xp.less(product, 1e-12)
+    slope = xp.divide(xp.subtract(x, y), xp.where(end, 1, product))
+    # At the ends, where the product is limited: each logarithm's own.
+    no = xp.divide(xp.subtract(1, y), xp.maximum(xp.where(end, other, 1), 1e-12))
+    yes = xp.divide(y, xp.maximum(xp.where(end, x, 1), 1e-12))
+    return xp.multiply(g, xp.where(end, xp.subtract(no, yes), slope))
+
+
 _bce = Primitive(
     "binary_cross_entropy",
     ("x", "y"),
     {
-        "x": lambda xp, g, x, y: xp.divide(
-            xp.multiply(g, xp.subtract(x, y)),
-            xp.maximum(xp.multiply(xp.subtract(1, x), x), 1e-12),
-        ),
+        "x": _bce_rule,
         "y": lambda xp, g, x: xp.multiply(
             g, xp.subtract(_clipped_log(xp, xp.subtract(1, x)), _clipped_log(xp, x))
         ),
@@ -160,8 +168,9 @@ def binary_cross_entropy(
     Returns
     -------
     Tensor
-        0-d, or of the shape of ``input`` for ``"none"``. As in PyTorch, logarithms are at least
-        -100, and :math:`x (1 - x)` in the derivative :math:`(x - y) / (x (1 - x))` at least 1e-12.
+        0-d, or of the shape of ``input`` for ``"none"``. As in PyTorch, logarithms are
+        at least -100, and the denominators in the derivative
+        :math:`(1 - y) / (1 - x) - y / x` at least 1e-12.
 
     Raises
     ------

@@ -145,7 +145,10 @@ def smooth_l1_loss(
         if beta == 0:
             return reduced(ops.abs(difference), reduction)
         return reduced(ops.divide(_huber(difference, beta), beta), reduction)
-    sharp = ops.equal(beta, 0)
-    width = ops.where(sharp, 1, beta)
-    rounded = ops.divide(_huber(difference, width), width)
-    return reduced(ops.where(sharp, ops.abs(difference), rounded), reduction)
+    # The same without the division of what holds beta: the slope by a small one would lose all
+    # digits. Where the difference is larger, its share of beta is not computed, as it may overflow.
+    far = ops.greater_equal(ops.abs(difference), beta)
+    share = ops.divide(ops.where(far, 0, difference), ops.where(far, 1, beta))
+    share = ops.where(far, ops.sign(difference), share)
+    half = ops.multiply(ops.multiply(share, beta), 0.5)
+    return reduced(ops.multiply(share, ops.subtract(difference, half)), reduction)

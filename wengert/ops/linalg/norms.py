@@ -21,7 +21,7 @@ from wengert.ops.elementwise import (
 from wengert.ops.limits import finfo
 from wengert.ops.linalg.common import inexact, matrices
 from wengert.ops.linalg.singular_values import svdvals
-from wengert.ops.manipulation import expand_dims
+from wengert.ops.manipulation import expand_dims, squeeze
 from wengert.ops.searching import count_nonzero, where
 from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
@@ -135,6 +135,9 @@ def _power_norm(size: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -
     """Norms by their formula, of orders that are finite and not 0."""
     # Powers and roots have no finite derivative at 0 (or at an infinite sum), so there constants
     # are chosen, before and after each.
+    unit = _unit(size.detach(), ord, axes) if size.size else None
+    if unit is not None:
+        size = elementwise.divide(size, unit)
     zero = equal(size, 0)
     if isinstance(ord, Tensor):
         of_zero: Any = where(greater(ord, 0), 0.0, where(less_equal(ord, 0), math.inf, math.nan))
@@ -145,7 +148,20 @@ def _power_norm(size: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -
     regular = logical_and(greater(total, 0), isfinite(total))
     constant = ord.detach() if isinstance(ord, Tensor) else ord
     at_limit = elementwise.pow(total.detach(), 1 / constant)
-    return where(regular, elementwise.pow(where(regular, total, 1), 1 / ord), at_limit)
+    norm = where(regular, elementwise.pow(where(regular, total, 1), 1 / ord), at_limit)
+    if unit is None:
+        return norm
+    return multiply(norm, unit if keepdims else squeeze(unit, axis=axes))
+
+
+def _unit(size: Tensor, ord: Any, axes: tuple[int, ...]) -> Tensor:
+    """A constant by which powers neither overflow nor vanish: the size of the leading element."""
+    largest, least = (f(size, axis=axes, keepdims=True) for f in (statistical.max, statistical.min))
+    if isinstance(ord, Tensor):
+        leading = where(greater(ord, 0), largest, least)
+    else:
+        leading = largest if ord > 0 else least
+    return where(logical_and(greater(leading, 0), isfinite(leading)), leading, 1)
 
 
 def _of_order(x: Tensor, ord: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:

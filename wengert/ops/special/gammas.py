@@ -7,6 +7,7 @@ of Abramowitz and Stegun, "Handbook of Mathematical Functions", chapter 6: Taylo
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from wengert.backends import dtype_of
@@ -14,7 +15,7 @@ from wengert.ops.define import elementwise
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
 from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
-from wengert.tape.primitive import ZERO
+from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["beta", "betaln", "digamma", "gamma", "gammaln", "gammasgn", "multigammaln", "psi"]
@@ -271,7 +272,66 @@ _betaln_forward = of_reals("betaln")(_log_beta)
 
 def _log_slope(xp: Any, a: Any, b: Any) -> Any:
     """Derivative of ``betaln`` with respect to ``a``."""
-    return xp.subtract(xp.digamma(a), xp.digamma(xp.add(a, b)))
+    return xp.polygamma_step(a, b, n=0)
+
+
+def _power_gap(xp: Any, u: Any, v: Any, coefficients: Sequence[float]) -> Any:
+    """``(p(u) - p(v)) / (u - v)`` of a polynomial, without the difference of its values."""
+    gap, value = 0.0, coefficients[0]
+    for coefficient in coefficients[1:]:
+        gap = xp.add(xp.multiply(u, gap), value)
+        value = xp.add(xp.multiply(v, value), coefficient)
+    return gap
+
+
+@of_reals("polygamma_step")
+def _step_forward(xp: Any, a: Any, b: Any, *, n: int) -> Any:
+    plain = xp.subtract(xp.polygamma(a, n=n), xp.polygamma(xp.add(a, b), n=n))
+    # Of positive numbers it is a sum of differences of powers of 1 / (a + k) and 1 / (a + b + k),
+    # of one sign all of them, and of Stirling's series; each has the factor b.
+    known = xp.logical_and(xp.greater(a, 0), xp.greater(b, 0))
+    known = xp.logical_and(known, xp.logical_and(xp.isfinite(a), xp.isfinite(b)))
+    x, step = xp.where(known, a, 1), xp.where(known, b, 1)
+    sign = (-1.0) ** (n + 1)
+    power = [math.gamma(n + 1) * sign, *[0.0] * (n + 1)]
+    total = xp.zeros_like(plain)
+    for _ in range(int(_FAR)):
+        total = xp.add(total, _step_of(xp, x, step, power))
+        x = xp.add(x, 1)
+    # psi(x) is log(x) - u / 2 - sum(B[2k] u^2k / 2k) with u = 1 / x, and n times differentiated
+    series = [0.0] * (2 * len(_ORDERS) + n + 1)
+    series[n + 1] = sign * math.gamma(n + 1) / 2
+    if n:
+        series[n] += sign * math.gamma(n)
+    for k in _ORDERS:
+        series[2 * k + n] = sign * BERNOULLI[k - 1] * math.gamma(2 * k + n) / math.gamma(2 * k + 1)
+    total = xp.add(total, _step_of(xp, x, step, series[::-1]))
+    if not n:
+        total = xp.subtract(total, xp.log1p(xp.divide(step, x)))
+    return xp.where(known, total, plain)
+
+
+def _step_of(xp: Any, x: Any, step: Any, coefficients: Sequence[float]) -> Any:
+    """What a polynomial in ``1 / x`` loses from ``x`` to ``x + step``."""
+    end = xp.add(x, step)
+    u, v = xp.reciprocal(x), xp.reciprocal(end)
+    apart = xp.multiply(u, xp.divide(step, end))
+    return xp.multiply(apart, _power_gap(xp, u, v, coefficients))
+
+
+#: polygamma(n, a) - polygamma(n, a + b)
+Primitive(
+    "polygamma_step",
+    ("a", "b"),
+    {
+        "a": lambda xp, g, a, b, n: xp.multiply(g, xp.polygamma_step(a, b, n=n + 1)),
+        "b": lambda xp, g, a, b, n: xp.negative(
+            xp.multiply(g, xp.polygamma(xp.add(a, b), n=n + 1))
+        ),
+    },
+    kind="elementwise",
+    forward=_step_forward,
+)
 
 
 @elementwise(

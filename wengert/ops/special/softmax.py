@@ -161,8 +161,8 @@ def _weighted(
     terms = xp.subtract(a, shift)
     if b is not None:
         if not is_complex(a):
-            # A term without weight may be as large as it likes.
-            terms = xp.minimum(terms, math.log(xp.finfo(a.dtype).max))
+            # A term without weight may be as large as it likes. (The logarithm may be rounded up.)
+            terms = xp.minimum(terms, math.log(xp.finfo(a.dtype).max) * (1 - 2**-10))
         terms = xp.multiply(b, xp.exp(terms))
     else:
         terms = xp.exp(terms)

@@ -1,0 +1,315 @@
+"""Functions of several elements, judged along lines: what stands at each place depends on x."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mpmath
+
+import wengert as wg
+from tests.ops.points import jets as m
+from tests.ops.points.jets import Jet
+from tests.ops.points.judge import Row
+from wengert.nn import functional as F
+
+__all__ = ["COMPLEX_LINES", "LINES"]
+
+inf = math.inf
+#: Where lines are looked at: small and moderate numbers, with both signs.
+HERE = [s * x for x in (0.0, 1e-20, 2.0**-30, 0.25, 1.0, 1.5, 3.0, 9.0, 40.0) for s in (1, -1)]
+#: With those whose squares and cubes vanish or overflow.
+FAR = [*HERE, 1e-300, 1e-160, 1e-25, 1e15, 1e25, 1e160, 1e300]
+
+
+def along(*places: tuple[float, float]) -> Callable[[Any], Any]:
+    """Vectors of elements ``a + b x``, one for each x."""
+    return lambda x: wg.stack([wg.multiply(x, b) + a for a, b in places], axis=-1)
+
+
+def matrices(at: Sequence[Sequence[float]], by: Sequence[Sequence[float]]) -> Callable[[Any], Any]:
+    """Matrices ``at + x by``, one for each x."""
+
+    def function(x: Any) -> Any:
+        rows = [
+            wg.stack([wg.multiply(x, b) + a for a, b in zip(*row, strict=True)], axis=-1)
+            for row in zip(at, by, strict=True)
+        ]
+        return wg.stack(rows, axis=-2)
+
+    return function
+
+
+def L(
+    name: str, exact: Callable[[Jet], Jet], f: Callable[[Any], Any], *, low: float = -inf,
+    high: float = inf, at: Sequence[Any] = HERE, floor: float = 4, **more: Any,
+) -> Row:  # fmt: skip
+    return Row(name, f, exact, low, high, at=at, floor=floor, **more)
+
+
+# -- norms ---------------------------------------------------------------------------------------
+
+
+def _norm(order: float, *places: tuple[float, float]) -> Callable[[Jet], Jet]:
+    """Of elements that are positive."""
+
+    def exact(x: Jet) -> Jet:
+        terms = [(x * b + a) ** mpmath.mpf(order) for a, b in places]
+        return sum(terms[1:], terms[0]) ** (1 / mpmath.mpf(order))
+
+    return exact
+
+
+SQUARES = (
+    "squares vanish and overflow, as in NumPy's and PyTorch's norm",
+    lambda x: not 1e-12 < abs(x) < 1e12,
+    inf,
+)
+
+
+def norms() -> list[Row]:
+    rows = []
+    for order in (3.0, 2.5, 0.5, -1.0, -2.0):
+        for what, places in (
+            ("(3x, 4x)", ((0, 3), (0, 4))),
+            ("(x, 2, x)", ((0, 1), (2, 0), (0, 1))),
+        ):
+            exact = _norm(order, *places)
+
+            def norm(x: Any, o: float = order, of: Any = places) -> Any:
+                return wg.linalg.vector_norm(along(*of)(x), axis=-1, ord=o)
+
+            name = f"vector_norm of {what}, ord {order:g}"
+            units = (32, 64, 256, 1024)
+            # Near 0 the higher derivatives are differences of reciprocal powers.
+            rows.append(L(name, exact, norm, low=0.1, floor=4096, units=units))
+            if places[0][1] == 3:
+                rows.append(L(f"{name}, far", exact, norm, low=0, at=FAR, orders=1, units=units))
+    rows.append(
+        L("vector_norm of (3x, -4x)", lambda x: x * 5,
+          lambda x: wg.linalg.vector_norm(along((0, 3), (0, -4))(x), axis=-1),
+          low=0, at=FAR, known=SQUARES, orders=1))  # fmt: skip
+    rows.append(
+        L("vector_norm of (x, 3)", lambda x: m.sqrt(x * x + 9),
+          lambda x: wg.linalg.vector_norm(along((0, 1), (3, 0))(x), axis=-1)))  # fmt: skip
+    return rows
+
+
+# -- statistics ----------------------------------------------------------------------------------
+
+
+def _polynomial(*coefficients: float) -> Callable[[Jet], Jet]:
+    """Coefficients from the constant one on."""
+
+    def exact(x: Jet) -> Jet:
+        total = Jet.of(coefficients[-1])
+        for c in coefficients[-2::-1]:
+            total = total * x + c
+        return total
+
+    return exact
+
+
+def statistics() -> list[Row]:
+    return [
+        # the variance of (x, 1, 3): (2 x^2 - 8 x + 14) / 9
+        L("var of (x, 1, 3)", lambda x: (x * x * 2 - x * 8 + 14) / 9,
+          lambda x: wg.var(along((0, 1), (1, 0), (3, 0))(x), axis=-1)),
+        L("std of (x, 1, 3)", lambda x: m.sqrt((x * x * 2 - x * 8 + 14) / 6),
+          lambda x: wg.std(along((0, 1), (1, 0), (3, 0))(x), axis=-1, correction=1)),
+        L("std of (x, x, x)", lambda x: x * 0,
+          lambda x: wg.std(along((0, 1), (0, 1), (0, 1))(x), axis=-1),
+          at=[*HERE, 0.1, 0.7]),
+        L("prod of (x, 2, x, 0)", _polynomial(0),
+          lambda x: wg.prod(along((0, 1), (2, 0), (0, 1), (0, 0))(x), axis=-1)),
+        L("prod of (x, 2, x, x - 1)", _polynomial(0, 0, -2, 2),
+          lambda x: wg.prod(along((0, 1), (2, 0), (0, 1), (-1, 1))(x), axis=-1)),
+        L("cumulative_prod of (x, 2, x, x - 1, 3)", _polynomial(0, 3, -6, 8),
+          lambda x: wg.sum(wg.cumulative_prod(
+              along((0, 1), (2, 0), (0, 1), (-1, 1), (3, 0))(x), axis=-1), axis=-1),
+          floor=64),
+    ]  # fmt: skip
+
+
+# -- exponentials --------------------------------------------------------------------------------
+
+
+def exponentials() -> list[Row]:
+    shares = along((0, 1), (1, 0), (-inf, 0))
+    return [
+        L("softmax of (x, 1, -inf)", lambda x: m.expit(x - 1),
+          lambda x: wg.softmax(shares(x), axis=-1)[..., 0], at=FAR),
+        L("log_softmax of (x, 1, -inf)", lambda x: m.log_expit(x - 1),
+          lambda x: wg.log_softmax(shares(x), axis=-1)[..., 0], at=FAR),
+        L("log_softmax of (x, 1, -inf), second", lambda x: m.log_expit(1 - x),
+          lambda x: wg.log_softmax(shares(x), axis=-1)[..., 1], at=FAR),
+        L("logsumexp of (x, 1, -inf)", lambda x: m.softplus(x - 1) + 1,
+          lambda x: wg.logsumexp(shares(x), axis=-1), at=FAR),
+        L("logsumexp of (x, x, 2x)", lambda x: m.softplus(x - mpmath.log(2)) + x + mpmath.log(2),
+          lambda x: wg.logsumexp(along((0, 1), (0, 1), (0, 2))(x), axis=-1), at=FAR),
+        L("logsumexp of (x, 1), weights (2, 0)", lambda x: x + mpmath.log(2),
+          lambda x: wg.logsumexp(along((0, 1), (1, 0))(x), axis=-1, b=wg.asarray([2.0, 0.0])),
+          at=FAR),
+        L("logsumexp(0, b=x)", m.log,
+          lambda x: wg.logsumexp(wg.zeros_like(x)[..., None], axis=-1, b=x[..., None]),
+          low=0, at=FAR),
+    ]  # fmt: skip
+
+
+# -- losses --------------------------------------------------------------------------------------
+
+
+def _none(f: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    return lambda *a: f(*a, reduction="none", **options)
+
+
+def _two(near: Callable[[Jet], Jet], far: Callable[[Jet], Jet], width: float) -> Any:
+    return lambda x: near(x) if abs(x.c[0]) < width else far(x)
+
+
+def _full(value: float) -> Callable[[Any], Any]:
+    return lambda x: wg.full_like(x, value)
+
+
+def losses() -> list[Row]:
+    away = {"singular": (1.5, -1.5)}
+    rows = []
+    for tensor in (False, True):
+        by = " in a Tensor" if tensor else ""
+        number: Any = _full(1.5) if tensor else (lambda x: 1.5)
+        rows += [
+            L(f"huber_loss(x, 0, delta=1.5){by}",
+              _two(lambda x: x * x / 2,
+                   lambda x: ((x if x.c[0] > 0 else -x) - 0.75) * 1.5, 1.5),
+              lambda x, n=number: F.huber_loss(
+                  x, wg.zeros_like(x), delta=n(x), reduction="none"), at=FAR, **away),
+            L(f"smooth_l1_loss(x, 0, beta=1.5){by}",
+              _two(lambda x: x * x / 3, lambda x: (x if x.c[0] > 0 else -x) - 0.75, 1.5),
+              lambda x, n=number: F.smooth_l1_loss(
+                  x, wg.zeros_like(x), beta=n(x), reduction="none"), at=FAR, **away),
+        ]  # fmt: skip
+    rows += [
+        L("huber_loss(3, 0, delta=x)", lambda x: x * 3 - x * x / 2 if x.c[0] < 3 else Jet.of(4.5),
+          lambda x: F.huber_loss(_full(3)(x), _full(0)(x), delta=x, reduction="none"),
+          low=0, singular=(3,), floor=64),
+        L("smooth_l1_loss(3, 0, beta=x)", lambda x: 3 - x / 2 if x.c[0] < 3 else 4.5 / x,
+          lambda x: F.smooth_l1_loss(_full(3)(x), _full(0)(x), beta=x, reduction="none"),
+          low=0, singular=(3,), floor=64),
+        L("F.elu(-1, x)", lambda x: x * mpmath.expm1(-1), lambda x: F.elu(_full(-1)(x), x), at=FAR),
+        L("F.elu(0, x)", lambda x: x * 0, lambda x: F.elu(_full(0)(x), x), at=FAR),
+        L("F.leaky_relu(-2, x)", lambda x: x * -2, lambda x: F.leaky_relu(_full(-2)(x), x), at=FAR),
+        L("F.leaky_relu(0, x)", lambda x: x * 0, lambda x: F.leaky_relu(_full(0)(x), x), at=FAR),
+        L("F.softplus(1, beta=x)", lambda x: m.softplus(x) / x, lambda x: F.softplus(
+            _full(1)(x), x), low=0.2, high=20),
+        L("F.softplus(-2, beta=x)", lambda x: m.softplus(x * -2) / x, lambda x: F.softplus(
+            _full(-2)(x), x), low=0.2),
+        L("F.binary_cross_entropy(x, 0)", lambda x: -m.log(1 - x), lambda x:
+            F.binary_cross_entropy(x, _full(0)(x), reduction="none"), low=1e-9, high=0.999),
+        L("F.binary_cross_entropy(x, 1)", lambda x: -m.log(x), lambda x:
+            F.binary_cross_entropy(x, _full(1)(x), reduction="none"), low=1e-9, high=1.1),
+        *[
+            L(f"F.binary_cross_entropy_with_logits(x, {y})", exact, lambda x, y=y:
+                F.binary_cross_entropy_with_logits(x, _full(y)(x), reduction="none"), at=FAR)
+            for y, exact in ((0, m.softplus), (1, lambda x: m.softplus(-x)))
+        ],
+        *[
+            L(f"F.binary_cross_entropy_with_logits(x, {y}), pos_weight 3", exact, lambda x, y=y:
+                F.binary_cross_entropy_with_logits(
+                    x, _full(y)(x), reduction="none", pos_weight=_full(3)(x)), at=FAR)
+            for y, exact in ((0, m.softplus), (1, lambda x: m.softplus(-x) * 3))
+        ],
+        *[
+            L(f"F.cross_entropy of (x, 1), class {k}", exact, lambda x, k=k: F.cross_entropy(
+                along((0, 1), (1, 0))(x), wg.full(x.shape, k, dtype=wg.int64), reduction="none"),
+              at=FAR)
+            for k, exact in ((0, lambda x: m.softplus(1 - x)), (1, lambda x: m.softplus(x - 1)))
+        ],
+        L("F.cross_entropy of (x, 1), probabilities (1, 0)", lambda x: m.softplus(1 - x),
+          lambda x: F.cross_entropy(
+              along((0, 1), (1, 0))(x), along((1, 0), (0, 0))(x), reduction="none"), at=FAR[:-2]),
+        L("F.cross_entropy of (2, 1), probabilities (x, 0)",
+          lambda x: x * (mpmath.log1p(mpmath.exp(-1))),
+          lambda x: F.cross_entropy(
+              along((2, 0), (1, 0))(x), along((0, 1), (0, 0))(x), reduction="none"), at=FAR[:-2]),
+    ]  # fmt: skip
+    return rows
+
+
+# -- linear algebra ------------------------------------------------------------------------------
+
+
+def _exact_det(at: Any, by: Any) -> Callable[[Jet], Jet]:
+    def minor(rows: list[list[Jet]]) -> Jet:
+        if not rows:
+            return Jet.of(1)
+        total = Jet.of(0)
+        for j, entry in enumerate(rows[0]):
+            rest = minor([[*row[:j], *row[j + 1 :]] for row in rows[1:]])
+            total = total + entry * rest * (-1) ** j
+        return total
+
+    return lambda x: minor(
+        [[x * b + a for a, b in zip(*row, strict=True)] for row in zip(at, by, strict=True)]
+    )
+
+
+ONES = ((1, 2, 3), (4, 5, 6), (7, 8, 9))  # of rank 2
+RANK_ONE = ((1, 2, -1), (2, 4, -2), (3, 6, -3))
+NOTHING = ((0, 0, 0),) * 3
+SHIFT = ((1, -1, 2), (0, 3, 1), (2, 1, -1))
+TURNED = tuple(tuple(a * (1 + 2j) for a in row) for row in RANK_ONE)
+PHASES = ((1j, -1, 2), (0, 3 - 1j, 1), (2, 1j, -1))
+SLIGHT = [0.0, 1e-30, 2.0**-40, 0.25, -0.5, 1.0, -2.0, 8.0]
+
+
+RANKS = (("rank 2", ONES), ("rank 1", RANK_ONE), ("rank 0", NOTHING))
+
+
+def _of_det(name: str, at: Any, by: Any, **more: Any) -> Row:
+    # (Third derivatives near rank 0 need cubes of what is small, which vanish.)
+    points = SLIGHT if at[0][0] else [0.0, *SLIGHT[2:]]
+    function = matrices(at, by)
+    return L(
+        f"det at {name}", _exact_det(at, by), lambda x: wg.linalg.det(function(x)),
+        at=points, floor=1e4, **more,
+    )  # fmt: skip
+
+
+def algebra() -> list[Row]:
+    rows = [_of_det(name, at, SHIFT) for name, at in RANKS]
+    rows.append(_of_det("rank 0, 1 x 1", ((0,),), ((2,),)))
+    two = matrices(((2, 0), (0, 1)), ((0, 1), (1, 0)))  # [[2, x], [x, 1]], of determinant 2 - x^2
+    mild = [0.0, 1e-30, 2.0**-40, 0.25, -0.5, 1.0]
+    rows += [
+        L("slogdet of [[2, x], [x, 1]]", lambda x: m.log(2 - x * x),
+          lambda x: wg.linalg.slogdet(two(x)).logabsdet, at=mild, floor=256),
+        L("inv of [[2, x], [x, 1]]", lambda x: -x / (2 - x * x),
+          lambda x: wg.linalg.inv(two(x))[..., 0, 1], at=mild, floor=256),
+        L("solve of [[2, x], [x, 1]], (1, x)", lambda x: (1 - x * x) / (2 - x * x),
+          lambda x: wg.linalg.solve(two(x), along((1, 0), (0, 1))(x)[..., None])[..., 0, 0],
+          at=mild, floor=256),
+        L("cholesky of [[2, x], [x, 1]]", lambda x: m.sqrt(1 - x * x / 2),
+          lambda x: wg.linalg.cholesky(two(x))[..., 1, 1], at=mild, floor=256),
+        L("eigvalsh of [[2, x], [x, 1]]", lambda x: 1.5 + m.sqrt(x * x * 4 + 1) / 2,
+          lambda x: wg.linalg.eigvalsh(two(x))[..., 1], at=mild, floor=256),
+        L("eigh's vector of [[2, x], [x, 1]]", lambda x: (1 / m.sqrt(x * x * 4 + 1) + 1) / 2,
+          lambda x: wg.linalg.eigh(two(x)).eigenvectors[..., 0, 1] ** 2, at=mild, floor=256),
+        L("svdvals of [[2, x], [x, 1]]", lambda x: 1.5 + m.sqrt(x * x * 4 + 1) / 2,
+          lambda x: wg.linalg.svdvals(two(x))[..., 0], at=mild, floor=256),
+        L("trace of inverse by eigh, repeated at 0", lambda x: 2 / (1 - x * x),
+          lambda x: wg.sum(1 / wg.linalg.eigvalsh(
+              matrices(((1, 0), (0, 1)), ((0, 1), (1, 0)))(x)), axis=-1),
+          at=[0.25, -0.5], floor=256),
+        L("qr of [[1, x], [1, 1]]", lambda x: (1 - x) ** 2 / 2,
+          lambda x: wg.linalg.qr(
+              matrices(((1, 0), (1, 1)), ((0, 1), (0, 0)))(x)).R[..., 1, 1] ** 2,
+          at=[0.0, 0.25, -0.5, 3.0], floor=256),
+    ]  # fmt: skip
+    return rows
+
+
+LINES = [*norms(), *statistics(), *exponentials(), *losses(), *algebra()]
+
+TURNED_RANKS = (("rank 2", ONES), ("rank 1", TURNED), ("rank 0", NOTHING))
+COMPLEX_LINES = [
+    _of_det(f"{name}, complex", at, PHASES, cut=lambda z: False) for name, at in TURNED_RANKS
+]
