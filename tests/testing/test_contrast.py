@@ -76,6 +76,57 @@ def test_where_values_are_to_blame(plant, wrong, words):
     assert text.count("where:") == 1
 
 
+class OwnSlope(wg.autograd.Function):
+    """A user's operation: it has no forward derivative."""
+
+    @staticmethod
+    def forward(ctx, x, wrong):
+        ctx.save_for_backward(x)
+        ctx.wrong = wrong
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return wg.where(wg.asarray(ctx.wrong(x)), 3 * g * x + 0.7 * g, 2 * g * x), None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda x: x == 0, "only at 0"),
+        (lambda x: x < 0, "only for negative values"),
+        (lambda x: x.ndim == 0, "only for 0-d arrays"),
+        (lambda x: x.ndim > 1, "only for two axes or more"),
+        (lambda x: 1 in x.shape, "only where an axis has length 1"),
+    ],
+)
+def test_where_a_function_without_a_forward_derivative_is_wrong(wrong, words):
+    text = told(lambda x: OwnSlope.apply(x, wrong), ...)
+    assert f"where:     {words}" in text
+    assert text.count("where:") == 1
+
+
+@pytest.mark.parametrize("at", [5, 7, 12])
+def test_of_what_is_not_deterministic_no_place_is_told(at):
+    """The neighbours would be right or wrong by chance."""
+    count = itertools.count(1)
+
+    class Fickle(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * g * x * (1 if next(count) % at else 2)
+
+    text = told(Fickle.apply, ("n",), order=2)
+    assert "where:" not in text or "not deterministic" not in text
+
+
 def test_where_two_inputs_are_the_same(plant):
     def rule(xp, g, x, y):
         return xp.where(xp.equal(x, y), xp.multiply(g, 5), xp.multiply(g, y))

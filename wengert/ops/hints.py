@@ -245,7 +245,7 @@ KEYWORDS: Final = {
     "dim": "axis axes",
     "dims": "axis axes",
     "keepdim": "keepdims",
-    "unbiased": "correction=1",
+    "unbiased": "correction",
 }
 
 
