@@ -99,6 +99,7 @@ def test_forward_and_reverse_nest(name, kind, backend):
                 [y for y, _ in results],
                 own,
                 [seed for _, seed in results],
+                create_graph=True,  # a sweep that is not recorded gives constants
                 materialize_grads=True,
             )
 
