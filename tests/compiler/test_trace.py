@@ -3,6 +3,7 @@
 import math
 import operator
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -569,6 +570,19 @@ def test_a_value_kept_after_the_trace(backend: Backend) -> None:
         with pytest.raises(TraceError, match="which has ended") as caught:
             use(kept[0])
         assert "# kept here" in str(caught.value)
+
+
+def test_a_value_in_another_thread() -> None:
+    caught: list[BaseException | None] = []
+
+    def function(x: Any) -> Any:
+        with ThreadPoolExecutor(1) as others:
+            caught.append(others.submit(lambda: x + x).exception())
+        return x
+
+    trace_arrays(function, POINT)
+    assert isinstance(caught[0], TraceError)
+    assert "another thread" in str(caught[0])
 
 
 def test_a_value_of_one_trace_in_another() -> None:

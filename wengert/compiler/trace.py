@@ -292,7 +292,15 @@ class Trace:
         return "an argument or state of the compiled function"
 
     def _closed(self, operands: Sequence[Any]) -> TraceError:
-        x = next(x for x in operands if isinstance(x, Traced | LiveNumber) and not x.trace.open)
+        found = [x for x in operands if isinstance(x, Traced | LiveNumber)]
+        x = next((x for x in found if not x.trace.open), None)
+        if x is None:
+            return TraceError(
+                f"{user_line()}: a value of a compiled function is used in another thread or task "
+                "than the one in which the function is recorded, and what is computed there would "
+                f"be lost; it was made at {found[0].trace.made_at(found[0].value)}. Compute with "
+                "it in the function's own thread, or leave this part outside wg.compile"
+            )
         return TraceError(
             f"{user_line()}: a value is used here that belongs to the trace of a compiled "
             f"function, which has ended; it was made at {x.trace.made_at(x.value)}. Return it from "
