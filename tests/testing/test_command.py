@@ -301,3 +301,37 @@ def test_a_declaration_keeps_its_options():
     test = declared(lambda x, axis: wg.sum(x, axis=axis)).wengert_check
     assert test.order == 1
     assert test.bounds["min_side"] == 1
+
+
+def test_what_ends_the_program_does_not_end_the_check(tmp_path, monkeypatch, capsys):
+    """An exit with status 0 would pass for a check that has passed."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "ending.py").write_text("raise SystemExit(0)\n")
+    assert main(["ending"]) == 2
+    assert "ending cannot be imported: SystemExit: 0" in capsys.readouterr().err
+    late = "def wrong(x):\n    return x * x.detach()\n\n\ndef leave(x):\n    raise SystemExit(0)\n"
+    (tmp_path / "leaving.py").write_text(late)
+    assert main(["leaving", "--examples", "5"]) == 1
+    out = capsys.readouterr().out
+    assert "wrong: WRONG" in out
+    assert "(SystemExit: 0)" in out
+
+
+def test_no_kind_of_function_is_left_out_without_a_word(tmp_path, monkeypatch, recwarn):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "kinds.py").write_text(
+        "from functools import partial\n"
+        "import wengert as wg\n"
+        "class Cube(wg.autograd.Function):\n    pass\n"
+        "def power(x, n):\n    return x**n\n"
+        "cube = partial(power, n=3)\n"
+        "def loss(y_pred, y_true):\n    return wg.mean((y_pred - y_true) ** 2)\n"
+        "def broken(x):\n    return float(wg.sum(x)) * x\n"
+        "def several(*arrays):\n    return sum(arrays)\n"
+    )
+    found = {target.name: target.why_not for target in find("kinds", [])}
+    assert not recwarn  # of the calls on trial; those that check give them
+    assert set(found) == {"Cube", "power", "cube", "loss", "broken", "several"}
+    assert found["Cube"] == "it is an operation: check a function that calls Cube.apply"
+    assert not found["cube"] and not found["loss"] and not found["broken"]
+    assert "needs no arguments" in found["several"]

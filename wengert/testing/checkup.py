@@ -159,7 +159,7 @@ def _run(test: _Recorded, what: str) -> Line:
         return Line(what, "not checked", str(error))
     except GradcheckError as error:
         return Line(what, "wrong", str(error))
-    except Exception as error:  # of another's code: it is the report
+    except (Exception, SystemExit) as error:  # of another's code: it is the report
         notes = "\n".join(getattr(error, "__notes__", ()))
         return Line(what, "wrong", f"{type(error).__name__}: {error}\n{notes}".strip())
     skipped = f"; {test.skipped} at kinks left out" if test.skipped else ""

@@ -83,7 +83,7 @@ def _status(status: str) -> str:
 def _overview(found: Sequence[Examination]) -> str:
     rows = [
         f'<tr><td><a href="#f{i}"><code>{html.escape(e.target.name)}</code></a></td>'
-        f"{_status(e.status)}<td>{html.escape(e.target.source or e.target.why_not)}</td></tr>"
+        f"{_status(e.status)}<td>{html.escape(e.target.why_not or e.target.source)}</td></tr>"
         for i, e in enumerate(found)
     ]
     head = "<tr><th>function</th><th>derivatives</th><th>inputs from</th></tr>"

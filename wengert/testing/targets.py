@@ -1,6 +1,7 @@
 """What ``python -m wengert check`` is to check: a module's functions, and inputs for each."""
 
 import difflib
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -8,6 +9,7 @@ import re
 import sys
 import types
 import typing
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 
 from wengert.func.trees import tree_map
 from wengert.nn import Module
+from wengert.tape.function import Function
 from wengert.tape.tensor import Tensor
 from wengert.testing.arguments import Argument, Axis, calls
 from wengert.testing.check import as_input
@@ -29,7 +32,8 @@ __all__ = ["Target", "UnusableError", "find", "shape_of"]
 ARRAYS = re.compile(
     r"[a-hj-mo-z][0-9]?|x[sy]?|inputs?|arrays?|arr|data|tensors?|values?|logits|weights?|bias|"
     r"theta|params?|left|right|vectors?|vec|matrix|mat|mean|std|sigma|mu|scale|loc|predictions?|"
-    r"targets?|probs?|hidden|state|features?|points?|coordinates?"
+    r"targets?|probs?|hidden|state|features?|points?|coordinates?|preds?|y_(?:pred|true|hat)|outputs?|"
+    r"query|key|images?|signal|positions?|velocity|coefficients?|coeffs?|residuals?"
 )
 #: A shape in numpydoc: "array of shape (n, m)", "array, shape (n,)", "(n, m) array".
 DOCUMENTED = re.compile(
@@ -107,13 +111,17 @@ def find(spec: str, shapes: Sequence[Any]) -> list[Target]:
     targets = []
     for each in names:
         value = getattr(module, each, None)
-        own = getattr(value, "__module__", None) == module.__name__
+        made = value.func if isinstance(value, functools.partial) else value
+        own = getattr(made, "__module__", None) == module.__name__
         if listed is None and not (own or isinstance(value, Module)):
             continue
         if inspect.isfunction(value) or isinstance(value, Module) or hasattr(value, "bind"):
             targets.append(_target(each, value, shapes))
         elif inspect.isclass(value) and issubclass(value, Module):
             why = "it is a class of modules: check an instance, such as a function that calls one"
+            targets.append(Target(each, None, why_not=why))
+        elif inspect.isclass(value) and issubclass(value, Function):
+            why = f"it is an operation: check a function that calls {each}.apply"
             targets.append(Target(each, None, why_not=why))
         elif callable(value) and not inspect.isclass(value):
             targets.append(_target(each, value, shapes))
@@ -168,7 +176,7 @@ def _imported(place: str) -> types.ModuleType:
         if error.name and (place == error.name or place.startswith(f"{error.name}.")):
             raise UnusableError(f"there is no module {place!r}") from error
         raise UnusableError(f"{place} cannot be imported: {error}") from error
-    except Exception as error:  # of another's code: whatever it raises is why
+    except (Exception, SystemExit) as error:  # of another's code: whatever it raises is why
         what = f"{type(error).__name__}: {error}"
         raise UnusableError(f"{place} cannot be imported: {what}") from error
 
@@ -201,7 +209,10 @@ def _target(name: str, value: Any, shapes: Sequence[Any]) -> Target:
         why = f"it takes {len(parameters)} arguments, and --shape was given {len(shapes)} times"
         return Target(name, value, why_not=why)
     if not parameters:
-        return Target(name, value, why_not="it takes no arguments, so there is nothing to move")
+        why = (
+            "it needs no argument, so there is nothing to move: check a function that gives it some"
+        )
+        return Target(name, value, why_not=why)
     return _guessed(name, value, parameters)
 
 
@@ -318,7 +329,8 @@ def _refused(function: Any, arguments: list[Any]) -> str | None:
         report_multiple_bugs=False,
     )
     try:
-        settings(hypothesis.given(calls(arguments, min_side=1))(trial))()
-    except Exception as error:  # of another's code: that it raises is the answer
+        with warnings.catch_warnings(action="ignore"):  # they come again when it is checked
+            settings(hypothesis.given(calls(arguments, min_side=1))(trial))()
+    except (Exception, SystemExit) as error:  # of another's code: that it raises is the answer
         return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:120]}"
     return None
