@@ -209,9 +209,7 @@ def _target(name: str, value: Any, shapes: Sequence[Any]) -> Target:
         why = f"it takes {len(parameters)} arguments, and --shape was given {len(shapes)} times"
         return Target(name, value, why_not=why)
     if not parameters:
-        why = (
-            "it needs no argument, so there is nothing to move: check a function that gives it some"
-        )
+        why = "it needs no arguments, so there is nothing to move: check a function that gives some"
         return Target(name, value, why_not=why)
     return _guessed(name, value, parameters)
 
