@@ -471,5 +471,14 @@ def test_a_layer_takes_its_own_dtype_alone(shape, backend):
     assert (wg.ones((2, 3)) @ wg.ones((3, 2), dtype=wg.float64)).dtype is wg.float64
 
 
+def test_a_layer_names_what_is_no_array(backend):
+    layer = nn.Linear(3, 2)
+    for given in ([1.0, 2.0, 3.0], "abc", None):
+        with pytest.raises(TypeError, match=f"a {type(given).__name__} as input; make a Tensor"):
+            layer(given)
+    with pytest.raises(TypeError, match="a list as bias"):
+        nn.functional.linear(wg.ones(3), wg.ones((2, 3)), [1.0, 2.0])
+
+
 def test_the_tables_names():
     assert {as_dtype(name).name for name in KINDS} <= set(DTYPES)

@@ -99,6 +99,12 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
 
 
 def _general(input: Any, weight: Any, bias: Any) -> Tensor:
+    for a, name in ((input, "input"), (weight, "weight"), (bias, "bias")):
+        if not hasattr(a, "shape") and (a is not None or name != "bias"):
+            raise TypeError(
+                f"linear takes Tensors and arrays, and was given a {type(a).__name__} as {name}; "
+                "make a Tensor of it with wg.asarray"
+            )
     x, w = tuple(input.shape), tuple(weight.shape)
     b = None if bias is None else tuple(bias.shape)
     if not x or len(w) != 2 or x[-1] != w[1] or b not in (None, w[:1]):
