@@ -260,8 +260,12 @@ def test_quantile_has_pytorchs_derivatives(method):
         his = torch.autograd.grad(
             theirs, (other, theirs_level), torch.tensor(g), materialize_grads=True
         )
-        for a, b in zip(mine, his, strict=True):
-            np.testing.assert_allclose(values(a), b.numpy(), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(values(mine[0]), his[0].numpy(), rtol=1e-10, atol=1e-12)
+        # On an element PyTorch has no slope by the level; here it is that to the next.
+        inside = np.asarray([0 < each < 1 for each in q])
+        np.testing.assert_allclose(
+            values(mine[1])[inside], his[1].numpy()[inside], rtol=1e-10, atol=1e-12
+        )
 
 
 def test_the_level_as_a_tensor(backend):

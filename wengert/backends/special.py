@@ -76,13 +76,14 @@ def scipy_special() -> dict[str, Kernel]:
 
 
 def _polygamma(special: Any, where: Kernel) -> Kernel:
-    """The polygamma function of a library's zeta function: with all digits, and at infinity."""
+    """The polygamma function of a library's zeta function: with all digits, also far out."""
 
     def polygamma(x: Any, *, n: int) -> Any:
         if n == 0:
             return special.digamma(x)
         factor = (-1.0) ** (n + 1) * (math.gamma(n + 1) if n < 170 else math.inf)
-        return where(x == math.inf, 0.0, special.zeta(n + 1.0, x) * factor)
+        # Its zeta function is 0 where the next power is, and nan at infinity; this is exact there.
+        return where(x > 1e30, x**-n * (factor / n), special.zeta(n + 1.0, x) * factor)
 
     return polygamma
 

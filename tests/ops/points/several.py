@@ -127,6 +127,9 @@ def statistics() -> list[Row]:
           lambda x: wg.sum(wg.cumulative_prod(
               along((0, 1), (2, 0), (0, 1), (-1, 1), (3, 0))(x), axis=-1), axis=-1),
           floor=64),
+        L("quantile(x) of (1, 3, 5)", lambda x: x * 4 + 1,
+          lambda q: wg.quantile(wg.asarray([1.0, 3.0, 5.0], dtype=q.dtype), q),
+          low=-1e-9, high=1.1, at=[0.0, 0.1, 0.25, 0.5, 0.75, 1.0]),
     ]  # fmt: skip
 
 
@@ -226,6 +229,10 @@ def losses() -> list[Row]:
         L("F.cross_entropy of (x, 1), probabilities (1, 0)", lambda x: m.softplus(1 - x),
           lambda x: F.cross_entropy(
               along((0, 1), (1, 0))(x), along((1, 0), (0, 0))(x), reduction="none"), at=FAR[:-2]),
+        L("F.cross_entropy of (x, 1, -inf), probabilities (1, 0, 0)", lambda x: m.softplus(1 - x),
+          lambda x: F.cross_entropy(
+              along((0, 1), (1, 0), (-inf, 0))(x), along((1, 0), (0, 0), (0, 0))(x),
+              reduction="none"), at=FAR[:-2]),
         L("F.cross_entropy of (2, 1), probabilities (x, 0)",
           lambda x: x * (mpmath.log1p(mpmath.exp(-1))),
           lambda x: F.cross_entropy(

@@ -455,6 +455,8 @@ def _with_probabilities(
     axis = min(1, logits.ndim - 1)
     classes = logits.shape[axis]
     x = log_softmax(logits, axis)
+    # An impossible class that is not the target's either adds nothing, as in 0 log 0.
+    x = ops.where(ops.logical_and(ops.equal(target, 0), ops.isinf(x)), 0, x)
     if isinstance(smoothing, Tensor) or smoothing:
         target = ops.add(ops.multiply(target, 1 - smoothing), smoothing / classes)
     if weight is not None:

@@ -70,7 +70,9 @@ def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor,
     if isinstance(q, Tensor):
         xp = differentiable
         at = _positions(xp, q, n, method)
-        below, above = xp.floor(at), xp.ceil(at)
+        # On an element, too, there is a next one (or before the last): so there is a slope by q.
+        below = xp.minimum(xp.floor(at), max(n - 2, 0))
+        above = xp.minimum(below + 1, n - 1)
         way = xp.astype(xp.subtract(at, below), x.dtype, copy=False)
         return xp.astype(below, "int64"), xp.astype(above, "int64"), way
     owner = backend_of(x._array)
@@ -87,6 +89,16 @@ def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor,
         )
     ]
     return made[0], made[1], astype(made[2], x.dtype, copy=False)
+
+
+def _between(xp: Any, low: Any, high: Any, way: Any, distance: Any) -> Any:
+    """What is some way from one element to the next, exact at both."""
+    first, second = xp.equal(way, 0), xp.equal(way, 1)
+    # At one of them, an infinite other one has no part.
+    there = xp.logical_and(xp.logical_or(first, second), xp.isinf(distance))
+    distance = xp.where(there, 0, distance)
+    from_second = xp.subtract(high, xp.multiply(xp.subtract(1, way), distance))
+    return xp.where(second, from_second, xp.add(low, xp.multiply(way, distance)))
 
 
 def _probabilities(q: Any) -> Any:
@@ -186,7 +198,7 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     # Between two equal infinities is the infinity.
     infinite = xp.logical_and(xp.equal(low, high), xp.isinf(low))
     distance = xp.where(infinite, 0, xp.subtract(high, xp.where(infinite, 0, low)))
-    out = xp.add(low, xp.multiply(way, distance))
+    out = _between(xp, low, high, way, distance)
     out = xp.where(xp.any(xp.isnan(x), axis=last, keepdims=True), math.nan, out)
     if isinstance(flat, Tensor):
         valid = xp.logical_and(xp.greater_equal(flat, 0), xp.less_equal(flat, 1))

@@ -308,7 +308,8 @@ def _step_forward(xp: Any, a: Any, b: Any, *, n: int) -> Any:
     total = xp.add(total, _step_of(xp, x, step, series[::-1]))
     if not n:
         total = xp.subtract(total, xp.log1p(xp.divide(step, x)))
-    return xp.where(known, total, plain)
+    level = xp.logical_and(xp.equal(a, math.inf), xp.isfinite(b))
+    return xp.where(known, total, xp.where(level, 0, plain))
 
 
 def _step_of(xp: Any, x: Any, step: Any, coefficients: Sequence[float]) -> Any:
