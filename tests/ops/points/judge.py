@@ -47,8 +47,18 @@ class Row:
     orders: int = 3
 
 
+_KNOWN: dict[tuple[str, type, complex | float], list[Any]] = {}
+
+
 def derivatives(row: Row, x: complex | float) -> list[Any]:
     """The function's value and derivatives at ``x``, and one more than is judged."""
+    key = (row.name, type(x), x)
+    if key not in _KNOWN:
+        _KNOWN[key] = _derivatives(row, x)
+    return _KNOWN[key]
+
+
+def _derivatives(row: Row, x: complex | float) -> list[Any]:
     size = abs(float(abs(x)))
     log = math.log2(size) if size else 0.0
     with mpmath.workprec(260 + int(max(row.large * log, -row.small * log, 0))):
