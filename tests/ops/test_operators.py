@@ -383,3 +383,44 @@ def test_utility(backend: Backend) -> None:
     )
     with pytest.raises(ValueError, match="not negative"):
         wg.diff(y, n=-1)
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_masked_array_keeps_its_mask(tracked: bool) -> None:
+    """As beside NumPy's arrays: what is masked is no number."""
+    x = wg.tensor([1.0, 2.0], requires_grad=tracked)
+    masked = np.ma.array([1.0, 5.0], mask=[False, True])
+    for name in ("add", "mul", "sub", "truediv", "lt"):
+        apply = getattr(operator, name)
+        for left, right in ((x, masked), (masked, x)):
+            if tracked:  # it would leave the tape
+                with pytest.raises(RuntimeError, match="requires grad"):
+                    apply(left, right)
+                continue
+            result = apply(left, right)
+            assert isinstance(result, np.ma.MaskedArray)
+            assert result.mask.tolist() == [False, True]
+        with pytest.raises(TypeError):
+            np.add(x, masked)
+
+
+def test_an_array_with_a_unit_is_asked_what_an_operator_means() -> None:
+    class Length(np.ndarray):
+        def __array_ufunc__(self, *what: Any, **keywords: Any) -> str:
+            return "asked"
+
+    x = wg.tensor([1.0, 2.0], requires_grad=True)
+    metres = np.array([1.0, 2.0]).view(Length)
+    assert x * metres == metres * x == x + metres == "asked"
+
+
+def test_other_arrays_of_numpy_are_arrays(tmp_path: Any) -> None:
+    class Plain(np.ndarray):
+        pass
+
+    x = wg.tensor([1.0, 2.0], requires_grad=True)
+    stored = np.memmap(tmp_path / "stored", dtype="float32", mode="w+", shape=(2,))
+    for other in (np.ones(2, np.float32).view(Plain), stored):
+        for result in (x * other, other * x):
+            assert isinstance(result, wg.Tensor)
+            assert result.requires_grad

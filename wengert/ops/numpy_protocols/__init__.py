@@ -73,6 +73,9 @@ def array_ufunc(
     TypeError
         If Wengert has no counterpart of the ufunc or of the method, or ``out`` is no Tensor.
     """
+    for x in inputs:
+        if type(x) is not np.ndarray and isinstance(x, np.ndarray) and is_foreign(x):
+            return NotImplemented  # it is that one's turn, not its bare array's
     label, function = _of_ufunc(ufunc, method)
     if method == "__call__" and keywords.get("where", True) is not True and out is not None:
         keywords["kept"] = out[0]  # whose elements stay where nothing is computed
