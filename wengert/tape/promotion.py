@@ -5,8 +5,8 @@ silent on operands of different kinds, and on integers that floating functions a
 rule is PyTorch's, in which the kinds are ranked and the default dtype decides.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import reduce
 from typing import Any, Final
@@ -80,21 +80,26 @@ def default_complex_dtype() -> DType:
     return DTYPES["complex128" if get_default_dtype().name == "float64" else "complex64"]
 
 
-@contextmanager
-def at_least(dtype: DType | None) -> Iterator[None]:
+class _Doubles:
+    """A context in which float64 is the default; a generator would take twice as long."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _local.set(DTYPES["float64"])
+
+    def __exit__(self, *exception: object) -> None:
+        _local.reset(self._token)
+
+
+_AS_IT_IS: Final = nullcontext()
+
+
+def at_least(dtype: DType | None) -> AbstractContextManager[None]:
     """Make constants at least as precise as a floating or complex dtype in a ``with`` block."""
     if dtype is None or dtype.name not in ("float64", "complex128"):
-        wider = None
-    else:
-        wider = DTYPES["float64"]
-    if wider is None or get_default_dtype() is wider:
-        yield
-        return
-    token = _local.set(wider)
-    try:
-        yield
-    finally:
-        _local.reset(token)
+        return _AS_IT_IS
+    return _AS_IT_IS if get_default_dtype() is DTYPES["float64"] else _Doubles()
 
 
 # -- the rule ------------------------------------------------------------------------------------
