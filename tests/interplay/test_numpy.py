@@ -507,6 +507,11 @@ def test_numbers_and_lists_take_part(backend):
     assert made.backend is backend
 
 
+def test_what_wengert_has_under_the_same_name_is_named(backend):
+    with pytest.raises(TypeError, match=r"use wg\.linspace"):
+        np.linspace(0.0, wg.asarray(1.0), 5)
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -6,6 +6,7 @@ this package; what is in no table is an error. The tables are imported at the fi
 that importing Wengert costs nothing more.
 """
 
+import sys
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
@@ -121,6 +122,9 @@ def array_function(
 
 
 def _no_counterpart(name: str) -> TypeError:
+    short = name.removeprefix("np.")
+    if short in sys.modules["wengert"].__all__:
+        return TypeError(f"{name} takes no Tensors: use wg.{short}, which does")
     return TypeError(
         f"{name} has no counterpart that takes Tensors and is differentiated: write it with "
         "functions that have one, or as a wengert.autograd.Function with a derivative of its own; "
