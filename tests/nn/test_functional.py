@@ -671,3 +671,11 @@ def test_weights_of_zero_and_ignored_targets_are_pytorchs(
     (slope,) = wg.autograd.grad(wg.sum(found), x)
     np.testing.assert_allclose(values(found), loss.detach().numpy(), rtol=1e-6)
     np.testing.assert_allclose(values(slope), expected.numpy(), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_binary_cross_entropy_at_certain_targets(dtype) -> None:
+    """The slopes are the logarithms' own, -1 / x and 1 / (1 - x), where x is the target."""
+    x = wg.tensor(np.asarray([0.0, 1.0], dtype), requires_grad=True)
+    F.binary_cross_entropy(x, x.detach(), reduction="sum").backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [1, -1])

@@ -28,7 +28,9 @@ def real_points(row, dtype):
 
 def complex_points(row, dtype):
     points = {complex(np.dtype(dtype).type(z)) for z in row.at or PLANE}
-    return sorted((z for z in points if not row.cut(z)), key=lambda z: (z.real, z.imag))
+    return sorted(
+        (z for z in points if np.isfinite(z) and not row.cut(z)), key=lambda z: (z.real, z.imag)
+    )
 
 
 def levels(function, points, dtype, orders):

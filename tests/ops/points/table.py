@@ -277,6 +277,14 @@ PLANE = [
 ]  # fmt: skip
 
 
+#: Where squares overflow, in all quadrants.
+BEYOND = [
+    complex(a * x, b * y) for x, y in ((1e12, 1e12), (1e25, 1e24), (1.0, 1e25), (1e25, 1.0))
+    for a in (1, -1) for b in (1, -1)
+]  # fmt: skip
+BEYOND += [z * 1e140 for z in BEYOND[4:]]
+
+
 def _left(z: complex) -> bool:
     return z.imag == 0 and z.real <= 0
 
@@ -327,4 +335,8 @@ COMPLEX_ROWS = [
     C("softplus", m.softplus, lambda z: z.real == 0),
     C("silu", lambda x: x * m.expit(x)),
     C("sinc", sinc),
+    *[
+        C(f"{name}, far", getattr(m, name), f=getattr(wg, name), at=BEYOND, orders=2)
+        for name in ("asin", "acos", "asinh", "acosh")
+    ],
 ]

@@ -125,11 +125,12 @@ def _bce_forward(xp: Any, x: Any, y: Any) -> Any:
 def _bce_rule(xp: Any, g: Any, x: Any, y: Any) -> Any:
     other = xp.subtract(1, x)
     product = xp.multiply(other, x)
-    end = xp.less(product, 1e-12)
+    lowest = max(1e-12, float(xp.finfo(x.dtype).smallest_normal))  # not 0 in half precision
+    end = xp.less(product, lowest)
     slope = xp.divide(xp.subtract(x, y), xp.where(end, 1, product))
     # At the ends, where the product is limited: each logarithm's own.
-    no = xp.divide(xp.subtract(1, y), xp.maximum(xp.where(end, other, 1), 1e-12))
-    yes = xp.divide(y, xp.maximum(xp.where(end, x, 1), 1e-12))
+    no = xp.divide(xp.subtract(1, y), xp.maximum(xp.where(end, other, 1), lowest))
+    yes = xp.divide(y, xp.maximum(xp.where(end, x, 1), lowest))
     return xp.multiply(g, xp.where(end, xp.subtract(no, yes), slope))
 
 

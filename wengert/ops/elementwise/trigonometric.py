@@ -40,6 +40,23 @@ Primitive(
 )
 
 
+def _root_of_one_minus_square(xp: Any, x: Any) -> Any:
+    if not is_complex(x):
+        return xp.sqrt(xp.one_minus_square(x))
+    # Far out, where the square may overflow, the root is -ix, or ix below.
+    far = xp.greater(xp.abs(x), _FAR)
+    near = xp.sqrt(xp.one_minus_square(xp.where(far, 0, x)))
+    return xp.where(far, xp.multiply(xp.multiply(x, -1j), _side(xp, xp.imag(x))), near)
+
+
+def _side(xp: Any, x: Any) -> Any:
+    return xp.copysign(xp.ones_like(x), x)
+
+
+#: Where 1 is nothing beside the square, which does not overflow yet.
+_FAR = 2.0**30
+
+
 @elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.cos(x))))
 def sin(x: Any, /) -> Tensor:
     r"""Sine of an angle in radians, :math:`\sin x`.
@@ -100,7 +117,7 @@ def tan(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.sqrt(xp.one_minus_square(x)))))
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(_root_of_one_minus_square(xp, x))))
 def asin(x: Any, /) -> Tensor:
     r"""Inverse sine, :math:`\arcsin x`, of real values in :math:`[-\pi/2, \pi/2]`.
 
@@ -120,7 +137,9 @@ def asin(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(xp.negative(g), xp.conj(xp.sqrt(xp.one_minus_square(x)))))
+@elementwise(
+    x=lambda xp, g, x: xp.divide(xp.negative(g), xp.conj(_root_of_one_minus_square(xp, x)))
+)
 def acos(x: Any, /) -> Tensor:
     r"""Inverse cosine, :math:`\arccos x`, of real values in :math:`[0, \pi]`.
 
@@ -278,7 +297,11 @@ def tanh(x: Any, /) -> Tensor:
 
 def _asinh_rule(xp: Any, g: Any, x: Any) -> Any:
     if is_complex(x):
-        return xp.divide(g, xp.conj(xp.sqrt(xp.add(xp.square(x), 1))))
+        # Far out, where the square may overflow, the root is x itself, or -x to the left.
+        far = xp.greater(xp.abs(x), _FAR)
+        near = xp.sqrt(xp.add(xp.square(xp.where(far, 0, x)), 1))
+        root = xp.where(far, xp.multiply(x, _side(xp, xp.real(x))), near)
+        return xp.divide(g, xp.conj(root))
     return xp.divide(g, xp.hypot(x, xp.ones_like(x)))  # where the square may overflow
 
 
