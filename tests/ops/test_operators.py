@@ -424,3 +424,19 @@ def test_other_arrays_of_numpy_are_arrays(tmp_path: Any) -> None:
         for result in (x * other, other * x):
             assert isinstance(result, wg.Tensor)
             assert result.requires_grad
+
+
+def test_whether_an_element_is_there(backend: Backend) -> None:
+    """As in NumPy, by one comparison of all elements."""
+    x = wg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    with wg.testing.graph_breaks() as breaks:
+        assert 3.0 in x
+    assert [note.operation for note in breaks.notes] == ["equal"]  # no row by itself
+    assert 5 not in x
+    assert wg.tensor([9.0, 4.0]) in x
+    assert "a" not in x
+    assert None not in x
+    assert 1 in wg.tensor(1)
+    assert 1 not in wg.zeros((0, 2))
+    with pytest.raises((ValueError, RuntimeError), match="shape"):
+        wg.zeros(3) in x  # noqa: B015 -- it raises

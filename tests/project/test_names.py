@@ -13,7 +13,14 @@ import wengert as wg
 NAMESPACES = [
     *("wengert", "wengert.autograd", "wengert.func", "wengert.nn", "wengert.nn.functional"),
     *("wengert.nn.init", "wengert.nn.utils", "wengert.random", "wengert.tape"),
-    *("wengert.optim", "wengert.testing", "wengert.linalg", "wengert.fft", "wengert.special"),
+    *(
+        "wengert.optim",
+        "wengert.testing",
+        "wengert.linalg",
+        "wengert.fft",
+        "wengert.special",
+        "wengert.random",
+    ),
 ]
 
 LISTED = f"""

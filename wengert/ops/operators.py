@@ -197,6 +197,12 @@ def _rows(x: Tensor) -> Iterator[Tensor]:
         start, count = stop, 2 * count
 
 
+def _contains(self: Tensor, value: Any, /) -> bool:
+    """``value in x``: whether some element is equal, as in NumPy and PyTorch."""
+    equal = self == value
+    return isinstance(equal, Tensor) and bool(vars(differentiable)["any"](equal))
+
+
 # -- PyTorch's in-place methods ------------------------------------------------------------------
 
 
@@ -326,6 +332,7 @@ def _attach_operators() -> None:
         __getitem__=getitem,
         __setitem__=setitem,
         __iter__=_iter,
+        __contains__=_contains,
         __dir__=_dir,
         T=property(_transpose),
         mT=property(matrix_transpose),

@@ -1,0 +1,1 @@
+from wengert.ops.random import *
