@@ -157,6 +157,11 @@ SPECIAL_FUNCTIONS = {
     "zeta": Entry(
         real=zetas(), call=special.zeta, reference=sc.zeta, torch="special.zeta", jax="special.zeta"
     ),
+    "polygamma_step": Entry(
+        real=binary(ws.reals(0.25, 14), scalars=False),
+        call=lambda a, b: PRIMITIVES["polygamma_step"].bind(a, b, n=0),
+        reference=lambda a, b: sc.digamma(a) - sc.digamma(a + b),
+    ),
     "betaln": Entry(
         real=binary(ws.reals(0.25, 14), scalars=False),
         call=special.betaln,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from wengert import ops
-from wengert.backends import backend_of
+from wengert.backends import backend_of, dtype_of
 from wengert.nn.functional.define import (
     Reduction,
     check_reduction,
@@ -125,7 +125,7 @@ def _bce_forward(xp: Any, x: Any, y: Any) -> Any:
 def _bce_rule(xp: Any, g: Any, x: Any, y: Any) -> Any:
     other = xp.subtract(1, x)
     product = xp.multiply(other, x)
-    lowest = max(1e-12, float(xp.finfo(x.dtype).smallest_normal))  # not 0 in half precision
+    lowest = 1e-12 if dtype_of(x.dtype).itemsize > 2 else 2.0**-14  # not 0 in half precision
     end = xp.less(product, lowest)
     slope = xp.divide(xp.subtract(x, y), xp.where(end, 1, product))
     # At the ends, where the product is limited: each logarithm's own.
