@@ -133,7 +133,7 @@ def test_forward_nests_in_forward(name, kind, backend):
             if not results:
                 return []
             outputs, seeds = zip(*results, strict=True)
-            return wg.autograd.grad(outputs, own, seeds, materialize_grads=True)
+            return wg.autograd.grad(outputs, own, seeds, create_graph=True, materialize_grads=True)
 
         swept = [t for _, t in pushed(gradients, primals, second)]
         forwards = [(y._array, t._array) for y, t in zip(g, found, strict=True)]
