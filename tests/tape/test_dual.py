@@ -17,6 +17,7 @@ from wengert.backends import dtype_of
 from wengert.tape.dual import Dual, Exit, drop, lift
 from wengert.tape.lifted import new_level
 from wengert.tape.node import tick
+from wengert.tape.recording import transforming
 from wengert.tape.tensor import Tensor, untracked
 
 
@@ -24,7 +25,9 @@ def pushed(call: Any, primals: Any, tangents: Any) -> list[tuple[Tensor, Tensor]
     """Primal values and tangents of what a call returns: forward mode without its front door."""
     start, level = tick(), new_level()
     inputs = [lift(x, t, level) for x, t in zip(primals, tangents, strict=True)]
-    pairs = drop(call(inputs), Exit(level, start, True))
+    with transforming():
+        results = call(inputs)
+    pairs = drop(results, Exit(level, start, True))
     return [(y, wg.zeros_like(y) if t is None else t) for y, t in pairs]
 
 
@@ -307,7 +310,7 @@ def test_arrays_of_two_backends_are_refused():
             jvp(f, [2, 3], [1, 10])
 
 
-def test_no_mode_switches_it_off():
+def test_modes_around_leave_it_and_what_is_made_inside_them_is_constant():
     for mode in (wg.no_grad, wg.inference_mode, lambda: wg.set_grad_enabled(False), wg.enable_grad):
         with mode():
             _, tangent = jvp(lambda x: x**2, [2, 3], [1, 10])
@@ -317,7 +320,8 @@ def test_no_mode_switches_it_off():
             with mode():
                 return x**2
 
-        assert jvp(f, [2, 3], [1, 10])[1].tolist() == [4, 60]
+        expected = [4, 60] if mode is wg.enable_grad else [0, 0]
+        assert jvp(f, [2, 3], [1, 10])[1].tolist() == expected
     wg.set_grad_enabled(True)
 
 
@@ -456,13 +460,16 @@ def test_a_tensor_and_what_it_was_computed_from():
 def test_backward_inside():
     """Leaves made inside have gradients with tangents: forward over reverse by hand."""
 
-    def f(x):
+    def f(x, create_graph=True):
         w = double([2.0, 3.0], requires_grad=True)
-        wg.sum(w**2 * x).backward()
+        wg.sum(w**2 * x).backward(create_graph=create_graph)
         return w.grad
 
     value, tangent = jvp(f, [5, 7], [1, 10])
     assert (value.tolist(), tangent.tolist()) == ([20, 42], [4, 60])
+    # Without the graph a gradient is a constant, as it is to reverse mode.
+    value, tangent = jvp(lambda x: f(x, create_graph=False), [5, 7], [1, 10])
+    assert (value.tolist(), tangent.tolist()) == ([20, 42], [0, 0])
 
 
 def test_what_was_recorded_inside_is_released():

@@ -73,7 +73,8 @@ def test_every_mode_accepts(case):
     options = FORWARD | {"check_batched_grad": True, "check_grad_dtypes": True}
     assert gradcheck(function, inputs, **options)
     assert gradcheck(function, inputs, fast_mode=True, **options)
-    assert gradcheck(function, inputs, complex_step=True)
+    if "module" not in case:  # whose real weights take no complex input
+        assert gradcheck(function, inputs, complex_step=True)
     if case != "a constant":
         assert gradgradcheck(function, inputs, check_fwd_over_rev=True)
 

@@ -286,7 +286,7 @@ class Primitive:
     ) -> list[Any] | None:
         """The operands with those cast that the rule gives another dtype; None without such."""
         places = [i for i in range(len(arrays)) if self._input(i) in self.joined]
-        numbers = [parameters[name] for name in self.numbers]
+        numbers = [parameters[name] for name in self.numbers if name in parameters]
         found = unified(self.name, arrays, places, numbers, floating)
         if not found:
             return None
