@@ -209,7 +209,7 @@ def _inverse(y: Any, factor: Any, width: Any) -> list[Any]:
             if i:
                 more[i - 1] += i * c
         p = more
-        found.append(mpmath.polyval(p[::-1], y) * rate ** (k + 1))
+        found.append(mpmath.fsum(c * y**i for i, c in enumerate(p)) * rate ** (k + 1))
     return found
 
 

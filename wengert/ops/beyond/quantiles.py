@@ -97,7 +97,8 @@ def _between(xp: Any, low: Any, high: Any, way: Any, distance: Any) -> Any:
     # At one of them, an infinite other one has no part.
     there = xp.logical_and(xp.logical_or(first, second), xp.isinf(distance))
     distance = xp.where(there, 0, distance)
-    from_second = xp.subtract(high, xp.multiply(xp.subtract(1, way), distance))
+    back = xp.where(second, distance, 0)
+    from_second = xp.subtract(high, xp.multiply(xp.subtract(1, way), back))
     return xp.where(second, from_second, xp.add(low, xp.multiply(way, distance)))
 
 
