@@ -254,6 +254,8 @@ def test_norms_of_matrices_are_pytorchs(backend: Backend, kind, order) -> None:
 @pytest.mark.parametrize("order", ["fro", "nuc", 1, -1, 2, -2, INF, -INF])
 def test_norms_of_matrices_with_equal_rows(order) -> None:
     for a in (np.eye(3), np.ones((2, 2)), np.asarray([[2.0, 0.0], [0.0, -2.0]])):
+        if order in ("nuc", -2) and np.linalg.matrix_rank(a) < len(a):
+            continue  # LAPACK is free to choose the sign of singular vectors for the value 0
         x = leaf(a)
         out = linalg.matrix_norm(x, ord=order)
         expected, (right,) = pytorch(lambda t, x: t.linalg.matrix_norm(x, ord=order), a)
