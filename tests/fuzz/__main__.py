@@ -5,6 +5,7 @@ on other backends, too. Programs that differ are printed as snippets to paste, t
 """
 
 import argparse
+import faulthandler
 import sys
 import time
 from collections import Counter
@@ -39,12 +40,18 @@ def main(arguments: list[str] | None = None) -> int:
     blocks = [range(s, min(s + BLOCK, last)) for s in range(chosen.seed, last, BLOCK)]
     counts: Counter[str] = Counter()
     found: list[Finding] = []
-    with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:
+    pool = ProcessPoolExecutor(
+        chosen.jobs, mp_context=get_context("spawn"), initializer=faulthandler.enable
+    )
+    with pool:
         jobs = [pool.submit(block, seeds, chosen.every, dict(options)) for seeds in blocks]
         for i, job in enumerate(jobs, 1):
             more, findings = job.result()
             counts.update(more)
             found += findings
+            for finding in findings:  # at once, since a library that crashes takes all with it
+                print(f"# -- {finding.kind}: {finding.message[:300]}", file=sys.stderr)
+                print(finding.snippet, file=sys.stderr)
             if i % 20 == 0:
                 print(f"... {counts['programs']} programs, {len(found)} findings", file=sys.stderr)
     spent = time.perf_counter() - started

@@ -29,6 +29,7 @@ from wengert.tape.interpreter import LATER, differentiable
 from wengert.tape.parameters import refuse
 from wengert.tape.plan import argument_names
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive, binary, is_foreign, reflecting
+from wengert.tape.promotion import KIND_RANK
 from wengert.tape.tensor import Tensor, placed, same, show
 
 __all__ = ["attach"]
@@ -91,14 +92,6 @@ unflatten uniform_ unique unsqueeze_ vdot
 """.split()  # noqa: SIM905
 )
 
-_RANK = {
-    "bool": 0,
-    "signed integer": 1,
-    "unsigned integer": 1,
-    "real floating": 2,
-    "complex floating": 3,
-}
-
 
 def _operator(name: str, function: Function) -> Function:
     """A function of two arrays as an operator, which leaves other objects to these themselves."""
@@ -151,7 +144,7 @@ def _rdivmod(self: Tensor, other: Any, /) -> Any:
 
 def _cast(result: Tensor, dtype: DType) -> Tensor:
     """A result in the dtype of the Tensor that takes it, if that is of its kind or above."""
-    if result.dtype is dtype or _RANK[result.dtype.kind] > _RANK[dtype.kind]:
+    if result.dtype is dtype or KIND_RANK[result.dtype.kind] > KIND_RANK[dtype.kind]:
         return result
     return astype(result, dtype)
 

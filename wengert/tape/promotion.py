@@ -15,6 +15,7 @@ from wengert.backends import DTYPES, DType, as_dtype, dtype_of
 from wengert.tape.parameters import takes
 
 __all__ = [
+    "KIND_RANK",
     "SCALARS",
     "at_least",
     "check_range",
@@ -104,7 +105,8 @@ def at_least(dtype: DType | None) -> AbstractContextManager[None]:
 
 # -- the rule ------------------------------------------------------------------------------------
 
-_RANK = {
+#: The kinds of dtypes in order: of two, a result has the higher.
+KIND_RANK: Final = {
     "bool": 0,
     "signed integer": 1,
     "unsigned integer": 1,
@@ -146,12 +148,12 @@ def join(a: DType, b: DType) -> DType:
     found = promote(a, b)
     if found is not None:
         return found
-    if _RANK[a.kind] == _RANK[b.kind]:
+    if KIND_RANK[a.kind] == KIND_RANK[b.kind]:
         raise TypeError(
             f"{a.name} and {b.name} have no common dtype, as no integers hold both; convert one "
             "with wg.astype"
         )
-    return a if _RANK[a.kind] > _RANK[b.kind] else b
+    return a if KIND_RANK[a.kind] > KIND_RANK[b.kind] else b
 
 
 def common_dtype(dtypes: Iterable[DType], scalars: Iterable[type] = ()) -> DType:
@@ -162,7 +164,7 @@ def common_dtype(dtypes: Iterable[DType], scalars: Iterable[type] = ()) -> DType
     """
     found = reduce(join, dtypes)
     for scalar in scalars:
-        rank, wanted = _RANK[found.kind], _SCALAR_RANK[scalar]
+        rank, wanted = KIND_RANK[found.kind], _SCALAR_RANK[scalar]
         if wanted <= rank:
             continue
         if wanted == 1:

@@ -8,6 +8,7 @@ import numpy as np
 from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.data_type import astype
 from wengert.ops.numpy_protocols import UnsupportedError
+from wengert.tape.promotion import KIND_RANK
 from wengert.tape.tensor import Tensor
 
 __all__ = ["cast", "inexact", "operands", "refuse", "translated"]
@@ -102,7 +103,7 @@ def operands(*values: Any) -> tuple[Tensor, ...]:
     values = tuple([_nest(x) for x in values])
     tensors = [x for x in values if isinstance(x, Tensor)]
     # Among a mask, indices and floating values, a number is one of the last.
-    like = max(tensors, key=lambda x: _RANK.get(x.dtype.kind, 1), default=None)
+    like = max(tensors, key=lambda x: KIND_RANK[x.dtype.kind], default=None)
     return tuple([x if isinstance(x, Tensor) else _beside(x, like) for x in values])
 
 
@@ -111,9 +112,6 @@ def _nest(value: Any) -> Any:
     if isinstance(value, list | tuple) and holds_tensors(value):
         return asarray(value)
     return value
-
-
-_RANK = {"bool": 0, "real floating": 2, "complex floating": 2}
 
 
 def _beside(value: Any, like: Tensor | None) -> Tensor:
