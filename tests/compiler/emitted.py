@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tests.compiler.bits import same_bits
-from wengert.compiler.emit import Emitted
+from wengert.compiler.emission.emit import Emitted
 from wengert.compiler.program import Program
 
 __all__ = ["check_emitted"]

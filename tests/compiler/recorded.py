@@ -5,8 +5,8 @@ from typing import Any
 
 from tests.compiler.bits import same_bits
 from wengert.backends import Backend
+from wengert.compiler.capture.trace import Trace, traced
 from wengert.compiler.program import Program
-from wengert.compiler.trace import Trace, traced
 
 __all__ = ["agrees", "names", "traces"]
 

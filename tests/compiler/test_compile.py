@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.compiler.trace import TraceError
+from wengert.compiler.capture.trace import TraceError
 
 STEPS = 6
 

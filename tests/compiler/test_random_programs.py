@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.compiler.bits import same_bits
 from wengert.backends import Backend
+from wengert.compiler.capture.trace import trace_arrays
 from wengert.compiler.passes import optimise
-from wengert.compiler.trace import trace_arrays
 from wengert.testing import Program, programs
 
 # Second points are drawn without regard to where a program is smooth, or defined.

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from wengert.backends import backend_of, selection
-from wengert.compiler.glue import MISS
-from wengert.compiler.places import State, find_state
-from wengert.compiler.recording import record_call
+from wengert.compiler.capture.places import State, find_state
+from wengert.compiler.capture.recording import record_call
+from wengert.compiler.capture.trace import current
+from wengert.compiler.emission.glue import MISS
 from wengert.compiler.replay import Replay, tensors_of
 from wengert.compiler.report import Report
-from wengert.compiler.trace import current
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.nn.module import Module
 from wengert.ops.data_type import get_default_dtype

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends.numpy_networks import counted_targets, row_layout
-from wengert.compiler.forms import FORMS, Form
+from wengert.compiler.passes.forms import FORMS, Form
 
 __all__ = [
     "copied_into",

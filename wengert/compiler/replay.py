@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from wengert.backends import namespaces
-from wengert.compiler.emit import emit
-from wengert.compiler.finish import finish
-from wengert.compiler.glue import MISS, Glue
+from wengert.compiler.capture.places import State
+from wengert.compiler.capture.recording import Recording
+from wengert.compiler.emission.emit import emit
+from wengert.compiler.emission.finish import finish
+from wengert.compiler.emission.glue import MISS, Glue
+from wengert.compiler.emission.saving import save
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.flatten import flatten
-from wengert.compiler.places import State
 from wengert.compiler.program import Program, Value, values_in
-from wengert.compiler.recording import Recording
 from wengert.compiler.report import Report
-from wengert.compiler.saving import save
 from wengert.func.trees import TreeDef
 from wengert.tape.node import Node, Output, Several, tick
 from wengert.tape.tensor import Tensor, placed

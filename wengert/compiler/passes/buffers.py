@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
-from wengert.compiler.forms import Form, form
+from wengert.compiler.passes.forms import Form, form
 from wengert.compiler.passes.liveness import Liveness, liveness
 from wengert.compiler.program import Instruction, Program, Value
 

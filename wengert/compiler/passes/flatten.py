@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.forms import form
+from wengert.compiler.passes.forms import form
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
 __all__ = ["Joint", "flatten"]

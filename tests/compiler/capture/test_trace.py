@@ -13,9 +13,8 @@ import wengert as wg
 from tests.compiler.bits import same_bits
 from wengert.autograd import checkpoint
 from wengert.backends import Backend, get_backend
-from wengert.compiler.live import LiveNumber
-from wengert.compiler.program import Program
-from wengert.compiler.trace import (
+from wengert.compiler.capture.live import LiveNumber
+from wengert.compiler.capture.trace import (
     Trace,
     Traced,
     TraceError,
@@ -23,6 +22,7 @@ from wengert.compiler.trace import (
     trace_arrays,
     traced,
 )
+from wengert.compiler.program import Program
 from wengert.tape.tensor import untracked
 
 F = wg.nn.functional

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.compiler.emitted import check_emitted
 from wengert.backends import get_backend
-from wengert.compiler.emit import emit
+from wengert.compiler.capture.trace import Trace, trace_arrays
+from wengert.compiler.emission.emit import emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.buffers import Placed, buffers, views
 from wengert.compiler.passes.liveness import END, holders, liveness
 from wengert.compiler.passes.own import own
 from wengert.compiler.program import Program, Value
-from wengert.compiler.trace import Trace, trace_arrays
 from wengert.testing import programs
 
 NUMPY = get_backend("numpy")

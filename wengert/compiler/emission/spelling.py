@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends.keys import cut
-from wengert.compiler.forms import FORMS, Method, form
+from wengert.compiler.passes.forms import FORMS, Method, form
 from wengert.compiler.program import Instruction, Value
 
 __all__ = ["LIBRARIES", "Names", "Speller", "dtype_home", "identifier"]

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import Backend, backend_of
-from wengert.compiler.forms import COPY, form
+from wengert.compiler.emission.spelling import LIBRARIES, Names, Speller, identifier
 from wengert.compiler.passes.buffers import Buffer, Placed, buffers, views
+from wengert.compiler.passes.forms import COPY, form
 from wengert.compiler.passes.own import own
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
-from wengert.compiler.spelling import LIBRARIES, Names, Speller, identifier
 
 __all__ = ["Emitted", "emit", "wrapped"]
 

@@ -12,10 +12,10 @@ import pytest
 import wengert as wg
 from tests.compiler.bits import same_bits
 from wengert.backends import Backend, get_backend
-from wengert.compiler.emit import emit
+from wengert.compiler.capture.trace import Trace, trace_arrays
+from wengert.compiler.emission.emit import emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.program import Program
-from wengert.compiler.trace import Trace, trace_arrays
 
 NUMPY = get_backend("numpy")
 

@@ -9,16 +9,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.compiler.draws import drawn
-from wengert.compiler.effects import Ref
-from wengert.compiler.emit import Emitted, emit, wrapped
+from wengert.compiler.capture.effects import Ref
+from wengert.compiler.capture.places import State
+from wengert.compiler.capture.recording import Recording
+from wengert.compiler.emission.draws import drawn
+from wengert.compiler.emission.emit import Emitted, emit, wrapped
+from wengert.compiler.emission.sources import Sources
+from wengert.compiler.emission.spelling import LIBRARIES, Names, identifier
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.passes.flatten import flatten
-from wengert.compiler.places import State
 from wengert.compiler.program import Program, Value
-from wengert.compiler.recording import Recording
-from wengert.compiler.sources import Sources
-from wengert.compiler.spelling import LIBRARIES, Names, identifier
 from wengert.func.trees import TreeDef
 
 __all__ = ["save"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wengert.backends import Backend
-from wengert.compiler.effects import (
+from wengert.compiler.capture.effects import (
     Effect,
     Ref,
     check_kept,
@@ -22,10 +22,10 @@ from wengert.compiler.effects import (
     same_structure,
     tensor_effects,
 )
-from wengert.compiler.live import LiveNumber
-from wengert.compiler.places import State, find_state
+from wengert.compiler.capture.live import LiveNumber
+from wengert.compiler.capture.places import State, find_state
+from wengert.compiler.capture.trace import Trace, Traced, TraceError
 from wengert.compiler.program import Program, values_in
-from wengert.compiler.trace import Trace, Traced, TraceError
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import sweep

@@ -12,8 +12,8 @@ import numpy as np
 
 from wengert.backends import Backend
 from wengert.backends.backend import composite
-from wengert.compiler.draws import Made
-from wengert.compiler.spelling import Names, dtype_home, identifier
+from wengert.compiler.emission.draws import Made
+from wengert.compiler.emission.spelling import Names, dtype_home, identifier
 
 __all__ = ["Sources"]
 

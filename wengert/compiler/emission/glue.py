@@ -11,9 +11,9 @@ from types import CellType
 from typing import Any
 
 from wengert.backends import backend_of, selection
-from wengert.compiler.effects import Ref
-from wengert.compiler.places import Place, State
-from wengert.compiler.recording import Recording
+from wengert.compiler.capture.effects import Ref
+from wengert.compiler.capture.places import Place, State
+from wengert.compiler.capture.recording import Recording
 from wengert.nn.module import changes
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.recording import is_inference_mode_enabled, recording

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from wengert.compiler.emit import emit
+from wengert.compiler.emission.emit import emit
 from wengert.compiler.program import Program, Value, values_in
 from wengert.compiler.report import Report
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from wengert.compiler.live import LiveNumber
+from wengert.compiler.capture.live import LiveNumber
 from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.tensor import Tensor

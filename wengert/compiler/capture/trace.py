@@ -28,9 +28,9 @@ from wengert.backends import (
 )
 from wengert.backends.backend import Kernel, composite
 from wengert.backends.registry import local_selection
-from wengert.compiler.lines import described, reader, running_line, user_line
-from wengert.compiler.live import LiveNumber
-from wengert.compiler.lowering import lowered
+from wengert.compiler.capture.lines import described, reader, running_line, user_line
+from wengert.compiler.capture.live import LiveNumber
+from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.program import Instruction, Line, Program, Value
 from wengert.tape.lifted import Lifted, bottom, late_namespace, new_level
 from wengert.tape.node import tick
@@ -484,7 +484,9 @@ def _part(name: str) -> Callable[[Any], Any]:
 
 
 #: The functions of traced arrays.
-traced: ModuleType = late_namespace("wengert.compiler.trace.namespace", partial(_traced, None))
+traced: ModuleType = late_namespace(
+    "wengert.compiler.capture.trace.namespace", partial(_traced, None)
+)
 vars(traced).update(
     plain=True,
     backend=None,

@@ -9,9 +9,9 @@ import pytest
 from tests.compiler.bits import same_bits
 from tests.compiler.recorded import agrees, names, traces
 from wengert.backends import Backend, get_backend
-from wengert.compiler.live import LiveNumber
+from wengert.compiler.capture.live import LiveNumber
+from wengert.compiler.capture.trace import traced
 from wengert.compiler.passes import dead, optimise, trivia
-from wengert.compiler.trace import traced
 
 NUMPY = get_backend("numpy")
 

@@ -18,7 +18,6 @@ from wengert.backends import dtype_of
 from wengert.backends.keys import cut
 from wengert.backends.numpy import SMALL
 from wengert.backends.numpy_networks import BITS, FILLED, WIDE, ones, row_layout, scalar, zeros
-from wengert.compiler.forms import ARGMAX, ASTYPE, DOT, RESHAPE, TAKE, TRANSPOSE, VIEW
 from wengert.compiler.kernels import (
     copied_into,
     counted_losses,
@@ -26,6 +25,7 @@ from wengert.compiler.kernels import (
     placed,
     targets,
 )
+from wengert.compiler.passes.forms import ARGMAX, ASTYPE, DOT, RESHAPE, TAKE, TRANSPOSE, VIEW
 
 __all__ = ["lowered"]
 
