@@ -146,7 +146,8 @@ class Compiled(Generic[P, R]):
                     answer = replay.call(*leaves)
                     if answer is not MISS:
                         return answer
-            state = find_state(self._function)
+            names = self._names(structure)
+            state = find_state(self._function, zip(names, leaves, strict=True))
             static = self._static_leaves(args, kwargs, structure)
             signature = _signature(leaves, structure, static, state)
             for replay in self._replays:
@@ -156,17 +157,17 @@ class Compiled(Generic[P, R]):
                     self._calls = [replay.call, *others] if replay.plain else others
                     if answer is not MISS:
                         return answer
-            return self._record(structure, leaves, static, state, signature)
+            return self._record(structure, leaves, names, static, state, signature)
 
     def _record(
         self,
         structure: TreeDef,
         leaves: list[Any],
+        names: list[str],
         static: list[bool],
         state: State,
         signature: dict[str, Any],
     ) -> Any:
-        names = self._names(structure)
         why = self._why(signature)
         answer, found, kept = record_call(self._function, state, structure, leaves, names, static)
         self.report.recorded(found, why)

@@ -9,7 +9,7 @@ back changed. Other numbers and strings decide what the program is, and are comp
 import dis
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -98,6 +98,8 @@ class State:
         How the state was reached: that the same objects are there is checked in each call.
     lengths : list of (container, int, str)
         Of lists and dicts that were walked through, with their names.
+    objects : list
+        Every mutable object that was reached: what a run can change.
     """
 
     def __init__(self) -> None:
@@ -113,6 +115,10 @@ class State:
         self._names: dict[int, str] = {}
         self._optimizers: list[tuple[Optimizer, str]] = []
         self._counted = 0
+
+    @property
+    def objects(self) -> list[Any]:
+        return list(self._seen.values())
 
     def structure(self) -> tuple[Any, ...]:
         """What has to be the same for one program: where there is what, without values."""
@@ -287,9 +293,26 @@ class State:
         self.numbers.append(place)
 
 
-def find_state(function: Callable[..., Any]) -> State:
-    """Walk through what a function can reach."""
+def find_state(function: Callable[..., Any], arguments: Iterable[tuple[str, Any]] = ()) -> State:
+    """Walk through what a function can reach.
+
+    Parameters
+    ----------
+    function : callable
+        Whose code is looked through.
+    arguments : iterable of (str, object)
+        The leaves of a call's arguments with their names. Modules, optimisers and other objects
+        among them lead on; Tensors, raw arrays and numbers are no state.
+
+    Raises
+    ------
+    TraceError
+        If the function reaches something that can't be compared from call to call.
+    """
     state = State()
+    for name, x in arguments:
+        if not (isinstance(x, Tensor) or hasattr(x, "dtype")):
+            state.visit(x, name, None, 0)
     state.visit_function(function, getattr(function, "__name__", "function"))
     state.finish()
     return state

@@ -286,7 +286,7 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
     leaves, structure = tree_flatten(returned)
     effects = tensor_effects(call)
     check_side_effects(call)
-    after = find_state(call.function)
+    after = find_state(call.function, zip(call.names, call.leaves, strict=True))
     more, values = place_effects(call, after)
     effects += more
     kinds = tuple([_leaf(call, leaf) for leaf in leaves])
