@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.compiler.capture.trace import TraceError
+from wengert.compiler.capture.errors import TraceError
 
 STEPS = 6
 

@@ -13,11 +13,11 @@ import wengert as wg
 from tests.compiler.bits import same_bits
 from wengert.autograd import checkpoint
 from wengert.backends import Backend, get_backend
+from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.trace import (
     Trace,
     Traced,
-    TraceError,
     current,
     trace_arrays,
     traced,

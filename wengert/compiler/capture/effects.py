@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import OF_OPTIMIZER, Place, State
-from wengert.compiler.capture.trace import Traced, TraceError
+from wengert.compiler.capture.trace import Traced
 from wengert.tape.node import AccumulateGrad
 from wengert.tape.tensor import Tensor
 

@@ -22,9 +22,10 @@ from wengert.compiler.capture.effects import (
     same_structure,
     tensor_effects,
 )
+from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import State, find_state
-from wengert.compiler.capture.trace import Trace, Traced, TraceError
+from wengert.compiler.capture.trace import Trace, Traced
 from wengert.compiler.program import Program, values_in
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.node import AccumulateGrad, Node, Output

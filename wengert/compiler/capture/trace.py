@@ -28,6 +28,7 @@ from wengert.backends import (
 )
 from wengert.backends.backend import Kernel, composite
 from wengert.backends.registry import local_selection
+from wengert.compiler.capture.errors import TraceError, refusals
 from wengert.compiler.capture.lines import described, reader, running_line, user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.lowering import lowered
@@ -39,16 +40,11 @@ from wengert.tape.tensor import untracked
 
 __all__ = [
     "Trace",
-    "TraceError",
     "Traced",
     "TracingBackend",
     "current",
     "trace_arrays",
 ]
-
-
-class TraceError(RuntimeError):
-    """A function does something that a replay could not do again."""
 
 
 #: The trace that is running in this thread or task.
@@ -98,6 +94,8 @@ class Trace:
         self.pinned: dict[Value, Any] = {}
         self.beside: set[Value] = set()
         self.backends: set[Backend] = set()
+        #: What could not be recorded, also where the function has caught the error.
+        self.refused: list[TraceError] = []
         self.arrays: list[weakref.ref[Traced]] = []
         self._held: dict[int, Value] = {}  # of raw arrays by identity, which `constants` keeps
         self._ticks: list[int] = []  # of the tape's clock, at each instruction
@@ -110,9 +108,11 @@ class Trace:
         chosen = selection()
         beside = TracingBackend(chosen.backend), chosen.device, chosen.reason
         tokens = _current.set(self), local_selection.set(Selection(*beside))
+        refusing = refusals.set(self.refused)
         try:
             yield
         finally:
+            refusals.reset(refusing)
             _current.reset(tokens[0])
             local_selection.reset(tokens[1])
             self.open = False
@@ -295,12 +295,14 @@ class Trace:
         found = [x for x in operands if isinstance(x, Traced | LiveNumber)]
         x = next((x for x in found if not x.trace.open), None)
         if x is None:
-            return TraceError(
+            error = TraceError(
                 f"{user_line()}: a value of a compiled function is used in another thread or task "
                 "than the one in which the function is recorded, and what is computed there would "
                 f"be lost; it was made at {found[0].trace.made_at(found[0].value)}. Compute with "
                 "it in the function's own thread, or leave this part outside wg.compile"
             )
+            self.refused.append(error)  # which the other thread may keep to itself
+            return error
         return TraceError(
             f"{user_line()}: a value is used here that belongs to the trace of a compiled "
             f"function, which has ended; it was made at {x.trace.made_at(x.value)}. Return it from "
