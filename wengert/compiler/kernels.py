@@ -76,5 +76,5 @@ def number_counted(counted: Any) -> float:
     return int(np.count_nonzero(counted)) or np.nan
 
 
-FORMS[copied_into] = Form("{out}[...] = {0}", contiguous=True, statement=True)
+FORMS[copied_into] = Form("{out}[...] = {0}", statement=True)
 FORMS[placed] = Form("{out}.put({1}, {2})", inside="only", statement=True)

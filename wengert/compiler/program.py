@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, NamedTuple
 
-__all__ = ["Instruction", "Line", "Program", "Value", "substitute", "values_in"]
+__all__ = ["Instruction", "Line", "Program", "Value", "order_of", "substitute", "values_in"]
 
 _number: Callable[[], int] = count(1).__next__
 
@@ -46,21 +46,30 @@ class Value:
         How a reader would call it, or "". Names need not be unique.
     number : int
         Values that were made later have larger numbers.
+    order : tuple of int or None
+        How the elements lie in memory, as `order_of` says.
     """
 
-    __slots__ = ("dtype", "name", "number", "shape")
+    __slots__ = ("dtype", "name", "number", "order", "shape")
 
-    def __init__(self, shape: tuple[int, ...] | None, dtype: Any, name: str = "") -> None:
+    def __init__(
+        self,
+        shape: tuple[int, ...] | None,
+        dtype: Any,
+        name: str = "",
+        order: tuple[int, ...] | None = None,
+    ) -> None:
         self.shape = shape
         self.dtype = dtype
         self.name = name
         self.number = _number()
+        self.order = order
 
     @classmethod
     def like(cls, x: Any, name: str = "") -> "Value":
         """A value of an array's shape and dtype, or of a number's type."""
         if hasattr(x, "dtype"):
-            return cls(tuple(x.shape), x.dtype, name)
+            return cls(tuple(x.shape), x.dtype, name, order_of(x))
         return cls(None, type(x), name)
 
     @property
@@ -73,6 +82,21 @@ class Value:
 
     def __repr__(self) -> str:
         return f"%{self.number}"
+
+
+def order_of(array: Any) -> tuple[int, ...] | None:
+    """How an array's elements lie in memory: the strides, or None where that is in C's order.
+
+    A library's exponentials and sums may round otherwise on a transposed or reversed view than on
+    a copy of it, and NumPy's results follow the order of their operands. Libraries that tell
+    nothing of it are taken to keep to C's order.
+    """
+    flags = getattr(array, "flags", None)
+    if flags is not None:
+        return None if flags.c_contiguous else array.strides  # type: ignore[no-any-return]
+    if hasattr(array, "is_contiguous") and not array.is_contiguous():
+        return tuple(array.stride())
+    return None
 
 
 @dataclass(eq=False, slots=True)  # frozen ones take four times as long to make

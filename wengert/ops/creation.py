@@ -518,7 +518,12 @@ def _meshgrid_rule(xp: Any, g: Any, index: int, indexing: str) -> Any:
 
 
 _meshgrid = Primitive(
-    "meshgrid", ["*arrays"], {"arrays": _meshgrid_rule}, kind="structural", several=True
+    "meshgrid",
+    ["*arrays"],
+    {"arrays": _meshgrid_rule},
+    kind="structural",
+    several=True,
+    view=None,
 )
 
 

@@ -111,6 +111,7 @@ Primitive(
     ["a", "b"],
     {"a": _recurrence_factor_rule, "b": _recurrence_cotangent},
     kind="irregular",
+    view=None,
     jvps={
         "a": lambda xp, t, a, out, axis: xp.linear_recurrence(
             a, xp.multiply(t, _delayed(xp, out, axis)), axis=axis

@@ -50,6 +50,7 @@ _astype = Primitive(
     {"x": lambda xp, g: g},
     kind="linear",
     label="ToCopy",
+    view=None,
     forward=_cast,
 )
 _to_device = Primitive(
@@ -58,6 +59,7 @@ _to_device = Primitive(
     {"x": lambda xp, g, source: xp.to_device(g, source)},
     kind="linear",
     label="ToCopy",
+    view=None,
     forward=lambda xp, x, device, source=None: xp.backend.to_device(x, device),
 )
 _to_backend = Primitive(
@@ -66,6 +68,7 @@ _to_backend = Primitive(
     {"x": lambda xp, g, source, origin: xp.to_backend(g, source, device=origin)},
     kind="linear",
     label="ToCopy",
+    view=None,
     forward=lambda xp, x, name, device=None, source=None, origin=None: _carry(
         xp.backend, x, name, device
     ),

@@ -18,7 +18,7 @@ def elementwise(
     *,
     label: str | None = None,
     kind: str = "elementwise",
-    view: bool = False,
+    view: bool | None = False,
     weak: bool = False,
     forward: Callable[..., Any] | None = None,
     **rules: Rule | Declared,

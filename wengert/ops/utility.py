@@ -11,8 +11,8 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["all", "any", "diff"]
 
-_all = Primitive("all", ["x"], kind="reduction")
-_any = Primitive("any", ["x"], kind="reduction")
+_all = Primitive("all", ["x"], kind="reduction", view=None)
+_any = Primitive("any", ["x"], kind="reduction", view=None)
 
 
 def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
@@ -80,7 +80,7 @@ def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
     return g
 
 
-_diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear")
+_diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", view=None)
 
 
 @takes("x prepend append")

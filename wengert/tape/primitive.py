@@ -127,9 +127,11 @@ class Primitive:
     materialize : bool
         Whether the rules of an operation with several results see zeros as the cotangent of one
         that nothing depends on; otherwise they see None.
-    view : bool or callable
-        Whether on NumPy or PyTorch the result may be a view of the input's memory. Where the
-        kernel for NumPy copies, the function of NumPy's that does not.
+    view : bool, callable or None
+        What the result does with memory. False: it has its own, on every library. True: it is a
+        view of the input's on NumPy and PyTorch, unless the elements' places make that a copy;
+        where the kernel for NumPy copies, the function of NumPy's that does not. None: it may be
+        the input itself or a view of it, as the library, the dtype or the parameters have it.
     weak : bool
         Whether rules and kernel take a Python scalar as an operand as it is. Otherwise scalars
         become 0-d arrays of the other operands' dtype first.
@@ -151,7 +153,7 @@ class Primitive:
         label: str | None = None,
         several: bool = False,
         materialize: bool = True,
-        view: bool | Callable[..., Any] = False,
+        view: bool | Callable[..., Any] | None = False,
         weak: bool = False,
         joined: Iterable[str] | None = None,
     ) -> None:

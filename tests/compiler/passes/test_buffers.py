@@ -15,7 +15,7 @@ from wengert.backends import get_backend
 from wengert.compiler.capture.trace import Trace, trace_arrays
 from wengert.compiler.emission.emit import emit
 from wengert.compiler.passes import optimise
-from wengert.compiler.passes.buffers import Placed, buffers, views
+from wengert.compiler.passes.buffers import Placed, buffers
 from wengert.compiler.passes.liveness import END, holders, liveness
 from wengert.compiler.passes.own import own
 from wengert.compiler.program import Program, Value
@@ -137,7 +137,7 @@ def _program(function: Any, *arrays: Any, state: int = 0) -> Program:
 
 
 def _placed(program: Program) -> Placed:
-    return buffers(own(program, np.copy, views))
+    return buffers(own(program, np.copy))
 
 
 def test_elementwise_chain_uses_one_buffer() -> None:
@@ -302,9 +302,9 @@ def test_liveness_through_views() -> None:
         out = trace.call("reshape", np.reshape, (last, (3, 2)), {})
     program = trace.program([out])
     made: list[Value] = [step.result for step in program.instructions]
-    held = holders(program, views)
+    held = holders(program)
     assert held[made[1]] == {made[0], made[1]}
-    live = liveness(program, views)
+    live = liveness(program)
     assert live.last[made[0]] == 2
     assert live.last[made[2]] == END
     assert live.escaping == {made[2], made[3]}

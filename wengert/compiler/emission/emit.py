@@ -14,8 +14,9 @@ import numpy as np
 
 from wengert.backends import Backend, backend_of
 from wengert.compiler.emission.spelling import LIBRARIES, Names, Speller, identifier
-from wengert.compiler.passes.buffers import Buffer, Placed, buffers, views
+from wengert.compiler.passes.buffers import Buffer, Placed, buffers
 from wengert.compiler.passes.forms import COPY, form
+from wengert.compiler.passes.liveness import may_view
 from wengert.compiler.passes.own import own
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 
@@ -92,7 +93,7 @@ def emit(
 
 def _shared(step: Instruction) -> bool:
     """Whether results may be views of what somebody else has: parts of a new line are not."""
-    return step.name != "split" and views(step)
+    return step.name != "split" and may_view(step)
 
 
 def _copied(x: Any) -> Any:

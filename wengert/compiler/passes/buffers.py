@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from typing import Any
 
-from wengert.compiler.passes.forms import Form, form
+import numpy as np
+
+from wengert.compiler.passes.forms import Form, form, taken
 from wengert.compiler.passes.liveness import Liveness, liveness
 from wengert.compiler.program import Instruction, Program, Value
 
-__all__ = ["Buffer", "Placed", "buffers", "views"]
+__all__ = ["Buffer", "Placed", "buffers"]
 
 
 class Buffer(Value):
@@ -70,11 +71,6 @@ class Placed(Program):
         )
 
 
-def views(step: Instruction) -> bool:
-    """Whether results may be views of operands, as NumPy's functions give them."""
-    return form(step).views
-
-
 def buffers(program: Program, *, kept: bool = True) -> Placed:
     """Say where results are written, for a library whose functions take ``out`` as NumPy's do.
 
@@ -82,9 +78,8 @@ def buffers(program: Program, *, kept: bool = True) -> Placed:
     needs any more, or into a buffer. A buffer is used again when all that may look at it is done.
     What the caller gets stays a new array.
 
-    Arrays have to be in C's order where the function would make a result in that order: a result
-    of another order would be summed in another order later. So inputs are taken to be in C's
-    order, and results of others are left to NumPy.
+    A result that NumPy makes in another order than C's is left to it: in a buffer it would be
+    summed in another order later.
 
     Parameters
     ----------
@@ -103,12 +98,11 @@ class _Placer:
 
     def __init__(self, program: Placed, kept: bool) -> None:
         self.program, self.kept = program, kept
-        self.live: Liveness = liveness(program, views)
+        self.live: Liveness = liveness(program)
         self.buffers = list(program.buffers)
         self.in_place = dict(program.in_place)
         self.known: dict[tuple[Any, int], list[Buffer]] = {}  # free ones, by dtype and size
         self.home: dict[Value, Buffer] = {}
-        self.ordered: set[Value] = {*program.inputs, *program.constants}
         self.own: set[Value] = set()  # results with memory that is nobody else's
         self.shapes: dict[tuple[Buffer, tuple[int, ...]], Buffer] = {}
         self.ending: dict[int, list[Buffer]] = {}
@@ -138,14 +132,11 @@ class _Placer:
         found, result = form(step), step.result
         if result.shape is None:
             return step
-        ordered = self._is_ordered(step, found)
-        if ordered:
-            self.ordered.add(result)
         if not found.views and step.out is None:
             self.own.add(result)
         # NumPy rounds products of complex numbers otherwise when it writes into an operand.
         fixed = step.out is not None or result.dtype.kind == "c"
-        if not found.writes or not ordered or not result.shape or not result.size or fixed:
+        if not found.writes or result.order or not result.shape or not result.size or fixed:
             return step
         out = self._state(i, step, found)
         if out is None and result not in self.live.escaping:
@@ -153,16 +144,6 @@ class _Placer:
             if out is None and self.kept and found.inside != "only":
                 out = self._buffer(i, result)
         return step if out is None else replace(step, out=out)
-
-    def _is_ordered(self, step: Instruction, found: Form) -> bool:
-        """Whether the result has its elements in C's order."""
-        result = step.result
-        if found.views:
-            return step.name in _ORDERED and step.used()[0] in self.ordered
-        if found.contiguous or len(result.shape or ()) < 2:
-            return True
-        arrays = [x for x in step.used() if len(x.shape or ()) > 1]
-        return bool(found.writes) and all(x in self.ordered for x in arrays)
 
     def _state(self, i: int, step: Instruction, found: Form) -> Value | None:
         """The state's own memory, if the result is what it becomes."""
@@ -192,7 +173,6 @@ class _Placer:
             if (
                 x in self.own
                 and live.last[x] == i
-                and x in self.ordered
                 and _like(x, result)
                 and (found.inside == "any" or (found.inside == "only" and step.operands[0] is x))
                 and self._inside(step, found, x)
@@ -234,32 +214,36 @@ class _Placer:
         return found
 
 
-#: Views of an array in C's order that are in C's order.
-_ORDERED = frozenset({"reshape", "expand_dims", "squeeze", "view"})
-#: Views that depend on nothing but their operand.
-_STILL = frozenset({*_ORDERED, "matrix_transpose", "permute_dims"})
-
-
 def _like(x: Value, y: Value) -> bool:
-    return x.shape == y.shape and x.dtype == y.dtype
+    return x.shape == y.shape and x.dtype == y.dtype and x.order == y.order
 
 
 def _hoisted(program: Placed) -> Placed:
-    """Take views of buffers once, beforehand."""
+    """Take views of buffers once, beforehand.
+
+    Whether the elements' places allow a view is NumPy's to say, of an array that stands for the
+    buffer: a transposed one's reshape is a copy.
+    """
     home: dict[Value, Value] = {buffer: buffer for buffer in program.buffers}
+    stands: dict[Value, Any] = {x: np.empty(x.shape or (), x.dtype) for x in program.buffers}
     before: dict[Any, Instruction] = {}
     moved: dict[Value, Value] = {}
     steps: list[Instruction] = []
     for step in program.instructions:
         if step.out is not None and step.out in home:
             home[step.result] = home[step.out]
-        elif _is_still(step) and step.operands[0] in home:
+        elif taken(step) and step.operands[0] in home:
             operand = home[step.operands[0]]
             key = operand, step.name, repr(step.operands[1:]), repr(step.parameters)
             seen = before.get(key)
             if seen is None:
+                array = step.function(stands[operand], *step.operands[1:], **step.parameters)
+                if not np.may_share_memory(array, stands[operand]):
+                    steps.append(step)
+                    continue
                 operands = (operand, *step.operands[1:])
-                view = Value(step.result.shape, step.result.dtype, step.result.name)
+                view = Value.like(array, step.result.name)
+                stands[view] = array
                 seen = before[key] = replace(step, operands=operands, results=(view,), line=None)
             home[step.result] = moved[step.result] = seen.result
             continue
@@ -268,9 +252,3 @@ def _hoisted(program: Placed) -> Placed:
         return program
     steps = [step.with_values(moved) for step in steps]
     return replace(program, instructions=tuple(steps), views=tuple(before.values()))
-
-
-def _is_still(step: Instruction) -> bool:
-    """Whether a view depends on nothing but its operand."""
-    still = step.name in _STILL or isinstance(step.function, attrgetter)
-    return still and len(step.used()) == 1

@@ -115,6 +115,7 @@ class _Run:
         self.regular = True
         for step in steps:
             self.regular &= step.result.shape == self.shape and step.result.dtype == self.dtype
+            self.regular &= step.result.order is None  # as the parts of a line are
             taken: list[Hashable] = []
             for x in step.operands:
                 if not isinstance(x, Value) or x.shape is None:
@@ -316,8 +317,8 @@ def _written(
 def _writes(step: Instruction) -> bool:
     """Whether a call can be told where to write, and writes what it would give otherwise."""
     found = form(step)
-    ordered = found.contiguous or len(step.result.shape or ()) < 2
     free = step.out is None and step.result.dtype.kind != "c"
+    ordered = step.result.order is None
     return bool(found.writes) and found.inside != "only" and ordered and free
 
 

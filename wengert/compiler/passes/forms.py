@@ -1,6 +1,7 @@
-"""How functions use memory: which can write into it, and which give views.
+"""How calls use memory: which can write into it, and whose results have memory of their own.
 
-They are NumPy's, and CuPy's universal functions, which take ``out`` as NumPy's do.
+Of a primitive its row says whether results may be views. The functions that write are NumPy's, and
+CuPy's universal functions, which take ``out`` as NumPy's do.
 """
 
 from collections.abc import Callable
@@ -9,8 +10,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.passes.sharing import fresh
-from wengert.compiler.program import Instruction, Value
+from wengert.backends.numpy_networks import KERNELS
+from wengert.compiler.program import Instruction
+from wengert.tape.primitive import PRIMITIVES
 
 __all__ = [
     "ARGMAX",
@@ -25,6 +27,8 @@ __all__ = [
     "Form",
     "Method",
     "form",
+    "fresh",
+    "taken",
 ]
 
 
@@ -71,8 +75,8 @@ class Form(NamedTuple):
         only be that of the first.
     views : bool
         Whether the result may be a view of an operand, or an operand itself.
-    contiguous : bool
-        Whether a result of its own has its elements in C's order whatever the operands have.
+    takes : bool
+        Whether it is a view wherever the places of the operand's elements allow it.
     statement : bool
         Whether the call that writes is no expression.
     """
@@ -81,41 +85,33 @@ class Form(NamedTuple):
     plain: str = ""
     inside: str = ""
     views: bool = False
-    contiguous: bool = False
+    takes: bool = False
     statement: bool = False
 
 
 _UNKNOWN: Final = Form(views=True)
+_VIEW: Final = Form(views=True, takes=True)
 _FRESH: Final = Form()
 _REDUCTION: Final = Form("keyword")
 
 #: By function: the lowerings add theirs.
 FORMS: dict[Callable[..., Any], Form] = {
-    COPY: Form(contiguous=True),
-    DOT: Form("{0}.dot({1}, {out})", contiguous=True),
+    **dict.fromkeys(KERNELS.values(), _FRESH),
+    COPY: _FRESH,
+    DOT: Form("{0}.dot({1}, {out})"),
     # Any mode but the default writes without a copy; no index is out of bounds.
-    TAKE: Form('{0}.take({1}, None, {out}, "wrap")', contiguous=True),
-    ARGMAX: Form("{0}.argmax({1}, {out})", contiguous=True),
+    TAKE: Form('{0}.take({1}, None, {out}, "wrap")'),
+    ARGMAX: Form("{0}.argmax({1}, {out})"),
     ASTYPE: Form('np.copyto({out}, {0}, "unsafe")', statement=True),
-    RESHAPE: _UNKNOWN,
-    TRANSPOSE: _UNKNOWN,
-    VIEW: _UNKNOWN,
+    RESHAPE: _VIEW,
+    TRANSPOSE: _VIEW,
+    VIEW: _VIEW,
     np.concatenate: Form("keyword"),
     np.stack: Form("keyword"),
 }
 
 #: Whose third positional operand is no ``out`` any more.
 _NAMED_OUT: Final = (np.maximum, np.minimum)
-
-#: What NumPy makes anew, of the names that not every library does.
-_MADE: Final = frozenset(
-    {
-        *("argmax", "argmin", "argsort", "sort", "roll", "concat_arrays"),
-        *("clip", "tril", "triu", "any", "all", "count_nonzero", "searchsorted"),
-        *("scatter_max", "scatter_min", "take_along_axis", "linear_recurrence", "copy"),
-        *("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert", "cross", "outer"),
-    }
-)
 
 
 def form(step: Instruction) -> Form:
@@ -128,14 +124,25 @@ def form(step: Instruction) -> Form:
         return _ufunc(function) if _ordinary(step) else _FRESH
     if isinstance(getattr(function, "__self__", None), np.ufunc):
         return _REDUCTION if function.__name__ == "reduce" else _FRESH
-    if step.name == "getitem":
-        arrays = any(isinstance(x, Value) for x in step.operands[1:])
-        return _FRESH if arrays else _UNKNOWN
-    if step.name == "astype" and step.parameters.get("copy", True):
+    used = step.used()
+    if step.parameters.get("copy") or not any(x.shape is not None for x in used):
         return _FRESH
-    if isinstance(function, attrgetter):
+    row = PRIMITIVES.get(step.name)
+    if row is None or row.view is None:
         return _UNKNOWN
-    return _FRESH if fresh(step) or step.name in _MADE else _UNKNOWN
+    if not row.view or any(x.shape for x in used[1:]):  # places that an index array names
+        return _FRESH
+    return _VIEW if len(used) == 1 else _UNKNOWN
+
+
+def fresh(step: Instruction) -> bool:
+    """Whether nothing else has the memory of the results."""
+    return not form(step).views
+
+
+def taken(step: Instruction) -> bool:
+    """Whether it is a view that depends on nothing but its operand."""
+    return form(step).takes and len(step.used()) == 1 and step.pure and not step.several
 
 
 def _ordinary(step: Instruction) -> bool:
@@ -151,6 +158,6 @@ def _ufunc(function: Any) -> Form:
     out = "{out}" if positional else "out={out}"
     # A generalised ufunc, such as matmul, reads an operand more than once.
     general = getattr(function, "signature", None) is not None
-    found = Form(f"{{f}}({taken}, {out})", inside="" if general else "any", contiguous=general)
+    found = Form(f"{{f}}({taken}, {out})", inside="" if general else "any")
     FORMS[function] = found
     return found

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from wengert.compiler.passes.sharing import fresh
+from wengert.compiler.passes.forms import fresh
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
 __all__ = ["END", "Liveness", "holders", "liveness", "may_view"]
@@ -15,7 +15,7 @@ Holders = Mapping[Value, frozenset[Value]]
 
 
 def may_view(step: Instruction) -> bool:
-    """Whether a result may be a view of an operand, as far as is known for every library."""
+    """Whether a result may be a view of an operand, or the operand itself."""
     return not fresh(step)
 
 
@@ -64,9 +64,9 @@ class Liveness:
     escaping: frozenset[Value]
 
 
-def liveness(program: Program, views: Callable[[Instruction], bool] = may_view) -> Liveness:
+def liveness(program: Program) -> Liveness:
     """Find out whose memory is needed until when."""
-    held = holders(program, views)
+    held = holders(program)
     last: dict[Value, int] = {}
     for i, step in enumerate(program.instructions):
         for value in step.used():

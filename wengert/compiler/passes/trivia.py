@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from wengert.backends import dtype_of
-from wengert.compiler.passes.sharing import fresh, shown
+from wengert.compiler.passes.forms import fresh
+from wengert.compiler.passes.sharing import shown
 from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["trivia"]
@@ -21,30 +22,17 @@ class Known:
         What each result was made by.
     full : dict of Value to number
         Arrays of which all elements are the same number: 0 or 1.
-    plain : set of Value
-        Those whose elements are in memory in their order, without gaps. A library's exponentials
-        and sums may round otherwise on a transposed or reversed view than on a copy of it.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self) -> None:
         self.made: dict[Value, Instruction] = {}
         self.full: dict[Value, Any] = {}
-        self.plain: set[Value] = set(program.inputs)
-        self.plain.update(value for value, x in program.constants.items() if _contiguous(x))
-        self._spread = set(self.plain)  # and what is broadcast of them: results are in order, too
 
     def learn(self, step: Instruction) -> None:
         """Take note of what an instruction makes."""
-        name = step.name
         for result in step.results:
             self.made[result] = step
-        operands = self._spread if fresh(step) else self.plain if name in _IN_ORDER else None
-        if name in _ORDERED or (operands is not None and operands.issuperset(step.used())):
-            self.plain.update(step.results)
-            self._spread.update(step.results)
-        elif name == "broadcast_to" and self._spread.issuperset(step.used()):
-            self._spread.update(step.results)
-        filling = _FILLING.get(name)
+        filling = _FILLING.get(step.name)
         if filling is not None and (number := filling(step, self)) is not None:
             self.full[step.result] = number
 
@@ -58,13 +46,6 @@ class Known:
         return step if step is not None and step.name == name else None
 
 
-def _contiguous(x: Any) -> bool:
-    """Whether an array is known to have its elements in order."""
-    if hasattr(x, "flags"):
-        return bool(x.flags.c_contiguous)
-    return hasattr(x, "is_contiguous") and bool(x.is_contiguous())
-
-
 def trivia(program: Program) -> Program:
     """Replace results that equal an operand: for all values, with the same dtype and shape.
 
@@ -73,7 +54,7 @@ def trivia(program: Program) -> Program:
     of a transpose. Instructions that become unused are left to `dead`.
     """
     apart = shown(program)
-    known = Known(program)
+    known = Known()
     same: dict[Value, Any] = {}
     steps: list[Instruction] = []
     for step in program.instructions:
@@ -83,7 +64,7 @@ def trivia(program: Program) -> Program:
         rule = _RULES.get(step.name)
         if rule is not None:
             equal, result = rule(step, known), step.result
-            if _stands_for(equal, result, step, known) and _free(equal, result, known, apart):
+            if _stands_for(equal, result) and _free(equal, result, known, apart):
                 same[result] = equal
                 continue
         known.learn(step)
@@ -93,11 +74,10 @@ def trivia(program: Program) -> Program:
     return replace(program, instructions=tuple(steps), outputs=outputs)
 
 
-def _stands_for(x: Any, result: Value, step: Instruction, known: Known) -> bool:
+def _stands_for(x: Any, result: Value) -> bool:
     """Whether an operand is of the same shape, dtype and order in memory as the result."""
-    if not isinstance(x, Value) or x.shape != result.shape or x.dtype != result.dtype:
-        return False
-    return x.shape is None or x in known.plain or step.name in _VIEWS
+    same = isinstance(x, Value) and x.shape == result.shape and x.order == result.order
+    return same and x.dtype == result.dtype  # type: ignore[no-any-return]
 
 
 def _free(equal: Value, result: Value, known: Known, apart: set[Value]) -> bool:
@@ -110,15 +90,6 @@ def _free(equal: Value, result: Value, known: Known, apart: set[Value]) -> bool:
     apart.add(equal)
     return True
 
-
-#: Results are in order, whatever the operands are.
-_ORDERED = frozenset(
-    {"matmul", "dot", "linear", "zeros", "ones", "full", "arange", "eye", "take", "put", "targets"}
-)
-#: Results are in order where the operands are, though they may be views.
-_IN_ORDER = frozenset({"reshape", "expand_dims", "squeeze", "view"})
-#: What is a view of its operand in any case: taking one back leaves elements where they are.
-_VIEWS = frozenset({"matrix_transpose", "permute_dims", "getitem"})
 
 # -- what equals an operand ------------------------------------------------------------------------
 

@@ -167,7 +167,7 @@ def remainder(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(kind="linear", x=lambda xp, g: g)
+@elementwise(kind="linear", view=None, x=lambda xp, g: g)
 def positive(x: Any, /) -> Tensor:
     """Equal values, :math:`+x`.
 

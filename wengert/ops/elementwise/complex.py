@@ -10,7 +10,9 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["abs", "conj", "imag", "real", "sign"]
 
-_conj = unary(Primitive("conj", ("x",), {"x": lambda xp, g: xp.conj(g)}, kind="linear"))
+_conj = unary(
+    Primitive("conj", ("x",), {"x": lambda xp, g: xp.conj(g)}, kind="linear", view=None)
+)
 
 
 @takes("x")

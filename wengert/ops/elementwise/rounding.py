@@ -9,7 +9,7 @@ from wengert.tape.tensor import Tensor
 __all__ = ["ceil", "copysign", "floor", "nextafter", "round", "signbit", "trunc"]
 
 
-@elementwise(x=ZERO)
+@elementwise(view=None, x=ZERO)
 def ceil(x: Any, /) -> Tensor:
     r"""Nearest integer that is not less, :math:`\lceil x \rceil`.
 
@@ -29,7 +29,7 @@ def ceil(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=ZERO)
+@elementwise(view=None, x=ZERO)
 def floor(x: Any, /) -> Tensor:
     r"""Nearest integer that is not greater, :math:`\lfloor x \rfloor`.
 
@@ -49,7 +49,7 @@ def floor(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=ZERO)
+@elementwise(view=None, x=ZERO)
 def round(x: Any, /) -> Tensor:
     """Nearest integer, the even one of two that are equally near.
 
@@ -69,7 +69,7 @@ def round(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=ZERO)
+@elementwise(view=None, x=ZERO)
 def trunc(x: Any, /) -> Tensor:
     """Nearest integer that is not farther from 0.
 

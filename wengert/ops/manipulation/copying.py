@@ -153,7 +153,9 @@ def _repeat_rule(xp: Any, g: Any, x_shape: tuple[int, ...], repeats: int, axis: 
 
 
 _repeat = single(
-    Primitive("repeat", ["x"], {"x": _repeat_rule}, kind="linear", forward=_repeat_forward)
+    Primitive(
+        "repeat", ["x"], {"x": _repeat_rule}, kind="linear", view=None, forward=_repeat_forward
+    )
 )
 
 
@@ -235,7 +237,9 @@ def _tile_rule(xp: Any, g: Any, x_shape: tuple[int, ...], repetitions: tuple[int
     return xp.reshape(xp.sum(g, axis=tuple(range(0, 2 * len(shape), 2))), x_shape)
 
 
-_tile = single(Primitive("tile", ["x"], {"x": _tile_rule}, kind="linear", forward=_tile_forward))
+_tile = single(
+    Primitive("tile", ["x"], {"x": _tile_rule}, kind="linear", view=None, forward=_tile_forward)
+)
 
 
 @takes("x")
