@@ -13,6 +13,7 @@ from wengert.compiler.capture.places import State, find_state
 from wengert.compiler.capture.recording import record_call
 from wengert.compiler.capture.trace import current
 from wengert.compiler.emission.glue import MISS
+from wengert.compiler.program import order_of
 from wengert.compiler.replay import Replay, tensors_of
 from wengert.compiler.report import Report
 from wengert.func.trees import TreeDef, tree_flatten
@@ -299,9 +300,9 @@ def _kind(x: Any, fixed: bool) -> Any:
     if isinstance(x, Tensor):
         array = x._array
         tracked = None if x._node is None else x.is_leaf
-        return (type(array), tuple(array.shape), array.dtype, _device(array), tracked)
+        return (*_kind(array, fixed), tracked)
     if hasattr(x, "dtype") and hasattr(x, "shape"):
-        return (type(x), tuple(x.shape), x.dtype, _device(x))
+        return (type(x), tuple(x.shape), x.dtype, _device(x), order_of(x))
     if type(x) in _NUMBERS and not fixed:
         return type(x)
     return (type(x), x)

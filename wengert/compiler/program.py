@@ -93,7 +93,7 @@ def order_of(array: Any) -> tuple[int, ...] | None:
     """
     flags = getattr(array, "flags", None)
     if flags is not None:
-        return None if flags.c_contiguous else array.strides  # type: ignore[no-any-return]
+        return None if flags.c_contiguous else array.strides
     if hasattr(array, "is_contiguous") and not array.is_contiguous():
         return tuple(array.stride())
     return None

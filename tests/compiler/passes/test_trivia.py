@@ -284,7 +284,8 @@ def test_a_constant_that_is_not_in_order() -> None:
 
     at = np.ones((40, 50))
     program = traces(function, at)
-    assert names(optimise(program)).count("multiply") == 2
+    orders = [p.instructions[-2].operands[0].order for p in (program, optimise(program))]
+    assert orders[0] == orders[1]
     agrees(program, optimise(program), NUMPY, at)
 
 
@@ -297,6 +298,6 @@ def test_what_is_broadcast_leaves_results_in_order() -> None:
     points = np.ones((2, 2)), np.ones(2)
     program = traces(function, *points)
     kept = names(optimise(program))
-    assert kept[-3:] == ["sinh", "multiply", "exp"]
-    assert kept.count("multiply") == 1
+    assert kept[-3:] == ["add", "sinh", "exp"]
+    assert "multiply" not in kept
     agrees(program, optimise(program), NUMPY, *points)

@@ -14,6 +14,7 @@ from wengert.backends import backend_of, selection
 from wengert.compiler.capture.effects import Ref
 from wengert.compiler.capture.places import Place, State
 from wengert.compiler.capture.recording import Recording
+from wengert.compiler.program import order_of
 from wengert.nn.module import changes
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.recording import is_inference_mode_enabled, recording
@@ -152,7 +153,7 @@ class Glue:
                         self._check(f"{name} is t{i}")
                 mine.append((name, leaf))
                 self._tensors.append(name)
-                tracked = kind[4]
+                tracked = kind[5]
                 self._check(f"{name}._node is {'not ' if tracked is None else ''}None")
                 if tracked is not None:
                     self._check(f"{name}.is_leaf is not {tracked}")
@@ -173,7 +174,12 @@ class Glue:
         self._check(
             f"type({array}) is not {cls} or {array}.shape != {shape} or {array}.dtype != {dtype}"
         )
-        if not self._one_device():
+        if self._one_device():
+            if kind[4] is not None:
+                self._check(f"{array}.strides != {self._bind(kind[4])}")
+            elif hasattr(kind[0], "flags") and kind[1]:
+                self._check(f"not {array}.flags.c_contiguous")
+        else:
             self._check(f"not fits({array}, {self._bind(kind)})")
 
     def _one_device(self) -> bool:
@@ -323,4 +329,5 @@ def fits(array: Any, kind: Any) -> bool:
         and tuple(array.shape) == kind[1]
         and array.dtype == kind[2]
         and str(backend_of(array).device(array)) == kind[3]
+        and order_of(array) == kind[4]
     )

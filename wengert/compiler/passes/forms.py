@@ -5,7 +5,6 @@ CuPy's universal functions, which take ``out`` as NumPy's do.
 """
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np

@@ -5,6 +5,7 @@ from wengert.compiler.program import Program, Value, values_in
 
 __all__ = ["shown"]
 
+
 def shown(program: Program) -> set[Value]:
     """The outputs, and what they may be views of.
 

@@ -77,7 +77,7 @@ def trivia(program: Program) -> Program:
 def _stands_for(x: Any, result: Value) -> bool:
     """Whether an operand is of the same shape, dtype and order in memory as the result."""
     same = isinstance(x, Value) and x.shape == result.shape and x.order == result.order
-    return same and x.dtype == result.dtype  # type: ignore[no-any-return]
+    return same and x.dtype == result.dtype
 
 
 def _free(equal: Value, result: Value, known: Known, apart: set[Value]) -> bool:

@@ -10,9 +10,7 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["abs", "conj", "imag", "real", "sign"]
 
-_conj = unary(
-    Primitive("conj", ("x",), {"x": lambda xp, g: xp.conj(g)}, kind="linear", view=None)
-)
+_conj = unary(Primitive("conj", ("x",), {"x": lambda xp, g: xp.conj(g)}, kind="linear", view=None))
 
 
 @takes("x")
