@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
+import wengert.fft
+import wengert.linalg
+import wengert.special
 from tests.compiler.bits import same_bits
 from wengert.backends import backend_of
 from wengert.tape.primitive import PRIMITIVES

@@ -51,10 +51,14 @@ def _complex_rule(inverse: str) -> Any:
 
 
 forward = single(
-    Primitive("fft.fftn", ["x"], {"x": _complex_rule("ifftn")}, kind="linear", label="FftC2C")
+    Primitive(
+        "fft.fftn", ["x"], {"x": _complex_rule("ifftn")}, kind="linear", label="FftC2C", view=None
+    )
 )
 inverse = single(
-    Primitive("fft.ifftn", ["x"], {"x": _complex_rule("fftn")}, kind="linear", label="FftC2C")
+    Primitive(
+        "fft.ifftn", ["x"], {"x": _complex_rule("fftn")}, kind="linear", label="FftC2C", view=None
+    )
 )
 
 # Each number of half a spectrum stands for two of the whole, itself and its conjugate, but for the
