@@ -1,15 +1,19 @@
 """`compile`: a function that is recorded once for each signature, and replayed from then on."""
 
+import copy
 import functools
 import inspect
+import os
+import sys
 import warnings
 from _thread import RLock
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from wengert.backends import backend_of, selection
-from wengert.compiler.capture.places import State, find_state
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.places import PROGRAMS, State, find_state
 from wengert.compiler.capture.recording import record_call
 from wengert.compiler.capture.trace import current
 from wengert.compiler.emission.glue import MISS
@@ -17,7 +21,7 @@ from wengert.compiler.program import order_of
 from wengert.compiler.replay import Replay, tensors_of
 from wengert.compiler.report import Report
 from wengert.func.trees import TreeDef, tree_flatten
-from wengert.nn.module import Module
+from wengert.nn.module import Module, changes
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.lifted import Lifted
 from wengert.tape.recording import is_grad_enabled, is_inference_mode_enabled
@@ -28,10 +32,75 @@ __all__ = ["Compiled", "compile"]
 #: Leaves of arguments that are traced unless they are named static.
 _NUMBERS = (int, float)
 
+#: The environment variable that says how often programs are checked.
+CHECK = "WENGERT_COMPILE_CHECK"
+
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
 T = TypeVar("T")
+
+
+class Options(NamedTuple):
+    """What `compile` was asked for."""
+
+    static: frozenset[str]
+    size: int
+    torch_compile: bool | str
+    strict: bool
+    check: int | None
+
+
+class Programs(dict["Compiled[Any, Any]", "Compiled[Any, Any]"]):
+    """The compiled methods of one object, which hold it; a copy of the object starts without."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: object) -> None:
+        super().__init__()
+        self.owner = id(owner)
+
+    def __reduce__(self) -> Any:
+        return dict, ()
+
+
+class Refusal:
+    """A kind of calls that can't be recorded.
+
+    Later calls of that kind are not looked at more closely: they have the same arguments, and no
+    module was changed from outside. What else decides whether a call can be recorded is looked at
+    again after 1, 2, 4, … calls, because looking takes as long as a small step.
+
+    Attributes
+    ----------
+    arguments, signature : object
+        Of these calls; no signature where the state can't be compared.
+    reason : str
+        Why.
+    failed : bool
+        Whether the recording has raised another error than a `TraceError`.
+    version : int
+        Of all modules' attributes, after the last call.
+    """
+
+    def __init__(
+        self, arguments: Any, reason: str, signature: Any = None, *, failed: bool = False
+    ) -> None:
+        self.arguments, self.signature, self.reason = arguments, signature, reason
+        self.failed, self.version = failed, changes[0]
+        self._calls, self._looks_at = 0, 1
+
+    def after(self, before: "Refusal") -> None:
+        """Go on counting where another one for such calls has ended."""
+        self._calls, self._looks_at = before._calls, before._looks_at
+
+    def stands(self) -> bool:
+        """Whether a call need not be looked at."""
+        self._calls += 1
+        if self._calls < self._looks_at and self.version == changes[0]:
+            return True
+        self._looks_at = 2 * self._calls
+        return False
 
 
 class Compiled(Generic[P, R]):
@@ -45,28 +114,27 @@ class Compiled(Generic[P, R]):
         What was recorded, what ran how often, and what fell back to what.
     """
 
-    def __init__(
-        self,
-        function: Callable[P, R],
-        static_argnames: frozenset[str],
-        cache_size: int,
-        torch_compile: bool | str,
-    ) -> None:
+    def __init__(self, function: Callable[P, R], options: "Options") -> None:
         functools.update_wrapper(self, function)
-        self._function = function
-        self._static, self._size, self._torch = static_argnames, cache_size, torch_compile
+        self._function, self._options = function, options
         self._signature: inspect.Signature | None = None
         self._replays: list[Replay] = []
         self._calls: list[Callable[..., Any]] = []
+        self._refusals: list[Refusal] = []
+        self._slotted: dict[int, Programs] = {}  # of objects without a ``__dict__``, the last ones
         self._lock = RLock()
         self.report = Report(getattr(function, "__qualname__", repr(function)))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if not kwargs:
-            for call in self._calls:
-                answer = call(*args)
-                if answer is not MISS:
-                    return answer  # type: ignore[no-any-return]
+            try:
+                for call in self._calls:
+                    answer = call(*args)
+                    if answer is not MISS:
+                        return answer  # type: ignore[no-any-return]
+            except Exception as error:
+                self._fell(error)
+                return self._function(*args, **kwargs)
         return self._slow(args, kwargs)  # type: ignore[no-any-return]
 
     @overload
@@ -79,14 +147,34 @@ class Compiled(Generic[P, R]):
         """A compiled method: each object has programs of its own."""
         if instance is None:
             return self
-        name = getattr(self._function, "__name__", "")
-        bound = Compiled(
-            self._function.__get__(instance, owner), self._static, self._size, self._torch
-        )
         held = getattr(instance, "__dict__", None)
-        if held is not None and name:
-            held[name] = bound
+        known = self._slotted.get(id(instance)) if held is None else held.get(PROGRAMS)
+        if type(known) is not Programs or known.owner != id(instance):  # or a copy's original's
+            known = Programs(instance)
+            if held is not None:
+                held[PROGRAMS] = known
+            else:
+                self._slotted[id(instance)] = known
+                if len(self._slotted) > self._options.size:
+                    del self._slotted[next(iter(self._slotted))]
+        bound = known.get(self)
+        if bound is None:
+            bound = known[self] = Compiled(self._function.__get__(instance, owner), self._options)
         return bound
+
+    def __reduce__(self) -> Any:
+        """As the name under which it is found, or as what makes another one without programs."""
+        name = getattr(self._function, "__qualname__", "")
+        found: Any = sys.modules.get(getattr(self._function, "__module__", None) or "")
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (Compiled, (self._function, self._options))
+
+    def __copy__(self) -> "Compiled[P, R]":
+        return Compiled(self._function, self._options)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Compiled[P, R]":
+        return Compiled(copy.deepcopy(self._function, memo), self._options)
 
     @property
     def source(self) -> str:
@@ -142,23 +230,81 @@ class Compiled(Generic[P, R]):
             self.report.fell_back(reason)
             return self._function(*args, **kwargs)
         with self._lock:
+            static = self._static_leaves(args, kwargs, structure)
+            answer, refusal = self._answer(leaves, structure, static)
+        if refusal is None:
+            return answer
+        self.report.fell_back(refusal.reason)
+        try:
+            answer = self._function(*args, **kwargs)
+        except BaseException:
+            if (
+                refusal.failed and refusal in self._refusals
+            ):  # it fails when it is not recorded, too
+                self._refusals.remove(refusal)
+            raise
+        refusal.version = changes[0]
+        return answer
+
+    def _answer(
+        self, leaves: list[Any], structure: TreeDef, static: list[bool]
+    ) -> "tuple[Any, Refusal | None]":
+        """What a call gives, or why it has to run as it is."""
+        try:
             for replay in self._replays:
                 if not replay.plain and replay.structure == structure:
                     answer = replay.call(*leaves)
                     if answer is not MISS:
-                        return answer
-            names = self._names(structure)
+                        return answer, None
+        except Exception as error:
+            return None, Refusal(None, self._fell(error))
+        arguments = _of_arguments(leaves, structure, static)
+        refusal = next((each for each in self._refusals if each.arguments == arguments), None)
+        if refusal is not None and refusal.stands():
+            return None, refusal
+        names = self._names(structure)
+        try:
             state = find_state(self._function, zip(names, leaves, strict=True))
-            static = self._static_leaves(args, kwargs, structure)
             signature = _signature(leaves, structure, static, state)
-            for replay in self._replays:
-                if replay.fits(signature, state, leaves):
-                    others = [call for call in self._calls if call is not replay.call]
+        except TraceError as error:
+            return None, self._refused(arguments, None, error)
+        if refusal is not None and refusal.signature == signature:
+            return None, refusal
+        for replay in self._replays:
+            if replay.fits(signature, state, leaves):
+                others = [call for call in self._calls if call is not replay.call]
+                try:
                     answer = replay.run(leaves, state)
-                    self._calls = [replay.call, *others] if replay.plain else others
-                    if answer is not MISS:
-                        return answer
-            return self._record(structure, leaves, names, static, state, signature)
+                except Exception as error:
+                    return None, Refusal(None, self._fell(error))
+                self._calls = [replay.call, *others] if replay.plain else others
+                if answer is not MISS:
+                    return answer, None
+        try:
+            return self._record(structure, leaves, names, static, state, signature), None
+        except Exception as error:
+            return None, self._refused(arguments, signature, error)
+
+    def _fell(self, error: Exception) -> str:
+        """Why a call runs as it is, of which the program has failed and has changed nothing."""
+        reason = f"the program raised {type(error).__name__} ({_first_line(error)})"
+        self.report.fell_back(reason)
+        return reason
+
+    def _refused(self, arguments: Any, signature: Any, error: Exception) -> "Refusal":
+        """Remember that calls like this one can't be recorded, or raise."""
+        if self._options.strict:
+            raise error
+        known = isinstance(error, TraceError)
+        reason = str(error) if known else f"{type(error).__name__}: {_first_line(error)}"
+        refusal = Refusal(arguments, reason, signature, failed=not known)
+        for before in self._refusals:
+            if before.arguments == arguments:
+                refusal.after(before)
+                self._refusals.remove(before)
+                break
+        self._refusals = [*self._refusals[-self._options.size :], refusal]
+        return refusal
 
     def _record(
         self,
@@ -172,12 +318,13 @@ class Compiled(Generic[P, R]):
         why = self._why(signature)
         answer, found, kept = record_call(self._function, state, structure, leaves, names, static)
         self.report.recorded(found, why)
-        replay = Replay(found, signature, structure, names, static, self.report, self._torch)
+        torch = self._options.torch_compile
+        replay = Replay(found, signature, structure, names, static, self.report, torch)
         if found.backward is not None:
             replay.attach(answer, kept, tensors_of(leaves, state))
         if found.repeatable:
             self._replays.append(replay)
-            if len(self._replays) > self._size:
+            if len(self._replays) > self._options.size:
                 self._forget(why)
         return found.answer.unflatten(answer)
 
@@ -187,10 +334,10 @@ class Compiled(Generic[P, R]):
         self._calls = [call for call in self._calls if call is not oldest.call]
         warnings.warn(
             f"wg.compile has recorded {self.report.name} {self.report.recordings} times, and keeps "
-            f"{self._size} programs: {why}. Make what differs the same from call to call, or give "
-            "wg.compile a larger cache_size",
+            f"{self._options.size} programs: {why}. Make what differs the same from call to call, "
+            "or give wg.compile a larger cache_size",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
     def _why(self, signature: dict[str, Any]) -> str:
@@ -239,14 +386,14 @@ class Compiled(Generic[P, R]):
     def _static_leaves(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], structure: TreeDef
     ) -> list[bool]:
-        if not self._static:
+        if not self._options.static:
             return [False] * structure.num_leaves
         positional, keyword = structure.children
         found: list[bool] = []
         for name, child in zip(self._parameters(len(args)), positional.children, strict=False):
-            found += [name in self._static] * child.num_leaves
+            found += [name in self._options.static] * child.num_leaves
         for name, child in zip(keyword.names, keyword.children, strict=True):
-            found += [name.strip("[]'") in self._static] * child.num_leaves
+            found += [name.strip("[]'") in self._options.static] * child.num_leaves
         return found
 
 
@@ -267,6 +414,16 @@ def _not_traceable(leaves: Sequence[Any]) -> str:
         if isinstance(array, Lifted):
             return f"the call is inside a transform ({type(array).__name__})"
     return ""
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _of_arguments(leaves: Sequence[Any], structure: TreeDef, static: Sequence[bool]) -> Any:
+    """What of a call can be seen without looking at the state."""
+    kinds = [_kind(x, fixed) for x, fixed in zip(leaves, static, strict=True)]
+    return structure, kinds, is_grad_enabled(), is_inference_mode_enabled()
 
 
 def _signature(
@@ -319,6 +476,8 @@ def compile(
     static_argnames: str | Sequence[str] = (),
     cache_size: int = 8,
     torch_compile: bool | str = False,
+    strict: bool = False,
+    check: int | None = None,
 ) -> Compiled[P, R]: ...
 @overload
 def compile(
@@ -327,6 +486,8 @@ def compile(
     static_argnames: str | Sequence[str] = (),
     cache_size: int = 8,
     torch_compile: bool | str = False,
+    strict: bool = False,
+    check: int | None = None,
 ) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def compile(
     function: Callable[..., Any] | None = None,
@@ -334,6 +495,8 @@ def compile(
     static_argnames: str | Sequence[str] = (),
     cache_size: int = 8,
     torch_compile: bool | str = False,
+    strict: bool = False,
+    check: int | None = None,
 ) -> Any:
     """Record a function once for each signature, and replay it as straight-line array code.
 
@@ -364,6 +527,12 @@ def compile(
         Whether programs of PyTorch's are given to ``torch.compile``, or to which of its backends.
         It makes machine code, which takes seconds to minutes and a C++ compiler, and may round
         otherwise. Where it fails the program runs by plain calls, and ``report`` says so.
+    strict : bool
+        Whether what can't be recorded is an error. By default such calls, and those like them,
+        run as if the function were not compiled, and ``report`` says why.
+    check : int, optional
+        At every how many calls a program is checked; 0 for never. By default when it runs for
+        the first time, and then as the environment variable ``WENGERT_COMPILE_CHECK`` says.
 
     Returns
     -------
@@ -375,9 +544,9 @@ def compile(
     TypeError
         If ``function`` is not callable.
     TraceError
-        In a call, if the function does what a replay could not do again: it branches on values of
-        a Tensor, reads them, keeps a Tensor elsewhere, or changes a Python value. The error names
-        the line, and nothing has changed.
+        In a call, with ``strict``, if the function does what a replay could not do again: it
+        branches on values of a Tensor, reads them, keeps a Tensor elsewhere, changes a Python
+        value, or asks for the time. The error names the line, and nothing has changed.
 
     Examples
     --------
@@ -392,9 +561,14 @@ def compile(
     names = frozenset([static_argnames] if isinstance(static_argnames, str) else static_argnames)
     if cache_size < 1:
         raise ValueError(f"cache_size is at least 1, not {cache_size}")
+    if check is None and (given := os.environ.get(CHECK)):
+        check = int(given)
+    if check is not None and check < 0:
+        raise ValueError(f"check is how often calls are checked, 0 for never, and not {check}")
+    options = Options(names, cache_size, torch_compile, strict, check)
     if function is None:
-        return lambda f: Compiled(_callable(f), names, cache_size, torch_compile)
-    return Compiled(_callable(function), names, cache_size, torch_compile)
+        return lambda f: Compiled(_callable(f), options)
+    return Compiled(_callable(function), options)
 
 
 def _callable(function: Any) -> Any:

@@ -5,12 +5,13 @@ import gc
 import linecache
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.places import OF_OPTIMIZER, Place, State
+from wengert.compiler.capture.places import OF_OPTIMIZER, State
 from wengert.compiler.capture.trace import Traced
 from wengert.tape.node import AccumulateGrad
 from wengert.tape.tensor import Tensor
@@ -170,43 +171,56 @@ def _tensor(x: Tensor) -> Callable[[], Any]:
 
 def check_side_effects(call: Any) -> None:
     """Raise for what a replay would not do again."""
-    for place, before in call.state.statics:
+    trace, state = call.trace, call.state
+    if trace.refused:
+        raise trace.refused[0]
+    if trace.failed:
+        raise TraceError(trace.failed)
+    for place, before in state.statics:
         now = place.get()
         if now is not before and (isinstance(now, Tensor | Traced) or _differs(now, before)):
             after = "a Tensor" if isinstance(now, Tensor) else repr(now)
-            place.set(before)
-            raise TraceError(
-                f"{_line_that_sets(call.function, place)}: the compiled function changes "
-                f"{place.name} from {before!r} to {after}, which a replay would not do again. "
-                "Return the value, or hold it in a Tensor"
-            )
-    for x, before, name in call.state.lengths:
-        if len(x) != before and not name.endswith(OF_OPTIMIZER):
-            raise TraceError(
-                f"{_line_that_sets(call.function, None)}: the compiled function changes the "
-                f"length of {name} from {before} to {len(x)}, which a replay would not do again. "
-                "Return what is to be kept"
-            )
+            raise _changed(call, f"{place.name} from {before!r} to {after}", place.name)
+    for x, length, name in state.lengths:
+        if len(x) != length and not name.endswith(OF_OPTIMIZER):
+            raise _changed(call, f"the length of {name} from {length} to {len(x)}", "")
+    places = (*state.arrays, *state.numbers, *[at.place for at in state.tensors if at.place])
+    known = {(id(place.owner), place.key) for place in places}
+    kept = {id(x) for x, _, name in state.lengths if name.endswith(OF_OPTIMIZER)}
+    for change in call.before.changes():
+        owner, key = change.owner, change.key
+        if isinstance(owner, Tensor) and key != "hooks":
+            continue  # its array, gradient and node are looked at by `tensor_effects`
+        owners = {id(owner), id(getattr(owner, "__dict__", None))}
+        if owners & kept or any(one in known for one in product(owners, (key,))):
+            continue
+        raise _changed(call, str(change), str(key))
+
+
+def _changed(call: Any, what: str, name: str) -> TraceError:
+    return TraceError(
+        f"{_line_that_sets(call.function, name)}: the compiled function changes {what}, which a "
+        "replay would not do again. Return the value, or hold it in a Tensor"
+    )
 
 
 def _differs(now: Any, before: Any) -> bool:
     return type(now) is not type(before) or bool(now != before)
 
 
-def _line_that_sets(function: Any, place: Place | None) -> str:
+def _line_that_sets(function: Any, name: str) -> str:
+    """The line of a function that stores something under a name; its first line if none does."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is None:
         return user_line()
-    number = code.co_firstlineno
-    if place is not None:
-        short = place.name.rpartition(".")[2]
-        for step in dis.get_instructions(code):
-            if step.positions is not None and step.positions.lineno is not None:
-                number = step.positions.lineno
-            if step.opname.startswith("STORE_") and step.argval == short:
-                break
-        else:
-            number = code.co_firstlineno
+    number, short = code.co_firstlineno, name.rpartition(".")[2]
+    at = number
+    for step in dis.get_instructions(code):
+        if step.positions is not None and step.positions.lineno is not None:
+            at = step.positions.lineno
+        if step.opname.startswith("STORE_") and step.argval == short:
+            number = at
+            break
     text = linecache.getline(code.co_filename, number).strip()
     return f"{code.co_filename.rpartition('/')[2]}, line {number} ({text})"
 

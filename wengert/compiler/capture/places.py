@@ -18,7 +18,7 @@ from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.tensor import Tensor
 
-__all__ = ["OF_OPTIMIZER", "Place", "State", "TensorAt", "find_state"]
+__all__ = ["OF_OPTIMIZER", "PROGRAMS", "Missing", "Place", "State", "TensorAt", "find_state"]
 
 #: What decides a program, and is compared by value.
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -26,6 +26,8 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 NUMBERS = (int, float, LiveNumber)
 #: Ends the names of containers to which an optimiser may add.
 OF_OPTIMIZER = " in an optimizer's state"
+#: The attribute in which an object has its compiled methods, which is no state.
+PROGRAMS = "_wengert_programs"
 #: Containers with more elements are data.
 LARGEST = 4096
 #: How far other objects are followed.
@@ -201,12 +203,16 @@ class State:
             self._module(x, held, name, depth)
             return
         for key, value in list(held.items()):
+            if key == PROGRAMS:
+                continue
             self._at(Place(held, key, f"{name}.{key}"), value, f"{name}.{key}", depth)
 
     def _module(self, module: Module, held: dict[str, Any], name: str, depth: int) -> None:
         self._counted += 1
         self.settings.append((f"{name}.training", module.training))
         for key, value in list(held.items()):
+            if key == PROGRAMS:
+                continue
             if isinstance(value, PLAIN):
                 if key != "training":
                     self.settings.append((f"{name}.{key}", value))

@@ -9,7 +9,7 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from wengert.backends import Backend
 from wengert.compiler.capture.effects import (
@@ -25,6 +25,7 @@ from wengert.compiler.capture.effects import (
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import State, find_state
+from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import Trace, Traced
 from wengert.compiler.program import Program, values_in
 from wengert.func.trees import TreeDef, tree_flatten
@@ -99,19 +100,12 @@ class Recording:
     backend: Backend | None
 
 
-class _Held:
+class _Held(NamedTuple):
     """A Tensor as it was before the trace."""
 
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-        self.array, self.node, self.grad = tensor._array, tensor._node, tensor._grad
-        self.grad_array = None if self.grad is None else self.grad._array
-
-    def restore(self) -> None:
-        tensor = self.tensor
-        tensor._array, tensor._node, tensor._grad = self.array, self.node, self.grad
-        if self.grad is not None:
-            self.grad._array = self.grad_array
+    tensor: Tensor
+    node: Node | None
+    grad: Tensor | None
 
 
 class _Call:
@@ -129,7 +123,7 @@ class _Call:
         self.trace = Trace()
         self.refs: list[Ref] = []
         self.outputs: list[Any] = []  # traced arrays and numbers
-        self.lists = [(x, x.copy()) for x, _, _ in state.lengths]
+        self.before = Snapshot.of(state, leaves)
         self.held: list[_Held] = []
         self.places = [(place, place.get()) for place in (*state.arrays, *state.numbers)]
         self.tensors = [at.tensor for at in state.tensors]
@@ -156,7 +150,7 @@ class _Call:
         names += [""] * (len(self.tensors) - len(names))
         for i, at in self.leaf_tensors.items():
             names[at] = names[at] or self.names[i]
-        self.held = [_Held(tensor) for tensor in self.tensors]
+        self.held = [_Held(x, x._node, x._grad) for x in self.tensors]
         grads: dict[int, Any] = {}
         for i, (tensor, name) in enumerate(zip(self.tensors, names, strict=True)):
             tensor._array = self.input(tensor._array, "tensor", i, name)
@@ -188,16 +182,8 @@ class _Call:
             if type(leaf) in (int, float) or hasattr(leaf, "dtype"):
                 self.leaves[i] = self.input(leaf, "leaf", i, self.names[i])
 
-    def leave(self, *, failed: bool) -> None:
-        """Take traced arrays away: put back what was there, or what this run has computed."""
-        if failed:
-            for held in self.held:
-                held.restore()
-            for place, value in self.places:
-                place.set(value)
-            for x, before in self.lists:
-                _refill(x, before)
-            return
+    def leave(self) -> None:
+        """Take traced arrays away: what this run has computed stays."""
         for held in self.held:
             tensor = held.tensor
             tensor._array = own(tensor._array)
@@ -211,14 +197,6 @@ class _Call:
         """The position of a traced array or number among the program's outputs."""
         self.outputs.append(x)
         return len(self.outputs) - 1
-
-
-def _refill(x: Any, before: Any) -> None:
-    if isinstance(x, list):
-        x[:] = before
-    else:
-        x.clear()
-        x.update(before)
 
 
 def record_call(
@@ -267,26 +245,22 @@ def record_call(
             returned = function(*args, **kwargs)
             recording, answer = _recorded(call, returned)
         del returned, args, kwargs
-    except BaseException:
-        call.trace.open = False
-        call.leave(failed=True)
-        raise
-    try:
         made = answer()
-        call.leave(failed=False)
+        call.leave()
         call.outputs.clear()
         call.leaves.clear()
         check_kept(call)
     except BaseException:
-        call.leave(failed=True)
+        call.trace.open = False
+        call.before.restore()
         raise
     return made, recording, call.kept
 
 
 def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[Any]]]:
+    check_side_effects(call)
     leaves, structure = tree_flatten(returned)
     effects = tensor_effects(call)
-    check_side_effects(call)
     after = find_state(call.function, zip(call.names, call.leaves, strict=True))
     more, values = place_effects(call, after)
     effects += more

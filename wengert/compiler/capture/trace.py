@@ -96,6 +96,7 @@ class Trace:
         self.backends: set[Backend] = set()
         #: What could not be recorded, also where the function has caught the error.
         self.refused: list[TraceError] = []
+        self.failed = ""  # what an array library has raised, and where
         self.arrays: list[weakref.ref[Traced]] = []
         self._held: dict[int, Value] = {}  # of raw arrays by identity, which `constants` keeps
         self._ticks: list[int] = []  # of the tape's clock, at each instruction
@@ -178,7 +179,11 @@ class Trace:
         if not self.open:
             raise self._closed(operands)
         operands = tuple(operands)
-        answer = function(*_inner(operands), **{k: _inner(x) for k, x in parameters.items()})
+        try:
+            answer = function(*_inner(operands), **{k: _inner(x) for k, x in parameters.items()})
+        except Exception as error:
+            self._failed(name, error)
+            raise
         several = isinstance(answer, _SEQUENCES)
         parts = answer if several else (answer,)
         for part in parts:
@@ -199,7 +204,11 @@ class Trace:
         """Arithmetic of Python numbers."""
         if not self.open:
             raise self._closed(operands)
-        answer = function(*_inner(tuple(operands)))
+        try:
+            answer = function(*_inner(tuple(operands)))
+        except ArithmeticError as error:
+            self._failed(name, error)
+            raise
         value = Value.like(answer)
         self.numbers[value] = answer
         self._sources[value] = frozenset().union(
@@ -207,6 +216,13 @@ class Trace:
         )
         self._add(f"number.{name}", function, tuple(operands), {}, (value,), False, True)
         return LiveNumber(answer, value, self)
+
+    def _failed(self, name: str, error: Exception) -> None:
+        """Note that a call has failed, as values decide: who catches it goes on for these alone."""
+        self.failed = (
+            f"{user_line()}: {name} raised {type(error).__name__}, which the function has caught; "
+            "whether it does depends on values, which differ from call to call"
+        )
 
     def _add(
         self,

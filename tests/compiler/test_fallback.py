@@ -1,0 +1,336 @@
+"""What can't be recorded runs as it is, and the report says so; strict functions raise."""
+
+import copy
+import pickle
+from collections import OrderedDict, defaultdict
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.compiler.capture.errors import TraceError
+
+
+def branching(x):
+    if wg.sum(x) > 0:  # the branch
+        return x * 2
+    return x * 3
+
+
+def test_a_branch_runs_as_it_is_and_the_report_names_the_line():
+    f = wg.compile(branching)
+    for scale in (1.0, -1.0, 1.0, -1.0):
+        x = wg.ones(2) * scale
+        assert f(x).tolist() == branching(x).tolist()
+    assert f.report.recordings == 0
+    assert "4 calls ran as they are" in str(f.report)
+    assert "the branch" in str(f.report)
+    with pytest.raises(TraceError, match="the branch"):
+        wg.compile(branching, strict=True)(wg.ones(2))
+
+
+def test_a_signature_that_was_refused_is_not_tried_again_and_another_is():
+    runs = []
+
+    def f(x, flag):
+        runs.append(None)  # a change that no replay would make again
+        return branching(x)
+
+    compiled = wg.compile(f)
+    for i in range(1, 17):
+        compiled(wg.ones(2), True)
+        assert len(runs) == i  # the recording's change was taken back each time
+    tried = []
+
+    def g(x, how):
+        tried.append(how) if how == "item" else None
+        return x * x[0].item() if how == "item" else x * 2
+
+    compiled = wg.compile(g)
+    x = wg.asarray([3.0, 1.0])
+    for _ in range(3):
+        assert compiled(x, "item").tolist() == [9.0, 3.0]
+        assert compiled(x, "twice").tolist() == [6.0, 2.0]
+    assert compiled.report.recordings == 1
+    assert len(tried) == 3
+
+
+def test_what_is_changed_in_the_state_makes_a_refused_call_looked_at_again():
+    class Sometimes(wg.nn.Module):
+        def forward(self, x):
+            return branching(x) if self.training else x * 2
+
+    model = Sometimes()
+    f = wg.compile(model)
+    x = wg.ones(2)
+    for _ in range(5):
+        f(x)
+    assert f.report.recordings == 0
+    model.eval()
+    for _ in range(3):
+        assert f(x).tolist() == [2.0, 2.0]
+    assert f.report.recordings == 1
+
+
+def test_nothing_has_changed_when_a_recording_stops():
+    """Each kind of container, attribute, gradient and generator is as before, by identity too."""
+
+    class Config:
+        rate = 1.0
+
+    w = wg.asarray([1.0, 2.0], requires_grad=True)
+    frozen = wg.asarray([1.0], requires_grad=True)
+    grad = wg.ones(2)
+    w.grad = grad
+    config = Config()
+    config.made = []
+    holders = {
+        "list": [1, w],
+        "dict": {"a": w, "b": 2},
+        "ordered": OrderedDict(a=1, b=w),
+        "default": defaultdict(list, a=[w]),
+    }
+    count = 0
+    optimizer = wg.optim.Adam([w], lr=0.1)
+
+    def change(x):
+        nonlocal count
+        count += 1
+        holders["list"].append(3)
+        holders["list"][0] = x
+        holders["dict"]["c"] = x
+        del holders["dict"]["b"]
+        holders["ordered"].move_to_end("a")
+        holders["default"]["new"].append(x)
+        config.rate, config.made = 3.0, x
+        optimizer.zero_grad()
+        wg.sum(w * x * wg.randn(2)).backward()
+        optimizer.param_groups[0]["lr"] = 7.0
+        optimizer.step()
+        w.register_hook(lambda g: g * 2)
+        frozen.requires_grad = False
+        return wg.nn.functional.dropout(x, 0.5).sum().item()  # stops here
+
+    def seen():
+        return (
+            {name: copy.copy(x) for name, x in holders.items()},
+            count, vars(config).copy(), Config.rate,
+            w._array, w.grad, w.grad._array, w._node, frozen._node, dict(optimizer.state),
+            optimizer.param_groups[0]["lr"], type(w._node),
+        )  # fmt: skip
+
+    wg.manual_seed(4)
+    before, ids = seen(), {name: id(x) for name, x in holders.items()}
+    with pytest.raises(TraceError, match="stops here"):
+        wg.compile(change, strict=True)(wg.ones(2))
+    after = seen()
+    assert after[0] == before[0]
+    assert list(after[0]["ordered"]) == ["a", "b"]
+    assert ids == {name: id(x) for name, x in holders.items()}
+    assert after[1:4] == before[1:4]
+    assert all(a is b for a, b in zip(after[4:9], before[4:9], strict=True))
+    assert after[9:11] == ({}, 0.1)
+    (wg.sum(w * 3.0)).backward()
+    assert w.grad.tolist() == [4.0, 4.0]  # no hook has stayed
+    drawn = wg.randn(3).tolist(), wg.rand_like(wg.ones(3)).tolist()
+    wg.manual_seed(4)
+    assert drawn == (wg.randn(3).tolist(), wg.rand_like(wg.ones(3)).tolist())
+
+
+def test_a_fallback_does_what_the_function_does_once():
+    def train(compiled):
+        wg.manual_seed(2)
+        w = wg.asarray([1.0, 2.0], requires_grad=True)
+        optimizer = wg.optim.Adam([w], lr=0.1)
+        history = []
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = wg.sum(wg.nn.functional.dropout(w * x, 0.5) ** 2)
+            loss.backward()
+            optimizer.step()
+            history.append(loss.item())
+            return loss
+
+        run = wg.compile(step) if compiled else step
+        losses = [run(wg.randn(2)).item() for _ in range(6)]
+        return losses, history, w.tolist(), w.grad.tolist()
+
+    assert train(True) == train(False)
+
+
+def test_an_exception_that_the_function_catches_is_followed_each_time():
+    def factor(x):
+        try:
+            return wg.linalg.cholesky(x)
+        except Exception:
+            return x * 0.0
+
+    good, bad = wg.eye(2), -wg.eye(2)
+    for first, second in ((bad, good), (good, bad)):
+        f = wg.compile(factor)
+        for x in (first, first, second, first, second):
+            assert f(x).tolist() == factor(x).tolist()
+    f = wg.compile(factor)
+    f(bad)
+    assert "cholesky raised LinAlgError" in str(f.report)
+    f = wg.compile(factor)
+    f(good), f(good), f(bad)
+    assert "the program raised LinAlgError" in str(f.report)
+
+
+def test_an_exception_leaves_the_function_as_it_does_when_it_is_not_compiled():
+    w = wg.asarray([1.0, 2.0], requires_grad=True)
+    optimizer = wg.optim.SGD([w], lr=0.1)
+
+    @wg.compile
+    def step(x):
+        optimizer.zero_grad()
+        scale = wg.linalg.cholesky(x)
+        noise = wg.nn.functional.dropout(wg.ones(2), 0.5)
+        loss = wg.sum(w * scale[0, 0] + wg.linalg.inv(x)[0] + noise)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for i in range(4):
+        wg.manual_seed(i)
+        step(wg.eye(2))
+        before = w.tolist()
+        wg.manual_seed(3)
+        with pytest.raises(np.linalg.LinAlgError):
+            step(-wg.eye(2))
+        assert w.tolist() == before
+        drawn = wg.rand_like(wg.ones(3)).tolist()
+        wg.manual_seed(3)
+        assert drawn == wg.rand_like(wg.ones(3)).tolist()
+    assert step.report.recordings <= 2
+
+    @wg.compile
+    def checked(x, n):
+        if n < 0:
+            raise ValueError("n is not negative")
+        return x * n
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="n is not negative"):
+            checked(wg.ones(2), -1)
+        assert checked(wg.ones(2), 2).tolist() == [2.0, 2.0]
+
+
+def test_what_a_trace_refuses_is_seen_where_the_function_catches_it():
+    def careless(x):
+        try:
+            return x * x[0].item()
+        except Exception:
+            return x * 0.0
+
+    f = wg.compile(careless)
+    for _ in range(3):
+        assert f(wg.asarray([2.0, 1.0])).tolist() == [4.0, 2.0]
+    assert f.report.recordings == 0
+
+
+# -- copies and methods ----------------------------------------------------------------------------
+
+
+def pickled(x):
+    return pickle.loads(pickle.dumps(x))
+
+
+class Base:
+    def __init__(self, by):
+        self.by = wg.asarray(by)
+
+    @wg.compile
+    def scaled(self, x):
+        return x * self.by
+
+
+class Derived(Base):
+    @wg.compile
+    def scaled(self, x):
+        return super().scaled(x) + 1.0
+
+
+class Slotted:
+    __slots__ = ("by",)
+
+    def __init__(self, by):
+        self.by = wg.asarray(by)
+
+    @wg.compile
+    def scaled(self, x):
+        return x * self.by
+
+
+class Net(wg.nn.Module):
+    def __init__(self):
+        self.weight = wg.nn.Parameter(wg.ones(2))
+
+    @wg.compile
+    def forward(self, x):
+        return x * self.weight
+
+
+@wg.compile
+def of_a_module(x):
+    return x * 2
+
+
+def test_methods_of_one_name():
+    one = Derived(2.0)
+    for _ in range(3):
+        assert one.scaled(wg.ones(1)).tolist() == [3.0]
+        assert Base.scaled.__get__(one)(wg.ones(1)).tolist() == [2.0]
+        assert super(Derived, one).scaled(wg.ones(1)).tolist() == [2.0]
+    assert one.scaled is one.scaled
+
+
+@pytest.mark.parametrize("cls", [Base, Derived])
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_copies_of_objects_with_compiled_methods(cls, again):
+    one = cls(2.0)
+    extra = 1.0 if cls is Derived else 0.0
+    for _ in range(3):
+        one.scaled(wg.ones(1))
+    other = again(one)
+    other.by = wg.asarray(5.0)
+    for _ in range(3):
+        assert other.scaled(wg.ones(1)).tolist() == [5.0 + extra]
+        assert one.scaled(wg.ones(1)).tolist() == [2.0 + extra]
+
+
+def test_objects_without_a_dict():
+    for _ in range(3):
+        made = [Slotted(float(i)) for i in range(12)]
+        for one in made * 2:
+            assert one.scaled(wg.ones(1)).tolist() == [one.by.item()]
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, pickled])
+@pytest.mark.parametrize("attribute", [False, True])
+def test_copies_of_modules_whose_forward_is_compiled(again, attribute):
+    one = Net()
+    if attribute:
+        one.forward = wg.compile(one.forward)
+    x = wg.ones(2)
+    for _ in range(3):
+        one(x)
+    other = again(one)
+    with wg.no_grad():
+        other.weight.mul_(3.0)
+        for _ in range(3):
+            assert other(x).tolist() == [3.0, 3.0]
+            assert one(x).tolist() == [1.0, 1.0]
+
+
+def test_compiled_functions_are_copied_and_pickled():
+    of_a_module(wg.ones(1))
+    assert pickled(of_a_module) is of_a_module
+    one = wg.compile(branching, strict=True)
+    for other in (copy.copy(one), copy.deepcopy(one), pickled(one)):
+        with pytest.raises(TraceError):
+            other(wg.ones(2))
