@@ -28,15 +28,20 @@ settings.load_profile("ci")
 pytest_plugins = ["wengert_pytest"]
 
 
-#: Of the cases of one test, every so manieth runs on a backend in the default profile: they walk
-#: the same functions as on NumPy, and compare how the libraries carry them out. All run in the
-#: wide profile.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all-cases", action="store_true", help="run on all libraries what runs on NumPy"
+    )
+
+
+#: Of the cases of one test, every so manieth runs on these backends: they walk the same functions
+#: as on NumPy, and compare how the libraries carry them out.
 SAMPLED = {"array_api_strict": 3, "dask": 10, "torch": 3, "jax": 8}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what runs on every backend: with others installed, the rest need not run again."""
-    wide = config.getoption("--hypothesis-profile") == "wide"
+    everything = config.getoption("--all-cases")
     kept, left, begun = [], [], set()
     for item in items:
         if "wengert_backend" in getattr(item, "fixturenames", ()):
@@ -46,7 +51,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker("cupy")
             # Each test has one case at least, so that none is forgotten.
             test = item.nodeid.partition("[")[0], name
-            if not wide and test in begun and crc32(item.nodeid.encode()) % SAMPLED.get(name, 1):
+            if not everything and test in begun and crc32(item.nodeid.encode()) % SAMPLED.get(name, 1):
                 left.append(item)
                 continue
             begun.add(test)

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -115,3 +116,23 @@ def test_an_entry_point_that_is_no_backend_is_named(plugin: dict[str, str]) -> N
     done = run(plugin | {"WENGERT_BACKEND": "wrong"}, "-m", "wengert")
     assert done.returncode == 1
     assert "the entry point 'wrong' of 'wengert.backends' gave 'tiny'" in done.stderr
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("make", [lambda x: np.ma.array(x, mask=[0, 1]), np.asmatrix])
+def test_arrays_with_an_arithmetic_of_their_own_are_no_operands(make: Any) -> None:
+    """Their bare elements would be taken for what they mean."""
+    x = wg.tensor([1.0, 2.0], requires_grad=True)
+    other = make([1.0, 2.0])
+    for function in (
+        lambda: wg.add(x, other),
+        lambda: x * other,
+        lambda: other @ x,
+        lambda: wg.sum(other),
+        lambda: wg.where(x > 1, x, other),
+        lambda: wg.concat([x, other]),
+        lambda: wg.grad(lambda t: wg.sum(t**2))(other),
+    ):
+        with pytest.raises((TypeError, ValueError, RuntimeError)):
+            function()
+    assert wg.asarray(other).shape == np.asarray(other).shape  # on demand, as by np.asarray

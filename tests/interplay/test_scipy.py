@@ -29,7 +29,7 @@ def test_scipy(name: str) -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"),
-            *(f"--wengert-backends={name}", *FUNCTIONS),
+            *("--all-cases", f"--wengert-backends={name}", *FUNCTIONS),
         ],
         cwd=ROOT,
         env={**os.environ, "SCIPY_ARRAY_API": "1"},

@@ -7,6 +7,8 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from wengert.backends.backend import Backend
 
 __all__ = [
@@ -119,10 +121,25 @@ def _installed() -> str:
     return ", ".join(names)
 
 
+def has_own_arithmetic(kind: type) -> bool:
+    """Whether arrays of a subclass of NumPy's mean more than their elements."""
+    if kind is np.ndarray or not issubclass(kind, np.ndarray):
+        return False
+    priority = getattr(kind, "__array_priority__", 0.0)  # of a class without one a descriptor
+    of_its_own = kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
+    return of_its_own or (isinstance(priority, int | float) and priority > 0)
+
+
 class _Namespaces(dict[type, Any]):
     """Array type to namespace: resolved once for each type, and a plain lookup from then on."""
 
     def __missing__(self, kind: type) -> Any:
+        if has_own_arithmetic(kind):
+            raise TypeError(
+                f"{kind.__module__}.{kind.__qualname__} has an arithmetic of its own, with a mask, "
+                "units or products, which would be lost here: convert it first, as by "
+                "np.asarray(x) or x.filled(...)"
+            )
         for base in kind.__mro__[1:]:
             if base in self:
                 return self.setdefault(kind, self[base])
@@ -158,7 +175,7 @@ def backend_of(array: Any) -> Backend:
     try:
         namespace = namespaces[kind]
     except TypeError:
-        if not hasattr(array, "__array_namespace__"):
+        if not hasattr(array, "__array_namespace__") or has_own_arithmetic(kind):
             raise
         for name in plugin_backends():
             with suppress(BackendError):  # another array's plugin may be broken

@@ -492,10 +492,6 @@ def is_foreign(x: Any) -> bool:
         return False
     if hasattr(x, "regularise"):
         return False
-    if isinstance(x, np.ndarray) and (
-        x.__array_priority__ > 0 or type(x).__array_ufunc__ is not np.ndarray.__array_ufunc__
-    ):
-        return True  # with a mask, a unit, or a product of its own, which its bare array lacks
     try:
         backend_of(x)
     except TypeError:
