@@ -51,7 +51,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker("cupy")
             # Each test has one case at least, so that none is forgotten.
             test = item.nodeid.partition("[")[0], name
-            if not everything and test in begun and crc32(item.nodeid.encode()) % SAMPLED.get(name, 1):
+            if (
+                not everything
+                and test in begun
+                and crc32(item.nodeid.encode()) % SAMPLED.get(name, 1)
+            ):
                 left.append(item)
                 continue
             begun.add(test)

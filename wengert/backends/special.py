@@ -33,7 +33,12 @@ def _kept(
     single: Any = "float32",
     analytic: frozenset[str] = COMPLEX,
 ) -> Kernel:
-    """A library's function that answers in its arguments' dtype, and refuses others by name."""
+    """A library's function that answers in its arguments' dtype, and refuses others by name.
+
+    Where the dtypes are known beforehand, as in a trace, the attribute ``library`` gives the
+    function itself, ``single`` the dtype in which it takes half precision, and ``complex`` says
+    whether it takes complex numbers.
+    """
     found: Kernel | None = None
 
     def kernel(*arrays: Any, **parameters: Any) -> Any:
@@ -54,6 +59,7 @@ def _kept(
         out = found(*wide, **parameters)
         return out if out.dtype == dtype else cast(out, dtype)
 
+    vars(kernel).update(library=function, single=single, complex=name in analytic)
     return kernel
 
 

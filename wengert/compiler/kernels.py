@@ -13,6 +13,7 @@ __all__ = [
     "counted_losses",
     "number_counted",
     "placed",
+    "polygamma",
     "targets",
 ]
 
@@ -29,6 +30,13 @@ def placed(x: Any, places: Any, values: Any) -> Any:
     out = x.copy()
     out.put(places, values)
     return out
+
+
+def polygamma(x: Any, n: int) -> Any:
+    """The polygamma function of an order."""
+    from scipy.special import polygamma
+
+    return polygamma(n, x)
 
 
 @lru_cache(maxsize=64)

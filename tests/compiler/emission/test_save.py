@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.compiler.bits import same_bits
+from wengert.compiler.emission.sources import Sources
+from wengert.compiler.emission.spelling import Names
 
 
 def training(optimiser, **options):
@@ -251,3 +254,38 @@ def test_the_file_is_readable(tmp_path):
     assert textwrap.dedent(text) == text
     body = text[text.index("\ndef program(") : text.index("\nstate = {")]
     assert max(map(len, body.splitlines())) <= 100
+
+
+SPECIAL = [
+    *("digamma", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "expit", "gamma", "gammaln"),
+    *("gelu", "i0", "i1e", "log_ndtr", "logit", "ndtr", "ndtri", "sinc", "softplus"),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_special_functions_are_the_librarys_own(dtype, tmp_path):
+    def all_of(x):
+        found = [getattr(wg.special, name)(x) for name in SPECIAL]
+        return [*found, wg.special.polygamma(1, x), wg.special.rel_entr(x, x * x)]
+
+    def step(x):
+        return all_of(x), wg.func.grad(lambda x: sum(y.sum() for y in all_of(x)))(x)
+
+    compiled = wg.compile(step)
+    points = [np.array(x, dtype) for x in ([0.25, 0.5], [0.75, 0.125], [0.3, 0.6])]
+    wanted = [leaves(step(wg.asarray(x))) for x in points]
+    for x, expected in zip(points, wanted, strict=True):
+        assert all(map(same_bits, leaves(compiled(wg.asarray(x))), expected))
+    compiled.save(tmp_path / "step.py")
+    assert "wengert" not in (tmp_path / "step.py").read_text().replace("wengert.compile", "")
+    saved = load(tmp_path / "step.py")["step"]
+    for x, expected in zip(points, wanted, strict=True):
+        assert all(map(same_bits, wg.func.tree_leaves(saved(x)), expected))
+
+
+def test_an_error_of_what_cannot_be_written_names_its_class():
+    class Own:
+        pass
+
+    with pytest.raises(ValueError, match=r"an object of the class .*Own can't be written"):
+        Sources(Names()).define(Own(), "own")

@@ -23,6 +23,7 @@ from wengert.compiler.kernels import (
     counted_losses,
     number_counted,
     placed,
+    polygamma,
     targets,
 )
 from wengert.compiler.passes.forms import ARGMAX, ASTYPE, DOT, RESHAPE, TAKE, TRANSPOSE, VIEW
@@ -345,6 +346,32 @@ def _imag(trace: Any, backend: Any, x: Any) -> Any:
     return trace.record("imag", backend.xp.imag, x)
 
 
+#: Special functions that the library has under other parameters, by backend and name.
+_SPELLED: Final = {("numpy", "polygamma"): polygamma}
+
+
+def _special(
+    trace: Any,
+    backend: Any,
+    kernel: Any,
+    name: str,
+    operands: Sequence[Any],
+    parameters: Mapping[str, Any],
+) -> Any:
+    """The library's own special function, between casts where that is in half precision."""
+    dtype, kind = operands[0].dtype, dtype_of(operands[0].dtype)
+    if any(x.dtype != dtype for x in operands) or not kind.inexact:
+        return NotImplemented
+    if kind.complex and not kernel.complex:
+        return NotImplemented
+    if kind.itemsize < 4:
+        single = backend.xp.float32
+        operands = [trace.apply(backend, "astype", (x, single), {}) for x in operands]
+    function = _SPELLED.get((backend.name, name)) or kernel.library()
+    out = trace.call(name, function, operands, parameters)
+    return out if out.dtype == dtype else trace.apply(backend, "astype", (out, dtype), {})
+
+
 #: By backend and by the function's name.
 _OF_LIBRARY: Final[dict[str, Mapping[str, Callable[..., Any]]]] = {"numpy": _NUMPY}
 #: What every library has, without the looks at dtypes that a trace has taken already.
@@ -367,7 +394,11 @@ def lowered(
     """Record what a program calls in place of a backend's function; NotImplemented for itself."""
     own = _OF_LIBRARY.get(backend.name, {}).get(name)
     answer = NotImplemented if own is None else own(trace, *operands, **parameters)
-    common = _COMMON.get(name)
-    if answer is not NotImplemented or common is None:
+    if answer is not NotImplemented:
         return answer
-    return common(trace, backend, *operands, **parameters)
+    if name in _COMMON:
+        return _COMMON[name](trace, backend, *operands, **parameters)
+    kernel = backend.kernels.get(name)
+    if hasattr(kernel, "library"):
+        return _special(trace, backend, kernel, name, operands, parameters)
+    return NotImplemented

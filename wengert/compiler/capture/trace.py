@@ -33,6 +33,7 @@ from wengert.compiler.capture.lines import described, reader, running_line, user
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.program import Instruction, Line, Program, Value
+from wengert.tape.interpreter import differentiable
 from wengert.tape.lifted import Lifted, bottom, late_namespace, new_level
 from wengert.tape.node import tick
 from wengert.tape.primitive import Primitive
@@ -57,6 +58,8 @@ _SHAPED_BY_VALUES = frozenset(
 )
 #: Functions of an array's shape and dtype alone, and those of a shape and dtype that do the same.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
+#: Functions of data types alone.
+_OF_DTYPES = frozenset({"can_cast", "finfo", "iinfo", "isdtype"})
 #: Functions that draw random numbers.
 _DRAWING = frozenset({"rand_like"})
 #: Composites that ask for the backend itself, or for values: they are recorded as one call.
@@ -448,6 +451,8 @@ def _traced(backend: Backend | None, name: str) -> Any:
             return found
     elif name in DTYPES:
         return DTYPES[name]  # whose arrays it will be of is not known yet
+    elif name in _OF_DTYPES:
+        return getattr(differentiable, name)
 
     def call(*operands: Any, **parameters: Any) -> Any:
         trace = current()

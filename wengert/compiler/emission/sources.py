@@ -90,7 +90,7 @@ class Sources:
             try:
                 self._copied(x, function, name)
             except _NotWrittenError as error:
-                raise _NotWrittenError(f"{name}, which calls {error.what}") from None
+                raise _NotWrittenError(f"{name}, which uses {error.what}") from None
         elif composite(x) is not None:
             raise _NotWrittenError(f"{name}, which here is composed of the standard's functions,")
         elif isinstance(x, np.ndarray):
@@ -165,8 +165,7 @@ class Sources:
             return repr(x)
         made = x if isinstance(x, Made) else _made_by(x)
         if made is None:
-            text = repr(x)
-            raise _NotWrittenError(text if len(text) < 80 else f"{text[:70]} ...")
+            raise _NotWrittenError(f"an object of the class {type(x).__qualname__}")
         kind, arguments = made
         parts = ", ".join(map(self.expression, arguments))
         return f"{self.define(kind, kind.__name__)}({parts})"
