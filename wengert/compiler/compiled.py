@@ -11,11 +11,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
+import numpy as np
+
 from wengert.backends import backend_of, selection
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.places import PROGRAMS, State, find_state
+from wengert.compiler.capture.places import (
+    PLAIN,
+    PROGRAMS,
+    Exact,
+    Fact,
+    State,
+    contents,
+    is_array,
+)
 from wengert.compiler.capture.recording import record_call
 from wengert.compiler.capture.trace import current
+from wengert.compiler.capture.walk import find_state
 from wengert.compiler.emission.glue import MISS
 from wengert.compiler.program import order_of
 from wengert.compiler.replay import Replay, tensors_of
@@ -398,10 +409,14 @@ class Compiled(Generic[P, R]):
 
 
 def _shown(before: Any, now: Any) -> str:
-    if isinstance(before, tuple) and isinstance(now, tuple) and len(before) == len(now):
-        pairs = [(a, b) for a, b in zip(before, now, strict=True) if a != b]
+    if isinstance(before, tuple) and isinstance(now, tuple):
+        pairs = [(a, b) for a, b in zip(before, now, strict=False) if a != b]
         if pairs:
             before, now = pairs[0]
+    if isinstance(before, Fact) and isinstance(now, Fact):
+        if before.name != now.name:
+            return f"{before.name} was there, and {now.name} is now"
+        return f"{before.name} was {before.what!r} and is {now.what!r} now"
     if isinstance(before, TreeDef):
         return f"{before} and is {now} now"
     return f"{before!r} and is {now!r} now"
@@ -457,12 +472,16 @@ def _kind(x: Any, fixed: bool) -> Any:
     if isinstance(x, Tensor):
         array = x._array
         tracked = None if x._node is None else x.is_leaf
-        return (*_kind(array, fixed), tracked)
-    if hasattr(x, "dtype") and hasattr(x, "shape"):
+        return (*_kind(array, False), tracked)
+    if fixed and is_array(x):
+        return contents(x)
+    if hasattr(x, "dtype") and hasattr(x, "shape") and not fixed:
         return (type(x), tuple(x.shape), x.dtype, _device(x), order_of(x))
     if type(x) in _NUMBERS and not fixed:
         return type(x)
-    return (type(x), x)
+    if type(x) in PLAIN or isinstance(x, np.generic):
+        return Exact(x)
+    return "an object"  # which the walk has looked through
 
 
 def _device(array: Any) -> str:

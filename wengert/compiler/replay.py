@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wengert.backends import namespaces
-from wengert.compiler.capture.places import State
+from wengert.compiler.capture.places import State, same
 from wengert.compiler.capture.recording import Recording
 from wengert.compiler.emission.emit import emit
 from wengert.compiler.emission.finish import finish
@@ -133,7 +133,7 @@ class Replay:
                 return False
         for ref, value in self.recording.pinned.items():
             number = state.numbers[ref.index].get() if ref.kind == "number" else leaves[ref.index]
-            if number != value:
+            if not same(number, value):
                 return False
         return all((t := ref()) is None or t._array is x for ref, x in self.recording.captured)
 

@@ -24,9 +24,10 @@ from wengert.compiler.capture.effects import (
 )
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.places import State, find_state
+from wengert.compiler.capture.places import State
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import Trace, Traced
+from wengert.compiler.capture.walk import find_state
 from wengert.compiler.program import Program, values_in
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.node import AccumulateGrad, Node, Output

@@ -12,7 +12,7 @@ from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
 from wengert.backends import backend_of, generators
-from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State
+from wengert.compiler.capture.places import PROGRAMS, Place, State
 from wengert.nn.module import changes
 from wengert.tape.hooks import Hooked
 from wengert.tape.tensor import Tensor
@@ -372,14 +372,8 @@ class _OfPlace(_Parts):
         self.before = place.get()
 
     def restore(self) -> None:
-        if self.place.get() is self.before:
-            return
-        if self.before is not Missing:
+        if self.place.get() is not self.before:
             self.place.set(self.before)
-        elif type(self.owner) is CellType:
-            del self.owner.cell_contents
-        else:
-            del self.owner[self.key]
 
     def differences(self) -> Iterator[tuple[Any, Any, Any]]:
         if _differs(self.before, now := self.place.get()):

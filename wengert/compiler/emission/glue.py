@@ -7,15 +7,13 @@ the glue is source too, with a line for each thing that it looks at or puts back
 
 from _thread import allocate_lock
 from collections.abc import Callable, Iterator, Sequence
-from types import CellType
 from typing import Any
 
 from wengert.backends import backend_of, selection
 from wengert.compiler.capture.effects import Ref
-from wengert.compiler.capture.places import Place, State
+from wengert.compiler.capture.places import Contents, Exact, Place, State, contents, dump, same
 from wengert.compiler.capture.recording import Recording
 from wengert.compiler.program import order_of
-from wengert.nn.module import changes
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.recording import is_inference_mode_enabled, recording
 from wengert.tape.tensor import Tensor, untracked
@@ -61,19 +59,22 @@ class Glue:
             "MISS": MISS,
             "Tensor": Tensor,
             "attach": attach,
-            "changes": changes,
+            "contents": contents,
             "default_dtype": get_default_dtype,
+            "dump": dump,
             "fits": fits,
             "lock": allocate_lock(),  # a program has buffers of its own
             "inference": is_inference_mode_enabled,
             "recording": recording,
+            "same": same,
             "selection": selection,
             "step": step,
             "unflatten": found.answer.unflatten,
             "untracked": untracked,
         }
         self._checks: list[str] = []
-        self._places: dict[tuple[int, int], str] = {}
+        self._places: dict[tuple[int, int, str], str] = {}
+        self._bound: dict[int, str] = {}
 
     def function(self, state: State, leaves: Sequence[Any]) -> tuple[str, Callable[..., Any]]:
         """The source, and the function bound to the objects of a state."""
@@ -107,8 +108,10 @@ class Glue:
         return source, self.names["call"]
 
     def _bind(self, x: Any) -> str:
-        name = f"x{len(self.names)}"
-        self.names[name] = x
+        name = self._bound.get(id(x))
+        if name is None:
+            name = self._bound[id(x)] = f"x{len(self.names)}"
+            self.names[name] = x
         return name
 
     def _check(self, condition: str) -> None:
@@ -116,18 +119,31 @@ class Glue:
 
     def _at(self, place: Place) -> str:
         """An expression for what is at a place."""
-        key = (id(place.owner), id(place.key))
+        key = (id(place.owner), id(place.key), place.kind)
         found = self._places.get(key)
         if found is None:
-            owner = self._bind(place.owner)
-            if type(place.owner) is CellType:
+            held = vars(place.owner) if place.kind == "class" else place.owner
+            owner = self._bind(held)
+            if place.kind == "cell":
                 found = f"{owner}.cell_contents"
+            elif place.kind == "attribute" and place.key.isidentifier():
+                found = f"{owner}.{place.key}"
+            elif place.kind == "attribute":
+                found = f"getattr({owner}, {place.key!r})"
             elif type(place.key) in (str, int):
                 found = f"{owner}[{place.key!r}]"
             else:
                 found = f"{owner}[{self._bind(place.key)}]"
             self._places[key] = found
         return found
+
+    def _put(self, place: Place, value: str) -> str:
+        """A line that puts something at a place."""
+        if place.kind == "class":
+            return f"setattr({self._bind(place.owner)}, {place.key!r}, {value})"
+        if place.kind == "attribute" and not place.key.isidentifier():
+            return f"setattr({self._bind(place.owner)}, {place.key!r}, {value})"
+        return f"{self._at(place)} = {value}"
 
     def _arguments(self, args: list[str], leaves: Sequence[Any]) -> None:
         kinds = self._signature["an argument"]
@@ -157,13 +173,17 @@ class Glue:
                 self._check(f"{name}._node is {'not ' if tracked is None else ''}None")
                 if tracked is not None:
                     self._check(f"{name}.is_leaf is not {tracked}")
+            elif isinstance(kind, Contents):
+                self._check(f"type({name}) is not {self._bind(type(leaf))}")
+                self._check(f"contents({name}) != {self._bind(kind)}")
+            elif isinstance(kind, Exact):
+                self._exactly(name, leaf)
             elif hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
                 self._raw(name, kind)
             elif isinstance(kind, type):
                 self._check(f"type({name}) is not {kind.__name__}")
             else:
-                bound = self._bind(kind[1])
-                self._check(f"type({name}) is not {self._bind(kind[0])} or {name} != {bound}")
+                self._check(f"{name} is not {self._bind(leaf)}")
 
     def _array(self, tensor: str, kind: Any) -> None:
         self._checks.append(f"r_{tensor} = {tensor}._array")
@@ -187,26 +207,25 @@ class Glue:
         return backend is not None and backend.name in _PLAIN_DEVICES
 
     def _reach(self) -> None:
-        """The objects by which the state was reached are there still."""
+        """What the function reaches is as it was."""
         state = self._state
-        self.names["version"] = changes[0]
-        self._check("changes[0] != version")
-        moved = {id(self._place(i).owner): self._place(i).key for i in self._replaced()}
+        moved = [self._place(i) for i in self._replaced()]
+        skipped = {(id(place.owner), place.key) for place in moved}
         for place, x in state.links:
-            if moved.get(id(place.owner), self) == place.key:
-                continue  # another Tensor is put there by each call
-            self._check(f"{self._at(place)} is not {self._bind(x)}")
+            if (id(place.owner), place.key) not in skipped:  # where each call puts another Tensor
+                self._check(f"{self._at(place)} is not {self._bind(x)}")
         for place, x in state.statics:
-            at = self._at(place)
-            if x is None or isinstance(x, bool):
-                self._check(f"{at} is not {x}")
-            else:
-                bound, kind = self._bind(x), self._bind(type(x))
-                self._check(
-                    f"{at} is not {bound} and (type({at}) is not {kind} or {at} != {bound})"
-                )
-        for x, length, _ in state.lengths:
-            self._check(f"len({self._bind(x)}) != {length}")
+            self._exactly(self._at(place), x)
+        for changed, objects in state.tests:
+            self._check(changed.format(*map(self._bind, objects)))
+
+    def _exactly(self, at: str, x: Any) -> None:
+        """Check for a plain value: another object may be the same to the last bit."""
+        if x is None or x is True or x is False:
+            self._check(f"{at} is not {x}")
+        else:
+            bound = self._bind(x)
+            self._check(f"{at} is not {bound} and not same({at}, {bound})")
 
     def _replaced(self) -> list[int]:
         """Tensors of the state in whose place a call puts another."""
@@ -260,7 +279,7 @@ class Glue:
                 self._check(f"{self._at(place)} != n{first}")
         for ref, value in self._found.pinned.items():
             name = f"n{ref.index}" if ref.kind == "number" else f"a{ref.index}"
-            self._check(f"{name} != {self._bind(value)}")
+            self._exactly(name, value)
         for weak, array in self._found.captured:
             held = weak()
             if held is not None:
@@ -295,11 +314,11 @@ class Glue:
                 else:
                     yield f"{name}._grad._array = {out}"
             elif ref.kind == "array":
-                yield f"{self._at(self._state.arrays[ref.index])} = {out}"
+                yield self._put(self._state.arrays[ref.index], out)
             elif ref.kind == "number":
-                yield f"{self._at(self._state.numbers[ref.index])} = {out}"
+                yield self._put(self._state.numbers[ref.index], out)
             else:
-                yield f"{self._at(self._place(ref.index))} = untracked({out})"
+                yield self._put(self._place(ref.index), f"untracked({out})")
 
     def _answer(self) -> Iterator[str]:
         found = self._found

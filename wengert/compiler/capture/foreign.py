@@ -1,0 +1,108 @@
+"""What is known about objects and functions of other people's packages.
+
+The code of the standard library, of array libraries and of Wengert's engine is taken to be as it
+is: it is not looked through. All other code is the user's.
+"""
+
+import builtins
+import sys
+from types import FunctionType
+from typing import Any
+
+__all__ = [
+    "engine",
+    "immutable",
+    "importable",
+    "open_book",
+    "package_of",
+    "refused",
+    "users",
+]
+
+#: Packages whose code is not looked through.
+_FOREIGN = frozenset(sys.stdlib_module_names) - {"__main__"} | {
+    *("array_api_compat", "array_api_strict", "cupy", "cupyx", "dask", "hypothesis", "jax"),
+    *("jaxlib", "matplotlib", "ml_dtypes", "mpmath", "numpy", "opt_einsum", "pandas", "pytest"),
+    *("scipy", "sklearn", "sympy", "torch", "tqdm", "_pytest"),
+}
+#: Parts of Wengert that hold what is the user's: modules, optimisers, functions of functions.
+_LEADING = ("wengert.nn", "wengert.optim", "wengert.func", "wengert.compiler.compiled")
+#: Classes, or packages of classes, of objects that never change.
+_IMMUTABLE = frozenset(
+    {
+        *("builtins.range", "builtins.builtin_function_or_method", "builtins.method_descriptor"),
+        *("builtins.wrapper_descriptor", "builtins.classmethod_descriptor", "builtins.object"),
+        *("builtins.method-wrapper", "builtins.getset_descriptor", "builtins.member_descriptor"),
+        *("builtins.NotImplementedType", "builtins.code", "types.GenericAlias", "types.UnionType"),
+        *("datetime", "decimal.Decimal", "fractions.Fraction", "ipaddress", "pathlib", "re"),
+        *("typing", "uuid", "zoneinfo", "operator", "string.Formatter", "inspect", "__future__"),
+        *("numpy.ufunc", "numpy._ArrayFunctionDispatcher", "numpy.dtypes", "numpy.dtype"),
+        *("numpy._globals", "torch.dtype", "torch.device", "torch.Size", "torch.layout"),
+        *("torch.memory_format", "torch.Generator.device", "jax._src.numpy.scalar_types"),
+        *("jaxlib.xla_extension.Device", "jaxlib._jax.Device", "cupy._core._kernel.ufunc"),
+        *("array_api_strict._dtypes", "array_api_strict._array_object.Device", "abc"),
+        *("jax._src.custom_derivatives", "jaxlib.xla_extension.PjitFunction", "ml_dtypes"),
+        *("jaxlib._jax.PjitFunction", "array_api_strict._devices"),
+    }
+)
+#: Classes of the standard library whose objects keep what they hold in their ``__dict__``.
+_OPEN = frozenset(
+    {
+        *("types.SimpleNamespace", "argparse.Namespace", "collections.UserDict"),
+        *("collections.UserList", "collections.UserString", "collections.ChainMap"),
+        *("functools.cached_property", "functools.partialmethod", "string.Template"),
+    }
+)
+#: Functions that read what no walk can foresee.
+_REFUSED = {
+    id(x): x.__name__ for x in (builtins.eval, builtins.exec, builtins.globals, __import__)
+} | {id(sys._getframe): "sys._getframe"}
+#: Modules whose functions do so.
+_REFUSED_MODULES = frozenset({"builtins", "ctypes", "gc", "importlib", "inspect"})
+
+
+def package_of(module: Any) -> str:
+    """The package of a module's name."""
+    return str(module or "").partition(".")[0]
+
+
+def users(module: Any) -> bool:
+    """Whether code of a module, by its name, is the user's."""
+    package = package_of(module)
+    return package != "wengert" and package not in _FOREIGN
+
+
+def engine(kind: type) -> bool:
+    """Whether a class is of Wengert's engine, whose objects hold nothing of the user's."""
+    module = str(kind.__module__)
+    return package_of(module) == "wengert" and not module.startswith(_LEADING)
+
+
+def immutable(kind: type) -> bool:
+    """Whether objects of a class never change."""
+    if users(kind.__module__) or issubclass(kind, BaseException):
+        return False
+    for base in kind.__mro__[:-1] or (kind,):
+        module = str(base.__module__)
+        package = package_of(module)
+        if {package, module, f"{module}.{base.__qualname__}"} & _IMMUTABLE:
+            return True
+    return False
+
+
+def open_book(kind: type) -> bool:
+    """Whether a foreign class keeps all that its objects hold in their ``__dict__``."""
+    return f"{kind.__module__}.{kind.__qualname__}" in _OPEN
+
+
+def importable(function: FunctionType) -> bool:
+    """Whether a function is one of a module, and not made by another function."""
+    return "<locals>" not in function.__code__.co_qualname
+
+
+def refused(x: Any) -> str:
+    """The name of a function or module that reads what can't be foreseen; empty for all others."""
+    name = _REFUSED.get(id(x), "")
+    if not name and x in map(sys.modules.get, _REFUSED_MODULES):
+        name = str(x.__name__)
+    return name
