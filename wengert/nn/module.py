@@ -5,7 +5,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from wengert.backends import DType, as_dtype, backend_of, dtype_of
+from wengert.backends import DType, as_dtype, backend_of, dtype_of, namespaces
 from wengert.nn.conversion import castable, convert, destination, place, replace
 from wengert.nn.parameter import Parameter
 from wengert.tape.tensor import Tensor, untracked
@@ -528,7 +528,7 @@ def indented(text: str) -> str:
 def clear_grad(tensor: Tensor) -> None:
     """Set a Tensor's gradient to zeros."""
     if (grad := tensor._grad) is not None:
-        tensor._grad = Tensor(grad.backend.xp.zeros_like(grad._array))
+        tensor._grad = untracked(namespaces[type(grad._array)].zeros_like(grad._array))
 
 
 def hints() -> Any:

@@ -242,7 +242,12 @@ def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any
         return _recorded(primitive, arrays, parameters)
     if xp is lifted:
         return run(primitive, inputs, parameters)
-    kind = next(type(x) for x in inputs if hasattr(x, "dtype"))
+    live = next((x for x in inputs if hasattr(x, "regularise")), None)
+    if live is not None:  # a number of a trace, which raw arrays do not know
+        inputs = list(inputs)
+        kind = live.regularise(inputs, primitive.weak)
+    else:
+        kind = next(type(x) for x in inputs if hasattr(x, "dtype"))
     return primitive.kernels[kind](*inputs, **parameters)
 
 
@@ -360,7 +365,7 @@ def _device(x: Any) -> Selection:
 
 def _conj(x: Any) -> Any:
     """Conjugate in a rule: a real array as it is, and Python numbers are welcome."""
-    if isinstance(x, complex | float | int):
+    if isinstance(x, complex | float | int) or not hasattr(x, "dtype"):
         return x.conjugate()
     return run(PRIMITIVES["conj"], (x,), {}) if dtype_of(x.dtype).complex else x
 

@@ -58,11 +58,14 @@ class Effect:
         Which output of the program it becomes; None for a gradient that is taken away.
     new : bool
         Whether a gradient comes in a Tensor of its own.
+    tensor : int or None
+        Which of the Tensors that there were a place gets; None for a new one.
     """
 
     ref: Ref
     output: int | None
     new: bool = False
+    tensor: int | None = None
 
 
 def own(array: Any) -> Any:
@@ -105,7 +108,7 @@ def tensor_effects(call: Any) -> list[Effect]:
                     f"the gradient of {_name(call, i)} requires grad (create_graph=True); a "
                     "compiled function returns such gradients, by wg.autograd.grad"
                 )
-            effects.append(Effect(Ref("grad", i), call.output(grad._array), new=True))
+            effects.append(Effect(Ref("grad", i), call.made(grad), new=True))
     return effects
 
 
@@ -134,13 +137,18 @@ def place_effects(call: Any, after: State) -> tuple[list[Effect], list[Any]]:
         if at.place is None:
             continue
         now = at.place.get()
-        if isinstance(now, Tensor) and id(now) not in call.known:
+        if not isinstance(now, Tensor) or now is at.tensor:
+            continue
+        if id(now) in call.known:
+            known = call.known[id(now)]
+            effects.append(Effect(Ref("place", i), call.output(now._array), tensor=known))
+        else:
             if now._node is not None and not isinstance(now._node, AccumulateGrad):
                 raise TraceError(
                     f"{at.place.name} keeps a Tensor with the graph of what it was computed from, "
                     "into which a later call would run; detach it"
                 )
-            effects.append(Effect(Ref("place", i), call.output(now._array)))
+            effects.append(Effect(Ref("place", i), call.made(now)))
             values.append((at.place, _tensor(now)))
     for place in (*after.arrays, *after.numbers):
         now = place.get()

@@ -38,6 +38,10 @@ class LiveNumber:
     def _pinned(self) -> Any:
         return self.trace.pin(self)
 
+    def conjugate(self) -> "LiveNumber":
+        """The number itself, which is real."""
+        return self
+
     def __bool__(self) -> bool:
         return bool(self._pinned())
 

@@ -137,6 +137,7 @@ class _Call:
                     self.tensors.append(leaf)
                 self.leaf_tensors[i] = known[id(leaf)]
         self.known = known
+        self._made: dict[int, tuple[int, Tensor]] = {}  # the outputs that new Tensors hold
         self.kept: list[Any] = []  # what the sweep of results needs, of this run
         self.leaves = list(leaves)
         self.names, self.static = names, static
@@ -199,6 +200,17 @@ class _Call:
         self.outputs.append(x)
         return len(self.outputs) - 1
 
+    def made(self, tensor: Tensor) -> int:
+        """The position of what a new Tensor holds: the same wherever that Tensor goes."""
+        if id(tensor) not in self._made:
+            self._made[id(tensor)] = self.output(tensor._array), tensor
+        return self._made[id(tensor)][0]
+
+    def forget(self) -> None:
+        """Let what the call has made go."""
+        self.outputs.clear()
+        self._made.clear()
+
 
 def record_call(
     function: Callable[..., Any],
@@ -248,7 +260,7 @@ def record_call(
         del returned, args, kwargs
         made = answer()
         call.leave()
-        call.outputs.clear()
+        call.forget()
         call.leaves.clear()
         check_kept(call)
     except BaseException:
@@ -363,10 +375,18 @@ def _programs(
     )
 
 
-def _swept(node: Node) -> bool:
-    """Whether the graph behind a result has been differentiated and let go."""
-    root = node.parents[0] if type(node) is Output else node
-    return root is not None and root.saved is None
+def _swept(root: Node) -> bool:
+    """Whether a part of the graph behind a result has been differentiated and let go."""
+    found, seen = [root], {root.number}
+    while found:
+        node = found.pop()
+        if type(node) is not Output and node.saved is None:
+            return True
+        for parent in node.parents:
+            if parent is not None and parent.number not in seen:
+                seen.add(parent.number)
+                found.append(parent)
+    return False
 
 
 def _number_at(call: _Call, ref: Ref) -> Any:
@@ -384,7 +404,7 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
             return "same", Ref("tensor", at)
         if not isinstance(leaf._array, Traced):
             return "tensor", call.output(call.trace.constant(leaf._array))
-        return "tensor", call.output(leaf._array)
+        return "tensor", call.made(leaf)
     if isinstance(leaf, Traced):
         return "array", call.output(leaf)
     if isinstance(leaf, LiveNumber):

@@ -34,7 +34,7 @@ from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.program import Instruction, Line, Program, Value
 from wengert.tape.interpreter import differentiable
-from wengert.tape.lifted import Lifted, bottom, late_namespace, new_level
+from wengert.tape.lifted import Lifted, bottom, late_namespace, lifted, new_level
 from wengert.tape.node import tick
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import untracked
@@ -461,6 +461,8 @@ def _traced(backend: Backend | None, name: str) -> Any:
             if stale:
                 raise stale[0].trace._closed(stale)
         assert trace is not None, "there is no trace"
+        if any(isinstance(x, Lifted) and not isinstance(x, Traced) for x in operands):
+            return attrgetter(name)(lifted)(*operands, **parameters)  # of a transform inside
         library = backend
         if library is None:
             library = _backend(operands, parameters)

@@ -6,6 +6,7 @@ the glue is source too, with a line for each thing that it looks at or puts back
 """
 
 from _thread import allocate_lock
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -84,6 +85,7 @@ class Glue:
         self._tensors = [f"t{i}" for i in range(len(state.tensors))]
         for name, at in zip(self._tensors, state.tensors, strict=True):
             self.names[name] = at.tensor
+        self._moved()
         self._arguments(args, leaves)
         self._reach()
         self._modes()
@@ -231,6 +233,17 @@ class Glue:
         """Tensors of the state in whose place a call puts another."""
         return [e.ref.index for e in self._found.effects if e.ref.kind == "place"]
 
+    def _moved(self) -> None:
+        """Find the Tensors in whose place each call puts another."""
+        kinds, replaced = self._signature["a Tensor of the state"], self._replaced()
+        for i in replaced:
+            self._checks.append(f"t{i} = {self._at(self._place(i))}")
+            self._check(f"type(t{i}) is not {self._bind(type(self._state.tensors[i].tensor))}")
+        for i in replaced:
+            for j, kind in enumerate(kinds):
+                if j != i and kind == kinds[i] and not (j in replaced and j < i):
+                    self._check(f"t{i} is t{j}")
+
     def _place(self, i: int) -> Place:
         place = self._state.tensors[i].place
         assert place is not None, "a Tensor without a place is not replaced"
@@ -247,13 +260,9 @@ class Glue:
     def _of_state(self) -> None:
         state, signature = self._state, self._signature
         gradients = signature["which gradients there are"]
-        replaced = self._replaced()
         for i, at in enumerate(state.tensors):
             kind = self._bind(signature["a Tensor of the state"][i])
             self.names[f"last{i}"] = at.tensor._array
-            if i in replaced:
-                self._checks.append(f"t{i} = {self._at(self._place(i))}")
-                self._check(f"type(t{i}) is not Tensor")
             self._checks.append(f"r_t{i} = t{i}._array")
             self._check(f"r_t{i} is not last{i} and not fits(r_t{i}, {kind})")
             self._check(f"t{i}._node is not {self._bind(at.tensor._node)}")
@@ -298,8 +307,19 @@ class Glue:
             return f"{tensor}._grad._array"
         return {"array": "r_s", "number": "n", "leaf": "a"}[ref.kind] + str(ref.index)
 
+    def _new(self, output: int | None) -> str:
+        """A new Tensor of an output: the same wherever it goes."""
+        return f"m{output}" if output in self._shared else f"untracked(o{output})"
+
     def _effects(self) -> Iterator[str]:
-        for effect in self._found.effects:
+        found = self._found
+        made = Counter([what for kind, what in found.leaves if kind == "tensor"])
+        made.update([x.output for x in found.effects if x.new or x.ref.kind == "place"])
+        tracked = [found.leaves[k][1] for k in found.backward.results] if found.backward else []
+        self._shared = {x for x, n in made.items() if n > 1 and x not in tracked}
+        for output in sorted(self._shared):
+            yield f"m{output} = untracked(o{output})"
+        for effect in found.effects:
             ref, out = effect.ref, f"o{effect.output}"
             if ref.kind == "tensor":
                 name = self._tensors[ref.index]
@@ -310,7 +330,7 @@ class Glue:
                 if effect.output is None:
                     yield f"{name}._grad = None"
                 elif effect.new or ref.index in self._unread:
-                    yield f"{name}._grad = untracked({out})"
+                    yield f"{name}._grad = {self._new(effect.output)}"
                 else:
                     yield f"{name}._grad._array = {out}"
             elif ref.kind == "array":
@@ -318,14 +338,19 @@ class Glue:
             elif ref.kind == "number":
                 yield self._put(self._state.numbers[ref.index], out)
             else:
-                yield self._put(self._place(ref.index), f"untracked({out})")
+                new = (
+                    self._new(effect.output)
+                    if effect.tensor is None
+                    else self._tensors[effect.tensor]
+                )
+                yield self._put(self._place(ref.index), new)
 
     def _answer(self) -> Iterator[str]:
         found = self._found
         parts = []
         for kind, what in found.leaves:
             if kind == "tensor":
-                parts.append(f"untracked(o{what})")
+                parts.append(self._new(what))
             elif kind == "same":
                 parts.append(self._tensors[what.index])
             else:
