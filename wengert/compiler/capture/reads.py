@@ -22,7 +22,13 @@ _REFLECTIVE = frozenset(
 _ADDING = frozenset({"add", "append", "appendleft", "extend", "update"})
 #: Where the arguments of a call are not followed.
 _BREAKING = frozenset({"CALL_FUNCTION_EX", "CALL_KW", "KW_NAMES", "RETURN_VALUE"})
-#: Operations that ask for globals, or put them there.
+#: Operations that load what is not local; those that ask for globals, or put them there.
+_LOADING = frozenset(
+    {
+        *("LOAD_CLASSDEREF", "LOAD_DEREF", "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS"),
+        *("LOAD_GLOBAL", "LOAD_NAME"),
+    }
+)
 _GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
 
 
@@ -35,6 +41,8 @@ class Reads(NamedTuple):
         What it asks for by name alone: globals, or builtins.
     names : frozenset of str
         What attributes that it reads may be called.
+    asked : frozenset of str
+        Those of them that need not be there: `hasattr` and `getattr` ask for them.
     imports : tuple of (str, int)
         Modules that it imports, with the level of a relative import.
     computed : bool
@@ -47,6 +55,7 @@ class Reads(NamedTuple):
 
     globals: tuple[str, ...]
     names: frozenset[str]
+    asked: frozenset[str]
     imports: tuple[tuple[str, int], ...]
     computed: bool
     anywhere: bool
@@ -61,17 +70,21 @@ def reads(code: CodeType) -> Reads:
     imports: dict[tuple[str, int], None] = {}
     names = {*code.co_names, *_strings(code.co_consts)}
     computed = anywhere = False
-    used, filled = set[str](), set[str]()
+    used, filled, asked = set[str](), set[str](), set[str]()
     for at, step in enumerate(steps):
-        if step.opname in ("LOAD_DEREF", "LOAD_GLOBAL"):
+        if step.opname in _LOADING:
             after = steps[at + 1]
             adds = after.opname in ("LOAD_ATTR", "LOAD_METHOD") and after.argval in _ADDING
             (filled if adds else used).add(step.argval)
         if step.opname in _GLOBAL:
             named[step.argval] = None
-            if step.argval in _BY_NAME and not _constant(given := _arguments(steps, at)):
-                computed = True
-                anywhere |= not _of_self(given, code)
+            if step.argval in _BY_NAME:
+                given = _arguments(steps, at)
+                if _constant(given):
+                    asked.add(given[1][0].argval)
+                else:
+                    computed = True
+                    anywhere |= not _of_self(given, code)
         elif step.opname == "IMPORT_NAME":
             imports[step.argval, _level(steps[:at])] = None
         elif step.opname == "MATCH_CLASS":
@@ -82,14 +95,15 @@ def reads(code: CodeType) -> Reads:
             named |= dict.fromkeys(inner.globals)
             imports |= dict.fromkeys(inner.imports)
             names |= inner.names
+            asked |= inner.asked
             computed |= inner.computed
             anywhere |= inner.anywhere
             used |= {*inner.globals, *constant.co_freevars} - inner.filled
     anywhere |= not names.isdisjoint({"dir", "vars"})
     computed |= not names.isdisjoint(_REFLECTIVE)
-    return Reads(
-        tuple(named), frozenset(names), tuple(imports), computed, anywhere, frozenset(filled - used)
-    )
+    alone = frozenset(filled - used)
+    seen = frozenset(names), frozenset(asked), tuple(imports)
+    return Reads(tuple(named), *seen, computed, anywhere, alone)
 
 
 def _strings(constants: Sequence[object]) -> Iterator[str]:

@@ -59,6 +59,8 @@ __all__ = ["find_state"]
 
 #: Containers with more elements are data.
 LARGEST = 10_000
+#: Lists with more elements are looked at in one go.
+LONG = 64
 #: Raw arrays of more bytes are data.
 LARGEST_ARRAY = 1 << 20
 #: What of a class is no part of what its objects do.
@@ -75,7 +77,7 @@ _MAKING = frozenset({"__init__", "__init_subclass__", "__new__", "__post_init__"
 #: Methods of Wengert's own classes that a user might replace.
 _REPLACEABLE = ("forward", "init", "rule", "step")
 #: Attributes of modules that Wengert reads itself.
-_OF_MODULES = frozenset({"_buffers"})
+_OF_MODULES = frozenset({"_buffers", "forward"})
 
 
 def find_state(function: Callable[..., Any], arguments: Iterable[tuple[str, Any]] = ()) -> State:
@@ -116,8 +118,8 @@ class Named:
 
     Attributes
     ----------
-    names : frozenset of str
-        Attributes.
+    names, asked : frozenset of str
+        Attributes, and those that need not be there.
     computed, anywhere : bool
         Whether it computes names of attributes, and those of modules, too.
     made : frozenset of type
@@ -125,6 +127,7 @@ class Named:
     """
 
     names: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
     computed: bool = False
     anywhere: bool = False
     made: frozenset[type] = frozenset()
@@ -138,6 +141,7 @@ class Named:
         return dataclasses.replace(
             self,
             names=names,
+            asked=self.asked | used.asked,
             computed=self.computed or used.computed,
             anywhere=self.anywhere or used.anywhere,
         )
@@ -184,8 +188,8 @@ class _Walk:
             self._asked.add(key)
             self.visit(place.get(), place.name, place)
 
-    def visit(self, x: Any, name: str, place: Place | None) -> None:
-        """Visit something, which is at a place that is looked at in each call."""
+    def visit(self, x: Any, name: str, place: Place | None, *, looked_at: bool = False) -> None:
+        """Visit something, which is at a place that is looked at in each call, already or so."""
         kind = type(x)
         if isinstance(x, type) and name != "__class__" and x not in self.found.made:
             self.found = dataclasses.replace(self.found, made=self.found.made | {x})
@@ -194,7 +198,7 @@ class _Walk:
             if place is not None:
                 self.state.statics.append((place, x))
             return
-        if place is not None:
+        if place is not None and not looked_at:
             self.state.links.append((place, x))
         if id(x) in self._seen:
             self.fact(name, ("the same as", self._seen[id(x)][0]))
@@ -412,6 +416,8 @@ class _Walk:
             named = self.named.anywhere or key in self.named.names
             if named and not key.startswith("__") and (mine or type(value) in PLAIN):
                 self.at(Place(held, key, f"{name}.{key}"))
+        for key in sorted(self.named.asked - held.keys()) if mine else ():
+            self._absent(Place(held, key, f"{name}.{key}"))
 
     def _class(self, cls: type, name: str) -> None:
         self.fact(name, Identity(cls))
@@ -543,10 +549,13 @@ class _Walk:
         if isinstance(x, dict | MappingProxyType):
             self._keys(x, name)
         elif isinstance(x, set):
-            self.test("[*map(id, {})] != {}", x, [*map(id, x)])
+            self._identities(x)
         elif not isinstance(x, tuple | frozenset):
             self.test("len({}) != {}", x, len(x))
         self.fact(name, len(x))
+        if isinstance(x, list | deque) and len(x) > LONG:
+            self._long(x, name)
+            return
         held = isinstance(x, list | dict | deque)
         pairs = x.items() if isinstance(x, dict | MappingProxyType) else enumerate(x)
         for key, value in list(pairs):
@@ -555,6 +564,21 @@ class _Walk:
                 self.at(Place(x, key, called))
             else:
                 self.visit(value, called, Place(x, key, called) if _indexed(x) else None)
+
+    def _identities(self, x: Iterable[Any]) -> None:
+        """Look at all objects of a container in one go, and keep them: an identity is theirs."""
+        kept = [*x]
+        self.test("[*map(id, {})] != {}", x, [*map(id, kept)], kept)
+
+    def _long(self, x: Any, name: str) -> None:
+        """Visit a list that is looked at in one go."""
+        self._identities(x)
+        plain = [type(value) in PLAIN for value in x]
+        self.fact(name, Exact([None if not plain[i] else value for i, value in enumerate(x)]))
+        for i, value in enumerate(x):
+            if not plain[i]:
+                called = f"{name}[{i}]"
+                self.visit(value, called, Place(x, i, called), looked_at=True)
 
     def _all_plain(self, x: Any, nested: dict[int, Any]) -> bool:
         """Whether a container is a nest of plain values, no part of which is known elsewhere."""
@@ -565,7 +589,7 @@ class _Walk:
         if all(type(key) is str for key in keys):
             self.test("[*{}] != {}", x, keys)
         else:
-            self.test("[*map(id, {})] != {}", x, [*map(id, keys)])
+            self._identities(x)
         for key in keys:
             self.visit(key, f"a key of {name}", None)
 
