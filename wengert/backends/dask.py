@@ -1,16 +1,16 @@
 """Dask: arrays in chunks, computed when their values are asked for."""
 
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from wengert.backends.backend import TRANSFORMS, Backend, Kernel
 from wengert.backends.dask_linalg import KERNELS as LINALG
+from wengert.backends.dask_linalg import Named
 from wengert.backends.dtypes import DType
 from wengert.backends.generators import HostStream, stream
-from wengert.backends.numpy import BACKEND as NUMPY
 from wengert.backends.special import SCIPY
 
 __all__ = ["BACKEND"]
@@ -49,11 +49,19 @@ def _choose(x: Any, indices: Any, axis: int, indices_axis: int, choose: Kernel) 
 
 
 def take(x: Any, indices: Any, /, *, axis: int) -> Any:
-    return _choose(x, indices, axis, 0, lambda a, i: a[..., i])
+    return _choose(x, indices, axis, 0, _taken)
+
+
+def _taken(a: Any, i: Any) -> Any:
+    return a[..., i]
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
-    return _choose(x, indices, axis, axis, lambda a, i: np.take_along_axis(a, i, -1))
+    return _choose(x, indices, axis, axis, _taken_along)
+
+
+def _taken_along(a: Any, i: Any) -> Any:
+    return np.take_along_axis(a, i, -1)
 
 
 def reciprocal(x: Any, /) -> Any:
@@ -71,7 +79,7 @@ def on_chunks(name: str) -> Kernel:
     """NumPy's kernel on each chunk: one task instead of one for each of its steps."""
 
     def kernel(*arrays: Any, **parameters: Any) -> Any:
-        function = partial(getattr(NUMPY.namespace, name), **parameters)
+        function = Named(name, **parameters)
         # What is wrong with the dtypes is found now, and not when the values are asked for.
         dtype = function(*[np.empty(0, x.dtype) for x in arrays]).dtype
         return BACKEND.dask.core.elemwise(function, *arrays, dtype=dtype)

@@ -5,6 +5,7 @@ Dask's own is for single matrices, in chunks of certain shapes, and half of it i
 
 import importlib
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,29 @@ import numpy as np
 from wengert.backends.backend import Kernel
 from wengert.backends.numpy import BACKEND as NUMPY
 
-__all__ = ["KERNELS"]
+__all__ = ["KERNELS", "Named"]
+
+
+class Named:
+    """NumPy's kernel of a name with parameters: what dask tells from others without its code.
+
+    Parameters
+    ----------
+    kernel : str
+        Of NumPy's namespace, such as ``"linalg.inv"``.
+    **parameters
+        Its keywords.
+    """
+
+    def __init__(self, kernel: str, **parameters: Any) -> None:
+        self.__name__ = self.kernel = kernel
+        self.parameters = parameters
+
+    def __call__(self, *arrays: Any) -> Any:
+        return attrgetter(self.kernel)(NUMPY.namespace)(*arrays, **self.parameters)
+
+    def __dask_tokenize__(self) -> Any:
+        return __name__, self.kernel, self.parameters
 
 
 def _apply(
@@ -40,7 +63,8 @@ def _apply(
 
 
 def _whole(name: str, signature: str) -> Kernel:
-    return lambda *arrays: _apply(getattr(NUMPY.namespace.linalg, name), signature, *arrays)
+    kernel = Named(f"linalg.{name}")
+    return lambda *arrays: _apply(kernel, signature, *arrays)
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
@@ -54,33 +78,31 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 
 def pinv(x: Any, /, *, rtol: Any) -> Any:
-    function = NUMPY.namespace.linalg.pinv
     if isinstance(rtol, float | int):
-        return _apply(lambda x: function(x, rtol=rtol), "(m,n)->(n,m)", x)
-    rtol = rtol[..., None, None]
-    return _apply(lambda x, r: function(x, rtol=r[..., 0, 0]), "(m,n),(i,j)->(n,m)", x, rtol)
+        return _apply(Named("linalg.pinv", rtol=rtol), "(m,n)->(n,m)", x)
+    return _apply(_pinv, "(m,n),(i,j)->(n,m)", x, rtol[..., None, None])
+
+
+def _pinv(x: Any, rtol: Any) -> Any:
+    return NUMPY.namespace.linalg.pinv(x, rtol=rtol[..., 0, 0])
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> Any:
-    def function(x: Any) -> Any:
-        return NUMPY.namespace.linalg.qr(x, mode=mode)
-
+    function = Named("linalg.qr", mode=mode)
     if mode == "complete":
         return _apply(function, "(m,n)->(m,m),(m,n)", x)
     return _apply(function, "(m,n)->(m,k),(k,n)", x, sizes={"k": min(x.shape[-2:])})
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
-    def function(x: Any) -> Any:
-        return NUMPY.namespace.linalg.svd(x, full_matrices=full_matrices)
-
+    function = Named("linalg.svd", full_matrices=full_matrices)
     signature = "(m,n)->(m,m),(k),(n,n)" if full_matrices else "(m,n)->(m,k),(k),(k,n)"
     return _apply(function, signature, x, sizes={"k": min(x.shape[-2:])})
 
 
 def svdvals(x: Any, /) -> Any:
     sizes = {"k": min(x.shape[-2:])}
-    return _apply(NUMPY.namespace.linalg.svdvals, "(m,n)->(k)", x, sizes=sizes)
+    return _apply(Named("linalg.svdvals"), "(m,n)->(k)", x, sizes=sizes)
 
 
 KERNELS: Mapping[str, Kernel] = {
