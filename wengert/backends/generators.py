@@ -62,7 +62,8 @@ def reseed(seed: int) -> None:
 def get_states() -> dict[str, Any]:
     """Return the seed, and the state of every stream that has been drawn from."""
     with lock:
-        return {"seed": _seed, "streams": {key: each.state for key, each in _streams.items()}}
+        drawn = {key: each.state for key, each in _streams.items()}
+        return {"seed": _seed, "streams": _waiting | drawn}
 
 
 def set_states(states: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, ov
 import numpy as np
 
 from wengert.backends import backend_of, selection
-from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.errors import CompileError, TraceError
 from wengert.compiler.capture.places import (
     PLAIN,
     PROGRAMS,
@@ -27,6 +27,7 @@ from wengert.compiler.capture.places import (
 from wengert.compiler.capture.recording import record_call
 from wengert.compiler.capture.trace import current
 from wengert.compiler.capture.walk import find_state
+from wengert.compiler.checking import Checked, check
 from wengert.compiler.emission.glue import MISS
 from wengert.compiler.program import order_of
 from wengert.compiler.replay import Replay, tensors_of
@@ -144,7 +145,7 @@ class Compiled(Generic[P, R]):
                     if answer is not MISS:
                         return answer  # type: ignore[no-any-return]
             except Exception as error:
-                self._fell(error)
+                self.report.fell_back(_fell(error))
                 return self._function(*args, **kwargs)
         return self._slow(args, kwargs)  # type: ignore[no-any-return]
 
@@ -268,7 +269,7 @@ class Compiled(Generic[P, R]):
                     if answer is not MISS:
                         return answer, None
         except Exception as error:
-            return None, Refusal(None, self._fell(error))
+            return None, Refusal(None, _fell(error))
         arguments = _of_arguments(leaves, structure, static)
         refusal = next((each for each in self._refusals if each.arguments == arguments), None)
         if refusal is not None and refusal.stands():
@@ -281,13 +282,18 @@ class Compiled(Generic[P, R]):
             return None, self._refused(arguments, None, error)
         if refusal is not None and refusal.signature == signature:
             return None, refusal
-        for replay in self._replays:
+        for replay in list(self._replays):
             if replay.fits(signature, state, leaves):
+                if replay.left == 0:
+                    found = self._checked(replay, arguments, structure, leaves, state)
+                    if found is None:
+                        continue
+                    return found.answer, None
                 others = [call for call in self._calls if call is not replay.call]
                 try:
                     answer = replay.run(leaves, state)
                 except Exception as error:
-                    return None, Refusal(None, self._fell(error))
+                    return None, Refusal(None, _fell(error))
                 self._calls = [replay.call, *others] if replay.plain else others
                 if answer is not MISS:
                     return answer, None
@@ -296,11 +302,40 @@ class Compiled(Generic[P, R]):
         except Exception as error:
             return None, self._refused(arguments, signature, error)
 
-    def _fell(self, error: Exception) -> str:
-        """Why a call runs as it is, of which the program has failed and has changed nothing."""
-        reason = f"the program raised {type(error).__name__} ({_first_line(error)})"
-        self.report.fell_back(reason)
-        return reason
+    def _checked(
+        self,
+        replay: Replay,
+        arguments: Any,
+        structure: TreeDef,
+        leaves: list[Any],
+        state: State,
+    ) -> Checked | None:
+        """Run a call by the function, too, and compare what both have done."""
+
+        def run() -> Any:
+            args, kwargs = structure.unflatten(leaves)
+            return self._function(*args, **kwargs)
+
+        self._drop(replay)  # until it is found to be right
+        found = check(replay, run, leaves, state)
+        if found is None:
+            return None
+        self._replays.append(replay)
+        if found.failed:
+            self.report.fell_back(f"the program raised {found.failed}")
+            return found
+        self.report.checks += 1
+        if found.differences:
+            self._replays.remove(replay)
+            error = CompileError("; ".join(found.differences))
+            self._refused(arguments, replay.signature, error)
+            raise error
+        replay.left = None if self._options.check is None else self._options.check - 1
+        return found
+
+    def _drop(self, replay: Replay) -> None:
+        self._replays.remove(replay)
+        self._calls = [call for call in self._calls if call is not replay.call]
 
     def _refused(self, arguments: Any, signature: Any, error: Exception) -> "Refusal":
         """Remember that calls like this one can't be recorded, or raise."""
@@ -331,8 +366,10 @@ class Compiled(Generic[P, R]):
         self.report.recorded(found, why)
         torch = self._options.torch_compile
         replay = Replay(found, signature, structure, names, static, self.report, torch)
-        if found.backward is not None:
-            replay.attach(answer, kept, tensors_of(leaves, state))
+        if replay.adjoint is not None:
+            replay.adjoint.attach(answer, kept, tensors_of(leaves, state))
+        if self._options.check == 0:
+            replay.left = None
         if found.repeatable:
             self._replays.append(replay)
             if len(self._replays) > self._options.size:
@@ -341,8 +378,7 @@ class Compiled(Generic[P, R]):
 
     def _forget(self, why: str) -> None:
         oldest = min(self._replays, key=lambda replay: replay.used)
-        self._replays.remove(oldest)
-        self._calls = [call for call in self._calls if call is not oldest.call]
+        self._drop(oldest)
         warnings.warn(
             f"wg.compile has recorded {self.report.name} {self.report.recordings} times, and keeps "
             f"{self._options.size} programs: {why}. Make what differs the same from call to call, "
@@ -429,6 +465,11 @@ def _not_traceable(leaves: Sequence[Any]) -> str:
         if isinstance(array, Lifted):
             return f"the call is inside a transform ({type(array).__name__})"
     return ""
+
+
+def _fell(error: Exception) -> str:
+    """Why a call runs as it is, of which the program has failed and has changed nothing."""
+    return f"the program raised {type(error).__name__} ({_first_line(error)})"
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,15 +1,17 @@
 """Running a recorded program: what it is given, and where what it gives goes."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from wengert.backends import namespaces
+from wengert.backends import generators, namespaces
 from wengert.compiler.capture.places import State, same
-from wengert.compiler.capture.recording import Recording
-from wengert.compiler.emission.emit import emit
+from wengert.compiler.capture.recording import Backward, Recording, Way
+from wengert.compiler.capture.trace import DRAWS
+from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.emission.finish import finish
 from wengert.compiler.emission.glue import MISS, Glue
 from wengert.compiler.emission.saving import save
@@ -21,10 +23,44 @@ from wengert.func.trees import TreeDef
 from wengert.tape.node import Node, Output, Several, tick
 from wengert.tape.tensor import Tensor, placed
 
-__all__ = ["Replay", "tensors_of"]
+__all__ = ["Adjoint", "Pool", "Replay", "tensors_of"]
 
+Function = Callable[..., tuple[Any, ...]]
 
 _now: Callable[[], int] = count(1).__next__
+
+
+class Pool:
+    """A program with memory of its own, for several calls at a time: each takes a copy of its own.
+
+    Calls meet in threads, and where a signal's handler calls what it has interrupted.
+
+    Parameters
+    ----------
+    first : callable
+        The program.
+    another : callable
+        Makes a copy of it.
+
+    Attributes
+    ----------
+    take, give : callable
+        Take a copy that nobody uses, or raise `IndexError`; give it back.
+    """
+
+    def __init__(self, first: Function, another: Callable[[], Function]) -> None:
+        free = [first]
+        self.take, self.give, self.another = free.pop, free.append, another
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        try:
+            function = self.take()
+        except IndexError:
+            function = self.another()
+        try:
+            return function(*inputs)
+        finally:
+            self.give(function)
 
 
 class Replay:
@@ -36,6 +72,10 @@ class Replay:
         Of the calls that it is for.
     used : int
         When it ran last, by a clock of its own.
+    left : int or None
+        How many calls there may be until one is checked; None if none will be.
+    call : callable
+        Runs the program, or answers `MISS` to a call that it is not for, or that is to be checked.
     """
 
     def __init__(
@@ -52,14 +92,15 @@ class Replay:
         self.names, self.static = names, static
         self._torch_compile = torch_compile
         self.used = _now()
-        self._function: Callable[..., tuple[Any, ...]] | None = None
-        self._backward: Callable[..., tuple[Any, ...]] | None = None
-        self._source = ""
+        self.left: int | None = 0
+        self._emitted: Emitted | None = None
+        self._pool: Pool | None = None
         self.structure = structure
+        self.adjoint = None if found.backward is None else Adjoint(found.backward, self._copies)
         #: Whether all arguments are leaves, given by position.
         args, kwargs = structure.children
         self.plain = not kwargs.children and all(child.cls is None for child in args.children)
-        self.call: Callable[..., Any] = lambda *leaves: MISS
+        self.call: Callable[..., Any] = _miss
 
     # -- the program ---------------------------------------------------------------------------
 
@@ -95,24 +136,33 @@ class Replay:
             if effect.output is not None and effect.ref in inputs
         }
 
-    def _prepare(self) -> Callable[..., tuple[Any, ...]]:
-        backend, how = self.recording.backend, self._torch_compile
-        emitted = emit(self.program, backend)
-        self._source = emitted.source
-        self._function = finish(self.program, emitted.function, backend, self.report, how)
-        if self.recording.backward is not None:
-            behind = optimise(self.recording.backward.program)
-            later = emit(behind, backend, name="adjoint")
-            self._source += "\n\n" + later.source
-            self._backward = finish(behind, later.function, backend, self.report, how)
-        return self._function
+    @property
+    def emitted(self) -> Emitted:
+        """The program as calls of the library."""
+        if self._emitted is None:
+            self._emitted = emit(self.program, self.recording.backend)
+        return self._emitted
 
     @property
     def source(self) -> str:
-        """The program as Python source."""
-        if self._function is None:
-            self._prepare()
-        return self._source
+        """The program as Python source, and those of its derivatives outside."""
+        parts = [self.emitted.source]
+        return "\n\n".join(parts if self.adjoint is None else [*parts, *self.adjoint.sources])
+
+    @cached_property
+    def _copies(self) -> "Copies":
+        return Copies(self.recording.backend, self.report, self._torch_compile)
+
+    @property
+    def pool(self) -> Pool:
+        """What runs it."""
+        if self._pool is None:
+            whole, becomes = self.whole, self._becomes()
+            again = (
+                partial(flatten, whole, becomes) if self._copies.needed else partial(_same, whole)
+            )
+            self._pool = self._copies.pool(self.program, self.emitted.function, again)
+        return self._pool
 
     def save(self, path: str | Path, name: str, state: State) -> None:
         """Write the program, and the state that there is now, into files."""
@@ -139,21 +189,140 @@ class Replay:
 
     def run(self, leaves: Sequence[Any], state: State) -> Any:
         """Run the program for a call that it fits, on this state, and be ready for the next."""
-        function = self._function or self._prepare()
-        attach = self.attach if self.recording.backward is not None else None
-        glue = Glue(self.recording, self.signature, self._unread, function, attach)
-        _, self.call = glue.function(state, leaves)
+        run = self._bound(leaves, state, self.pool)
         self.used = _now()
-        return self.call(*leaves)
+        self.call = self._counted(run) if self.left is not None else run
+        return run(*leaves)
+
+    def tried(self, leaves: Sequence[Any], state: State) -> tuple[Any, tuple[Any, ...]]:
+        """What the program gives by plain calls, and what it has been given, for a check."""
+        inputs: list[tuple[Any, ...]] = []
+        function = (
+            _undrawn(self.emitted.function) if _draws(self.program) else self.emitted.function
+        )
+
+        def spied(*given: Any) -> tuple[Any, ...]:
+            inputs.append(given)
+            return function(*given)
+
+        self.used = _now()
+        answer = self._bound(leaves, state, Pool(spied, lambda: spied))(*leaves)
+        return answer, inputs[0] if inputs else ()
+
+    def _bound(self, leaves: Sequence[Any], state: State, pool: Pool) -> Callable[..., Any]:
+        attach = None if self.adjoint is None else self.adjoint.attach
+        glue = Glue(self.recording, self.signature, self._unread, pool, attach)
+        return glue.function(state, leaves)[1]
+
+    def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """A call that leaves those to be checked to others."""
+        left = self.left
+
+        def counted(*leaves: Any) -> Any:
+            nonlocal left
+            assert left is not None, "it is checked never again"
+            if left <= 0:
+                return MISS
+            answer = call(*leaves)
+            if answer is not MISS:
+                left -= 1
+            return answer
+
+        return counted
+
+
+def _same(program: Program) -> Program:
+    return program
+
+
+def _miss(*leaves: Any) -> Any:
+    return MISS
+
+
+def _draws(program: Program) -> bool:
+    return any(step.name in DRAWS for step in program.instructions)
+
+
+def _undrawn(function: Function) -> Function:
+    """A program of which nothing has been drawn if it fails."""
+
+    def call(*inputs: Any) -> tuple[Any, ...]:
+        before = generators.get_rng_state()
+        try:
+            return function(*inputs)
+        except BaseException:
+            generators.set_rng_state(before)
+            raise
+
+    return call
+
+
+class Copies:
+    """Makes what runs programs of one library.
+
+    Attributes
+    ----------
+    needed : bool
+        Whether programs have memory of their own, so that each call at a time needs a copy.
+    """
+
+    def __init__(self, backend: Any, report: Report, torch_compile: bool | str) -> None:
+        self.backend, self._report, self._torch_compile = backend, report, torch_compile
+        self.needed = backend is not None and backend.name == "numpy"
+
+    def pool(self, program: Program, function: Function, again: Callable[[], Program]) -> Pool:
+        """What runs a program; copies are made of what ``again`` gives."""
+        first = self._finished(program, function)
+
+        def another() -> Function:
+            if not self.needed:
+                return first
+            copy = again()
+            return self._finished(copy, emit(copy, self.backend).function)
+
+        return Pool(first, another)
+
+    def _finished(self, program: Program, function: Function) -> Function:
+        made = finish(program, function, self.backend, self._report, self._torch_compile)
+        return _undrawn(made) if _draws(program) else made
+
+
+class Adjoint:
+    """The sweeps of results that are differentiated outside, as programs."""
+
+    def __init__(self, behind: Backward, copies: Copies) -> None:
+        self.behind, self._copies = behind, copies
+
+    @cached_property
+    def _emitted(self) -> list[tuple[Way, Program, Emitted]]:
+        found = []
+        for i, way in enumerate(self.behind.ways):
+            program, name = optimise(way.program), f"adjoint_{i}" if i else "adjoint"
+            found.append((way, program, emit(program, self._copies.backend, name=name)))
+        return found
+
+    @property
+    def sources(self) -> list[str]:
+        """Each as Python source."""
+        return [emitted.source for _, _, emitted in self._emitted]
+
+    @cached_property
+    def ways(self) -> dict[tuple[int, ...], tuple[Way, Pool]]:
+        """By which results are differentiated, what does it."""
+        return {
+            way.results: (
+                way,
+                self._copies.pool(program, emitted.function, partial(_same, program)),
+            )
+            for way, program, emitted in self._emitted
+        }
 
     def attach(self, answer: list[Any], kept: Sequence[Any], tensors: Sequence[Tensor]) -> None:
         """Put results that are differentiated outside on the tape."""
-        behind: Any = self.recording.backward
-        if self._backward is None:
-            self._prepare()
+        behind = self.behind
         parents = tuple([tensors[ref.index]._node for ref in behind.leaves])
         results = [answer[k]._array for k in behind.results]
-        node = CompiledNode(parents, tuple(kept), results, self._backward)
+        node = CompiledNode(parents, tuple(kept), results, self)
         for i, k in enumerate(behind.results):
             answer[k] = placed(answer[k]._array, Output(node, i))
 
@@ -161,40 +330,43 @@ class Replay:
 class CompiledNode(Several):
     """A replay as one operation on the tape: its rule is a program, too."""
 
-    __slots__ = ("function",)
+    __slots__ = ("adjoint",)
 
-    function: Any
+    adjoint: Adjoint
 
     def __init__(
         self,
         parents: tuple[Node | None, ...],
         saved: tuple[Any, ...],
         results: Sequence[Any],
-        function: Any,
+        adjoint: Adjoint,
     ) -> None:
         self.number = tick()
-        self.parents, self.saved, self.function = parents, saved, function
+        self.parents, self.saved, self.adjoint = parents, saved, adjoint
         self.watch = None
         self.shape = tuple([x.shape for x in results])
         self.dtype = tuple([x.dtype for x in results])
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         like = next(iter(g.items.values()))
-        xp = namespaces[type(like)]
-        if not xp.plain:
+        if not namespaces[type(like)].plain:
             raise RuntimeError(
                 "the results of a compiled function can't be differentiated twice from outside; "
                 "take the gradient inside the function that is compiled, or don't compile it"
             )
-        cotangents = [
-            g.items[i] if i in g.items else xp.zeros(shape, dtype=dtype, device=xp.device(like))
-            for i, (shape, dtype) in enumerate(zip(self.shape, self.dtype, strict=True))
-        ]
-        made = self.function(*self.values(), *cotangents)
+        saved, ways, given = self.values(), self.adjoint.ways, tuple(sorted(g.items))
+        # Nothing flows from results that are not differentiated, not even zeros.
+        found: dict[int, Any] = {}
+        for results in [given] if given in ways else [(i,) for i in given]:
+            way, pool = ways[results]
+            made = pool(*[saved[i] for i in way.kept], *[g.items[i] for i in results])
+            for i, x in zip(way.leaves, made, strict=True):
+                found[i] = namespaces[type(x)].add(found[i], x) if i in found else x
         return [
             (i, x)
-            for i, (parent, x) in enumerate(zip(self.parents, made, strict=True))
-            if parent is not None and (wanted is None or parent.number in wanted)
+            for i, x in sorted(found.items(), key=itemgetter(0))
+            if (parent := self.parents[i]) is not None
+            and (wanted is None or parent.number in wanted)
         ]
 
     def name(self) -> str:

@@ -15,6 +15,8 @@ class Report:
         The function's.
     recordings : int
         How often it was recorded.
+    checks : int
+        How many calls were run by the function, too, and compared.
     reasons : list of str
         Why, each time.
     notes : list of str
@@ -23,7 +25,7 @@ class Report:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.recordings = 0
+        self.recordings = self.checks = 0
         self.reasons: list[str] = []
         self.notes: list[str] = []
         self._fallbacks: Counter[str] = Counter()
@@ -46,7 +48,7 @@ class Report:
             self.notes.append(text)
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: recorded {self.recordings} times"]
+        lines = [f"{self.name}: recorded {self.recordings} times, checked {self.checks} times"]
         lines += [f"  {i}. {reason}" for i, reason in enumerate(self.reasons, 1)]
         lines += [f"  {text}" for text in self.notes]
         lines += [f"  {n} calls ran as they are: {why}" for why, n in self._fallbacks.items()]

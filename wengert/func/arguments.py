@@ -184,6 +184,8 @@ def in_kind(tensor: Tensor, like: Any) -> Any:
     lose the derivative.
     """
     array = tensor._array
+    if isinstance(like, Lifted) and type(array) is type(like):
+        return array  # of a recording of `wg.compile`, which has raw arrays of its own
     if isinstance(like, Tensor) or tensor._node is not None or isinstance(array, Lifted):
         return tensor
     if not array.shape:

@@ -34,29 +34,52 @@ from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import sweep
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = ["Backward", "Recording", "record_call"]
+__all__ = ["Backward", "Recording", "record_call", "swept"]
 
 
 @dataclass(frozen=True)
-class Backward:
-    """The sweep of a result that the caller differentiates: a program of its own.
+class Way:
+    """The sweep of some of the results, as a program.
 
     Attributes
     ----------
     program : Program
-        From what the forward program leaves, and cotangents of results, to gradients.
-    leaves : tuple of Ref
-        Whose gradients these are.
+        From what the forward program leaves, and a cotangent of each result, to gradients.
     results : tuple of int
-        Positions among the answer's leaves that require grad; one cotangent for each.
+        Which of those that require grad.
+    leaves : tuple of int
+        Which Tensors of `Backward.leaves` the gradients belong to.
     kept : tuple of int
-        Outputs of the forward program that are the first inputs of this one.
+        Which parts of `Backward.kept` are the first inputs.
     """
 
     program: Program
-    leaves: tuple[Ref, ...]
     results: tuple[int, ...]
+    leaves: tuple[int, ...]
     kept: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Backward:
+    """The sweeps of results that the caller differentiates.
+
+    Attributes
+    ----------
+    results : tuple of int
+        Positions among the answer's leaves that require grad.
+    leaves : tuple of Ref
+        The Tensors that these were computed from.
+    kept : tuple of int
+        Outputs of the forward program that some sweep needs.
+    ways : tuple of Way
+        The sweep of all results, and those of each where there are several: what reaches one
+        result alone has no gradient, and not one of zeros, if another is differentiated.
+    """
+
+    results: tuple[int, ...]
+    leaves: tuple[Ref, ...]
+    kept: tuple[int, ...]
+    ways: tuple[Way, ...]
 
 
 @dataclass
@@ -337,45 +360,69 @@ def _programs(
     roots = [
         k
         for k, (leaf, (kind, _)) in enumerate(zip(leaves, kinds, strict=True))
-        if kind == "tensor" and leaf._node is not None and not _swept(leaf._node)
+        if kind == "tensor" and leaf._node is not None and not swept(leaf._node)
     ]
     if not roots:
         return trace.program(call.outputs), None
     given, start = len(trace.inputs), len(trace.instructions)
-    # What the sweep will need is alive now.
+    # What the sweeps will need is alive now.
     alive = [x for ref in trace.arrays if (x := ref()) is not None]
     samples = {x.value: x.inner for x in alive} | trace.numbers
     del alive
     owners = {
         t._node.number: i for i, t in enumerate(call.tensors) if isinstance(t._node, AccumulateGrad)
     }
-    cotangents = [trace.input(own(leaves[k]._array), "cotangent") for k in roots]
-    flows = [(leaves[k]._node, g) for k, g in zip(roots, cotangents, strict=True)]
-    arrived = sweep(flows, keep=False, targets=set(owners))
-    gradients = [(owners[node.number], g) for node, g in arrived if g is not None]
-    whole = trace.program([g for _, g in gradients])
-    steps = whole.instructions[start:]
-    made = {value for step in steps for value in step.results} | set(whole.inputs[given:])
-    wanted = [*(v for step in steps for v in step.used()), *values_in(whole.outputs)]
-    kept = list(dict.fromkeys(v for v in wanted if v not in made and v not in whole.constants))
+    every = tuple(range(len(roots)))
+    chosen = [every, *[(k,) for k in every if len(every) > 1]]
+    sweeps = [
+        _sweep(trace, [leaves[roots[k]] for k in some], set(owners), keep=some is not chosen[-1])
+        for some in chosen
+    ]
+    needed = [x.inputs[: -len(some)] for some, (x, _) in zip(chosen, sweeps, strict=True)]
+    kept = list(dict.fromkeys(value for values in needed for value in values))
+    tensors = list(dict.fromkeys(owners[n] for _, numbers in sweeps for n in numbers))
+    ways = [
+        Way(
+            program,
+            some,
+            tuple([tensors.index(owners[number]) for number in numbers]),
+            tuple([kept.index(value) for value in values]),
+        )
+        for some, values, (program, numbers) in zip(chosen, needed, sweeps, strict=True)
+    ]
+    whole = trace.program(call.outputs)
     forward = Program(
-        whole.inputs[:given],
-        whole.instructions[:start],
-        (*[trace.value(x) for x in call.outputs], *kept),
-        whole.constants,
+        whole.inputs[:given], whole.instructions[:start], (*whole.outputs, *kept), whole.constants
     )
-    behind = Program((*kept, *whole.inputs[given:]), steps, whole.outputs, whole.constants)
     first = len(call.outputs)
     call.kept = [samples[value] for value in kept]
     return forward, Backward(
-        behind,
-        tuple([Ref("tensor", i) for i, _ in gradients]),
         tuple(roots),
+        tuple([Ref("tensor", i) for i in tensors]),
         tuple(range(first, first + len(kept))),
+        tuple(ways),
     )
 
 
-def _swept(root: Node) -> bool:
+def _sweep(
+    trace: Trace, results: Sequence[Tensor], targets: set[int], *, keep: bool
+) -> tuple[Program, list[int]]:
+    """The program of the sweep of some results, and the numbers of the leaves that it reaches."""
+    given, start = len(trace.inputs), len(trace.instructions)
+    cotangents = [trace.input(own(x._array), "cotangent") for x in results]
+    flows = [(x._node, g) for x, g in zip(results, cotangents, strict=True)]
+    arrived = sweep(flows, keep=keep, targets=targets)  # type: ignore[arg-type]
+    gradients = [(node.number, g) for node, g in arrived if g is not None]
+    whole = trace.program([g for _, g in gradients])
+    inputs, steps = whole.inputs[given:], whole.instructions[start:]
+    made = {value for step in steps for value in step.results} | set(inputs)
+    wanted = [*(v for step in steps for v in step.used()), *values_in(whole.outputs)]
+    kept = dict.fromkeys(v for v in wanted if v not in made and v not in whole.constants)
+    program = Program((*kept, *inputs), steps, whole.outputs, whole.constants)
+    return program, [number for number, _ in gradients]
+
+
+def swept(root: Node) -> bool:
     """Whether a part of the graph behind a result has been differentiated and let go."""
     found, seen = [root], {root.number}
     while found:

@@ -40,6 +40,7 @@ from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import untracked
 
 __all__ = [
+    "DRAWS",
     "Trace",
     "Traced",
     "TracingBackend",
@@ -62,6 +63,8 @@ _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 _OF_DTYPES = frozenset({"can_cast", "finfo", "iinfo", "isdtype"})
 #: Functions that draw random numbers.
 _DRAWING = frozenset({"rand_like"})
+#: Names of instructions that draw, in host memory or where arrays are.
+DRAWS = _DRAWING | {"draw"}
 #: Composites that ask for the backend itself, or for values: they are recorded as one call.
 _WHOLE = _DRAWING | {"repeat", "to_backend", "to_device"}
 #: Functions that a mask may tell where: which places it names is in its values.

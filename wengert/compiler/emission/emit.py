@@ -85,7 +85,7 @@ def emit(
     # Lines that have no file stay in linecache for as long as the function lives.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     exec(compile(source, file, "exec"), names)  # noqa: S102
-    function = names[writer.name]
+    function: Any = names.pop(writer.name)  # which need not hold itself
     weakref.finalize(function, linecache.cache.pop, file, None)
     placed = writer.program
     return Emitted(source, function, writer.returned, placed.in_place, dict(writer.speller.bound))

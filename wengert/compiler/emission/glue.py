@@ -5,7 +5,6 @@ back what has changed. A loop over lists of places would cost as much as a small
 the glue is source too, with a line for each thing that it looks at or puts back.
 """
 
-from _thread import allocate_lock
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -40,8 +39,8 @@ class Glue:
         What the function reaches.
     unread : set of int
         Tensors whose gradient before the call does not matter.
-    step : callable
-        The program.
+    pool : Pool
+        Copies of the program, of which a call takes one that no other call uses.
     attach : callable or None
         Puts results on the tape: ``attach(answer, kept, tensors)``.
     """
@@ -51,7 +50,7 @@ class Glue:
         found: Recording,
         signature: dict[str, Any],
         unread: set[int],
-        step: Callable[..., tuple[Any, ...]],
+        pool: Any,
         attach: Callable[..., None] | None,
     ) -> None:
         self._found, self._signature, self._unread = found, signature, unread
@@ -64,12 +63,13 @@ class Glue:
             "default_dtype": get_default_dtype,
             "dump": dump,
             "fits": fits,
-            "lock": allocate_lock(),  # a program has buffers of its own
+            "another": pool.another,
+            "give": pool.give,
             "inference": is_inference_mode_enabled,
             "recording": recording,
             "same": same,
             "selection": selection,
-            "step": step,
+            "take": pool.take,
             "unflatten": found.answer.unflatten,
             "untracked": untracked,
         }
@@ -100,14 +100,17 @@ class Glue:
         lines += ["        return MISS"]
         outputs = [f"o{i}" for i in range(len(self._found.program.outputs))]
         left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
-        lines += ["    with lock:", f"        {left}step({', '.join(inputs)})"]
+        lines += ["    try:", "        step = take()"]
+        lines += ["    except IndexError:", "        step = another()"]
+        lines += ["    try:", f"        {left}step({', '.join(inputs)})"]
+        lines += ["    finally:", "        give(step)"]
         lines += [f"    {line}" for line in self._effects()]
         lines += [f"    {line}" for line in self._answer()]
         if known:
             lines.insert(1, f"    global {', '.join(known)}")
         source = "\n".join(lines) + "\n"
         exec(compile(source, "<glue>", "exec"), self.names)  # noqa: S102
-        return source, self.names["call"]
+        return source, self.names.pop("call")  # which need not hold itself
 
     def _bind(self, x: Any) -> str:
         name = self._bound.get(id(x))

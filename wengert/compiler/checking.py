@@ -1,0 +1,269 @@
+"""Checking: a call is run by its program and by the function itself, from the same state.
+
+What the program has done is taken back before the function runs, and what the function does stays:
+so a wrong program costs an error, and nothing else.
+"""
+
+import math
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from wengert.backends import backend_of, dtype_of, generators
+from wengert.compiler.capture.places import State
+from wengert.compiler.capture.recording import swept
+from wengert.compiler.capture.snapshot import Snapshot, same_states
+from wengert.compiler.emission.glue import MISS
+from wengert.compiler.replay import Replay, tensors_of
+from wengert.func.trees import tree_flatten
+from wengert.tape.hooks import Hooked
+from wengert.tape.sweep import ancestors, sweep
+from wengert.tape.tensor import Tensor
+
+__all__ = ["ROUNDING", "Checked", "check", "distance"]
+
+#: By how many units in the last place of an array's largest element the others may differ.
+#: Programs call the same kernels on the same operands, so that only where a library rounds
+#: otherwise by how operands lie in memory, as NumPy does for complex numbers, there is anything.
+ROUNDING: Final = {"float16": 4, "bfloat16": 2, "float32": 32, "float64": 32}
+_PARTS = {"complex64": "float32", "complex128": "float64"}
+#: How objects are compared that do not say so themselves.
+_BY_IDENTITY: Any = object.__eq__
+_EPS = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23, "float64": 2**-52}
+
+
+class Checked(NamedTuple):
+    """What a check has found.
+
+    Attributes
+    ----------
+    answer : object
+        What the function has returned.
+    differences : list of str
+        What the program has given or left otherwise.
+    failed : str
+        What the program has raised: the function alone has run then.
+    before, inputs : Snapshot, tuple
+        The state before the call, and what the program was given.
+    """
+
+    answer: Any
+    differences: list[str]
+    failed: str
+    before: Snapshot
+    inputs: tuple[Any, ...]
+
+
+def check(
+    replay: Replay, function: Callable[[], Any], leaves: Sequence[Any], state: State
+) -> Checked | None:
+    """Run a call by its program and then by the function, from the same state.
+
+    None if the program is not for the call. What the function raises is raised; what the program
+    raises is not, and the function runs alone.
+    """
+    before = Snapshot.of(state, leaves, contents=True)
+    try:
+        given, inputs = replay.tried(leaves, state)
+        if given is MISS:
+            return None
+        one, failed = _seen(given, before), ""
+    except Exception as error:
+        one, inputs, failed = None, (), f"the program raised {type(error).__name__}"
+    before.restore()
+    answer = function()
+    if one is None:
+        return Checked(answer, [], failed, before, inputs)
+    other = _seen(answer, before)
+    found = list(_differences(one, other, state))
+    if not found and replay.adjoint is not None:
+        found = list(_of_gradients(one, other, tensors_of(leaves, state)))
+    return Checked(answer, found, failed, before, inputs)
+
+
+class _Held(NamedTuple):
+    """A Tensor as it is now."""
+
+    tensor: Tensor
+    array: Any
+    tracked: bool
+
+
+class _Seen(NamedTuple):
+    """What a call has given and left.
+
+    Attributes
+    ----------
+    structure, leaves : TreeDef, list
+        Of the answer.
+    parts : dict
+        By owner and key the parts of the state that the call has changed, each with its owner,
+        its key and what was there before.
+    random : dict
+        The state of all generators.
+    """
+
+    structure: Any
+    leaves: list[Any]
+    parts: dict[tuple[int, Any], tuple[Any, Any, Any, Any]]
+    random: Any
+
+
+def _seen(answer: Any, before: Snapshot) -> _Seen:
+    """Look at what a call has given, and at what it has left beside a snapshot."""
+    leaves, structure = tree_flatten(answer)
+    parts = {}
+    for owner, key, then, now in before.changes():
+        if key is ...:
+            now = backend_of(owner).xp.asarray(owner, copy=True)
+        parts[id(owner), _hashable(key)] = owner, key, _held(then), _held(now)
+    return _Seen(structure, [_held(x) for x in leaves], parts, generators.get_rng_state())
+
+
+def _differences(one: _Seen, other: _Seen, state: State) -> Iterator[str]:
+    """What is not the same after two calls: by the program, and by the function."""
+    if one.structure != other.structure:
+        yield f"it returns {one.structure}, and the function {other.structure}"
+        return
+    names = [f"result{path}" for path in one.structure.paths()]
+    for name, x, y in zip(names, one.leaves, other.leaves, strict=True):
+        yield from _different(name, x, y)
+    known = {id(at.tensor): at.name for at in state.tensors}
+    for at in dict.fromkeys([*one.parts, *other.parts]):
+        owner, key, then, _ = one.parts.get(at) or other.parts[at]
+        name = known.get(id(owner)) or type(owner).__name__
+        name += "" if key in ("_array", ...) else f".{key}"
+        nows = [parts[at][3] if at in parts else then for parts in (one.parts, other.parts)]
+        yield from _different(name, *nows)
+    if not same_states(one.random, other.random):
+        yield "other random numbers are drawn"
+
+
+def _hashable(key: Any) -> Any:
+    return id(key) if isinstance(key, Tensor) else key
+
+
+def _held(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return _Held(x, x._array, x._node is not None)
+    return x
+
+
+def _different(name: str, x: Any, y: Any) -> Iterator[str]:
+    if x is y or (type(x) is not _Held and isinstance(x, type(y)) and _is_node(x)):
+        return
+    if type(x) is not type(y) and not (_is_scalar(x) and _is_scalar(y)):
+        yield f"{name} is a {_kind(x)}, and a {_kind(y)} by the function"
+    elif type(x) is _Held:
+        if x.tensor is y.tensor and x.array is y.array:
+            return
+        tracked = y.tracked and not swept(y.tensor._node)  # whose graph is gone, in any case
+        if type(x.tensor) is not type(y.tensor) or x.tracked != tracked:
+            yield f"{name} differs in its class, or in whether it requires grad"
+        else:
+            yield from _unequal(name, x.array, y.array)
+    elif hasattr(x, "dtype") and hasattr(x, "shape"):
+        yield from _unequal(name, x, y)
+    elif not _same(x, y):
+        yield f"{name} is {_text(x)}, and {_text(y)} by the function"
+
+
+def _is_scalar(x: Any) -> bool:
+    """Whether this is a number of NumPy's, which may come as an array without axes."""
+    return isinstance(x, np.generic | np.ndarray) and not x.shape
+
+
+def _is_node(x: Any) -> bool:
+    return hasattr(x, "parents") and hasattr(x, "saved")
+
+
+def _kind(x: Any) -> str:
+    return type(x.tensor if type(x) is _Held else x).__name__
+
+
+def _text(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) < 60 else f"another {type(x).__name__}"
+
+
+def _same(x: Any, y: Any) -> bool:
+    """Whether two values of one type are the same, or another object that is made alike."""
+    if isinstance(x, float):
+        return (x == y and math.copysign(1, x) == math.copysign(1, y)) or (x != x and y != y)
+    if isinstance(x, list | tuple | dict | set | frozenset):
+        return len(x) == len(y)  # the elements that matter are compared by themselves
+    try:
+        return bool(x == y) or type(x).__eq__ is object.__eq__
+    except Exception:
+        return True
+
+
+def _unequal(name: str, x: Any, y: Any) -> Iterator[str]:
+    """How two arrays differ by more than rounding."""
+    scalars = _is_scalar(x) and _is_scalar(y)
+    if (
+        (type(x) is not type(y) and not scalars)
+        or tuple(x.shape) != tuple(y.shape)
+        or x.dtype != y.dtype
+    ):
+        yield (
+            f"{name} is a {type(x).__name__} of shape {tuple(x.shape)} and dtype {x.dtype}, and "
+            f"a {type(y).__name__} of shape {tuple(y.shape)} and dtype {y.dtype} by the function"
+        )
+        return
+    worst = distance(x, y)
+    if worst > 0:
+        yield f"{name} differs from what the function gives by up to {worst:.3g}"
+
+
+def distance(x: Any, y: Any) -> float:
+    """By how much two arrays of one shape and dtype differ; 0 if that is rounding."""
+    dtype = dtype_of(x.dtype).name
+    one, other = (backend_of(each).to_numpy(each) for each in (x, y))
+    if one.tobytes() == other.tobytes():
+        return 0.0
+    part = _PARTS.get(dtype, dtype)
+    if part not in ROUNDING:
+        return 0.0 if np.array_equal(one, other) else 1.0
+    if dtype in _PARTS:
+        one, other = (np.stack([np.real(each), np.imag(each)]) for each in (one, other))
+    one, other = one.astype(np.float64), other.astype(np.float64)
+    finite = np.isfinite(other)
+    if not np.array_equal(one[~finite], other[~finite], equal_nan=True):
+        return math.inf
+    if not np.isfinite(one[finite]).all():
+        return math.inf
+    error = float(np.max(np.abs(one[finite] - other[finite]), initial=0.0))
+    largest = float(np.max(np.abs(other[finite]), initial=0.0))
+    return 0.0 if error <= ROUNDING[part] * _EPS[part] * largest else error
+
+
+# -- derivatives outside ---------------------------------------------------------------------------
+
+
+def _of_gradients(one: _Seen, other: _Seen, tensors: Sequence[Tensor]) -> Iterator[str]:
+    """How derivatives of the results differ that are taken outside."""
+    # A hook may do anything, and would be called once more.
+    roots = [x.tensor._node for x in other.leaves if type(x) is _Held and x.tracked]
+    nodes = ancestors([x for x in roots if x is not None])
+    if any(isinstance(node, Hooked) and node.extra is not None for node in nodes):
+        return
+    numbers = {x._node.number: x for x in tensors if x._node is not None}
+    for x, y in zip(one.leaves, other.leaves, strict=True):
+        if type(x) is not _Held or not x.tracked or x.tensor is y.tensor:
+            continue
+        by_program, by_function = (_gradients(each.tensor, numbers) for each in (x, y))
+        if by_program.keys() != by_function.keys():
+            yield "the derivatives of a result reach other Tensors"
+            return
+        for number in by_program:
+            yield from _unequal("a gradient", by_program[number], by_function[number])
+
+
+def _gradients(x: Tensor, numbers: Container[int]) -> dict[int, Any]:
+    """The gradients of a result, whose graph is kept, by the numbers of Tensors."""
+    node: Any = x._node
+    g = backend_of(x._array).xp.ones_like(x._array)
+    arrived = sweep([(node, g)], keep=True, targets=numbers)
+    return {leaf.number: g for leaf, g in arrived if g is not None}
