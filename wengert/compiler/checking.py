@@ -130,10 +130,12 @@ def _differences(one: _Seen, other: _Seen, state: State) -> Iterator[str]:
     for name, x, y in zip(names, one.leaves, other.leaves, strict=True):
         yield from _different(name, x, y)
     known = {id(at.tensor): at.name for at in state.tensors}
+    known |= {id(at.tensor._array): at.name for at in state.tensors}
     for at in dict.fromkeys([*one.parts, *other.parts]):
         owner, key, then, _ = one.parts.get(at) or other.parts[at]
         name = known.get(id(owner)) or type(owner).__name__
         name += "" if key in ("_array", ...) else f".{key}"
+        then = owner if key is ... and at in one.parts else then  # it has been put back
         nows = [parts[at][3] if at in parts else then for parts in (one.parts, other.parts)]
         yield from _different(name, *nows)
     if not same_states(one.random, other.random):
@@ -193,8 +195,9 @@ def _same(x: Any, y: Any) -> bool:
         return (x == y and math.copysign(1, x) == math.copysign(1, y)) or (x != x and y != y)
     if isinstance(x, list | tuple | dict | set | frozenset):
         return len(x) == len(y)  # the elements that matter are compared by themselves
+    equal: Any = type(x).__eq__
     try:
-        return bool(x == y) or type(x).__eq__ is object.__eq__
+        return equal is _BY_IDENTITY or bool(x == y)  # each call makes another object
     except Exception:
         return True
 

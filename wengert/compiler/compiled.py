@@ -25,10 +25,12 @@ from wengert.compiler.capture.places import (
     is_array,
 )
 from wengert.compiler.capture.recording import record_call
+from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import current
 from wengert.compiler.capture.walk import find_state
 from wengert.compiler.checking import Checked, check
 from wengert.compiler.emission.glue import MISS
+from wengert.compiler.locating import located
 from wengert.compiler.program import order_of
 from wengert.compiler.replay import Replay, tensors_of
 from wengert.compiler.report import Report
@@ -250,10 +252,8 @@ class Compiled(Generic[P, R]):
         try:
             answer = self._function(*args, **kwargs)
         except BaseException:
-            if (
-                refusal.failed and refusal in self._refusals
-            ):  # it fails when it is not recorded, too
-                self._refusals.remove(refusal)
+            if refusal.failed and refusal in self._refusals:
+                self._refusals.remove(refusal)  # it was not the recording that has failed
             raise
         refusal.version = changes[0]
         return answer
@@ -285,7 +285,7 @@ class Compiled(Generic[P, R]):
         for replay in list(self._replays):
             if replay.fits(signature, state, leaves):
                 if replay.left == 0:
-                    found = self._checked(replay, arguments, structure, leaves, state)
+                    found = self._checked(replay, arguments, leaves, names, state)
                     if found is None:
                         continue
                     return found.answer, None
@@ -303,35 +303,60 @@ class Compiled(Generic[P, R]):
             return None, self._refused(arguments, signature, error)
 
     def _checked(
-        self,
-        replay: Replay,
-        arguments: Any,
-        structure: TreeDef,
-        leaves: list[Any],
-        state: State,
+        self, replay: Replay, arguments: Any, leaves: list[Any], names: list[str], state: State
     ) -> Checked | None:
         """Run a call by the function, too, and compare what both have done."""
 
         def run() -> Any:
-            args, kwargs = structure.unflatten(leaves)
+            args, kwargs = replay.structure.unflatten(leaves)
             return self._function(*args, **kwargs)
 
         self._drop(replay)  # until it is found to be right
         found = check(replay, run, leaves, state)
         if found is None:
             return None
-        self._replays.append(replay)
         if found.failed:
+            self._replays.append(replay)
             self.report.fell_back(f"the program raised {found.failed}")
             return found
         self.report.checks += 1
         if found.differences:
-            self._replays.remove(replay)
-            error = CompileError("; ".join(found.differences))
-            self._refused(arguments, replay.signature, error)
-            raise error
+            where = self._located(replay, found, leaves, names, state)
+            raise self._wrong(arguments, replay, found.differences, where)
+        self._replays.append(replay)
         replay.left = None if self._options.check is None else self._options.check - 1
         return found
+
+    def _located(
+        self, replay: Replay, found: Checked, leaves: list[Any], names: list[str], state: State
+    ) -> str:
+        """The first line of a program that differs; what the function has left stays."""
+        after = Snapshot.of(state, leaves, contents=True)
+        try:
+            found.before.restore()
+            samples: dict[Any, Any] = {}
+            now = find_state(self._function, zip(names, leaves, strict=True))
+            given = replay.structure, leaves, names, replay.static
+            _, again, _ = record_call(self._function, now, *given, samples)
+            program, inputs, start = replay.recording.program, found.inputs, found.before.rewind
+            return located(program, replay.emitted, inputs, again.program, samples, start)
+        except Exception as error:
+            return f"it can't be found, for the function can't be recorded again ({error})"
+        finally:
+            after.restore()
+
+    def _wrong(
+        self, arguments: Any, replay: Replay, differences: Sequence[str], where: str
+    ) -> CompileError:
+        """Remember that programs of such calls are wrong."""
+        error = CompileError(
+            f"the program of {self.report.name} is wrong: {'; '.join(differences)}. The first line "
+            f"that differs: {where}. The program is dropped, and what the function itself has done "
+            "stays; calls like this one run as they are from now on"
+        )
+        refusal = Refusal(arguments, f"the program was wrong: {where}", replay.signature)
+        self._refusals = [*self._refusals, refusal]
+        return error
 
     def _drop(self, replay: Replay) -> None:
         self._replays.remove(replay)

@@ -189,17 +189,15 @@ class Replay:
 
     def run(self, leaves: Sequence[Any], state: State) -> Any:
         """Run the program for a call that it fits, on this state, and be ready for the next."""
-        run = self._bound(leaves, state, self.pool)
+        call = self._bound(leaves, state, self.pool)
         self.used = _now()
-        self.call = self._counted(run) if self.left is not None else run
-        return run(*leaves)
+        self.call = call if self.left is None else self._counted(call)
+        return self.call(*leaves)
 
     def tried(self, leaves: Sequence[Any], state: State) -> tuple[Any, tuple[Any, ...]]:
         """What the program gives by plain calls, and what it has been given, for a check."""
         inputs: list[tuple[Any, ...]] = []
-        function = (
-            _undrawn(self.emitted.function) if _draws(self.program) else self.emitted.function
-        )
+        function = self.pool if self._copies.needed else self.emitted.function
 
         def spied(*given: Any) -> tuple[Any, ...]:
             inputs.append(given)
@@ -216,16 +214,13 @@ class Replay:
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A call that leaves those to be checked to others."""
-        left = self.left
 
         def counted(*leaves: Any) -> Any:
-            nonlocal left
-            assert left is not None, "it is checked never again"
-            if left <= 0:
+            if not self.left:
                 return MISS
             answer = call(*leaves)
             if answer is not MISS:
-                left -= 1
+                self.left -= 1
             return answer
 
         return counted

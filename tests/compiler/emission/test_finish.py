@@ -59,7 +59,7 @@ def test_torch_compile_that_fails_falls_back():
 def test_jax_jit_is_used_unless_numbers_are_drawn():
     pytest.importorskip("jax")
     with wg.use_backend("jax"):
-        run, _, _ = training(cache_size=8)
+        run, _, _ = training(check=0)
         assert "jax.jit has compiled the program" in str(run.report)
         drawing = wg.compile(lambda x: x + wg.rand_like(x))
         x = wg.zeros((3,))

@@ -28,7 +28,7 @@ from wengert.compiler.capture.places import State
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import Trace, Traced
 from wengert.compiler.capture.walk import find_state
-from wengert.compiler.program import Program, values_in
+from wengert.compiler.program import Program, Value, values_in
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import sweep
@@ -242,6 +242,7 @@ def record_call(
     leaves: Sequence[Any],
     names: Sequence[str],
     static: Sequence[bool],
+    samples: dict[Value, Any] | None = None,
 ) -> tuple[list[Any], Recording, list[Any]]:
     """Run a function while it is traced.
 
@@ -257,6 +258,8 @@ def record_call(
         How a reader would call each leaf.
     static : sequence of bool
         Which leaves are not to be traced.
+    samples : dict, optional
+        Filled with what each instruction has given.
 
     Returns
     -------
@@ -274,6 +277,7 @@ def record_call(
         reach is as it was before then.
     """
     call = _Call(function, state, leaves, names, static)
+    call.trace.samples = samples
     try:
         with call.trace.running():
             call.enter()

@@ -15,6 +15,7 @@ from wengert.backends import backend_of, generators
 from wengert.compiler.capture.places import PROGRAMS, Place, State
 from wengert.nn.module import changes
 from wengert.tape.hooks import Hooked
+from wengert.tape.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
 __all__ = ["Change", "Snapshot", "same_states"]
@@ -48,6 +49,8 @@ class Change(NamedTuple):
 
     def __str__(self) -> str:
         what = type(self.owner).__name__
+        if self.key is ...:
+            return f"elements of a {what}"
         called = f".{self.key}" if isinstance(self.key, str) else f"[{self.key!r}]"
         return f"{what}{called} from {_shown(self.before)} to {_shown(self.now)}"
 
@@ -112,9 +115,13 @@ class Snapshot:
         for array, copy in self._elements:
             if not _same_elements(array, copy):
                 array[...] = copy
-        generators.set_rng_state(self._random)
+        self.rewind()
         if changes[0] != self._version:
             changes[0] += 1  # what modules were in between may have been remembered
+
+    def rewind(self) -> None:
+        """Put the random generators back alone."""
+        generators.set_rng_state(self._random)
 
     def changes(self) -> Iterator[Change]:
         """What differs now, but for the generators."""
@@ -123,10 +130,11 @@ class Snapshot:
                 yield Change(parts.owner, key, before, now)
         for array, copy in self._elements:
             if not _same_elements(array, copy):
-                yield Change(array, ..., "its elements", "others")
+                yield Change(array, ..., copy, array)
 
     def _copy(self, array: Any) -> None:
-        array = getattr(array, "inner", array)
+        if isinstance(array, Lifted):
+            return
         backend = backend_of(array)
         if not backend.immutable and math.prod(array.shape) <= LARGEST:
             self._elements.append((array, backend.xp.asarray(array, copy=True)))

@@ -44,6 +44,7 @@ __all__ = [
     "Trace",
     "Traced",
     "TracingBackend",
+    "copied",
     "current",
     "trace_arrays",
 ]
@@ -103,6 +104,8 @@ class Trace:
         #: What could not be recorded, also where the function has caught the error.
         self.refused: list[TraceError] = []
         self.failed = ""  # what an array library has raised, and where
+        #: What each instruction has given, where that is asked for.
+        self.samples: dict[Value, Any] | None = None
         self.arrays: list[weakref.ref[Traced]] = []
         self._held: dict[int, Value] = {}  # of raw arrays by identity, which `constants` keeps
         self._ticks: list[int] = []  # of the tape's clock, at each instruction
@@ -197,6 +200,8 @@ class Trace:
                 return answer  # a dtype, a truth value about dtypes
         results = tuple([Value.like(part) for part in parts])
         self._add(name, function, operands, parameters, results, several, pure)
+        if self.samples is not None:
+            self.samples.update(zip(results, map(copied, parts), strict=True))
         made = [Traced(part, value, self) for part, value in zip(parts, results, strict=True)]
         if not several:
             return made[0]
@@ -415,6 +420,11 @@ def _by_mask(name: str, operands: Sequence[Any]) -> bool:
     return name in _INDEXING and any(
         isinstance(x, Traced) and dtype_of(x.dtype).name == "bool" for x in operands[1:]
     )
+
+
+def copied(x: Any) -> Any:
+    """A copy of an array; a number as it is."""
+    return backend_of(x).xp.asarray(x, copy=True) if hasattr(x, "dtype") else x
 
 
 def _inner(x: Any) -> Any:

@@ -44,6 +44,8 @@ class Emitted:
         The other outputs, each with the input into whose own array it is written.
     bound : dict of str to object
         What the source takes from its globals: constants, and kernels that are no library's.
+    lines : dict of int to (Instruction, tuple of str)
+        By line of the source what is called there, and the names of its results.
     """
 
     source: str
@@ -51,6 +53,7 @@ class Emitted:
     returned: tuple[int, ...]
     in_place: Mapping[int, int] = field(default_factory=dict)
     bound: Mapping[str, Any] = field(default_factory=dict)
+    lines: Mapping[int, tuple[Instruction, tuple[str, ...]]] = field(default_factory=dict)
 
 
 def emit(
@@ -88,7 +91,8 @@ def emit(
     function: Any = names.pop(writer.name)  # which need not hold itself
     weakref.finalize(function, linecache.cache.pop, file, None)
     placed = writer.program
-    return Emitted(source, function, writer.returned, placed.in_place, dict(writer.speller.bound))
+    bound, lines = dict(writer.speller.bound), writer.lines
+    return Emitted(source, function, writer.returned, placed.in_place, bound, lines)
 
 
 def _shared(step: Instruction) -> bool:
@@ -113,6 +117,7 @@ class _Writer:
         self.name = self.names.new(name)
         self.speller = Speller(library, self.names)
         self.known: dict[Value, str] = {}
+        self.lines: dict[int, tuple[Instruction, tuple[str, ...]]] = {}
 
     def source(self) -> str:
         """All of it."""
@@ -121,13 +126,16 @@ class _Writer:
         constants = [self._constant(value) for value in program.constants]
         kept = [self._buffer(value) for value in program.buffers]
         kept += [self._view(step) for step in program.views]
-        lines = list(self._body())
+        lines = self._body()
+        written = self.lines  # by line of the body
         answer = [self.speller.literal(program.outputs[i], self.known) for i in self.returned]
         around = ("", "") if len(answer) > 1 else ("(", ",)" if answer else ")")
         lines += wrapped("    return ", answer, around)
         inputs = [self.known[value] for value in program.inputs]
         head = wrapped(f"def {self.name}", inputs, ("(", "):"), always=True)
         parts = [sorted(self.speller.imports), constants + kept, [*head, *lines]]
+        before = sum(len(part) + 1 for part in parts[:2] if part) + len(head)
+        self.lines = {before + i + 1: written[i] for i in written}
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
     def _name_inputs(self) -> None:
@@ -164,8 +172,9 @@ class _Writer:
         self.known[step.result] = self.names.new(wanted)
         return f"{self.known[step.result]} = {call}"
 
-    def _body(self) -> Iterator[str]:
+    def _body(self) -> list[str]:
         """The instructions, each under the user's line that it comes from."""
+        lines: list[str] = []
         names = self._results()
         inline = _inline(self.program)
         ending = _ending(self.program, inline)
@@ -177,7 +186,7 @@ class _Writer:
                 continue
             if step.line is not None and step.line != before:
                 before = step.line
-                yield f"    # {_comment(step.line)}"
+                lines.append(f"    # {_comment(step.line)}")
             out = None if step.out is None else self.known[step.out]
             call = self.speller.call(step, self.known, out)
             # An array goes when its name is given to another: it need not wait for the return.
@@ -186,7 +195,8 @@ class _Writer:
                     self.names.release(self.known[value], names[value])
             if out is not None and form(step).statement:
                 self.known[step.result] = out
-                yield f"    {call}"
+                self.lines[len(lines)] = step, (out,)
+                lines.append(f"    {call}")
                 continue
             for value in step.results:
                 wanted = names[value]
@@ -194,7 +204,9 @@ class _Writer:
             targets = ", ".join(self.known[value] for value in step.results)
             if step.several and len(step.results) == 1:
                 targets += ","
-            yield from _folded(f"    {targets} = {call}")
+            self.lines[len(lines)] = step, tuple([self.known[value] for value in step.results])
+            lines += _folded(f"    {targets} = {call}")
+        return lines
 
     def _in_buffers(self) -> set[Value]:
         """Results whose memory stays anyhow, so that each may have a name of its own."""
