@@ -20,6 +20,7 @@ from wengert.compiler.capture.places import (
     PROGRAMS,
     Exact,
     Fact,
+    Layout,
     State,
     contents,
     is_array,
@@ -48,6 +49,9 @@ _NUMBERS = (int, float)
 
 #: The environment variable that says how often programs are checked.
 CHECK = "WENGERT_COMPILE_CHECK"
+
+#: What a signature says first.
+ARGUMENTS = "the structure of the arguments"
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -263,11 +267,13 @@ class Compiled(Generic[P, R]):
     ) -> "tuple[Any, Refusal | None]":
         """What a call gives, or why it has to run as it is."""
         try:
+            layout = Layout(structure)
             for replay in self._replays:
-                if not replay.plain and replay.structure == structure:
-                    answer = replay.call(*leaves)
-                    if answer is not MISS:
-                        return answer, None
+                if not replay.plain and layout == replay.signature[ARGUMENTS]:
+                    for call in replay.calls:
+                        answer = call(*leaves)
+                        if answer is not MISS:
+                            return answer, None
         except Exception as error:
             return None, Refusal(None, _fell(error))
         arguments = _of_arguments(leaves, structure, static)
@@ -289,12 +295,12 @@ class Compiled(Generic[P, R]):
                     if found is None:
                         continue
                     return found.answer, None
-                others = [call for call in self._calls if call is not replay.call]
+                others = [call for call in self._calls if call not in replay.calls]
                 try:
                     answer = replay.run(leaves, state)
                 except Exception as error:
                     return None, Refusal(None, _fell(error))
-                self._calls = [replay.call, *others] if replay.plain else others
+                self._calls = [*replay.calls, *others] if replay.plain else others
                 if answer is not MISS:
                     return answer, None
         try:
@@ -360,7 +366,7 @@ class Compiled(Generic[P, R]):
 
     def _drop(self, replay: Replay) -> None:
         self._replays.remove(replay)
-        self._calls = [call for call in self._calls if call is not replay.call]
+        self._calls = [call for call in self._calls if call not in replay.calls]
 
     def _refused(self, arguments: Any, signature: Any, error: Exception) -> "Refusal":
         """Remember that calls like this one can't be recorded, or raise."""
@@ -478,8 +484,6 @@ def _shown(before: Any, now: Any) -> str:
         if before.name != now.name:
             return f"{before.name} was there, and {now.name} is now"
         return f"{before.name} was {before.what!r} and is {now.what!r} now"
-    if isinstance(before, TreeDef):
-        return f"{before} and is {now} now"
     return f"{before!r} and is {now!r} now"
 
 
@@ -504,7 +508,7 @@ def _first_line(error: BaseException) -> str:
 def _of_arguments(leaves: Sequence[Any], structure: TreeDef, static: Sequence[bool]) -> Any:
     """What of a call can be seen without looking at the state."""
     kinds = [_kind(x, fixed) for x, fixed in zip(leaves, static, strict=True)]
-    return structure, kinds, is_grad_enabled(), is_inference_mode_enabled()
+    return Layout(structure), kinds, is_grad_enabled(), is_inference_mode_enabled()
 
 
 def _signature(
@@ -515,7 +519,7 @@ def _signature(
     order = [seen.setdefault(id(x), i) for i, x in enumerate(leaves) if isinstance(x, Tensor)]
     where = selection()
     return {
-        "the structure of the arguments": structure,
+        ARGUMENTS: Layout(structure),
         "an argument": tuple([_kind(x, fixed) for x, fixed in zip(leaves, static, strict=True)]),
         "which arguments are the same Tensor": tuple(order),
         "the recording mode": (is_grad_enabled(), is_inference_mode_enabled()),

@@ -100,7 +100,8 @@ class Replay:
         #: Whether all arguments are leaves, given by position.
         args, kwargs = structure.children
         self.plain = not kwargs.children and all(child.cls is None for child in args.children)
-        self.call: Callable[..., Any] = _miss
+        #: The program bound to the objects of its last calls, such as one model and another.
+        self.calls: list[Callable[..., Any]] = []
 
     # -- the program ---------------------------------------------------------------------------
 
@@ -191,8 +192,8 @@ class Replay:
         """Run the program for a call that it fits, on this state, and be ready for the next."""
         call = self._bound(leaves, state, self.pool)
         self.used = _now()
-        self.call = call if self.left is None else self._counted(call)
-        return self.call(*leaves)
+        self.calls = [call if self.left is None else self._counted(call), *self.calls[:1]]
+        return self.calls[0](*leaves)
 
     def tried(self, leaves: Sequence[Any], state: State) -> tuple[Any, tuple[Any, ...]]:
         """What the program gives by plain calls, and what it has been given, for a check."""
@@ -228,10 +229,6 @@ class Replay:
 
 def _same(program: Program) -> Program:
     return program
-
-
-def _miss(*leaves: Any) -> Any:
-    return MISS
 
 
 def _draws(program: Program) -> bool:

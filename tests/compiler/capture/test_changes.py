@@ -468,7 +468,12 @@ def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
     except Exception as error:
         return type(error)
     if isinstance(answer, wg.Tensor):
-        return answer.dtype.name, answer.detach().numpy().tobytes(), answer.requires_grad
+        return (
+            answer.dtype.name,
+            answer.shape,
+            answer.detach().numpy().tobytes(),
+            answer.requires_grad,
+        )
     return answer
 
 
@@ -522,6 +527,7 @@ def changed_structure() -> Iterator[tuple[str, Held, Callable[[], object]]]:
     yield from _of_attributes()
     yield from _of_functions()
     yield from _of_numbers()
+    yield from _of_arguments()
 
 
 def _reading(function: Callable[..., Any]) -> Held:
@@ -810,6 +816,34 @@ def _of_numbers() -> Iterator[Case]:
             _reading(lambda x, arrays=arrays: x * arrays["w"]),
             lambda arrays=arrays, change=change: change(arrays),
         )
+
+
+def _of_arguments() -> Iterator[Case]:
+    def case(name: str, function: Callable[..., Any], before: Any, after: Any) -> Case:
+        given = [before]
+        held = Held(function, lambda value: None, None, lambda: (given[0],))
+        return name, held, lambda: given.__setitem__(0, after)
+
+    one, two = wg.ones(3), wg.asarray(X)
+    yield case(
+        "another order of an argument's keys",
+        lambda x, d: _sum(x, d.values()),
+        {"a": one, "b": two},
+        {"b": two, "a": one},
+    )
+    for key, other in ((1, True), (1, 1.0), (0.0, -0.0), ("a", b"a")):
+        yield case(
+            f"a key {key!r} that is {other!r}",
+            lambda x, d: x * len(repr(next(iter(d)))),
+            {key: one},
+            {other: one},
+        )
+    for plain, other in ((True, False), ("a", "b"), (None, "None"), (1 + 0j, 1 - 0j), (..., None)):
+        yield case(f"{plain!r} that is {other!r}", lambda x, k: x * len(str(k)), plain, other)
+    yield case("another set", lambda x, s: _sum(x, sorted(s)), {1.0, 2.0}, {1.0, 3.0})
+    yield case("another function", lambda x, f: f(x), scaling(2.0), shifting(3.0))
+    yield case("another Module", lambda x, m: m(x), Scale(2.0), Scale(3.0))
+    yield case("a Module of another class", lambda x, m: m(x), Scale(2.0), wg.nn.Linear(3, 2))
 
 
 CASES = [(name, i) for i, (name, _, _) in enumerate(changed_structure())]

@@ -7,6 +7,7 @@ import numpy as np
 
 from wengert.backends import backend_of
 from wengert.compiler.capture.live import LiveNumber
+from wengert.func.trees import TreeDef
 from wengert.tape.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
@@ -19,6 +20,7 @@ __all__ = [
     "Exact",
     "Fact",
     "Identity",
+    "Layout",
     "Missing",
     "Place",
     "State",
@@ -120,6 +122,24 @@ class Exact:
         return text if len(text) < 60 else text[:57] + "..."
 
 
+class Layout:
+    """A structure of arguments, the order of whose keys counts, and their types."""
+
+    __slots__ = ("structure",)
+
+    def __init__(self, structure: TreeDef) -> None:
+        self.structure = structure
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and _same_layout(self.structure, other.structure)
+
+    def __hash__(self) -> int:
+        return hash(self.structure.num_leaves)
+
+    def __repr__(self) -> str:
+        return str(self.structure)
+
+
 class Identity:
     """Something that is compared by being the same object."""
 
@@ -144,7 +164,9 @@ class Contents(tuple[Any, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"an array of dtype {self[0]} and shape {self[1]}"
+        values = np.frombuffer(self[3], self[0])
+        text = ", ".join(map(str, values[:4])) + (", …" if len(values) > 4 else "")
+        return f"an array ({text}) of dtype {values.dtype} and shape {self[1]}"
 
 
 class Fact(NamedTuple):
@@ -219,6 +241,19 @@ def same(a: Any, b: Any) -> bool:
         return dump(a) == dump(b)
     except ValueError:
         return a is b
+
+
+def _same_layout(a: TreeDef, b: TreeDef) -> bool:
+    return (
+        a == b and _same_keys(a.extra, b.extra) and all(map(_same_layout, a.children, b.children))
+    )
+
+
+def _same_keys(a: Any, b: Any) -> bool:
+    a, b = getattr(a, "inserted", a), getattr(b, "inserted", b)
+    if type(a) is tuple and type(b) is tuple:
+        return len(a) == len(b) and all(map(_same_keys, a, b))
+    return a is b or (same(a, b) if type(a) in PLAIN else type(a) is type(b) and bool(a == b))
 
 
 def is_array(x: Any) -> bool:
