@@ -542,16 +542,21 @@ def _kind(x: Any, fixed: bool) -> Any:
     if isinstance(x, Tensor):
         array = x._array
         tracked = None if x._node is None else x.is_leaf
-        return (*_kind(array, False), tracked)
+        return (*_layout(array), tracked)
     if fixed and is_array(x):
         return contents(x)
-    if hasattr(x, "dtype") and hasattr(x, "shape") and not fixed:
-        return (type(x), tuple(x.shape), x.dtype, _device(x), order_of(x))
+    if is_array(x) and not fixed:
+        return _layout(x)
     if type(x) in _NUMBERS and not fixed:
         return type(x)
     if type(x) in PLAIN or isinstance(x, np.generic):
         return Exact(x)
     return "an object"  # which the walk has looked through
+
+
+def _layout(array: Any) -> tuple[Any, ...]:
+    """What of an array decides the program: all but its values."""
+    return (type(array), tuple(array.shape), array.dtype, _device(array), order_of(array))
 
 
 def _device(array: Any) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from operator import index
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,8 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     if type(shape) is int:
         return (shape,)
     try:
+        if hasattr(shape, "regularise"):  # a trace's number
+            return (index(shape),)
         return tuple([index(n) for n in shape])
     except TypeError:
         refuse()
@@ -132,9 +135,15 @@ def as_axes(axis: int | Sequence[int], ndim: int, function: str | None = None) -
         If there is no such axis (`numpy.exceptions.AxisError`), or one comes twice.
     """
     try:
-        return _as_axes(tuple(axis) if isinstance(axis, list) else axis, ndim, function)
+        if type(axis) not in _KEYS:  # a trace's number is no key of a cache
+            live: Any = axis if hasattr(axis, "regularise") else None
+            axis = tuple(axis) if isinstance(axis, list) else axis if live is None else index(live)
+        return _as_axes(axis, ndim, function)
     except TypeError:  # what cannot be hashed is told as what is no axis is
         return _as_axes.__wrapped__(axis, ndim, function)
+
+
+_KEYS = frozenset({int, tuple, NoneType})
 
 
 @lru_cache(maxsize=1024, typed=True)

@@ -3,13 +3,13 @@
 import math
 from typing import Any, Literal, Never
 
-from wengert.backends import backend_of, dtype_of
+from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of, unexpected
 from wengert.ops.creation import default_dtype
 from wengert.ops.indexing import take
 from wengert.ops.single import single
 from wengert.tape.parameters import refuse, takes
-from wengert.tape.primitive import SCALARS, Primitive
+from wengert.tape.primitive import SCALARS, Primitive, number_type
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
@@ -253,9 +253,10 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
             f"where needs a condition of dtype bool, not {dtype_of(condition.dtype).name}; "
             "compare first, as in x != 0"
         )
-    if type(x1) in SCALARS and type(x2) in SCALARS:
+    if number_type(x1) in SCALARS and number_type(x2) in SCALARS:
         raw = raw_array(condition)
-        xp = backend_of(raw).namespace
+        live = hasattr(x1, "regularise")  # a trace's number
+        xp = namespaces[type(raw)] if live else backend_of(raw).namespace
         dtype = raw_dtype(raw, default_dtype(x1, x2))
         x1 = untracked(xp.asarray(x1, dtype=dtype, device=xp.device(raw)))
     return _where(condition, x1, x2)  # type: ignore[no-any-return]

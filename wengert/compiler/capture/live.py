@@ -4,6 +4,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from wengert.compiler.program import Value
 
 __all__ = ["LiveNumber"]
@@ -12,19 +14,21 @@ __all__ = ["LiveNumber"]
 class LiveNumber:
     """A Python number that may differ from call to call, such as a learning rate.
 
-    Arithmetic is recorded. Where its value decides something, in a comparison, as an index or as a
-    length, the program is for that value alone: the trace pins it.
+    Arithmetic is recorded. Whatever else is asked of it decides something, as a comparison, an
+    index or a length does: the program is for that value alone, and the trace pins it. To
+    `isinstance` it is what it stands for.
     """
 
     __slots__ = ("number", "trace", "value")
-
-    #: Makes NumPy leave ``array * number`` to the reflected operator.
-    __array_ufunc__ = None
 
     def __init__(self, number: Any, value: Value, trace: Any) -> None:
         self.number = number
         self.value = value
         self.trace = trace
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self.number)
 
     @property
     def follows(self) -> type:
@@ -35,43 +39,108 @@ class LiveNumber:
         """Make raw arrays beside this number, which do not know it, traced ones, in place."""
         return self.trace.regularise(arrays, weak)  # type: ignore[no-any-return]
 
-    def _pinned(self) -> Any:
+    def pinned(self) -> Any:
+        """The number, for which alone the program is from now on."""
         return self.trace.pin(self)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(self.number, name):
+            raise AttributeError(f"a number has no attribute {name!r}")
+        return getattr(self.pinned(), name)
+
     def conjugate(self) -> "LiveNumber":
-        """The number itself, which is real."""
-        return self
+        """The number itself, where it is real."""
+        return self.pinned().conjugate() if type(self.number) is complex else self
+
+    @property
+    def real(self) -> "LiveNumber":
+        """The number itself, where it is real."""
+        return self.pinned().real if type(self.number) is complex else self
+
+    # -- NumPy ---------------------------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.pinned(), dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        if any(_answers(x) for x in inputs):
+            return NotImplemented
+        return getattr(ufunc, method)(*plain(inputs), **plain(keywords))
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if not all(issubclass(kind, LiveNumber | np.ndarray) for kind in types):
+            return NotImplemented
+        return func(*plain(args), **plain(kwargs))
+
+    # -- conversions ---------------------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        return bool(self._pinned())
+        return bool(self.pinned())
 
     def __int__(self) -> int:
-        return int(self._pinned())
+        return int(self.pinned())
 
     def __float__(self) -> float:
-        return float(self._pinned())
+        return float(self.pinned())
 
     def __complex__(self) -> complex:
-        return complex(self._pinned())
+        return complex(self.pinned())
 
     def __index__(self) -> int:
-        return operator.index(self._pinned())
+        return operator.index(self.pinned())
+
+    def __trunc__(self) -> int:
+        return int(self.pinned())
 
     def __hash__(self) -> int:
-        return hash(self._pinned())
+        return hash(self.pinned())
 
     def __round__(self, digits: int | None = None) -> Any:
-        return round(self._pinned(), digits)
+        return round(self.pinned(), digits)
 
     def __repr__(self) -> str:
-        return repr(self._pinned())
+        return repr(self.pinned())
 
     def __format__(self, spec: str) -> str:
-        return format(self._pinned(), spec)
+        return format(self.pinned(), spec)
+
+    def __copy__(self) -> "LiveNumber":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "LiveNumber":
+        return self
+
+    def __reduce__(self) -> Any:
+        return plain, (self.pinned(),)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+
+def plain(x: Any) -> Any:
+    """An argument of NumPy's with the numbers in it as they are now, which are pinned."""
+    if type(x) is LiveNumber:
+        return x.pinned()
+    if type(x) in (list, tuple):
+        return type(x)(map(plain, x))
+    return {key: plain(part) for key, part in x.items()} if type(x) is dict else x
+
+
+def _answers(x: Any) -> bool:
+    """Whether an operand answers for itself to NumPy, as a Tensor does."""
+    own = getattr(type(x), "__array_ufunc__", None)
+    return own not in (None, LiveNumber.__array_ufunc__, np.ndarray.__array_ufunc__)
 
 
 def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
-    def method(self: LiveNumber, other: Any) -> Any:
+    def method(self: LiveNumber, other: Any, *modulus: Any) -> Any:
+        if modulus or isinstance(other, np.generic):  # whose scalars have a dtype
+            self, *modulus = (plain(x) for x in (self, *modulus))  # type: ignore[assignment]
+            pair = (other, self) if reflected else (self, other)
+            return pow(*pair, *modulus) if modulus else function(*pair)
         if not isinstance(other, LiveNumber | int | float | complex):
             return NotImplemented
         pair = (other, self) if reflected else (self, other)
@@ -86,20 +155,19 @@ def _sign(name: str, function: Callable[..., Any]) -> Callable[[LiveNumber], Any
 
 def _comparison(function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: LiveNumber, other: Any) -> Any:
-        if isinstance(other, LiveNumber):
-            other = other._pinned()
-        elif not isinstance(other, int | float | complex):
+        if not isinstance(other, LiveNumber | int | float | complex | np.generic):
             return NotImplemented
-        return function(self._pinned(), other)
+        return function(self.pinned(), plain(other))
 
     return method
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-    _function = getattr(operator, _name)
-    setattr(LiveNumber, f"__{_name}__", _arithmetic(_name, _function, reflected=False))
-    setattr(LiveNumber, f"__r{_name}__", _arithmetic(_name, _function, reflected=True))
-for _name in ("neg", "pos", "abs"):
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+for _name in (*_BINARY, "and_", "or_", "xor", "lshift", "rshift"):
+    _function, _short = getattr(operator, _name), _name.strip("_")
+    setattr(LiveNumber, f"__{_short}__", _arithmetic(_short, _function, reflected=False))
+    setattr(LiveNumber, f"__r{_short}__", _arithmetic(_short, _function, reflected=True))
+for _name in ("neg", "pos", "abs", "invert"):
     setattr(LiveNumber, f"__{_name}__", _sign(_name, getattr(operator, _name)))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(LiveNumber, f"__{_name}__", _comparison(getattr(operator, _name)))

@@ -199,6 +199,8 @@ class State:
     tests : list of (str, tuple)
         What else is checked: an expression, with ``{}`` for each of the objects, that is true where
         something has changed.
+    types : bool
+        Whether the code asks for the types of objects by name: ``type(x)``.
     objects : list
         Every mutable object that was reached: what a run can change.
     lengths : list of (container, int, str)
@@ -214,6 +216,7 @@ class State:
         self.links: list[tuple[Place, Any]] = []
         self.statics: list[tuple[Place, Any]] = []
         self.tests: list[tuple[str, tuple[Any, ...]]] = []
+        self.types = False
         self.objects: list[Any] = []
         self.lengths: list[tuple[Any, int, str]] = []
 

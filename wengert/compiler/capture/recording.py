@@ -24,7 +24,7 @@ from wengert.compiler.capture.effects import (
 )
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.places import State
+from wengert.compiler.capture.places import State, is_array
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import Trace, Traced
 from wengert.compiler.capture.walk import find_state
@@ -204,8 +204,14 @@ class _Call:
         for i, leaf in enumerate(self.leaves):
             if isinstance(leaf, Tensor) or self.static[i]:
                 continue
-            if type(leaf) in (int, float) or hasattr(leaf, "dtype"):
+            if is_array(leaf):
                 self.leaves[i] = self.input(leaf, "leaf", i, self.names[i])
+            elif type(leaf) in (int, float):
+                live = self.input(leaf, "leaf", i, self.names[i])
+                if self.state.types:  # of which a number that is followed has one of its own
+                    self.trace.pin(live)
+                else:
+                    self.leaves[i] = live
 
     def leave(self) -> None:
         """Take traced arrays away: what this run has computed stays."""

@@ -191,6 +191,8 @@ class _Walk:
     def visit(self, x: Any, name: str, place: Place | None, *, looked_at: bool = False) -> None:
         """Visit something, which is at a place that is looked at in each call, already or so."""
         kind = type(x)
+        if x is type and name != "__class__":
+            self.state.types = True
         if isinstance(x, type) and name != "__class__" and x not in self.found.made:
             self.found = dataclasses.replace(self.found, made=self.found.made | {x})
         if kind in PLAIN or isinstance(x, np.generic):

@@ -133,6 +133,8 @@ class Sources:
 
     def expression(self, x: Any) -> str:
         """An object in one expression."""
+        if type(x) is complex:  # whose repr loses the signs of zeros
+            return f"complex({self.expression(x.real)}, {self.expression(x.imag)})"
         if type(x) in _PLAIN:
             return f"float({str(x)!r})" if x != x or x in (np.inf, -np.inf) else repr(x)
         if isinstance(x, np.ufunc):

@@ -2,6 +2,7 @@
 
 import builtins
 import cmath
+import math
 import sys
 from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
@@ -56,7 +57,14 @@ NUMBERS: Final[Mapping[str, str]] = {
     "floordiv": "//",
     "mod": "%",
     "pow": "**",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "lshift": "<<",
+    "rshift": ">>",
 }
+#: That of one number.
+SIGNS: Final[Mapping[str, str]] = {"neg": "-", "pos": "+", "invert": "~"}
 
 
 _ONE: Final = {"zeros": "zero", "ones": "one"}
@@ -153,12 +161,12 @@ class Speller:
             return known[x]
         if x is None or x is Ellipsis or isinstance(x, bool | int | str):
             return "..." if x is Ellipsis else repr(x)
-        if type(x) is float or type(x) is complex:
-            if cmath.isfinite(x):
-                return repr(x)
-            if type(x) is complex:
-                return f"complex({self.literal(x.real, known)}, {self.literal(x.imag, known)})"
-            return f"float({str(x)!r})"
+        if type(x) is complex:
+            if cmath.isfinite(x) and x.real and x.imag:
+                return repr(x)  # which loses the signs of zeros
+            return f"complex({self.literal(x.real, known)}, {self.literal(x.imag, known)})"
+        if type(x) is float:
+            return repr(x) if math.isfinite(x) else f"float({str(x)!r})"
         if isinstance(x, slice):
             return f"slice({x.start!r}, {x.stop!r}, {x.step!r})"
         if type(x) is tuple:
@@ -189,7 +197,7 @@ class Speller:
             return None
         np_, shape = self.module("numpy", "np"), self.literal(array.shape, {})
         bits = array.reshape(-1).view(f"V{array.itemsize}")
-        if (bits == bits[0]).all():
+        if (bits == bits[0]).all() and first == first:  # nan has many bits
             value = self.literal(first.item(), {})
             name = {"0.0": "zeros", "0": "zeros", "1.0": "ones", "1": "ones"}.get(value)
             if name is not None:
@@ -236,8 +244,8 @@ class Speller:
             if name in NUMBERS and len(operands) == 2:
                 left, right = [f"({x})" if x[0] == "-" else x for x in operands]
                 return f"{left} {NUMBERS[name]} {right}"
-            if name in ("neg", "pos"):
-                return f"{'-' if name == 'neg' else '+'}{operands[0]}"
+            if name in SIGNS:
+                return f"{SIGNS[name]}{operands[0]}"
             if name == "abs":
                 return f"abs({operands[0]})"
         if step.function is cut or (step.name == "getitem" and self._library in ("numpy", "cupy")):

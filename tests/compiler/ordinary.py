@@ -1,0 +1,54 @@
+"""A function and the compiled one, called alike: what they give, and what they leave."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+
+__all__ = ["alike"]
+
+
+def alike(
+    make: Callable[[], tuple[Callable[..., Any], Callable[[], Any]]],
+    calls: Sequence[tuple[Any, ...]],
+    *,
+    compiles: bool = True,
+) -> Any:
+    """Compare a function with the compiled one, to the bit and the type, and what they leave.
+
+    Parameters
+    ----------
+    make : callable
+        Gives a function, and what looks at the state that it leaves.
+    calls : sequence of tuple
+        The arguments of each call.
+    compiles : bool
+        Whether programs have to run; otherwise the calls may run as they are.
+    """
+    answers: list[list[Any]] = []
+    function: Any = None
+    for compiled in (False, True):
+        wg.manual_seed(0)
+        function, state = make()
+        if compiled:
+            function = wg.compile(function)
+        answers.append([[_seen(function(*call)), _seen(state())] for call in calls])
+    for expected, found in zip(*answers, strict=True):
+        assert found == expected, function.report
+    if compiles:
+        assert " as they are" not in str(function.report), function.report
+    return function
+
+
+def _seen(answer: Any) -> list[Any]:
+    """What a user can see of the leaves of an answer."""
+    return [_leaf(x) for x in wg.func.tree_leaves(answer)]
+
+
+def _leaf(x: Any) -> Any:
+    array = getattr(x, "_array", x)
+    if not hasattr(array, "dtype"):
+        return type(x), repr(x)
+    return type(x), type(array), array.dtype, tuple(array.shape), np.asarray(array).tobytes()
