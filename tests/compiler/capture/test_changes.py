@@ -857,3 +857,66 @@ def test_changes_of_structure_are_seen(name: str, number: int) -> None:
     assert run.report.recordings, run.report
     change()
     agree(run, held, name)
+
+
+# -- what is not guarded ---------------------------------------------------------------------------
+
+
+class Trainer:
+    """What people write: a step that is compiled, in an object with much else in it."""
+
+    def __init__(self) -> None:
+        wg.manual_seed(0)
+        self.model = wg.nn.Linear(3, 1)
+        self.optimizer = wg.optim.SGD(self.model.parameters(), lr=0.1)
+        self.epoch = 0
+        self.losses: list[float] = []
+        self.batches = iter([wg.ones(2, 3)] * 8)
+        self.rng = np.random.default_rng(0)
+
+    def step(self, x: Any) -> Any:
+        self.optimizer.zero_grad()
+        loss = wg.sum(self.model(x) ** 2)
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    compiled = wg.compile(step)
+
+    def train(self, step: Callable[[Any], Any]) -> list[float]:
+        for x in self.batches:
+            self.epoch += 1
+            self.losses.append(step(x).item())
+        return self.losses
+
+
+def test_what_the_code_does_not_name_may_change() -> None:
+    one, two = Trainer(), Trainer()
+    assert one.train(one.step) == two.train(two.compiled)
+    assert two.compiled.report.recordings <= 2, two.compiled.report
+    assert "ran as they are" not in str(two.compiled.report)
+
+
+def test_models_and_optimisers_as_arguments() -> None:
+    def step(model: Any, optimizer: Any, x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = wg.sum(model(x) ** 2)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def pairs() -> list[tuple[Any, Any]]:
+        wg.manual_seed(1)
+        models = [wg.nn.Linear(3, 2), wg.nn.Linear(3, 2), wg.nn.Linear(3, 4)]
+        return [(model, wg.optim.Adam(model.parameters(), lr=0.1)) for model in models]
+
+    run = wg.compile(step)
+    for i in range(12):
+        if not i:
+            ones, twos = pairs(), pairs()
+        if i == 8:
+            for optimizer in (ones[0][1], twos[0][1]):
+                optimizer.param_groups[0]["lr"] = 0.5
+        x = wg.ones(2, 3) * i
+        assert run(*ones[i % 3], x).tolist() == step(*twos[i % 3], x).tolist()
+    assert run.report.recordings <= 5, run.report

@@ -2,11 +2,12 @@
 
 import dis
 import functools
+import re
 from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import NamedTuple
 
-__all__ = ["Reads", "reads"]
+__all__ = ["Chain", "Reads", "reads"]
 
 #: Functions that take the name of an attribute.
 _BY_NAME = frozenset({"delattr", "getattr", "hasattr", "setattr"})
@@ -18,6 +19,10 @@ _REFLECTIVE = frozenset(
         *("tree_flatten", "tree_leaves", "tree_map", "tree_structure"),
     }
 )
+#: Operations that read an attribute.
+_ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+#: Attributes that a format string asks for: ``"{0.name}"``.
+_FIELD = re.compile(r"\{[^{}]*?\.(\w+)")
 #: Methods that add to a container, and give nothing back.
 _ADDING = frozenset({"add", "append", "appendleft", "extend", "update"})
 #: Where the arguments of a call are not followed.
@@ -32,6 +37,24 @@ _LOADING = frozenset(
 _GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
 
 
+class Chain(NamedTuple):
+    """Attributes of attributes of something that is known before the code runs: ``self.a.b``.
+
+    Attributes
+    ----------
+    root : {"global", "free", "self"}
+        What it begins with: a global, a variable of an enclosing function, the first argument.
+    name : str
+        Of the root.
+    path : tuple of str
+        The names of the attributes.
+    """
+
+    root: str
+    name: str
+    path: tuple[str, ...]
+
+
 class Reads(NamedTuple):
     """What a function's code names, inner functions included.
 
@@ -39,8 +62,10 @@ class Reads(NamedTuple):
     ----------
     globals : tuple of str
         What it asks for by name alone: globals, or builtins.
+    chains : frozenset of Chain
+        Attributes that it reads of what is known.
     names : frozenset of str
-        What attributes that it reads may be called.
+        What attributes of other objects may be called.
     asked : frozenset of str
         Those of them that need not be there: `hasattr` and `getattr` ask for them.
     imports : tuple of (str, int)
@@ -54,6 +79,7 @@ class Reads(NamedTuple):
     """
 
     globals: tuple[str, ...]
+    chains: frozenset[Chain]
     names: frozenset[str]
     asked: frozenset[str]
     imports: tuple[tuple[str, int], ...]
@@ -65,45 +91,125 @@ class Reads(NamedTuple):
 @functools.cache
 def reads(code: CodeType) -> Reads:
     """What a function's code names."""
-    steps = list(dis.get_instructions(code))
-    named: dict[str, None] = {}
-    imports: dict[tuple[str, int], None] = {}
-    names = {*code.co_names, *_strings(code.co_consts)}
-    computed = anywhere = False
-    used, filled, asked = set[str](), set[str](), set[str]()
-    for at, step in enumerate(steps):
+    found = _Reader(code)
+    inner = [reads(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    named = dict.fromkeys(found.globals)
+    imports = dict.fromkeys(found.imports)
+    for each in inner:
+        named |= dict.fromkeys(each.globals)
+        imports |= dict.fromkeys(each.imports)
+    chains = found.chains | {found.outside(chain) for each in inner for chain in each.chains}
+    loose = {name for chain in chains if chain.root == "unknown" for name in chain.path}
+    chains = {chain for chain in chains if chain.root != "unknown"}
+    names = found.names.union(loose, *[each.names for each in inner])
+    every = names.union(*[chain.path for chain in chains], named)
+    used = found.used.union(
+        *[
+            {*each.globals, *constant.co_freevars} - each.filled
+            for constant in code.co_consts
+            if isinstance(constant, CodeType)
+            for each in (reads(constant),)
+        ]
+    )
+    return Reads(
+        tuple(named),
+        frozenset(chains),
+        frozenset(names),
+        found.asked.union(*[each.asked for each in inner]),
+        tuple(imports),
+        found.computed or any(x.computed for x in inner) or not _REFLECTIVE.isdisjoint(every),
+        found.anywhere or any(x.anywhere for x in inner) or not every.isdisjoint({"dir", "vars"}),
+        frozenset(found.filled - used),
+    )
+
+
+class _Reader:
+    """Goes through the instructions of one code object."""
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code
+        self.globals: list[str] = []
+        self.imports: list[tuple[str, int]] = []
+        self.chains: set[Chain] = set()
+        self.names = {x for text in _strings(code.co_consts) for x in _FIELD.findall(text)}
+        self.used, self.filled = set[str](), set[str]()
+        self.asked: frozenset[str] = frozenset()
+        self.computed = self.anywhere = False
+        self.stored = set(_stored(code))
+        steps = [x for x in dis.get_instructions(code) if x.opname not in ("COPY", "EXTENDED_ARG")]
+        chain: Chain | None = None
+        for at, step in enumerate(steps):
+            if step.opname in _ATTRIBUTE and chain is not None:
+                chain = chain._replace(path=(*chain.path, step.argval))
+                continue
+            self._close(chain)
+            chain = self._root(step)
+            self._look(steps, at)
+        self._close(chain)
+
+    def _close(self, chain: Chain | None) -> None:
+        if chain is not None and chain.path:
+            self.chains.add(chain)
+
+    def _root(self, step: dis.Instruction) -> Chain | None:
+        """The beginning of a chain, if an instruction is one."""
+        name = step.argval[-1] if isinstance(step.argval, tuple) else step.argval
+        if step.opname == "LOAD_GLOBAL" and name not in self.stored:
+            return Chain("global", name, ())
+        if step.opname == "LOAD_DEREF" or step.opname.startswith("LOAD_FAST"):
+            return self._variable(name)
+        return None
+
+    def _variable(self, name: str) -> Chain | None:
+        code = self.code
+        if name in self.stored:
+            return None
+        if code.co_argcount and name == code.co_varnames[0]:
+            return Chain("self", name, ())
+        return Chain("free", name, ()) if name in code.co_freevars else None
+
+    def outside(self, chain: Chain) -> Chain:
+        """A chain of an inner function's code as one of this."""
+        if chain.root == "global":
+            return chain
+        root = self._variable(chain.name) if chain.root == "free" else None
+        return chain._replace(root="unknown" if root is None else root.root)
+
+    def _look(self, steps: Sequence[dis.Instruction], at: int) -> None:
+        step = steps[at]
         if step.opname in _LOADING:
             after = steps[at + 1]
-            adds = after.opname in ("LOAD_ATTR", "LOAD_METHOD") and after.argval in _ADDING
-            (filled if adds else used).add(step.argval)
+            adds = after.opname in _ATTRIBUTE and after.argval in _ADDING
+            (self.filled if adds else self.used).add(step.argval)
         if step.opname in _GLOBAL:
-            named[step.argval] = None
+            self.globals.append(step.argval)
             if step.argval in _BY_NAME:
-                given = _arguments(steps, at)
-                if _constant(given):
-                    asked.add(given[1][0].argval)
-                else:
-                    computed = True
-                    anywhere |= not _of_self(given, code)
+                self._by_name(_arguments(steps, at))
+        elif step.opname in _ATTRIBUTE or step.opname in ("IMPORT_FROM", "LOAD_SUPER_ATTR"):
+            self.names.add(step.argval)
         elif step.opname == "IMPORT_NAME":
-            imports[step.argval, _level(steps[:at])] = None
+            self.imports.append((step.argval, _level(steps[:at])))
+            self.names.update(step.argval.split("."))
         elif step.opname == "MATCH_CLASS":
-            computed = True  # by `__match_args__`
+            self.computed = True  # by `__match_args__`
+
+    def _by_name(self, given: Sequence[Sequence[dis.Instruction]]) -> None:
+        if _constant(given):
+            self.asked |= {given[1][0].argval}
+            self.names.add(given[1][0].argval)
+        else:
+            self.computed = True
+            self.anywhere |= not _of_self(given, self.code)
+
+
+def _stored(code: CodeType) -> Iterator[str]:
+    """The names that code gives to other things, inner functions included."""
+    for step in dis.get_instructions(code):
+        if step.opname.startswith(("STORE_", "DELETE_")):
+            yield from step.argval if isinstance(step.argval, tuple) else (str(step.argval),)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            inner = reads(constant)
-            named |= dict.fromkeys(inner.globals)
-            imports |= dict.fromkeys(inner.imports)
-            names |= inner.names
-            asked |= inner.asked
-            computed |= inner.computed
-            anywhere |= inner.anywhere
-            used |= {*inner.globals, *constant.co_freevars} - inner.filled
-    anywhere |= not names.isdisjoint({"dir", "vars"})
-    computed |= not names.isdisjoint(_REFLECTIVE)
-    alone = frozenset(filled - used)
-    seen = frozenset(names), frozenset(asked), tuple(imports)
-    return Reads(tuple(named), *seen, computed, anywhere, alone)
+            yield from _stored(constant)
 
 
 def _strings(constants: Sequence[object]) -> Iterator[str]:

@@ -1,0 +1,132 @@
+"""Which attributes count: those that some code that is reached names."""
+
+import builtins
+import dataclasses
+from collections.abc import Iterable, Mapping
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from wengert.compiler.capture.places import Missing
+from wengert.compiler.capture.reads import Reads
+
+__all__ = ["Named"]
+
+
+@dataclasses.dataclass
+class Named:
+    """What the code that has been reached names.
+
+    Where an attribute is read of what is known before the code runs (a global, ``self``), it
+    counts for that object alone; where it is read of anything else, for all objects.
+
+    Attributes
+    ----------
+    names, asked : set of str
+        Attributes of anything, and those that need not be there.
+    marks : set of (int, str)
+        Attributes of objects, by their identities.
+    owners : set of (int, int)
+        Code by its identity, and the class of its first argument; 0 where that may be anything.
+    paths : set of (int, tuple of str)
+        Attributes of attributes that methods read of objects of a class.
+    made : set of int
+        Classes of which code may make objects.
+    computed, anywhere : bool
+        Whether code computes names of attributes, and those of modules, too.
+    untyped : bool
+        Whether code finds classes by their objects, and may call methods with others.
+    """
+
+    names: set[str] = dataclasses.field(default_factory=set)
+    asked: set[str] = dataclasses.field(default_factory=set)
+    marks: set[tuple[int, str]] = dataclasses.field(default_factory=set)
+    owners: set[tuple[int, int]] = dataclasses.field(default_factory=set)
+    paths: set[tuple[int, tuple[str, ...]]] = dataclasses.field(default_factory=set)
+    made: set[int] = dataclasses.field(default_factory=set)
+    computed: bool = False
+    anywhere: bool = False
+    untyped: bool = False
+
+    def copy(self) -> "Named":
+        """The same, to be added to."""
+        made = dataclasses.replace(self)
+        for key, x in vars(self).items():
+            if isinstance(x, set):
+                setattr(made, key, set(x))
+        return made
+
+    def wants(self, x: object, key: str) -> bool:
+        """Whether an attribute of an object or a class counts."""
+        return self.computed or key in self.names or (id(x), key) in self.marks
+
+    def wants_of_module(self, x: ModuleType, key: str) -> bool:
+        """Whether what a module holds under a name counts."""
+        return self.anywhere or key in self.names or (id(x), key) in self.marks
+
+    def add(
+        self, code: CodeType, used: Reads, scope: Mapping[str, Any], cells: Mapping[str, Any]
+    ) -> None:
+        """Add what a function's code names, with its globals and what it closes over."""
+        self.names |= used.names
+        self.asked |= used.asked
+        self.computed |= used.computed
+        self.anywhere |= used.anywhere
+        self.untyped |= "type" in used.globals or "__class__" in used.names
+        for root, name, path in used.chains:
+            self.untyped |= "__class__" in path
+            if root == "self":
+                owners = [cls for known, cls in self.owners if known == id(code)]
+                if self.untyped or 0 in owners:
+                    self.names.update(path)
+                self.paths.update((cls, path) for cls in owners)
+            elif root == "free":
+                self.follow(cells.get(name, Missing), path)
+            else:
+                self.follow(scope.get(name, vars(builtins).get(name, Missing)), path)
+
+    def of(self, x: object) -> None:
+        """Follow what methods of an object's class read of it."""
+        for cls in type(x).__mro__:
+            for known, path in list(self.paths):
+                if known == id(cls):
+                    self.follow(x, path)
+
+    def follow(self, x: Any, path: Iterable[str]) -> None:
+        """Mark attributes of attributes of an object, as far as these are known."""
+        for key in path:
+            if x is Missing:
+                self.names.add(key)
+                continue
+            self.marks.add((id(x), key))
+            if not isinstance(x, ModuleType):
+                for cls in _classes(x):
+                    self.marks.add((id(cls), key))
+                    method = vars(cls).get(key) if isinstance(x, type) else None
+                    if isinstance(method, FunctionType):  # whose first argument is given
+                        self.owners.add((id(method.__code__), 0))
+            x = _attribute(x, key)
+
+
+def _classes(x: Any) -> tuple[type, ...]:
+    """The classes in which attributes of an object are looked up."""
+    kind: Any = type(x)
+    found: tuple[type, ...] = kind.__mro__
+    return x.__mro__ + found if isinstance(x, type) else found
+
+
+def _attribute(x: Any, key: str) -> Any:
+    """An attribute that is found without running any code; `Missing` otherwise."""
+    if isinstance(x, ModuleType):
+        return vars(x).get(key, Missing)
+    found = Missing
+    for cls in _classes(x):
+        if "__getattribute__" in vars(cls) and cls.__module__ != "builtins":
+            return Missing
+        if found is Missing and key in vars(cls):
+            found = vars(cls)[key]
+    if type(found).__name__ == "member_descriptor":
+        return getattr(x, key, Missing)
+    if found is not Missing and hasattr(type(found), "__get__"):
+        return Missing
+    held = getattr(x, "__dict__", {})
+    return held[key] if key in held and not isinstance(x, type) else found
