@@ -1,0 +1,1 @@
+"""Random programs whose state changes between calls, compiled and eager."""

@@ -1,0 +1,282 @@
+"""Running a program twice, compiled and eager, and comparing all that there is after each line."""
+
+import linecache
+import re
+import types
+import warnings
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import wengert as wg
+from tests.compiler.bits import same_bits
+from tests.compiler.stateful.program import Program
+from wengert.compiler.compiled import Compiled
+from wengert.tape.node import Output
+
+__all__ = ["Finding", "judged", "shortest"]
+
+_files = count()
+
+
+class Finding(NamedTuple):
+    """What is wrong with a program."""
+
+    kind: str
+    message: str
+    program: Program
+    at: int = -1
+
+    @property
+    def snippet(self) -> str:
+        """The program as a text to paste."""
+        lines = [self.program.source()]
+        for i, line in enumerate(self.program.script()):
+            lines.append(line + ("  # <--" if i == self.at else ""))
+        return "\n".join(lines)
+
+
+class Seen(NamedTuple):
+    """What there is after a line."""
+
+    state: list[tuple[str, Any]]
+    error: BaseException | None
+    recordings: int
+    fallbacks: dict[str, int]
+
+
+@lru_cache(4096)
+def _compiled(line: str) -> Any:
+    return compile(line, "<script>", "exec")
+
+
+def run(program: Program, compiled: bool) -> list[Seen]:
+    """Run a program line by line."""
+    name = f"<stateful {next(_files)}>"
+    source = program.source("@wg.compile" if compiled else "")
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    space: dict[str, Any] = {"__name__": "program"}
+    try:
+        exec(compile(source, name, "exec"), space)
+        step = space["step"]
+        found = []
+        for line in program.script():
+            error = None
+            try:
+                exec(_compiled(line), space)
+            except Exception as raised:
+                error = raised.with_traceback(None)
+            report = step.report if compiled else None
+            found.append(Seen(
+                frozen(space), error, report.recordings if report else 0,
+                dict(report._fallbacks) if report else {},
+            ))  # fmt: skip
+        return found
+    finally:
+        del linecache.cache[name]
+
+
+def judged(program: Program) -> Finding | None:
+    """What is wrong with a program, if anything is."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        eager = run(program, False)
+        got = run(program, True)
+    script = program.script()
+    allowed, seen, calls = 2, [], 0
+    before: dict[str, int] = {}
+    for i, (event, a, b) in enumerate(zip(program.events, eager, got, strict=True)):
+        if repr(type(a.error)) != repr(type(b.error)):
+            return Finding(
+                "raises" if b.error else "does not raise",
+                f"{script[i]}: {_told(b.error)} compiled, {_told(a.error)} eagerly", program, i,
+            )  # fmt: skip
+        different = difference(a.state, b.state)
+        if different:
+            return Finding("differs", f"{script[i]}: {different}", program, i)
+        refused = [
+            why
+            for why, n in b.fallbacks.items()
+            if n > before.get(why, 0) and not (program.eager and re.search(program.eager, why))
+        ]
+        before = b.fallbacks
+        if refused and not a.error:
+            return Finding("refused", refused[0], program, i)
+        if event.arguments is None:
+            allowed += 0 if event.free else 2
+        else:
+            if event.arguments not in seen:
+                seen.append(event.arguments)
+                allowed += 2
+            if b.recordings > allowed + calls:
+                return Finding("records again", f"{b.recordings} recordings", program, i)
+            calls += 0 if event.line == program.frame.calls[0] else 1
+    last = program.events[-3:]
+    alike = len(last) == 3 and all(event == last[0] for event in last) and last[0].arguments
+    # One that runs as it is for a while is looked at again after some calls.
+    recorded = len(got) > 2 and got[-2].fallbacks == got[-3].fallbacks
+    if alike and recorded and got[-1].recordings > got[-2].recordings:
+        message = "the third of three calls of one kind recorded"
+        return Finding("records again", message, program, len(got) - 1)
+    return None
+
+
+def _told(error: BaseException | None) -> str:
+    return "nothing" if error is None else f"{type(error).__name__}: {str(error)[:600]}"
+
+
+def shortest(finding: Finding) -> Finding:
+    """The finding of a program from which nothing more can be left out."""
+    again = True
+    while again:
+        again = False
+        program = finding.program
+        numbers = [p.number for p in program.parts]
+        tries = [program.without(part=n) for n in numbers] if len(numbers) > 1 else []
+        tries += [program.without(event=i) for i in range(len(program.events))]
+        if program.closed:
+            tries.insert(0, replace(program, closed=False))
+        for less in tries:
+            try:
+                found = judged(less)
+            except Exception:
+                continue
+            if found is not None and found.kind == finding.kind:
+                finding, again = found, True
+                break
+    return finding
+
+
+# -- what there is -------------------------------------------------------------------------------
+
+_SKIPPED = {"wg", "np", "F", "step", "made", "look", "make", "os"}
+
+
+def frozen(space: dict[str, Any]) -> list[tuple[str, Any]]:
+    """All that a program's names lead to, and the generators, as a list of places and values."""
+    found: list[tuple[str, Any]] = []
+    known: dict[int, str] = {}
+    kept: list[Any] = []
+    names = dict(space)
+    if "look" in space:
+        with suppress(NameError):
+            names.update(space["look"]())
+    for name, x in names.items():
+        if name not in _SKIPPED and not name.startswith(("change", "__")):
+            _freeze(name, x, found, known, kept)
+    found.append(("generators", repr(wg.get_rng_state())))
+    return found
+
+
+def _over(x: wg.Tensor) -> bool:
+    """Whether a part of the graph behind a result was swept and let go.
+
+    Nothing can be differentiated there any more, and a compiled function gives it detached.
+    """
+    left: list[Any] = [x._node]
+    seen: set[int] = set()
+    while left:
+        node = left.pop()
+        if getattr(node, "saved", ()) is None and type(node) is not Output:
+            return True
+        for parent in node.parents:
+            if parent is not None and id(parent) not in seen:
+                seen.add(id(parent))
+                left.append(parent)
+    return False
+
+
+#: Values that are compared as they are.
+_PLAIN = {bool, int, float, complex, str, bytes, type(None)}
+
+
+def _freeze(path: str, x: Any, found: list[Any], known: dict[int, str], kept: list[Any]) -> None:
+    kind = type(x)
+    if kind in _PLAIN:
+        found.append((path, (kind, repr(x))))
+        return
+    if kind is wg.Tensor or isinstance(x, wg.Tensor):
+        if id(x) in known:
+            found.append((path, ("same as", known[id(x)])))
+            return
+        known[id(x)] = path
+        kept.append(x)
+        array = x._array
+        found.append((path, (kind, x.requires_grad and (x.is_leaf or not _over(x)))))
+        found.append((path, array.copy() if isinstance(array, np.ndarray) else repr(type(array))))
+        if x._grad is not None:
+            _freeze(path + ".grad", x._grad, found, known, kept)
+        return
+    if isinstance(x, np.generic):
+        found.append((path, np.array(x)))
+        return
+    if id(x) in known:
+        found.append((path, ("same as", known[id(x)])))
+        return
+    known[id(x)] = path
+    kept.append(x)
+    if isinstance(x, type | types.ModuleType):
+        if (
+            "program" in (getattr(x, "__module__", ""), vars(x).get("__module__"))
+            or x.__name__ == "lib"
+        ):
+            _inside(path, dict(vars(x)), found, known, kept)
+    elif isinstance(x, np.ndarray):
+        found.append((path, x.copy()))
+    elif isinstance(x, Mapping):
+        found.append((path, (kind.__name__, len(x))))
+        for i, (k, v) in enumerate(x.items()):
+            _freeze(f"{path} key {i}", k, found, known, kept)
+            _freeze(f"{path}[{i if isinstance(k, wg.Tensor) else k!r}]", v, found, known, kept)
+    elif isinstance(x, list | tuple | deque):
+        found.append((path, (kind.__name__, len(x))))
+        for i, v in enumerate(x):
+            _freeze(f"{path}[{i}]", v, found, known, kept)
+    elif isinstance(x, set | frozenset):
+        found.append((path, (kind.__name__, sorted(map(repr, x)))))
+    elif isinstance(x, types.FunctionType):
+        if x.__module__ == "program":
+            cells = {}
+            for name, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):
+                try:
+                    cells[name] = cell.cell_contents
+                except ValueError:
+                    continue
+            _inside(path, cells, found, known, kept)
+            if x.__defaults__:
+                _freeze(path + ".defaults", x.__defaults__, found, known, kept)
+    elif not isinstance(x, Compiled):
+        found.append((path, ("a", kind.__name__)))
+        if kind.__module__.split(".")[0] in ("program", "wengert", "types"):
+            held = dict(getattr(x, "__dict__", {}))
+            for slot in vars(kind).get("__slots__", ()) if kind.__module__ == "program" else ():
+                if hasattr(x, slot):
+                    held[slot] = getattr(x, slot)
+            _inside(path, held, found, known, kept)
+
+
+def _inside(path: str, held: dict[str, Any], found: Any, known: Any, kept: Any) -> None:
+    for name, value in held.items():
+        if not name.startswith("_") and name != "step":
+            _freeze(f"{path}.{name}", value, found, known, kept)
+
+
+def difference(a: list[tuple[str, Any]], b: list[tuple[str, Any]]) -> str:
+    """The first thing that differs."""
+    for (here, x), (there, y) in zip(a, b, strict=False):
+        if here != there:
+            return f"{here} eagerly, {there} compiled"
+        if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+            if x.tobytes() == y.tobytes() and x.dtype == y.dtype and x.shape == y.shape:
+                continue
+            if not same_bits(x, y):
+                return f"{here} is {y} {y.dtype} compiled, {x} {x.dtype} eagerly"
+        elif isinstance(x, np.ndarray) or isinstance(y, np.ndarray) or x != y:
+            return f"{here} is {y} compiled, {x} eagerly"
+    return "" if len(a) == len(b) else f"{len(b)} places compiled, {len(a)} eagerly"
