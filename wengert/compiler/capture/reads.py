@@ -153,11 +153,11 @@ class _Reader:
 
     def _root(self, step: dis.Instruction) -> Chain | None:
         """The beginning of a chain, if an instruction is one."""
-        name = step.argval[-1] if isinstance(step.argval, tuple) else step.argval
+        name = step.argval
         if step.opname == "LOAD_GLOBAL" and name not in self.stored:
             return Chain("global", name, ())
         if step.opname == "LOAD_DEREF" or step.opname.startswith("LOAD_FAST"):
-            return self._variable(name)
+            return self._variable(name[-1] if isinstance(name, tuple) else name)
         return None
 
     def _variable(self, name: str) -> Chain | None:
