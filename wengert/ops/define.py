@@ -20,6 +20,7 @@ def elementwise(
     kind: str = "elementwise",
     view: bool | None = False,
     weak: bool = False,
+    compares: bool = False,
     forward: Callable[..., Any] | None = None,
     **rules: Rule | Declared,
 ) -> Callable[[F], F]:
@@ -27,7 +28,7 @@ def elementwise(
 
     Parameters
     ----------
-    label, kind, view, weak, forward
+    label, kind, view, weak, compares, forward
         As for `Primitive`.
     **rules
         Argument name to rule. Without any, the result is not tracked.
@@ -49,6 +50,7 @@ def elementwise(
             label=label,
             view=view,
             weak=weak,
+            compares=compares,
             forward=forward,
             joined=names,
         )

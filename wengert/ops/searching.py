@@ -18,7 +18,9 @@ _argmax = single(Primitive("argmax", ["x"], kind="irregular"))
 _argmin = single(Primitive("argmin", ["x"], kind="irregular"))
 _count_nonzero = single(Primitive("count_nonzero", ["x"], kind="irregular"))
 _nonzero = Primitive("nonzero", ["x"], kind="irregular", several=True).bind
-_searchsorted = Primitive("searchsorted", ["x1", "x2"], kind="irregular", joined=("x1", "x2")).bind
+_searchsorted = Primitive(
+    "searchsorted", ["x1", "x2"], kind="irregular", joined=("x1", "x2"), compares=True
+).bind
 
 
 @takes(constant="x")

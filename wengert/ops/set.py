@@ -50,7 +50,7 @@ _unique_all = _unique("unique_all")
 _unique_counts = _unique("unique_counts")
 _unique_inverse = _unique("unique_inverse")
 _unique_values = _unique("unique_values", several=False)
-_isin = Primitive("isin", ["x1", "x2"], kind="irregular", joined=("x1", "x2")).bind
+_isin = Primitive("isin", ["x1", "x2"], kind="irregular", joined=("x1", "x2"), compares=True).bind
 
 
 @takes(undefined="x")

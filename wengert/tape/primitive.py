@@ -139,6 +139,9 @@ class Primitive:
         The inputs that have a dtype together (`wengert.tape.promotion`): all of an elementwise or
         multilinear primitive and the only one of a reduction or irregular one, by default. A
         static parameter that is a number may be among them.
+    compares : bool
+        Whether the elements of these are compared and no more: then they are made what holds the
+        values of both best, and integers stay what they are.
     """
 
     def __init__(
@@ -156,6 +159,7 @@ class Primitive:
         view: bool | Callable[..., Any] | None = False,
         weak: bool = False,
         joined: Iterable[str] | None = None,
+        compares: bool = False,
     ) -> None:
         self.name = name
         self.inputs = tuple(inputs)
@@ -172,6 +176,7 @@ class Primitive:
         self.materialize = materialize
         self.view = view
         self.weak = weak
+        self.compares = compares
         if joined is None:
             alone = kind in ("reduction", "irregular") and len(self.inputs) == 1
             joined = self.inputs if alone or kind in ("elementwise", "multilinear") else ()
@@ -289,7 +294,7 @@ class Primitive:
         """The operands with those cast that the rule gives another dtype; None without such."""
         places = [i for i in range(len(arrays)) if self._input(i) in self.joined]
         numbers = [parameters[name] for name in self.numbers if name in parameters]
-        found = unified(self.name, arrays, places, numbers, floating)
+        found = unified(self, arrays, places, numbers, floating)
         if not found:
             return None
         changed = list(arrays)

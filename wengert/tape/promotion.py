@@ -9,10 +9,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import reduce
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from wengert.backends import DTYPES, DType, as_dtype, dtype_of
 from wengert.tape.parameters import takes
+
+if TYPE_CHECKING:
+    from wengert.tape.primitive import Primitive
 
 __all__ = [
     "KIND_RANK",
@@ -194,21 +197,20 @@ def check_range(name: str, value: Any, dtype: DType) -> None:
 
 _INTEGERS = frozenset(("signed integer", "unsigned integer"))
 
-#: Comparisons have no result that is to stay small, and are made where integers are held best.
-_COMPARISONS = frozenset(
-    ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isin", "searchsorted")
-)
-
 
 def unified(
-    name: str, arrays: Sequence[Any], places: Iterable[int], more: Sequence[Any], floating: bool
+    primitive: "Primitive",
+    arrays: Sequence[Any],
+    places: Iterable[int],
+    more: Sequence[Any],
+    floating: bool,
 ) -> dict[int, DType | int]:
     """Which operands the rule gives another dtype than they have; most have the right one.
 
     Parameters
     ----------
-    name : str
-        The primitive's.
+    primitive : Primitive
+        What they are the operands of.
     arrays : sequence
         Raw arrays, Python numbers and None.
     places : iterable of int
@@ -232,7 +234,7 @@ def unified(
     if not held:
         return {}
     numbers = {i: number_type(arrays[i]) for i in places if number_type(arrays[i]) in SCALARS}
-    compared = name in _COMPARISONS
+    name, compared = primitive.name, primitive.compares
     if compared and not numbers and not {dtype.kind for dtype in held.values()} - _INTEGERS:
         return {}  # integers are compared as they are, also uint64 with int64
     try:

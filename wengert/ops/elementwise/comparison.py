@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-@elementwise(weak=True)
+@elementwise(weak=True, compares=True)
 def equal(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 = x_2`. A nan equals nothing.
 
@@ -48,7 +48,7 @@ def equal(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(weak=True)
+@elementwise(weak=True, compares=True)
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ne x_2`.
 
@@ -68,7 +68,7 @@ def not_equal(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(weak=True)
+@elementwise(weak=True, compares=True)
 def less(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 < x_2`.
 
@@ -88,7 +88,7 @@ def less(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(weak=True)
+@elementwise(weak=True, compares=True)
 def less_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \le x_2`.
 
@@ -108,7 +108,7 @@ def less_equal(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(weak=True)
+@elementwise(weak=True, compares=True)
 def greater(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 > x_2`.
 
@@ -128,7 +128,7 @@ def greater(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(weak=True)
+@elementwise(weak=True, compares=True)
 def greater_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ge x_2`.
 
