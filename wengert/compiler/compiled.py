@@ -8,6 +8,7 @@ import sys
 import warnings
 from _thread import RLock
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
@@ -29,6 +30,7 @@ from wengert.compiler.capture.recording import record_call
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import current
 from wengert.compiler.capture.walk import find_state
+from wengert.compiler.capture.watch import Watch
 from wengert.compiler.checking import Checked, check
 from wengert.compiler.emission.glue import MISS
 from wengert.compiler.locating import located
@@ -312,10 +314,12 @@ class Compiled(Generic[P, R]):
         self, replay: Replay, arguments: Any, leaves: list[Any], names: list[str], state: State
     ) -> Checked | None:
         """Run a call by the function, too, and compare what both have done."""
+        watch = Watch(stop=False)
 
         def run() -> Any:
             args, kwargs = replay.structure.unflatten(leaves)
-            return self._function(*args, **kwargs)
+            with nullcontext() if replay.checked else watch.on():
+                return self._function(*args, **kwargs)
 
         self._drop(replay)  # until it is found to be right
         found = check(replay, run, leaves, state)
@@ -326,10 +330,16 @@ class Compiled(Generic[P, R]):
             self.report.fell_back(f"the program raised {found.failed}")
             return found
         self.report.checks += 1
+        if watch.met:
+            refusal = Refusal(arguments, watch.met, replay.signature)
+            self._refusals = [*self._refusals, refusal]
+            self.report.fell_back(watch.met)
+            return found
         if found.differences:
             where = self._located(replay, found, leaves, names, state)
             raise self._wrong(arguments, replay, found.differences, where)
         self._replays.append(replay)
+        replay.checked = True
         replay.left = None if self._options.check is None else self._options.check - 1
         return found
 
@@ -393,7 +403,9 @@ class Compiled(Generic[P, R]):
         signature: dict[str, Any],
     ) -> Any:
         why = self._why(signature)
-        answer, found, kept = record_call(self._function, state, structure, leaves, names, static)
+        given = structure, leaves, names, static
+        watch = self._options.check == 0  # otherwise the first check looks at calls
+        answer, found, kept = record_call(self._function, state, *given, watch=watch)
         self.report.recorded(found, why)
         torch = self._options.torch_compile
         replay = Replay(found, signature, structure, names, static, self.report, torch)

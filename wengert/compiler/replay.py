@@ -72,6 +72,8 @@ class Replay:
         Of the calls that it is for.
     used : int
         When it ran last, by a clock of its own.
+    checked : bool
+        Whether a call has been run by the function, too, and compared.
     left : int or None
         How many calls there may be until one is checked; None if none will be.
     call : callable
@@ -93,6 +95,7 @@ class Replay:
         self._torch_compile = torch_compile
         self.used = _now()
         self.left: int | None = 0
+        self.checked = False
         self._emitted: Emitted | None = None
         self._pool: Pool | None = None
         self.structure = structure

@@ -8,6 +8,7 @@ import gc
 import sys
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from wengert.compiler.capture.places import State, is_array
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import Trace, Traced
 from wengert.compiler.capture.walk import find_state
+from wengert.compiler.capture.watch import Stopped, Watch, check_draws, functions_of, needed
 from wengert.compiler.program import Program, Value, values_in
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.node import AccumulateGrad, Node, Output
@@ -249,6 +251,7 @@ def record_call(
     names: Sequence[str],
     static: Sequence[bool],
     samples: dict[Value, Any] | None = None,
+    watch: bool = True,
 ) -> tuple[list[Any], Recording, list[Any]]:
     """Run a function while it is traced.
 
@@ -266,6 +269,9 @@ def record_call(
         Which leaves are not to be traced.
     samples : dict, optional
         Filled with what each instruction has given.
+    watch : bool
+        Whether calls are looked at in any case; otherwise where the code names something that is
+        not known.
 
     Returns
     -------
@@ -288,7 +294,11 @@ def record_call(
         with call.trace.running():
             call.enter()
             args, kwargs = structure.unflatten(call.leaves)
-            returned = function(*args, **kwargs)
+            functions = functions_of(state.objects, function)
+            check_draws(functions)
+            seen = watch or needed(state.objects, functions)
+            with Watch(stop=True).on() if seen else nullcontext():
+                returned = function(*args, **kwargs)
             recording, answer = _recorded(call, returned)
         del returned, args, kwargs
         made = answer()
@@ -296,9 +306,11 @@ def record_call(
         call.forget()
         call.leaves.clear()
         check_kept(call)
-    except BaseException:
+    except BaseException as error:
         call.trace.open = False
         call.before.restore()
+        if isinstance(error, Stopped):
+            raise TraceError(str(error)) from None
         raise
     return made, recording, call.kept
 

@@ -84,7 +84,7 @@ def emit(
     writer = _Writer(program, library, identifier(name))
     source = writer.source()
     file = file or f"<compiled {writer.name} {_made()}>"
-    names = {"__name__": f"compiled {writer.name}", **writer.speller.bound}
+    names = {"__name__": f"wengert.compiled.{writer.name}", **writer.speller.bound}
     # Lines that have no file stay in linecache for as long as the function lives.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     exec(compile(source, file, "exec"), names)  # noqa: S102

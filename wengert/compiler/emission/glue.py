@@ -56,6 +56,7 @@ class Glue:
         self._found, self._signature, self._unread = found, signature, unread
         self._attach = attach
         self.names: dict[str, Any] = {
+            "__name__": "wengert.compiled.glue",
             "MISS": MISS,
             "Tensor": Tensor,
             "attach": attach,

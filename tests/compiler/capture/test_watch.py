@@ -1,0 +1,250 @@
+"""What a replay could not repeat is seen before it is done, whatever the code calls it by."""
+
+import contextlib
+import datetime as dt
+import io
+import itertools
+import logging
+import math
+import operator
+import os
+import random
+import sys
+import threading
+import time
+import uuid
+import warnings
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.compiler.capture.errors import TraceError
+
+NUMBERS = [1, 2, 3]
+COUNTER = itertools.count(1)
+GENERATOR = np.random.default_rng(0)
+TABLE = {"time": time.time, "draw": np.random.rand}
+
+
+class Config:
+    def __init__(self):
+        self.clock = time.perf_counter
+
+
+CONFIG = Config()
+
+
+def _imported(x):
+    from random import random as draw
+
+    return x * draw()
+
+
+def _inner(x):
+    def again(y):
+        return y * time.time()
+
+    return again(x)
+
+
+UNREPEATABLE = {
+    "time": lambda x: x * time.time(),
+    "a clock in a container": lambda x: x * TABLE["time"](),
+    "a clock in an object": lambda x: x * CONFIG.clock(),
+    "a clock by another name": lambda x: x * getattr(time, "ti" + "me")(),
+    "a clock in an inner function": _inner,
+    "now": lambda x: x * dt.datetime.now(dt.UTC).microsecond,
+    "random": lambda x: x * random.random(),
+    "choice": lambda x: x * random.choice(NUMBERS),
+    "an import": _imported,
+    "numpy.random": lambda x: x * np.random.rand(),  # noqa: NPY002
+    "a seed": lambda x: (np.random.seed(0), x)[1],  # noqa: NPY002
+    "a generator of NumPy's": lambda x: x * np.random.default_rng().random(),
+    "a generator": lambda x: x * GENERATOR.random(),
+    "numpy.random in a container": lambda x: x * TABLE["draw"](),
+    "the process": lambda x: x * os.getpid(),
+    "print": lambda x: (print(end=""), x)[1],
+    "open": lambda x: (open(os.devnull).close(), x)[1],  # noqa: PTH123
+    "standard output": lambda x: (sys.stdout.write(""), x)[1],
+    "next": lambda x: x * next(COUNTER),
+    "globals": lambda x: x * len(globals()),
+    "eval": lambda x: x * eval("2"),
+    "id": lambda x: x * (id(x) % 2),
+    "logging": lambda x: (logging.debug("once more"), x)[1],  # noqa: LOG015
+    "uuid": lambda x: x * (uuid.uuid4().int % 2),
+    "a warning": lambda x: (warnings.warn("once more", stacklevel=1), x)[1],
+    "sleep": lambda x: (time.sleep(0), x)[1],
+    "a file of an array": lambda x: (np.ones(1).tofile(os.devnull), x)[1],
+    "a thread": lambda x: x * threading.get_ident(),
+}
+
+
+@pytest.mark.parametrize("name", UNREPEATABLE)
+def test_what_a_replay_could_not_repeat_is_not_done(name):
+    function = UNREPEATABLE[name]
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        with pytest.raises(TraceError):
+            wg.compile(function, strict=True, check=0)(wg.ones(2))
+        f = wg.compile(function)
+        for _ in range(4):
+            f(wg.ones(2))
+    assert "ran as they are" in str(f.report)
+    assert f.report.checks <= 1
+
+
+Point = namedtuple("Point", ["a", "b"])
+
+
+@dataclass
+class Data:
+    a: float = 2.0
+
+    def doubled(self):
+        return replace(self, a=self.a * 2)
+
+
+class Steps(dict):
+    def put(self, key, value):
+        self.update({key: value})
+        return self
+
+
+def _comprehended(x):
+    pairs = sorted(zip("ab", [2.0, 3.0], strict=True), key=operator.itemgetter(1))
+    table = OrderedDict(pairs)
+    return x * sum(v for _, v in table.items()) * max(map(len, table))
+
+
+def _counted(x):
+    made = defaultdict(list)
+    made["a"].append(x)
+    times = Counter("aab")
+    return made["a"][0] * times["a"] * len(deque([1, 2], maxlen=1))
+
+
+@contextlib.contextmanager
+def _within():
+    yield 3.0
+
+
+def _managed(x):
+    with _within() as by, wg.no_grad():
+        return x * by
+
+
+def _walked(x):
+    it = iter([x, x * 2])
+    first = next(it)
+    return first + next(it) + next((y for y in [x]), x)
+
+
+REPEATABLE = {
+    "math": lambda x: x * math.sqrt(2) * math.prod([1, 2]),
+    "functools": lambda x: reduce(operator.add, [x, x, partial(operator.mul, 2)(x)]),
+    "itertools": lambda x: sum((a * b for a, b in itertools.product([x], [1, 2])), x),
+    "containers": _comprehended,
+    "other containers": _counted,
+    "tuples": lambda x: x * Point(1, b=2)._replace(b=3).b,
+    "data": lambda x: x * Data().doubled().a,
+    "a dict's class": lambda x: x * Steps().put("a", 2.0)["a"],
+    "text": lambda x: x * len(f"{1.5:.2f}".upper().split(".")),
+    "numpy": lambda x: x * float(np.sum(np.arange(3.0)) + np.linalg.norm(np.ones(2))),
+    "a context": _managed,
+    "iterators": _walked,
+    "sets": lambda x: x * len({1, 2} | set(range(3))),
+    "draws": lambda x: x * wg.rand_like(x) + wg.randn(2),
+    "asking": lambda x: x * isinstance(x, wg.Tensor) * hasattr(x, "grad") * callable(len),
+}
+
+
+@pytest.mark.parametrize("name", REPEATABLE)
+def test_ordinary_code_is_compiled(name):
+    function = REPEATABLE[name]
+    f = wg.compile(function, strict=True, check=0)  # which is watched
+    g = wg.compile(function, strict=True)
+    for compiled in (f, g):
+        for i in range(3):
+            wg.manual_seed(i)
+            found = compiled(wg.asarray([1.0, float(i)]))
+            wg.manual_seed(i)
+            assert found.tolist() == function(wg.asarray([1.0, float(i)])).tolist()
+        assert compiled.report.recordings == 1
+    assert g.report.checks == 1
+
+
+def test_nothing_happens_twice():
+    """A call that can't be repeated stops the recording before it is made, not after."""
+    said = io.StringIO()
+
+    def step(x):
+        print("once", file=said)
+        if wg.sum(x) > 0:
+            return x * 2
+        return x
+
+    f = wg.compile(step)
+    for i in range(1, 5):
+        f(wg.ones(2))
+        assert said.getvalue().count("once") == i
+
+
+def test_code_that_catches_everything_does_not_hide_it():
+    said = io.StringIO()
+
+    def step(x):
+        try:
+            print("once", file=said)
+        except BaseException:
+            return x * 0.0
+        return x * 2.0
+
+    f = wg.compile(step)
+    for i in range(1, 4):
+        assert f(wg.ones(1)).tolist() == [2.0]
+        assert said.getvalue().count("once") == i
+
+
+def test_another_profiler_goes_on():
+    seen = Counter()
+
+    def profiler(frame, event, arg):
+        seen[frame.f_code.co_name] += 1
+
+    def function(x):
+        return x * math.sqrt(2.0)
+
+    f = wg.compile(function, check=0)
+    before = sys.getprofile()
+    sys.setprofile(profiler)
+    try:
+        f(wg.ones(2))
+        assert sys.getprofile() is profiler
+        with pytest.raises(TraceError):
+            wg.compile(lambda x: x * time.time(), strict=True)(wg.ones(2))
+        assert sys.getprofile() is profiler
+    finally:
+        sys.setprofile(before)
+    assert seen["__call__"]
+
+
+def test_other_threads_are_not_watched():
+    """They may ask for the time while this one records."""
+
+    def function(x):
+        for _ in range(200):
+            x = x + 1.0
+        return x
+
+    asked = []
+    thread = threading.Thread(target=lambda: asked.extend(time.time() for _ in range(20_000)))
+    thread.start()
+    f = wg.compile(function, strict=True, check=0)
+    f(wg.ones(1))
+    thread.join()
+    assert f.report.recordings == 1
+    assert len(asked) == 20_000

@@ -1,0 +1,287 @@
+"""Watching the calls that the user's code makes: those that a replay could not make again.
+
+A profile hook sees each call before it is made. It looks at the calls of the user's functions
+alone, and lets pass what is known to depend on its arguments and to change nothing else: it is a
+list of what may be called, not of what may not. While a hook is there, Python runs at a half of its
+speed or less, so that recordings are watched only where the code names something that is not known.
+"""
+
+import builtins
+import dis
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from types import CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
+from typing import Any
+
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.foreign import package_of, users
+from wengert.compiler.capture.lines import described
+from wengert.compiler.program import Line
+from wengert.nn.module import Module
+from wengert.optim.optimizer import Optimizer
+from wengert.tape.tensor import Tensor
+
+__all__ = ["Stopped", "Watch", "check_draws", "functions_of", "needed"]
+
+
+class Stopped(BaseException):
+    """Ends a recording before a call is made; the user's ``except Exception`` does not catch it."""
+
+
+#: Builtin functions that read or change what is not among their arguments.
+_OPEN = {"breakpoint", "eval", "exec", "globals", "hash", "id", "input", "locals", "open", "print"}
+_OPEN |= {"__import__", "compile", "vars", "help", "exit", "quit"}
+_BUILTINS = frozenset(vars(builtins)) - _OPEN | {"__build_class__"}
+#: Modules, with their submodules, whose functions depend on their arguments and change nothing
+#: else; "" stands for methods of builtin classes, which have no module.
+_PURE = frozenset(
+    {
+        *("_abc", "_ast", "_bisect", "_codecs", "_collections", "_collections_abc", "_contextvars"),
+        *("_decimal", "_functools", "_heapq", "_json", "_operator", "_pydecimal", "_sre"),
+        *("_statistics", "_string", "_struct", "_weakref", "_weakrefset", "abc", "array", "ast"),
+        *("bisect", "binascii", "cmath", "collections", "contextlib", "contextvars", "copy"),
+        *("copyreg", "dataclasses", "decimal", "enum", "fractions", "functools", "heapq"),
+        *("importlib", "_frozen_importlib", "_frozen_importlib_external", "itertools", "json"),
+        *("keyword", "math", "numbers", "operator", "re", "reprlib", "statistics", "string"),
+        *("struct", "textwrap", "types", "typing", "typing_extensions", "weakref", "wengert"),
+        *("array_api_compat", "array_api_strict", "cupy", "dask", "jax", "jaxlib", "ml_dtypes"),
+        *("mpmath", "numpy", "opt_einsum", "scipy", "sympy", "torch"),
+    }
+)
+#: Their parts that are not so.
+_IMPURE = (
+    "_pytest",
+    "numpy.lib.npyio",
+    "numpy.lib._npyio_impl",
+    "scipy.io",
+    "torch.serialization",
+)
+#: Parts of names of functions, modules and methods that draw, read or write.
+_TELLTALE = (
+    *("rand", "normal_", "uniform_", "bernoulli", "multinomial", "seed", "tofile", "save"),
+    *("load", "fromfile", "memmap", "dump"),
+)
+#: Builtin classes whose methods change their own object at most.
+_CLASSES: tuple[type, ...] = (
+    *(bool, bytearray, bytes, complex, dict, float, frozenset, int, list, memoryview, object),
+    *(range, set, slice, str, tuple, type, property, Exception, GeneratorType),
+    *(type({}.keys()), type({}.values()), type({}.items())),
+)
+
+
+class Watch:
+    """What the user's functions have called.
+
+    Parameters
+    ----------
+    stop : bool
+        Whether a call that can't be made again ends what runs, by `Stopped`, before it is made.
+
+    Attributes
+    ----------
+    met : str
+        The first such call with its line; empty if there was none.
+    """
+
+    def __init__(self, *, stop: bool) -> None:
+        self.met = ""
+        self._stop = stop
+        self._known: dict[int, bool] = {}  # whether code with these globals is the user's
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        """Watch what this thread does in the ``with`` block; who watched before goes on later."""
+        before = sys.getprofile()
+        sys.setprofile(self._hook)
+        try:
+            yield
+        finally:
+            sys.setprofile(before)
+
+    def _hook(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "c_call":
+            if self._of_user(frame) and not _harmless(arg):
+                self._meet(frame, _title(arg))
+        elif event == "call":
+            caller = frame.f_back
+            if caller is None or not self._of_user(caller) or self._of_user(frame):
+                return
+            module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_qualname
+            if not _pure(module, name):
+                self._meet(caller, f"{module}.{name}")
+
+    def _of_user(self, frame: FrameType) -> bool:
+        scope = frame.f_globals
+        known = self._known.get(id(scope))
+        if known is None:
+            known = self._known[id(scope)] = users(scope.get("__name__"))
+        return known
+
+    def _meet(self, frame: FrameType, what: str) -> None:
+        if self.met:
+            return
+        line = described(Line(frame.f_code.co_filename, frame.f_lineno))
+        self.met = f"{line}: {what} is called, which a replay would not call again"
+        if self._stop:
+            TraceError(self.met)  # which is known also if the function catches what is raised
+            raise Stopped(self.met)
+
+
+def _title(function: Any) -> str:
+    module = getattr(function, "__module__", None)
+    held = getattr(function, "__self__", None)
+    if not module and held is not None and not isinstance(held, ModuleType):
+        cls = held if isinstance(held, type) else type(held)
+        module = cls.__module__
+    return f"{module}.{getattr(function, '__qualname__', function)}".removeprefix("builtins.")
+
+
+def _harmless(function: Any) -> bool:
+    """Whether a function that is written in C depends on its arguments and changes nothing else."""
+    name, held = str(getattr(function, "__name__", "")), getattr(function, "__self__", None)
+    if held is builtins:
+        return name in _BUILTINS
+    if held is None or isinstance(held, ModuleType):
+        return _pure(str(getattr(function, "__module__", "") or ""), name)
+    cls = held if isinstance(held, type) else type(held)
+    for base in cls.__mro__:
+        if name in vars(base):
+            return base in _CLASSES or _pure(base.__module__, name)
+    return _pure(cls.__module__, name)
+
+
+def _pure(module: str, name: str) -> bool:
+    """Whether a function of a module depends on its arguments and changes nothing else."""
+    package = package_of(module)
+    if package == "wengert":
+        return True  # whose draws are recorded
+    whole = f"{module}.{name}"
+    if package not in _PURE or whole.startswith(_IMPURE):
+        return False
+    return not any(part in whole.lower() for part in _TELLTALE)
+
+
+# -- what can be seen before anything runs --------------------------------------------------------
+
+
+def check_draws(functions: Iterable[Any]) -> None:
+    """Raise if code names a function that draws NumPy's or CuPy's random numbers.
+
+    These are written in Cython, of which no profile hook is told.
+    """
+    for function in functions:
+        for code in _codes(function.__code__):
+            _check_draws(function, code)
+
+
+def _check_draws(function: Any, code: CodeType) -> None:
+    x: Any = None
+    line = code.co_firstlineno
+    for step in dis.get_instructions(code):
+        if step.positions is not None and step.positions.lineno is not None:
+            line = step.positions.lineno
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            x = function.__globals__.get(step.argval)
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(x, ModuleType):
+            x = vars(x).get(step.argval)
+        elif step.opname == "LOAD_DEREF":
+            x = _free(function, step.argval)
+        else:
+            x = None
+        if _draws(x):
+            raise TraceError(
+                f"{described(Line(code.co_filename, line))}: {step.argval} draws random numbers "
+                "that a replay would not draw anew; draw them by wg.random, or give them as an "
+                "argument"
+            )
+
+
+def _free(function: Any, name: str) -> Any:
+    """What a variable of an enclosing function holds."""
+    names = function.__code__.co_freevars
+    try:
+        return function.__closure__[names.index(name)].cell_contents
+    except ValueError:  # it is a variable of the function itself, or empty as yet
+        return None
+
+
+def _draws(x: Any) -> bool:
+    """Whether this is of NumPy's or CuPy's random numbers, and no module of them."""
+    if x is None or isinstance(x, ModuleType):
+        return False
+    held = getattr(x, "__self__", None)
+    cls = x if isinstance(x, type) else type(x)
+    modules = [cls.__module__, getattr(x, "__module__", None), type(held).__module__]
+    return any(str(module).startswith(("numpy.random", "cupy.random")) for module in modules)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for x in code.co_consts:
+        if isinstance(x, CodeType):
+            yield from _codes(x)
+
+
+def functions_of(objects: Iterable[Any], function: Callable[..., Any]) -> list[Any]:
+    """The user's functions among what was reached."""
+    found: dict[int, Any] = {}
+    for x in (*objects, function):
+        x = getattr(x, "__func__", x)
+        if isinstance(x, FunctionType) and users(x.__module__):
+            found[id(x)] = x
+    return list(found.values())
+
+
+def needed(objects: Iterable[Any], functions: Iterable[Any]) -> bool:
+    """Whether the code of some functions names something that is not known to be harmless."""
+    names: set[str] = set(_known_names())
+    for x in objects:
+        held = getattr(x, "__dict__", None)
+        if held is not None and not isinstance(x, ModuleType | type):
+            names.update(key for key, value in held.items() if _known(value))
+        if isinstance(x, type) or users(type(x).__module__):
+            for cls in (x if isinstance(x, type) else type(x)).__mro__:
+                names.update(key for key, value in vars(cls).items() if _known(value))
+    return not all(_named(x, names) for x in functions)
+
+
+def _named(function: Any, names: set[str]) -> bool:
+    """Whether all that a function names is known."""
+    scope, code = function.__globals__, function.__code__
+    for cell in function.__closure__ or ():
+        try:
+            if not _known(cell.cell_contents):
+                return False
+        except ValueError:  # which is empty as yet
+            return False
+    return all(
+        _known(scope[name]) if name in scope else name in names
+        for each in _codes(code)
+        for name in each.co_names
+    )
+
+
+def _known(x: Any) -> bool:
+    """Whether what a name stands for calls nothing that should be seen."""
+    if isinstance(x, ModuleType):
+        return package_of(x.__name__) in ("wengert", "math", "numpy", "torch", "jax")
+    if isinstance(x, FunctionType | MethodType):
+        return True  # the user's are looked at by themselves
+    if callable(x) and not isinstance(x, type | Module | Tensor):
+        return users(type(x).__module__) or type(x).__module__.startswith(("wengert", "numpy"))
+    return True
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    """Names of Wengert's functions and methods, and of builtin ones that are harmless."""
+    found: set[str] = set(_BUILTINS)
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("wengert.ops", "wengert.nn", "wengert.func", "wengert.tape")):
+            found.update(getattr(module, "__all__", ()))
+    for cls in (Tensor, Module, Optimizer, *Module.__subclasses__(), list, dict, tuple, str, set):
+        found.update(dir(cls))
+    found |= {"nn", "optim", "func", "linalg", "special", "fft", "functional", "autograd"}
+    return frozenset(found)
