@@ -31,8 +31,8 @@ class Stopped(BaseException):
 
 
 #: Builtin functions that read or change what is not among their arguments.
-_OPEN = {"breakpoint", "eval", "exec", "globals", "hash", "id", "input", "locals", "open", "print"}
-_OPEN |= {"__import__", "compile", "vars", "help", "exit", "quit"}
+_OPEN = {"breakpoint", "eval", "exec", "globals", "id", "input", "locals", "open", "print"}
+_OPEN |= {"__import__", "compile", "help", "exit", "quit"}
 _BUILTINS = frozenset(vars(builtins)) - _OPEN | {"__build_class__"}
 #: Modules, with their submodules, whose functions depend on their arguments and change nothing
 #: else; "" stands for methods of builtin classes, which have no module.
@@ -50,6 +50,8 @@ _PURE = frozenset(
         *("mpmath", "numpy", "opt_einsum", "scipy", "sympy", "torch"),
     }
 )
+#: Functions of other modules that read what is compared in each call.
+_GUARDED = frozenset({"os.getenv", "os._Environ.__getitem__", "os._Environ.__iter__"})
 #: Their parts that are not so.
 _IMPURE = (
     "_pytest",
@@ -158,6 +160,8 @@ def _pure(module: str, name: str) -> bool:
     if package == "wengert":
         return True  # whose draws are recorded
     whole = f"{module}.{name}"
+    if whole in _GUARDED:
+        return True
     if package not in _PURE or whole.startswith(_IMPURE):
         return False
     return not any(part in whole.lower() for part in _TELLTALE)
