@@ -197,6 +197,8 @@ _PLAIN = {bool, int, float, complex, str, bytes, type(None)}
 
 
 def _freeze(path: str, x: Any, found: list[Any], known: dict[int, str], kept: list[Any]) -> None:
+    if isinstance(x, Compiled):
+        x = x._function
     kind = type(x)
     if kind in _PLAIN:
         found.append((path, (kind, repr(x))))
@@ -251,7 +253,7 @@ def _freeze(path: str, x: Any, found: list[Any], known: dict[int, str], kept: li
             _inside(path, cells, found, known, kept)
             if x.__defaults__:
                 _freeze(path + ".defaults", x.__defaults__, found, known, kept)
-    elif not isinstance(x, Compiled):
+    else:
         found.append((path, ("a", kind.__name__)))
         if kind.__module__.split(".")[0] in ("program", "wengert", "types"):
             held = dict(getattr(x, "__dict__", {}))
