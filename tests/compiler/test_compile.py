@@ -375,3 +375,23 @@ def test_methods_are_compiled_for_each_object():
 
     two, three = Scale(2.0), Scale(3.0)
     assert [s.twice(wg.ones(1)).tolist() for s in (two, three, two)] == [[4.0], [6.0], [4.0]]
+
+
+def test_hooks_on_leaves_are_called_once_where_results_are_differentiated_outside():
+    """By the caller's sweep, which comes to the leaf; and after it the next result has a graph."""
+    found = []
+    for compiled in (False, True):
+        seen = []
+        w = wg.asarray([1.0, 2.0], requires_grad=True)
+        w.register_hook(lambda g: g * 0.5)
+        w.register_post_accumulate_grad_hook(lambda p, seen=seen: seen.append(p.grad.tolist()))
+
+        def f(x, w=w):
+            return x * w
+
+        run = wg.compile(f) if compiled else f
+        for _ in range(4):
+            wg.sum(run(wg.ones(2))).backward()
+        found.append((seen, w.grad.tolist()))
+    assert found[0] == found[1]
+    assert found[1][1] == [2.0, 2.0]

@@ -12,6 +12,8 @@ __all__ = ["drawn"]
 
 #: Of which one is in each program more often than the others.
 COMMON = ("global", "global", "object", "itself", "itself")
+#: Checked at the first replay, never, and always.
+DECORATORS = ("@wg.compile", "@wg.compile(check=0)", "@wg.compile(check=1)")
 #: Several threads call the function at once.
 THREADS = (
     "with ThreadPoolExecutor(2) as pool: "
@@ -36,7 +38,7 @@ def drawn(seed: int, pieces: int = 4, events: int = 7) -> Program:
                 where = "global"
             places.append((name, where, rng.choice(values)))
         parts.append(Part(piece, next(numbers), tuple(places)))
-    made = Program(frame, tuple(parts), (), seed, closed=rng.random() < 0.3)
+    made = Program(frame, tuple(parts), (), seed, rng.random() < 0.3, rng.choice(DECORATORS))
     script = []
     changes = _changes(made, optimizer)
     usual = _arguments(made, rng)

@@ -18,7 +18,7 @@ import wengert as wg
 from tests.compiler.bits import same_bits
 from tests.compiler.stateful.program import Program
 from wengert.compiler.compiled import Compiled
-from wengert.tape.node import Output
+from wengert.tape.node import AccumulateGrad, Output
 
 __all__ = ["Finding", "judged", "shortest"]
 
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
     @property
     def snippet(self) -> str:
         """The program as a text to paste."""
-        lines = [self.program.source()]
+        lines = [self.program.source(self.program.decorator)]
         for i, line in enumerate(self.program.script()):
             lines.append(line + ("  # <--" if i == self.at else ""))
         return "\n".join(lines)
@@ -59,7 +59,7 @@ def _compiled(line: str) -> Any:
 def run(program: Program, compiled: bool) -> list[Seen]:
     """Run a program line by line."""
     name = f"<stateful {next(_files)}>"
-    source = program.source("@wg.compile" if compiled else "")
+    source = program.source(program.decorator if compiled else "")
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     space: dict[str, Any] = {"__name__": "program"}
     try:
@@ -183,7 +183,7 @@ def _over(x: wg.Tensor) -> bool:
     seen: set[int] = set()
     while left:
         node = left.pop()
-        if getattr(node, "saved", ()) is None and type(node) is not Output:
+        if not isinstance(node, Output | AccumulateGrad) and node.saved is None:
             return True
         for parent in node.parents:
             if parent is not None and id(parent) not in seen:

@@ -167,6 +167,7 @@ class Program:
     events: tuple[Event, ...]
     seed: int
     closed: bool = False  # whether all of it is inside a function
+    decorator: str = "@wg.compile"
 
     def without(self, *, part: int = -1, event: int = -1) -> "Program":
         """The same with less."""

@@ -7,8 +7,8 @@ they hold the values that this run has computed, so that the traced call is a ca
 import gc
 import sys
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ from wengert.compiler.capture.walk import find_state
 from wengert.compiler.capture.watch import Stopped, Watch, check_draws, functions_of, needed
 from wengert.compiler.program import Program, Value, values_in
 from wengert.func.trees import TreeDef, tree_flatten
+from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import sweep
 from wengert.tape.tensor import Tensor, untracked
@@ -396,10 +397,13 @@ def _programs(
     }
     every = tuple(range(len(roots)))
     chosen = [every, *[(k,) for k in every if len(every) > 1]]
-    sweeps = [
-        _sweep(trace, [leaves[roots[k]] for k in some], set(owners), keep=some is not chosen[-1])
-        for some in chosen
-    ]
+    with _unhooked(call.tensors):
+        sweeps = [
+            _sweep(
+                trace, [leaves[roots[k]] for k in some], set(owners), keep=some is not chosen[-1]
+            )
+            for some in chosen
+        ]
     needed = [x.inputs[: -len(some)] for some, (x, _) in zip(chosen, sweeps, strict=True)]
     kept = list(dict.fromkeys(value for values in needed for value in values))
     tensors = list(dict.fromkeys(owners[n] for _, numbers in sweeps for n in numbers))
@@ -426,6 +430,19 @@ def _programs(
     )
 
 
+@contextmanager
+def _unhooked(tensors: Sequence[Tensor]) -> Iterator[None]:
+    """Leave the hooks on leaves to the caller's sweep, which comes to the leaves themselves."""
+    hooked = [(x._node, x._node.extra) for x in tensors if isinstance(x._node, Hooked)]
+    for node, _ in hooked:
+        node.extra = None
+    try:
+        yield
+    finally:
+        for node, extra in hooked:
+            node.extra = extra
+
+
 def _sweep(
     trace: Trace, results: Sequence[Tensor], targets: set[int], *, keep: bool
 ) -> tuple[Program, list[int]]:
@@ -449,7 +466,8 @@ def swept(root: Node) -> bool:
     found, seen = [root], {root.number}
     while found:
         node = found.pop()
-        if type(node) is not Output and node.saved is None:
+        # Of a leaf with hooks a sweep lets go what it has not saved.
+        if not isinstance(node, Output | AccumulateGrad) and node.saved is None:
             return True
         for parent in node.parents:
             if parent is not None and parent.number not in seen:
