@@ -114,9 +114,13 @@ def pytorch() -> Any:
 
     def power(a, b):
         """PyTorch's own has the mixed second derivative 0, and not 1 / a, at an exponent 0."""
-        if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and b.is_floating_point():
-            return torch.where(b == 0, torch.exp(b * torch.log(a)), torch.pow(*pair(a, b)))
-        return torch.pow(*pair(a, b))
+        a, b = pair(a, b)
+        mixed = (b == 0) & (a > 0) & torch.isfinite(a) if b.requires_grad else None
+        if mixed is None or a.is_complex() or not mixed.any():
+            return torch.pow(a, b)
+        return torch.where(
+            mixed, torch.exp(b * torch.log(torch.where(mixed, a, 1))), torch.pow(a, b)
+        )
 
     def binary(function):
         return lambda a, b: function(*pair(a, b))
