@@ -1,4 +1,4 @@
-"""What compiling costs: the time of the first calls, and memory at its peak.
+"""What compiling costs: the time of the first calls, that of guards, and memory at its peak.
 
 ``python -m benchmarks.costs`` prints this section alone.
 """
@@ -13,12 +13,14 @@ from time import process_time
 from typing import Any
 
 from benchmarks.report import Verdict, bars_table, describe_machine, installed, table
-from benchmarks.timing import Ratio
+from benchmarks.timing import Ratio, interleave, repeated
 
-__all__ = ["first_calls", "peaks", "report"]
+__all__ = ["first_calls", "guards", "peaks", "report"]
 
 #: How many eager steps the first call of a compiled step may take.
 LIMIT = 20
+#: What share of the smallest step may go into looking whether a program is for a call.
+GUARDS = 0.2
 #: Training steps of a process whose memory is looked at.
 STEPS = 60
 STATUS = Path("/proc/self/status")
@@ -48,6 +50,24 @@ def first_calls(row: int, rounds: int) -> tuple[Ratio, Ratio]:
             found.append((process_time() - start) / step)
     first, second = [Ratio(*statistics.quantiles(found, n=4)) for found in ratios]
     return first, second
+
+
+def guards(row: int, rounds: int) -> tuple[int, float, Ratio]:
+    """How many things a call of a compiled step looks at, the seconds, and their share of it."""
+    from benchmarks.mlp import ROWS, Problem, wengert_compiled
+    from wengert.compiler.capture.walk import find_state
+
+    trainer = wengert_compiled(Problem.make(*ROWS[row]))
+    trainer(20)
+    step: Any = trainer.step
+    batch = trainer.batches[0]
+    replay = step._last()
+    count, look = replay.guards(list(batch), find_state(step._function))
+    if look(*batch) is not None:
+        raise AssertionError("the program is not for the call that is timed")
+    contestants = {"guards": repeated(lambda: look(*batch)), "step": trainer}
+    times = interleave(contestants, rounds=4 * rounds, block=0.004)
+    return count, times.median("guards"), times.ratio("guards", "step")
 
 
 def peaks(row: int) -> dict[str, float]:
@@ -103,6 +123,16 @@ def report(rounds: int, *, markdown: bool) -> list[Verdict]:
         )
         what = f"first call of a compiled step, {label}, in eager steps"
         verdicts.append(Verdict(what, first, LIMIT))
+    print(table(lines, markdown=markdown), end="\n\n")
+    lines = [["what a call looks at, before it runs", "things", "ns each", "µs", "share"]]
+    for row in (0, len(ROWS) - 1):
+        batch, widths = ROWS[row]
+        label = f"{batch}, {'-'.join(map(str, widths))}"
+        count, seconds, share = guards(row, rounds)
+        each = [f"{seconds / count * 1e9:.0f}", f"{seconds * 1e6:.1f}", f"{share.median:.1%}"]
+        lines.append([label, str(count), *each])
+        if not row:
+            verdicts.append(Verdict(f"guards of a compiled step, {label}, of it", share, GUARDS))
     print(table(lines, markdown=markdown), end="\n\n")
     memory: list[dict[str, Any]] = []
     labels = []

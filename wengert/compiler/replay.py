@@ -211,10 +211,18 @@ class Replay:
         answer = self._bound(leaves, state, Pool(spied, lambda: spied))(*leaves)
         return answer, inputs[0] if inputs else ()
 
+    def guards(self, leaves: Sequence[Any], state: State) -> tuple[int, Callable[..., Any]]:
+        """How many things a call looks at, and a function that does that alone."""
+        glue = self._glue(self.pool)
+        source, function = glue.function(state, leaves, runs=False)
+        return source.count("if "), function
+
     def _bound(self, leaves: Sequence[Any], state: State, pool: Pool) -> Callable[..., Any]:
+        return self._glue(pool).function(state, leaves)[1]
+
+    def _glue(self, pool: Pool) -> Glue:
         attach = None if self.adjoint is None else self.adjoint.attach
-        glue = Glue(self.recording, self.signature, self._unread, pool, attach)
-        return glue.function(state, leaves)[1]
+        return Glue(self.recording, self.signature, self._unread, pool, attach)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A call that leaves those to be checked to others."""

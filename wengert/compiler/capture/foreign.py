@@ -5,6 +5,7 @@ is: it is not looked through. All other code is the user's.
 """
 
 import builtins
+import functools
 import sys
 from types import FunctionType
 from typing import Any
@@ -67,7 +68,8 @@ def package_of(module: Any) -> str:
     return str(module or "").partition(".")[0]
 
 
-def users(module: Any) -> bool:
+@functools.cache
+def users(module: str | None) -> bool:
     """Whether code of a module, by its name, is the user's."""
     package = package_of(module)
     return package != "wengert" and package not in _FOREIGN

@@ -2,12 +2,12 @@
 
 import builtins
 import dataclasses
-from collections.abc import Iterable, Mapping
-from types import CodeType, FunctionType, ModuleType
+from collections.abc import Iterable
+from types import FunctionType, ModuleType
 from typing import Any
 
-from wengert.compiler.capture.places import Missing
-from wengert.compiler.capture.reads import Reads
+from wengert.compiler.capture.places import Missing, Place
+from wengert.compiler.capture.reads import Reads, reads
 
 __all__ = ["Named"]
 
@@ -63,10 +63,20 @@ class Named:
         """Whether what a module holds under a name counts."""
         return self.anywhere or key in self.names or (id(x), key) in self.marks
 
-    def add(
-        self, code: CodeType, used: Reads, scope: Mapping[str, Any], cells: Mapping[str, Any]
-    ) -> None:
-        """Add what a function's code names, with its globals and what it closes over."""
+    @classmethod
+    def by(cls, function: Any) -> "Named":
+        """What a function's own code names."""
+        named, held = cls(), getattr(function, "__self__", None)
+        function = getattr(function, "__func__", function)
+        if isinstance(function, FunctionType):
+            named.owners.add((id(function.__code__), 0 if held is None else id(type(held))))
+            named.add(function, reads(function.__code__))
+            named.of(held)
+        return named
+
+    def add(self, function: FunctionType, used: Reads) -> None:
+        """Add what a function's code names."""
+        code, scope = function.__code__, function.__globals__
         self.names |= used.names
         self.asked |= used.asked
         self.computed |= used.computed
@@ -80,7 +90,7 @@ class Named:
                     self.names.update(path)
                 self.paths.update((cls, path) for cls in owners)
             elif root == "free":
-                self.follow(cells.get(name, Missing), path)
+                self.follow(_cell(function, name), path)
             else:
                 self.follow(scope.get(name, vars(builtins).get(name, Missing)), path)
 
@@ -105,6 +115,12 @@ class Named:
                     if isinstance(method, FunctionType):  # whose first argument is given
                         self.owners.add((id(method.__code__), 0))
             x = _attribute(x, key)
+
+
+def _cell(function: FunctionType, name: str) -> Any:
+    """What a variable of an enclosing function is; `Missing` if nothing yet."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    return Place(cells[name], None, name, "cell").get()
 
 
 def _classes(x: Any) -> tuple[type, ...]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.backends import backend_of
+from wengert.backends import backend_of, namespaces
 from wengert.compiler.capture.live import LiveNumber
 from wengert.func.trees import TreeDef
 from wengert.tape.lifted import Lifted
@@ -28,6 +28,7 @@ __all__ = [
     "contents",
     "dump",
     "is_array",
+    "is_array_class",
     "same",
 ]
 
@@ -199,6 +200,8 @@ class State:
     tests : list of (str, tuple)
         What else is checked: an expression, with ``{}`` for each of the objects, that is true where
         something has changed.
+    named : Named
+        What the code names, by which it was found.
     types : bool
         Whether the code asks for the types of objects by name: ``type(x)``.
     objects : list
@@ -216,6 +219,7 @@ class State:
         self.links: list[tuple[Place, Any]] = []
         self.statics: list[tuple[Place, Any]] = []
         self.tests: list[tuple[str, tuple[Any, ...]]] = []
+        self.named: Any = None
         self.types = False
         self.objects: list[Any] = []
         self.lengths: list[tuple[Any, int, str]] = []
@@ -259,16 +263,20 @@ def _same_keys(a: Any, b: Any) -> bool:
     return a is b or (same(a, b) if type(a) in PLAIN else type(a) is type(b) and bool(a == b))
 
 
-def is_array(x: Any) -> bool:
-    """Whether something is a raw array of a library."""
-    kind = type(x)
+def is_array_class(kind: type) -> bool:
+    """Whether objects of a class are raw arrays of a library."""
     if issubclass(kind, Tensor | Lifted | np.generic) or not hasattr(kind, "dtype"):
         return False
     try:
-        backend_of(x)
+        namespaces[kind]
     except TypeError:
-        return False
+        return not issubclass(kind, np.ndarray) and hasattr(kind, "__array_namespace__")
     return True
+
+
+def is_array(x: Any) -> bool:
+    """Whether something is a raw array of a library."""
+    return is_array_class(type(x))
 
 
 def contents(array: Any) -> "Contents":

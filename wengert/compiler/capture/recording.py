@@ -320,7 +320,7 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
     check_side_effects(call)
     leaves, structure = tree_flatten(returned)
     effects = tensor_effects(call)
-    after = find_state(call.function, zip(call.names, call.leaves, strict=True))
+    after = find_state(call.function, zip(call.names, call.leaves, strict=True), call.state)
     more, values = place_effects(call, after)
     effects += more
     kinds = tuple([_leaf(call, leaf) for leaf in leaves])

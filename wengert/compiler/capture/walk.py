@@ -16,12 +16,12 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable
-from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from wengert.compiler.capture.containers import visit_container
+from wengert.compiler.capture.containers import CONTAINERS, visit_container
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import (
     engine,
@@ -47,6 +47,7 @@ from wengert.compiler.capture.places import (
     TensorAt,
     contents,
     is_array,
+    is_array_class,
 )
 from wengert.compiler.capture.reads import reads
 from wengert.nn.module import Module
@@ -74,7 +75,11 @@ _MAKING = frozenset({"__init__", "__init_subclass__", "__new__", "__post_init__"
 _OF_MODULES = frozenset({"_buffers", "forward"})
 
 
-def find_state(function: Callable[..., Any], arguments: Iterable[tuple[str, Any]] = ()) -> State:
+def find_state(
+    function: Callable[..., Any],
+    arguments: Iterable[tuple[str, Any]] = (),
+    like: State | None = None,
+) -> State:
     """Walk through what a function can reach.
 
     Parameters
@@ -84,6 +89,8 @@ def find_state(function: Callable[..., Any], arguments: Iterable[tuple[str, Any]
     arguments : iterable of (str, object)
         The leaves of a call's arguments with their names. Modules, optimisers and other objects
         among them lead on; Tensors, raw arrays and numbers are no state.
+    like : State, optional
+        What has been found before the call that has just run: it begins with the names in that.
 
     Raises
     ------
@@ -91,7 +98,7 @@ def find_state(function: Callable[..., Any], arguments: Iterable[tuple[str, Any]
         If the function reaches something that can't be compared from call to call.
     """
     arguments = [(name, x) for name, x in arguments if not _is_leaf(name, x)]
-    named = Named()
+    named = Named.by(function) if like is None else like.named
     while True:  # what is reached names more
         walk = _Walk(named)
         try:
@@ -102,6 +109,7 @@ def find_state(function: Callable[..., Any], arguments: Iterable[tuple[str, Any]
                 "to call"
             ) from None
         if walk.found == named:
+            walk.state.named = named
             return walk.state
         named = walk.found
 
@@ -124,7 +132,7 @@ class _Walk:
         self.seen: dict[int, tuple[int, Any]] = {}
         self._asked: set[tuple[Any, ...]] = set()
         self.called: dict[int, str] = {}
-        self._optimizers: list[tuple[Optimizer, str]] = []
+        self.optimizers: list[tuple[Optimizer, str]] = []
 
     def root(self, function: Any, arguments: Iterable[tuple[str, Any]]) -> None:
         """Visit all that a call reaches."""
@@ -135,7 +143,7 @@ class _Walk:
             self._method(function, name, "self")
         else:
             self.visit(function, name, None)
-        for optimizer, name in self._optimizers:  # their parameters have better names elsewhere
+        for optimizer, name in self.optimizers:  # their parameters have better names elsewhere
             visit_optimizer(self, optimizer, name)
 
     # -- anything ------------------------------------------------------------------------------
@@ -176,7 +184,7 @@ class _Walk:
             self.state.types = True
         if isinstance(x, type) and name != "__class__":
             self.found.made.add(id(x))
-        elif isinstance(x, FunctionType):
+        elif kind is FunctionType and users(x.__globals__.get("__name__")):
             if place is not None and place.kind == "class":
                 owner = place.owner
             self.found.owners.add((id(x.__code__), 0 if owner is None else id(owner)))
@@ -193,12 +201,10 @@ class _Walk:
         self.seen[id(x)] = len(self.seen), x
         if isinstance(x, Tensor):
             self._tensor(x, name, place)
-        elif (visit := self._visitor(x)) is not None:
-            visit(x, name)
-        elif isinstance(x, LiveNumber | Lifted) or engine(kind) or immutable(type(x)):
-            self._opaque(x, name)
-        elif users(kind.__module__) or open_book(kind) or package_of(kind.__module__) == "wengert":
-            self.object(x, name)
+        elif isinstance(x, LiveNumber | Lifted):
+            self.opaque(x, name)
+        elif (visit := _visitors[kind]) is not None:
+            visit(self, x, name)
         else:
             article = "an" if kind.__name__[0] in "aeiouAEIOU" else "a"
             raise TraceError(
@@ -213,37 +219,6 @@ class _Walk:
         if not made and not self.named.untyped:
             self.found.made.discard(id(cls))
 
-    def _visitor(self, x: Any) -> Callable[[Any, str], None] | None:
-        if isinstance(x, type):
-            return self._class
-        for kinds, visit in (
-            (FunctionType, self._function),
-            (MethodType, self._method),
-            (functools.partial, self._partial),
-            (ModuleType, self._module),
-            (Module, self.object),
-            (Optimizer, lambda x, name: self._optimizers.append((x, name))),
-            (enum.Enum, self._member),
-            (
-                list | tuple | dict | set | frozenset | deque | MappingProxyType,
-                functools.partial(visit_container, self),
-            ),
-            (slice, lambda x, name: self._parts(x, name, ("start", "stop", "step"))),
-            (staticmethod | classmethod, self._unbound),
-            (functools._lru_cache_wrapper, self._cached),
-        ):
-            if isinstance(x, kinds):
-                return visit
-        if is_array(x):
-            return self._array
-        if type(x).__module__ == "wengert.compiler.compiled":
-            return lambda x, name: self.visit(x._function, name, None)
-        if type(x) in _BOUND:
-            return self._builtin
-        if type(x) is type(os.environ):
-            return lambda x, name: self.visit(vars(x)["_data"], name, None)
-        return None
-
     def fact(self, name: str, what: Any) -> None:
         """Say what a program depends on."""
         self.state.facts.append(Fact(name, what))
@@ -252,11 +227,11 @@ class _Walk:
         """Say how it is seen that something has changed."""
         self.state.tests.append((changed, objects))
 
-    def _opaque(self, x: Any, name: str) -> None:
+    def opaque(self, x: Any, name: str) -> None:
         self.fact(name, Identity(x))
 
-    def _parts(self, x: Any, name: str, keys: Iterable[str]) -> None:
-        for key in keys:
+    def _slice(self, x: slice, name: str) -> None:
+        for key in ("start", "stop", "step"):
             self.visit(getattr(x, key), f"{name}.{key}", None)
 
     # -- arrays --------------------------------------------------------------------------------
@@ -319,9 +294,7 @@ class _Walk:
     def _code(self, f: FunctionType, code: CodeType) -> None:
         used = reads(code)
         scope, beneath = f.__globals__, vars(builtins)
-        cells = zip(code.co_freevars, f.__closure__ or (), strict=True)
-        held = {free: Place(cell, None, free, "cell").get() for free, cell in cells}
-        self.found.add(code, used, scope, held)
+        self.found.add(f, used)
         for key in used.globals:
             if key in scope:
                 self._used(Place(scope, key, key), key in used.filled)
@@ -380,7 +353,7 @@ class _Walk:
         self._refuse(x)
         held = x.__self__
         if held is None or isinstance(held, ModuleType | type):
-            self._opaque(x, name)
+            self.opaque(x, name)
         else:
             self.fact(name, x.__name__)
             self.visit(held, f"{name}.__self__", None)
@@ -467,7 +440,7 @@ class _Walk:
         self.type_of(cls, name)
         self.state.objects.append(x)
         if isinstance(x, int | float | complex | str | bytes):
-            self._opaque(x, name)
+            self.opaque(x, name)
         held = getattr(x, "__dict__", None)
         if held is not None:
             self._attributes(x, held, name)
@@ -525,8 +498,63 @@ class _Walk:
                 self.at(Place(held, key, f"{name}.{key}"))
 
 
-#: Classes of functions that are written in C, and may have an object.
-_BOUND = (type(len), type([].__len__))
+Visitor = Callable[[_Walk, Any, str], None]
+
+
+def _optimizer(walk: _Walk, x: Any, name: str) -> None:
+    walk.optimizers.append((x, name))
+
+
+def _compiled(walk: _Walk, x: Any, name: str) -> None:
+    walk.visit(x._function, name, None)
+
+
+def _environment(walk: _Walk, x: Any, name: str) -> None:
+    walk.visit(vars(x)["_data"], name, None)
+
+
+#: How objects are visited, by their classes, of which the first counts.
+_VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
+    (type, _Walk._class),
+    (FunctionType, _Walk._function),
+    (MethodType, _Walk._method),
+    (functools.partial, _Walk._partial),
+    (ModuleType, _Walk._module),
+    (Module, _Walk.object),
+    (Optimizer, _optimizer),
+    (enum.Enum, _Walk._member),
+    (CONTAINERS, visit_container),
+    (slice, _Walk._slice),
+    ((staticmethod, classmethod), _Walk._unbound),
+    (functools._lru_cache_wrapper, _Walk._cached),
+    ((type(len), type([].__len__)), _Walk._builtin),
+    (type(os.environ), _environment),
+]
+
+
+class _Visitors(dict[type, Visitor | None]):
+    """How objects of classes are visited; None if they can't be compared."""
+
+    def __missing__(self, kind: type) -> Visitor | None:
+        return self.setdefault(kind, _visitor(kind))
+
+
+_visitors = _Visitors()
+
+
+def _visitor(kind: type) -> Visitor | None:
+    for kinds, visit in _VISITORS:
+        if issubclass(kind, kinds):
+            return visit
+    if is_array_class(kind):
+        return _Walk._array
+    if kind.__module__ == "wengert.compiler.compiled":
+        return _compiled
+    if engine(kind) or immutable(kind):
+        return _Walk.opaque
+    if users(kind.__module__) or open_book(kind) or package_of(kind.__module__) == "wengert":
+        return _Walk.object
+    return None
 
 
 def _slots(cls: type) -> list[str]:

@@ -78,8 +78,20 @@ class Glue:
         self._places: dict[tuple[int, int, str], str] = {}
         self._bound: dict[int, str] = {}
 
-    def function(self, state: State, leaves: Sequence[Any]) -> tuple[str, Callable[..., Any]]:
-        """The source, and the function bound to the objects of a state."""
+    def function(
+        self, state: State, leaves: Sequence[Any], *, runs: bool = True
+    ) -> tuple[str, Callable[..., Any]]:
+        """The source, and the function bound to the objects of a state.
+
+        Parameters
+        ----------
+        state : State
+            What the function reaches.
+        leaves : sequence
+            Of the arguments of a call.
+        runs : bool
+            Whether it runs the program where a call is one that it is for, or only says so.
+        """
         self._state = state
         kinds = self._signature["an argument"]
         args = [f"a{i}" for i in range(len(kinds))]
@@ -99,19 +111,24 @@ class Glue:
         lines += [f"        {line}" for line in self._checks or ["pass"]]
         lines += ["    except (AttributeError, IndexError, KeyError, ValueError):"]
         lines += ["        return MISS"]
-        outputs = [f"o{i}" for i in range(len(self._found.program.outputs))]
-        left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
-        lines += ["    try:", "        step = take()"]
-        lines += ["    except IndexError:", "        step = another()"]
-        lines += ["    try:", f"        {left}step({', '.join(inputs)})"]
-        lines += ["    finally:", "        give(step)"]
-        lines += [f"    {line}" for line in self._effects()]
-        lines += [f"    {line}" for line in self._answer()]
+        lines += self._run(inputs) if runs else ["    return None"]
         if known:
             lines.insert(1, f"    global {', '.join(known)}")
         source = "\n".join(lines) + "\n"
         exec(compile(source, "<glue>", "exec"), self.names)  # noqa: S102
         return source, self.names.pop("call")  # which need not hold itself
+
+    def _run(self, inputs: list[str]) -> list[str]:
+        """The lines that run the program, put back what it changes, and answer."""
+        outputs = [f"o{i}" for i in range(len(self._found.program.outputs))]
+        left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
+        lines = ["    try:", "        step = take()"]
+        lines += ["    except IndexError:", "        step = another()"]
+        lines += ["    try:", f"        {left}step({', '.join(inputs)})"]
+        lines += ["    finally:", "        give(step)"]
+        lines += [f"    {line}" for line in self._effects()]
+        lines += [f"    {line}" for line in self._answer()]
+        return lines
 
     def _bind(self, x: Any) -> str:
         name = self._bound.get(id(x))
