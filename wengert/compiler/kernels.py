@@ -9,6 +9,7 @@ from wengert.backends.numpy_networks import counted_targets, row_layout
 from wengert.compiler.passes.forms import FORMS, Form
 
 __all__ = [
+    "copied",
     "copied_into",
     "counted_losses",
     "number_counted",
@@ -16,6 +17,11 @@ __all__ = [
     "polygamma",
     "targets",
 ]
+
+
+def copied(x: Any) -> Any:
+    """A copy of an array of no axes; one of NumPy's scalars, which nobody changes, as it is."""
+    return x if isinstance(x, np.generic) else x.copy()
 
 
 def copied_into(x: Any, shape: tuple[int, ...]) -> Any:

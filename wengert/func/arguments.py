@@ -120,7 +120,7 @@ class Call:
         like = next((leaf for leaf in given if _is_array(leaf)), None)
         if like is None:
             like = next((leaf for leaf in given if isinstance(leaf, int | float | complex)), None)
-        elif isinstance(like, np.ndarray):
+        elif issubclass(type(like), np.ndarray):
             like = like.dtype.type()  # NumPy's functions answer with scalars for arrays of no axes
         return tree_map(lambda x: in_kind(x, like) if isinstance(x, Tensor) else x, tree)
 
@@ -184,8 +184,8 @@ def in_kind(tensor: Tensor, like: Any) -> Any:
     lose the derivative.
     """
     array = tensor._array
-    if isinstance(like, Lifted) and type(array) is type(like):
-        return array  # of a recording of `wg.compile`, which has raw arrays of its own
+    if isinstance(like, Lifted) and isinstance(array, Lifted) and array.level == like.level:
+        return like.alike(array)  # of a recording of `wg.compile`, with raw arrays of its own
     if isinstance(like, Tensor) or tensor._node is not None or isinstance(array, Lifted):
         return tensor
     if not array.shape:

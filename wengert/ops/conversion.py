@@ -200,8 +200,8 @@ def _part(x: Any, wanted: DType, beside: Any) -> Tensor:
 
 def _from_library(obj: Any) -> Tensor | None:
     """A Tensor of a raw array of another library than NumPy; None for anything else."""
-    if isinstance(obj, (np.ndarray, np.generic, *NUMBERS, list, tuple)):
-        return None
+    if issubclass(type(obj), (np.ndarray, np.generic, *NUMBERS, list, tuple)):
+        return None  # but a traced array is of another type than it says
     try:
         backend = backend_of(obj)
     except (TypeError, BackendError):

@@ -132,6 +132,10 @@ class Lifted:
             f"{instead}."
         )
 
+    def alike(self, array: "Lifted") -> Any:
+        """An array of this level as user's code would get it where it has given this one."""
+        return array
+
     def parts(self) -> dict[str, Any]:
         """The arrays that it prints beside its values, by name."""
         return {}

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from wengert.backends import Backend
+from wengert.backends import Backend, backend_of
 from wengert.compiler.capture.effects import (
     Effect,
     Ref,
@@ -26,6 +26,7 @@ from wengert.compiler.capture.effects import (
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import State, is_array
+from wengert.compiler.capture.raw import raw_input, shared
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import Trace, Traced
 from wengert.compiler.capture.walk import find_state
@@ -101,8 +102,8 @@ class Recording:
         The structure of what is returned.
     leaves : tuple
         For each leaf of the answer ``("tensor", output)``, ``("array", output)``,
-        ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached, or
-        ``("plain", value)``.
+        ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached,
+        ``("given", leaf)`` for a raw array that was given, or ``("plain", value)``.
     pinned : dict of Ref to number
         Numbers that the program is for.
     backward : Backward or None
@@ -208,7 +209,13 @@ class _Call:
             if isinstance(leaf, Tensor) or self.static[i]:
                 continue
             if is_array(leaf):
-                self.leaves[i] = self.input(leaf, "leaf", i, self.names[i])
+                if self.state.types:
+                    raise TraceError(
+                        f"{self.names[i]} is a raw array, and the code asks for types by type(x), "
+                        "which a replay could not do again; ask by isinstance"
+                    )
+                self.refs.append(Ref("leaf", i))
+                self.leaves[i] = raw_input(self.trace, leaf, self.names[i])
             elif type(leaf) in (int, float):
                 live = self.input(leaf, "leaf", i, self.names[i])
                 if self.state.types:  # of which a number that is followed has one of its own
@@ -237,6 +244,15 @@ class _Call:
         if id(tensor) not in self._made:
             self._made[id(tensor)] = self.output(tensor._array), tensor
         return self._made[id(tensor)][0]
+
+    def check_view(self, array: Traced) -> None:
+        """Raise for a raw result that has the memory of a raw argument: a replay's has its own."""
+        for leaf in self.leaves:
+            if isinstance(leaf, Traced) and shared(array.inner, leaf.inner):
+                raise TraceError(
+                    f"what the compiled function returns is a view of its argument "
+                    f"{leaf.value.name}, which a replay would copy; return a copy"
+                )
 
     def forget(self) -> None:
         """Let what the call has made go."""
@@ -342,7 +358,9 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
             if kind == "tensor":
                 made.append(untracked(own(leaf._array)))
             elif kind == "array":
-                made.append(leaf.inner)
+                made.append(leaf.inner if isinstance(leaf, Traced) else copied(leaf))
+            elif kind == "given":
+                made.append(own(leaf))
             elif kind == "number":
                 made.append(leaf.number)
             elif kind == "same":
@@ -373,6 +391,11 @@ def _captured(call: _Call) -> tuple[tuple[Any, Any], ...]:
             if isinstance(x, Tensor) and id(x._array) in known
         ]
     return tuple(found)
+
+
+def copied(x: Any) -> Any:
+    """A copy of an array, which is a constant of the program from now on."""
+    return backend_of(x).xp.asarray(x, copy=True)
 
 
 def _programs(
@@ -493,7 +516,12 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
             return "tensor", call.output(call.trace.constant(leaf._array))
         return "tensor", call.made(leaf)
     if isinstance(leaf, Traced):
+        if leaf.value in call.trace.inputs:
+            return "given", call.refs[call.trace.inputs.index(leaf.value)].index
+        call.check_view(leaf)
         return "array", call.output(leaf)
     if isinstance(leaf, LiveNumber):
         return "number", call.output(leaf)
+    if is_array(leaf) and not any(leaf is x for x in call.state.objects):
+        return "array", call.output(call.trace.constant(leaf))  # which this call has made
     return "plain", leaf

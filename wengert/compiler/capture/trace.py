@@ -205,7 +205,7 @@ class Trace:
         made = [Traced(part, value, self) for part, value in zip(parts, results, strict=True)]
         if not several:
             return made[0]
-        return type(answer)(*made) if hasattr(answer, "_fields") else tuple(made)
+        return type(answer)(*made) if hasattr(answer, "_fields") else type(answer)(made)
 
     def record(self, name: str, function: Callable[..., Any], *operands: Any) -> Any:
         """Call any function of raw arrays, as lowerings do."""
@@ -223,7 +223,11 @@ class Trace:
         value = Value.like(answer)
         self.numbers[value] = answer
         self._sources[value] = frozenset().union(
-            *[self._sources[x.value] for x in operands if isinstance(x, LiveNumber)]
+            *[
+                self._sources[x.value] if isinstance(x, LiveNumber) else {value}  # of an array
+                for x in operands
+                if isinstance(x, LiveNumber | Traced)
+            ]
         )
         self._add(f"number.{name}", function, tuple(operands), {}, (value,), False, True)
         return LiveNumber(answer, value, self)
@@ -271,14 +275,19 @@ class Trace:
         """The value of a number on which the function's course depends from now on."""
         if not self.open:
             raise self._closed((number,))
-        for value in self._sources[number.value]:
-            self.pinned[value] = None
+        sources = self._sources[number.value]
+        if not sources.issubset(self.inputs):
+            raise TraceError(
+                f"{user_line()}: the values of a raw array are read inside a function that is "
+                "compiled; they differ from call to call, and what is decided by them would not"
+            )
+        self.pinned.update(dict.fromkeys(sources))
         return number.number
 
     def value(self, x: Any) -> Any:
         """An operand as an instruction has it."""
         kind = type(x)
-        if kind is Traced:
+        if issubclass(kind, Traced):
             if x.trace is not self:
                 raise x.trace._closed((x,))
             return x.value
@@ -289,7 +298,7 @@ class Trace:
         if isinstance(x, _SEQUENCES):
             parts = [self.value(part) for part in x]
             return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-        if hasattr(x, "dtype") and hasattr(x, "shape"):
+        if hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type):
             return self.constant(x).value
         return x
 
@@ -430,7 +439,7 @@ def copied(x: Any) -> Any:
 def _inner(x: Any) -> Any:
     """What the library is called with."""
     kind = type(x)
-    if kind is Traced:
+    if issubclass(kind, Traced):
         return x.inner
     if kind is LiveNumber:
         return x.number

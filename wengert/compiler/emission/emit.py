@@ -14,6 +14,7 @@ import numpy as np
 
 from wengert.backends import Backend, backend_of
 from wengert.compiler.emission.spelling import LIBRARIES, Names, Speller, identifier
+from wengert.compiler.kernels import copied
 from wengert.compiler.passes.buffers import Buffer, Placed, buffers
 from wengert.compiler.passes.forms import COPY, form
 from wengert.compiler.passes.liveness import may_view
@@ -74,7 +75,7 @@ def emit(
     """
     library = backend.name if backend is not None else ""
     if library == "numpy":
-        program = buffers(own(program, COPY, _shared))
+        program = buffers(own(program, COPY, _shared, scalar=copied))
     elif backend is None:
         program = own(program, _copied)
     elif not backend.immutable:
@@ -102,6 +103,8 @@ def _shared(step: Instruction) -> bool:
 
 def _copied(x: Any) -> Any:
     """A copy of an array of any library."""
+    if isinstance(x, np.generic):
+        return x
     return backend_of(x).namespace.asarray(x, copy=True)
 
 

@@ -374,6 +374,8 @@ class Glue:
                 parts.append(self._new(what))
             elif kind == "same":
                 parts.append(self._tensors[what.index])
+            elif kind == "given":
+                parts.append(f"a{what}")
             else:
                 parts.append(self._bind(what) if kind == "plain" else f"o{what}")
         if found.backward is not None:

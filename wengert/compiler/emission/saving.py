@@ -169,6 +169,8 @@ def _answered(
     if kind == "same":
         ref = Ref("tensor", what.index)
         return becomes.get(ref, program.inputs[at[ref]])
+    if kind == "given":
+        return program.inputs[at[Ref("leaf", what)]]
     return what if kind == "plain" else program.outputs[what]
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from wengert.compiler.passes.forms import COPY
 from wengert.compiler.passes.liveness import holders, may_view
 from wengert.compiler.program import Instruction, Program, Value
 
@@ -16,6 +17,7 @@ def own(
     copy: Callable[[Any], Any],
     views: Callable[[Instruction], bool] = may_view,
     parameters: Mapping[str, Any] = MappingProxyType({}),
+    scalar: Callable[[Any], Any] | None = None,
 ) -> Program:
     """Copy outputs that may be views of an input, of a constant or of another output.
 
@@ -32,6 +34,8 @@ def own(
         Whether results of an instruction may be views of its operands.
     parameters : dict
         Of ``copy``.
+    scalar : callable, optional
+        Copies what has no axes, where the library has scalars beside arrays.
     """
     held = holders(program, views)
     taken = {*program.inputs, *program.constants}
@@ -48,7 +52,12 @@ def own(
             taken |= held[x]
             continue
         outputs[at] = Value(x.shape, x.dtype, x.name)
-        copies.setdefault(x, []).append(Instruction("copy", copy, (x,), parameters, (outputs[at],)))
+        function = (
+            scalar if scalar is not None and not x.shape else copy
+        )  # in the order that the elements have
+        operands = (x,) if x.order is None or copy is not COPY else (x, "K")
+        made = Instruction("copy", function, operands, parameters, (outputs[at],))
+        copies.setdefault(x, []).append(made)
     if not copies:
         return program
     steps = [

@@ -1,0 +1,207 @@
+"""Raw arrays among the arguments: the library's own functions, with its own results and types."""
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+
+import wengert as wg
+from tests.compiler.bits import same_bits
+from tests.compiler.ordinary import alike
+from wengert.nn import functional
+
+HELD = np.arange(4.0)
+
+#: Functions of an array of 3 rows and 4 columns, of which there is a program.
+RECORDED: dict[str, Callable[[Any], Any]] = {
+    "methods": lambda p: (p.sum(), p.mean(axis=0), p.var(), p.max() > 0, p.argmax(axis=1)),
+    "operators": lambda p: (p * 2 + 1, 2 - p, p @ p.T, p // 1, p % 1, 2**p, -p, abs(p), +p),
+    "more operators": lambda p: (divmod(p, 1), p**2, (p > 0) & ~(p < 1), p == p, p != 0, p <= 1),
+    "ufuncs": lambda p: (np.sin(p), np.exp(p, dtype="f8"), np.add.reduce(p), np.maximum(p, 0)),
+    "more ufuncs": lambda p: (np.add.outer(p[0], p[1]), np.add.accumulate(p), np.isnan(p)),
+    "SciPy": lambda p: scipy.special.expit(p),
+    "functions": lambda p: (np.sum(p, axis=1, keepdims=True), np.median(p), np.where(p > 0, p, 0)),
+    "joined": lambda p: (np.concatenate([p, p]), np.stack([p, p], axis=1), np.vstack((p, p))),
+    "parted": lambda p: (
+        np.split(p, 2, axis=1),
+        np.meshgrid(p[0], p[1]),
+        np.broadcast_to(p, p.shape),
+    ),
+    "linear algebra": lambda p: (np.linalg.norm(p), np.linalg.qr(p), np.einsum("ij,kj->ik", p, p)),
+    "views": lambda p: (
+        p.T,
+        p.T.reshape(-1) * 1,
+        p.ravel(),
+        p[None],
+        p[..., None],
+        p.swapaxes(0, 1),
+    ),
+    "orders": lambda p: (p.T * 1, np.exp(p.T), p[::-1] + 0, np.sum(np.exp(p.T))),
+    "indices": lambda p: (p[0], p[0, 0], p[:, 1:], p[[0, 1]], p[np.array([0, 1])], p[-1][::2]),
+    "its own indices": lambda p: (p[p.argmax(axis=0) % 3], np.take_along_axis(p, p.argsort(), 1)),
+    "dtypes": lambda p: (
+        p.astype(np.float64),
+        p.view(np.int32),
+        p.real,
+        p.dtype,
+        p * np.float64(2),
+    ),
+    "attributes": lambda p: (p.shape, p.ndim, p.size, p.nbytes, len(p), np.shape(p), p.strides),
+    "rows": lambda p: ([row * 2 for row in p], sum(p), [x for row in p for x in row]),
+    "made here": lambda p: (np.zeros(3), np.ones_like(p), p + np.arange(4), np.arange(4) * p),
+    "made elsewhere": lambda p: (HELD * p, p, HELD, np.float32(1) * p.sum()),
+    "isinstance": lambda p: isinstance(p, np.ndarray) * p + isinstance(p[0, 0], np.floating),
+    "copies": lambda p: (p.copy(), copy.copy(p), copy.deepcopy([p])[0]),
+    "a number by the name of it": lambda p: p[0, 0] * p.item(3),
+    "Wengert's functions": lambda p: (wg.sin(p), wg.asarray(p) * 2, wg.Tensor(p) + p, wg.sum(p)),
+    "a Tensor of it": lambda p: wg.asarray(p, requires_grad=True).detach() + wg.zeros_like(p),
+}
+
+
+def in_place(p: Any) -> Any:
+    p += 1
+    return p.sum()
+
+
+def assigned(p: Any) -> Any:
+    q = p.copy()
+    q[0] = 0
+    return q
+
+
+#: Those that run as they are, because their course or their shapes depend on values.
+PLAIN: dict[str, Callable[[Any], Any]] = {
+    "a branch": lambda p: 1 if p[0, 0] > 0 else 2,
+    "another branch": lambda p: p * 2 if (p > 0).any() else p,
+    "float": lambda p: float(p[0, 0]) * p,
+    "bool": lambda p: bool(p.any()),
+    "item that decides": lambda p: [2] * (p.item(0) > 0),
+    "lists": lambda p: p.tolist(),
+    "math": lambda p: math.sin(p[0, 0]),
+    "type": lambda p: p if type(p) is np.ndarray else p * 2,
+    "masks": lambda p: p[p > 0],
+    "nonzero": lambda p: np.nonzero(p > 0),
+    "unique": lambda p: np.unique(np.round(p)),
+    "allclose": lambda p: np.allclose(p, p),
+    "text": lambda p: str(p),
+    "among": lambda p: 0.0 in p,
+    "in place": in_place,
+    "assigned": assigned,
+    "out": lambda p: np.maximum(p, 0, out=np.empty_like(p)),
+    "sorted in place": lambda p: p.sort(),
+    "flags": lambda p: p.flags.c_contiguous,
+}
+
+#: Functions of an array and of a Tensor of its shape.
+BESIDE: dict[str, Callable[[Any, Any], Any]] = {
+    "operators": lambda p, x: (x * p, p * x, p @ x.T, x - p, p - x, p > x, x >= p, p / x),
+    "powers": lambda p, x: (p * p) ** wg.abs(x),
+    "ufuncs": lambda p, x: (np.add(p, x), np.add(x, p), np.where(p > 0, x, p)),
+    "functions": lambda p, x: (wg.where(p > 0, x, p), wg.maximum(x, p), np.concatenate([p, x])),
+    "scalars": lambda p, x: (p.sum() * x, x * p[0, 0], p[0, 0] * x, p.mean() * wg.sum(x)),
+    "indices": lambda p, x: (x[np.abs(p[:, 0]).argsort()], wg.take(x, p.argmax(axis=1), axis=1)),
+    "losses": lambda p, x: (functional.mse_loss(x, p), functional.linear(x, p)),
+    "slopes": lambda p, x: wg.value_and_grad(lambda x: wg.sum(wg.tanh(x * p) @ p.T))(x),
+}
+
+
+def points(number: int = 4) -> list[Any]:
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(3, 4)).astype(np.float32) for _ in range(number)]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded(name: str) -> None:
+    body = RECORDED[name]
+
+    def copies(p: Any) -> Any:
+        found = body(p)
+        return [own(x) for x in (found if isinstance(found, tuple) else (found,))]
+
+    alike(lambda: (copies, list), [(p,) for p in points()])
+
+
+def own(x: Any) -> Any:
+    """Arrays that are no views of the argument."""
+    if isinstance(x, list | tuple):
+        return [own(part) for part in x]
+    return x + 0 if isinstance(x, np.ndarray) else x
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_beside_a_tensor(name: str) -> None:
+    calls = [(p, wg.asarray(p[::-1] * 2)) for p in points()]
+    alike(lambda: (BESIDE[name], list), calls)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_as_they_are(name: str) -> None:
+    f = alike(lambda: (PLAIN[name], list), [(p,) for p in points()], compiles=False)
+    assert f.report.recordings == 0
+    with pytest.raises(wg.compiler.capture.errors.TraceError):
+        wg.compile(PLAIN[name], strict=True)(points()[0])
+
+
+def test_what_is_returned_is_the_callers_own() -> None:
+    f = wg.compile(lambda p: (np.zeros(3), p))
+    p = points()[0]
+    for _ in range(4):
+        made, same = f(p)
+        assert same is p
+        assert not made.any()
+        made += 1
+    assert f.report.recordings == 1
+
+
+@pytest.mark.parametrize("view", [lambda p: p[0], lambda p: p.T, lambda p: p.reshape(-1)])
+def test_a_view_of_an_argument_is_one_in_each_call(view: Any) -> None:
+    f = wg.compile(view)
+    p = points()[0]
+    for _ in range(4):
+        f(p)[...] += 1
+    expected = points()[0]
+    for _ in range(4):
+        view(expected)[...] += 1
+    assert same_bits(p, expected)
+    assert np.shares_memory(f(p), p)
+    assert "is a view of" in str(f.report)
+
+
+def test_arrays_of_every_library(backend: Any) -> None:
+    def body(p: Any, x: Any) -> Any:
+        q = (p - 1) * 2 / (p + 9) - p[0]
+        return q, q.sum(), x * p + x, -q @ p.T
+
+    f = wg.compile(body)
+    for host in points():
+        p = backend.from_numpy(host)
+        x = wg.asarray(backend.from_numpy(host[::-1].copy()))
+        for found, expected in zip(f(p, x), body(p, x), strict=True):
+            assert type(found) is type(expected)
+            pair = [
+                wg.asarray(one).detach().to_backend("numpy").numpy() for one in (found, expected)
+            ]
+            np.testing.assert_allclose(*pair, rtol=1e-5)
+    assert " as they are" not in str(f.report), f.report
+
+
+def test_a_training_step_of_raw_batches() -> None:
+    def make() -> Any:
+        model = wg.nn.Linear(4, 2)
+        optimizer = wg.optim.SGD(model.parameters(), lr=0.1)
+
+        def step(p: Any, labels: Any) -> Any:
+            p = (p - p.mean(axis=0)) / (p.std(axis=0) + 1e-5)
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(model(p), labels)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        return step, lambda: [x.detach() for x in model.parameters()]
+
+    alike(make, [(p, np.array([0, 1, 1])) for p in points()])

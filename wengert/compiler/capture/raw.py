@@ -1,0 +1,306 @@
+"""Raw arrays among the arguments: what the array library itself does with them is recorded.
+
+They answer operators, methods, attributes, and the protocols of NumPy and PyTorch, with the
+library's own functions: the results and their types are those that the function would have got.
+What is asked of values, or done in place, a replay could not do again.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, Final
+
+import numpy as np
+
+from wengert.backends import backend_of, namespaces
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.lines import user_line
+from wengert.compiler.capture.live import LiveNumber
+from wengert.compiler.capture.trace import Trace, Traced, traced
+from wengert.compiler.passes.forms import Method
+from wengert.compiler.program import Value
+from wengert.tape.tensor import Tensor
+
+__all__ = ["RawArray", "raw_input", "shared"]
+
+#: Attributes that are known where shape and dtype are.
+_STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "size", "strides"})
+#: Methods of some libraries that tell the same.
+_TELLING: Final = frozenset({"dim", "element_size", "is_floating_point", "ndimension", "numel"})
+#: Attributes that are arrays.
+_PARTS: Final = frozenset({"H", "T", "imag", "mH", "mT", "real"})
+#: Functions and methods that change nothing, and whose results' shapes and dtypes depend on the
+#: operands' alone.
+_PURE: Final = frozenset(
+    {
+        *("abs", "absolute", "add", "all", "allclose", "amax", "amin", "angle", "any", "argmax"),
+        *("argmin", "argpartition", "argsort", "around", "array_split", "astype", "atleast_1d"),
+        *("atleast_2d", "atleast_3d", "average", "bmm", "broadcast_arrays", "broadcast_to"),
+        *("cat", "ceil", "chunk", "clamp", "clip", "clone", "column_stack", "concat"),
+        *("concatenate", "conj", "conjugate", "contiguous", "convolve", "copy", "corrcoef"),
+        *("correlate", "cos", "cosh", "count_nonzero", "cov", "cross", "cummax", "cumprod"),
+        *("cumsum", "cumulative_prod", "cumulative_sum", "det", "diag", "diagonal", "diff"),
+        *("digitize", "div", "divide", "dot", "double", "dsplit", "dstack", "einsum", "exp"),
+        *("expand", "expand_as", "expand_dims", "expm1", "fft", "fft2", "fftn", "flatten"),
+        *("flip", "fliplr", "flipud", "float", "floor", "full_like", "gather", "gradient"),
+        *("half", "hsplit", "hstack", "ifft", "ifft2", "ifftn", "index_select", "inner"),
+        *("interp", "inv", "irfft", "irfftn", "isclose", "isfinite", "isin", "isinf", "isnan"),
+        *("kron", "linspace", "log", "log10", "log1p", "log2", "log_softmax", "logsumexp"),
+        *("long", "masked_fill", "matmul", "matrix_norm", "matrix_power", "matrix_transpose"),
+        *("max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "moveaxis"),
+        *("mul", "multi_dot", "multiply", "mv", "nan_to_num", "nanmax", "nanmean", "nanmedian"),
+        *("nanmin", "nanstd", "nansum", "nanvar", "neg", "norm", "ones_like", "outer", "pad"),
+        *("partition", "percentile", "permute", "permute_dims", "pinv", "polyval", "pow"),
+        *("prod", "ptp", "qr", "quantile", "ravel", "reciprocal", "relu", "repeat", "reshape"),
+        *("rfft", "rfftn", "roll", "rollaxis", "rot90", "round", "rsqrt", "searchsorted"),
+        *("sigmoid", "sign", "sin", "sinc", "sinh", "slogdet", "softmax", "solve", "sort"),
+        *("split", "sqrt", "square", "squeeze", "stack", "std", "sub", "subtract", "sum"),
+        *("svd", "svdvals", "swapaxes", "t", "take", "take_along_axis", "tan", "tanh"),
+        *("tensordot", "tile", "trace", "transpose", "trapezoid", "tril", "triu", "true_divide"),
+        *("type_as", "unbind", "unfold", "unsqueeze", "unwrap", "vander", "var", "vdot"),
+        *("vector_norm", "view", "view_as", "vsplit", "vstack", "where", "zeros_like"),
+    }
+)
+#: Of these, what happens in place where it is a method of NumPy's arrays.
+_IN_PLACE: Final = frozenset({"partition", "sort"})
+_METHODS_OF_UFUNCS: Final = frozenset({"__call__", "accumulate", "outer", "reduce"})
+
+
+class RawArray(Traced):
+    """A traced array as the user's code sees it: to `isinstance`, too, it is the library's."""
+
+    __slots__ = ()
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self.inner)
+
+    def call(
+        self, name: str, function: Callable[..., Any], operands: Sequence[Any], **parameters: Any
+    ) -> Any:
+        """Call a function on what is inside, and record it."""
+        if parameters.get("out") is not None:
+            raise _refused(f"{name} writes into an array")
+        parameters = {key: _plain(x) for key, x in parameters.items()}
+        self.trace.backends.add(backend_of(self.inner))
+        answer = self.trace.call(f"raw.{name}", function, _plain(tuple(operands)), parameters)
+        found = _wrapped(answer)
+        if found is None:
+            raise _refused(f"{name} of a raw array tells of its values")
+        return found
+
+    def alike(self, array: Any) -> Any:
+        found = RawArray(array.inner, array.value, array.trace)
+        # NumPy's functions answer with scalars for arrays of no axes.
+        return found[()] if isinstance(found.inner, np.ndarray) and not found.shape else found
+
+    # -- the library's protocols -----------------------------------------------------------------
+
+    def __array_ufunc__(  # type: ignore[override]
+        self, ufunc: Any, method: str, *inputs: Any, **keywords: Any
+    ) -> Any:
+        if any(isinstance(x, Tensor) for x in inputs):
+            return NotImplemented
+        if method not in _METHODS_OF_UFUNCS:
+            raise _refused(f"np.{ufunc.__name__}.{method} writes into an array")
+        plain = method == "__call__"
+        function = ufunc if plain else getattr(ufunc, method)
+        return self.call(ufunc.__name__ if plain else method, function, inputs, **keywords)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if any(issubclass(kind, Tensor) for kind in types):
+            return NotImplemented
+        return self._function(func, args, kwargs)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        one = next(x for x in _leaves((args, kwargs)) if type(x) is RawArray)
+        return one._function(func, args, kwargs or {})
+
+    def _function(self, func: Any, args: Any, kwargs: Any) -> Any:
+        name = func.__name__
+        if name in ("ndim", "shape", "size"):
+            return func(*_inside(args), **_inside(kwargs))
+        by_values = (name == "where" and len(args) == 1) or (
+            name == "repeat" and any(isinstance(x, Traced) for x in (*args[1:], *kwargs.values()))
+        )
+        if name not in _PURE or by_values:
+            raise _refused(f"{name} is called with a raw array")
+        return self.call(name, func, args, **kwargs)
+
+    def __jax_array__(self) -> Any:
+        raise _refused("a function of JAX is called with a raw array")
+
+    # -- attributes and methods ------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        inner = self.inner
+        if name in _STATIC:
+            return getattr(inner, name)
+        if name == "__array_priority__" or not hasattr(inner, name):
+            raise AttributeError(f"{type(inner).__name__!r} object has no attribute {name!r}")
+        if name in _PARTS:
+            return self.call(name, attrgetter(name), (self,))
+        if name.startswith("__"):
+            self._read()
+        own = isinstance(inner, np.ndarray) and name in _IN_PLACE
+        if name in _TELLING:
+            return getattr(inner, name)
+        if name == "item":
+            return self._item
+        if name not in _PURE or own or not callable(getattr(inner, name)):
+            raise _refused(f"{name} is asked of a raw array")
+
+        def method(*operands: Any, **parameters: Any) -> Any:
+            if name == "repeat" and any(isinstance(x, Traced) for x in operands):
+                raise _refused("repeat gives a shape that depends on values")
+            return self.call(name, Method(name), (self, *operands), **parameters)
+
+        return method
+
+    def _item(self, *place: Any) -> Any:
+        """The number that an element is."""
+        return self.trace.number("item", Method("item"), (self, *place))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in ("inner", "level", "trace", "value"):
+            raise _refused(f"{name} of a raw array is set")
+        object.__setattr__(self, name, value)
+
+    def __getitem__(self, key: Any) -> Any:
+        parts = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(part, Traced) and _is_mask(part) for part in parts):
+            raise _refused("the shape of what a mask chooses depends on values")
+        return self.call("getitem", operator.getitem, (self, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise _refused("a raw array is changed in place")
+
+    __delitem__ = __setitem__
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __iter__(self) -> Any:
+        if not self.shape:
+            return iter(self.inner)
+        return (self[i] for i in range(len(self.inner)))
+
+    def __copy__(self) -> Any:
+        return self.copy() if hasattr(self.inner, "copy") else self.clone()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.__copy__()
+
+    # -- what is asked of values -----------------------------------------------------------------
+
+    def _read(self, *_: Any) -> Any:
+        raise _refused("the values of a raw array are read")
+
+    __array__ = __bool__ = __complex__ = __contains__ = __float__ = __format__ = __hash__ = _read  # type: ignore[assignment]
+    __index__ = __int__ = __reduce__ = __reduce_ex__ = __repr__ = __round__ = __str__ = _read
+    __buffer__ = __dlpack__ = _read
+
+    def values(self) -> Any:
+        self._read()
+
+
+def _refused(what: str) -> TraceError:
+    return TraceError(
+        f"{user_line()}: {what} inside a function that is compiled, which a replay could not do "
+        "again. Compute with the library's functions that make new arrays, or with a Tensor"
+    )
+
+
+def _is_mask(x: Traced) -> bool:
+    return "bool" in str(x.dtype)
+
+
+def _leaves(x: Any) -> list[Any]:
+    if isinstance(x, tuple | list):
+        return [leaf for part in x for leaf in _leaves(part)]
+    return [leaf for part in x.values() for leaf in _leaves(part)] if type(x) is dict else [x]
+
+
+def _plain(x: Any) -> Any:
+    """An operand without numbers that are followed where no instruction can have them."""
+    if type(x) is slice:
+        parts = [p.pinned() if type(p) is LiveNumber else p for p in (x.start, x.stop, x.step)]
+        return slice(*parts)
+    return type(x)(map(_plain, x)) if type(x) in (tuple, list) else x
+
+
+def _inside(x: Any) -> Any:
+    if type(x) is dict:
+        return {key: _inside(part) for key, part in x.items()}
+    if type(x) in (tuple, list):
+        return type(x)(map(_inside, x))
+    return x.inner if type(x) is RawArray else x
+
+
+def _wrapped(x: Any) -> Any:
+    """What a call gives as user's code gets it; None for what is no array."""
+    if type(x) is Traced:
+        return RawArray(x.inner, x.value, x.trace)
+    if not isinstance(x, tuple | list):
+        return None
+    parts = [_wrapped(part) for part in x]
+    if any(part is None for part in parts):
+        return None
+    return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+
+
+def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
+    def method(self: RawArray, other: Any) -> Any:
+        if isinstance(other, Tensor):
+            return NotImplemented
+        pair = (other, self) if reflected else (self, other)
+        return self.call(name, function, pair)
+
+    return method
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+    def method(self: RawArray, other: Any) -> Any:
+        if isinstance(self.inner, np.generic) or backend_of(self.inner).immutable:
+            return NotImplemented  # the name gets another
+        raise _refused("a raw array is changed in place")
+
+    return method
+
+
+def _unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self: self.call(name, function, (self,))
+
+
+_BOTH = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+for _name in (*_BOTH, "and_", "or_", "xor", "lshift", "rshift"):
+    _function, _short = getattr(operator, _name), _name.strip("_")
+    setattr(RawArray, f"__{_short}__", _binary(_short, _function, reflected=False))
+    setattr(RawArray, f"__r{_short}__", _binary(_short, _function, reflected=True))
+    setattr(RawArray, f"__i{_short}__", _in_place(_short))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(RawArray, f"__{_name}__", _binary(_name, getattr(operator, _name), reflected=False))
+for _name in ("divmod",):
+    setattr(RawArray, f"__{_name}__", _binary(_name, divmod, reflected=False))
+    setattr(RawArray, f"__r{_name}__", _binary(_name, divmod, reflected=True))
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(RawArray, f"__{_name}__", _unary(_name, getattr(operator, _name)))
+
+namespaces[RawArray] = traced
+
+
+def raw_input(trace: Trace, x: Any, name: str) -> RawArray:
+    """A raw array as an input of a trace, as the user's code sees it."""
+    value = Value.like(x, name)
+    trace.inputs.append(value)
+    return RawArray(x, value, trace)
+
+
+def shared(x: Any, y: Any) -> bool:
+    """Whether two arrays of a library may have elements in common, as far as it tells."""
+    if hasattr(x, "untyped_storage") and hasattr(y, "untyped_storage"):
+        pair = x.untyped_storage(), y.untyped_storage()
+        return bool(pair[0].data_ptr() == pair[1].data_ptr() and x.numel())
+    arrays = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
+    return arrays and np.may_share_memory(x, y)
