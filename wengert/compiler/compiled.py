@@ -15,6 +15,7 @@ from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, ov
 import numpy as np
 
 from wengert.backends import backend_of, selection
+from wengert.compiler.again import Again
 from wengert.compiler.capture.errors import CompileError, TraceError
 from wengert.compiler.capture.places import (
     PLAIN,
@@ -26,7 +27,7 @@ from wengert.compiler.capture.places import (
     contents,
     is_array,
 )
-from wengert.compiler.capture.recording import record_call
+from wengert.compiler.capture.recording import Recording, record_call
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import current
 from wengert.compiler.capture.walk import find_state
@@ -35,7 +36,7 @@ from wengert.compiler.checking import Checked, check
 from wengert.compiler.emission.glue import MISS
 from wengert.compiler.locating import located
 from wengert.compiler.program import order_of
-from wengert.compiler.replay import Replay, tensors_of
+from wengert.compiler.replay import Replay, draws, tensors_of
 from wengert.compiler.report import Report
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.nn.module import Module, changes
@@ -410,7 +411,11 @@ class Compiled(Generic[P, R]):
         torch = self._options.torch_compile
         replay = Replay(found, signature, structure, names, static, self.report, torch)
         if replay.adjoint is not None:
-            replay.adjoint.attach(answer, kept, tensors_of(leaves, state))
+            same = functools.partial(_alike, signature, structure, static)
+            obstacle = _obstacle(found, leaves)
+            behind = replay.adjoint.behind
+            replay.adjoint.again = Again(self._function, structure, names, behind, same, obstacle)
+            replay.adjoint.attach(answer, kept, tensors_of(leaves, state), leaves)
         if self._options.check == 0:
             replay.left = None
         if found.repeatable:
@@ -543,6 +548,36 @@ def _signature(
             [_grad(x) for x in (*(at.tensor for at in state.tensors), *leaves)]
         ),
     }
+
+
+def _alike(
+    signature: dict[str, Any],
+    structure: TreeDef,
+    static: Sequence[bool],
+    leaves: Sequence[Any],
+    state: State,
+) -> bool:
+    """Whether a call reads what another has read that changes nothing, wherever it is made."""
+    now = _signature(leaves, structure, static, state)
+    return all(
+        now[what] == signature[what]
+        for what in ("an argument", "the state", "a Tensor of the state")
+    )
+
+
+def _obstacle(found: Recording, leaves: Sequence[Any]) -> str:
+    """Why a function can't be run again, after its program, for the same results."""
+    if found.effects:
+        return "it changes state"
+    if draws(found.program):
+        return "it draws random numbers"
+    if any(hasattr(x, "dtype") and not isinstance(x, Tensor) for x in leaves):
+        return "it takes raw arrays"
+    read = {value for step in found.program.instructions for value in step.used()}
+    inputs = zip(found.refs, found.program.inputs, strict=True)
+    if any(ref.kind not in ("tensor", "leaf") and value in read for ref, value in inputs):
+        return "it reads gradients, or an optimizer"
+    return ""
 
 
 def _grad(x: Any) -> bool | None:

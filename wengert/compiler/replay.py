@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wengert.backends import generators, namespaces
+from wengert.compiler.again import Again
 from wengert.compiler.capture.places import State, same
 from wengert.compiler.capture.recording import Backward, Recording, Way
 from wengert.compiler.capture.trace import DRAWS
@@ -23,7 +24,7 @@ from wengert.func.trees import TreeDef
 from wengert.tape.node import Node, Output, Several, tick
 from wengert.tape.tensor import Tensor, placed
 
-__all__ = ["Adjoint", "Pool", "Replay", "tensors_of"]
+__all__ = ["Adjoint", "Pool", "Replay", "draws", "tensors_of"]
 
 Function = Callable[..., tuple[Any, ...]]
 
@@ -242,7 +243,8 @@ def _same(program: Program) -> Program:
     return program
 
 
-def _draws(program: Program) -> bool:
+def draws(program: Program) -> bool:
+    """Whether a program draws random numbers."""
     return any(step.name in DRAWS for step in program.instructions)
 
 
@@ -287,11 +289,19 @@ class Copies:
 
     def _finished(self, program: Program, function: Function) -> Function:
         made = finish(program, function, self.backend, self._report, self._torch_compile)
-        return _undrawn(made) if _draws(program) else made
+        return _undrawn(made) if draws(program) else made
 
 
 class Adjoint:
-    """The sweeps of results that are differentiated outside, as programs."""
+    """The sweeps of results that are differentiated outside, as programs.
+
+    Attributes
+    ----------
+    again : Again
+        What runs the function where such a sweep is recorded itself.
+    """
+
+    again: Again
 
     def __init__(self, behind: Backward, copies: Copies) -> None:
         self.behind, self._copies = behind, copies
@@ -320,12 +330,19 @@ class Adjoint:
             for way, program, emitted in self._emitted
         }
 
-    def attach(self, answer: list[Any], kept: Sequence[Any], tensors: Sequence[Tensor]) -> None:
+    def attach(
+        self,
+        answer: list[Any],
+        kept: Sequence[Any],
+        tensors: Sequence[Tensor],
+        leaves: Sequence[Any],
+    ) -> None:
         """Put results that are differentiated outside on the tape."""
         behind = self.behind
         parents = tuple([tensors[ref.index]._node for ref in behind.leaves])
         results = [answer[k]._array for k in behind.results]
-        node = CompiledNode(parents, tuple(kept), results, self)
+        saved = (*kept, self.again.given(leaves, tensors))
+        node = CompiledNode(parents, saved, results, self)
         for i, k in enumerate(behind.results):
             answer[k] = placed(answer[k]._array, Output(node, i))
 
@@ -352,12 +369,9 @@ class CompiledNode(Several):
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         like = next(iter(g.items.values()))
-        if not namespaces[type(like)].plain:
-            raise RuntimeError(
-                "the results of a compiled function can't be differentiated twice from outside; "
-                "take the gradient inside the function that is compiled, or don't compile it"
-            )
         saved, ways, given = self.values(), self.adjoint.ways, tuple(sorted(g.items))
+        if not namespaces[type(like)].plain:
+            return self.adjoint.again.flows(self, saved[-1], g)
         # Nothing flows from results that are not differentiated, not even zeros.
         found: dict[int, Any] = {}
         for results in [given] if given in ways else [(i,) for i in given]:

@@ -38,7 +38,7 @@ from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import sweep
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = ["Backward", "Recording", "record_call", "swept"]
+__all__ = ["Backward", "Recording", "record_call", "swept", "unhooked"]
 
 
 @dataclass(frozen=True)
@@ -420,7 +420,7 @@ def _programs(
     }
     every = tuple(range(len(roots)))
     chosen = [every, *[(k,) for k in every if len(every) > 1]]
-    with _unhooked(call.tensors):
+    with unhooked(call.tensors):
         sweeps = [
             _sweep(
                 trace, [leaves[roots[k]] for k in some], set(owners), keep=some is not chosen[-1]
@@ -454,7 +454,7 @@ def _programs(
 
 
 @contextmanager
-def _unhooked(tensors: Sequence[Tensor]) -> Iterator[None]:
+def unhooked(tensors: Sequence[Tensor]) -> Iterator[None]:
     """Leave the hooks on leaves to the caller's sweep, which comes to the leaves themselves."""
     hooked = [(x._node, x._node.extra) for x in tensors if isinstance(x._node, Hooked)]
     for node, _ in hooked:

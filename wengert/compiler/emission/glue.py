@@ -42,7 +42,7 @@ class Glue:
     pool : Pool
         Copies of the program, of which a call takes one that no other call uses.
     attach : callable or None
-        Puts results on the tape: ``attach(answer, kept, tensors)``.
+        Puts results on the tape: ``attach(answer, kept, tensors, leaves)``.
     """
 
     def __init__(
@@ -381,7 +381,7 @@ class Glue:
         if found.backward is not None:
             kept = ", ".join(f"o{i}" for i in found.backward.kept)
             yield f"answer = [{', '.join(parts)}]"
-            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}])"
+            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}], args)"
             yield "return unflatten(answer)"
         elif found.answer.cls is None:
             yield f"return {parts[0]}"

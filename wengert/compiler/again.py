@@ -1,0 +1,85 @@
+"""Derivatives of derivatives of what a program has given: the function itself is run again.
+
+A sweep that is recorded needs a graph of the function's own operations, which a program has not.
+So they are recorded when one is asked for: on the same arguments and state, or not at all.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.places import State
+from wengert.compiler.capture.recording import Backward, unhooked
+from wengert.compiler.capture.walk import find_state
+from wengert.func.trees import TreeDef, tree_flatten
+from wengert.tape.node import Node
+from wengert.tape.recording import enable_grad
+from wengert.tape.sweep import leading_to, sweep
+from wengert.tape.tensor import Tensor
+
+__all__ = ["Again"]
+
+_CHANGED = (
+    "the results of a compiled function can't be differentiated twice from outside where {}; take "
+    "the gradient inside the function that is compiled, or don't compile it"
+)
+
+
+class Again:
+    """Runs a function for derivatives of derivatives.
+
+    Parameters
+    ----------
+    function : callable
+        It.
+    structure, names
+        Of its arguments.
+    behind : Backward
+        Which of its results are differentiated, and by what.
+    same : callable
+        ``same(leaves, state)``: whether a call would take the program that has run.
+    obstacle : str
+        Why this can't be done, or "".
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        structure: TreeDef,
+        names: Sequence[str],
+        behind: Backward,
+        same: Callable[[Sequence[Any], State], bool],
+        obstacle: str,
+    ) -> None:
+        self._function, self._structure, self._names = function, structure, names
+        self._behind, self._same, self._obstacle = behind, same, obstacle
+
+    def given(self, leaves: Sequence[Any], tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+        """What of a call is kept."""
+        return () if self._obstacle else (leaves, tensors, [x._array for x in tensors])
+
+    def flows(self, node: Node, given: tuple[Any, ...], g: Any) -> list[tuple[int, Any]]:
+        """What flows to the parents of a replay's node, by operations on the tape."""
+        if self._obstacle:
+            raise RuntimeError(_CHANGED.format(self._obstacle))
+        leaves, tensors, arrays = given
+        moved = any(x._array is not array for x, array in zip(tensors, arrays, strict=True))
+        if moved or not self._unchanged(leaves):
+            raise RuntimeError(_CHANGED.format("what it reads has changed since"))
+        args, kwargs = self._structure.unflatten(list(leaves))
+        with enable_grad():
+            answer, _ = tree_flatten(self._function(*args, **kwargs))
+        roots = [(answer[self._behind.results[i]]._node, x) for i, x in g.items.items()]
+        numbers = {parent.number: i for i, parent in enumerate(node.parents) if parent is not None}
+        wanted = leading_to(set(numbers), [root for root, _ in roots])
+        # The graph is cut at the parents, to which the caller's own sweep goes on.
+        with unhooked(tensors):
+            arrived = sweep(roots, keep=True, targets=numbers, wanted=wanted)
+        return [(numbers[parent.number], x) for parent, x in arrived if x is not None]
+
+    def _unchanged(self, leaves: Sequence[Any]) -> bool:
+        try:
+            state = find_state(self._function, zip(self._names, leaves, strict=True))
+        except TraceError:
+            return False
+        return self._same(leaves, state)
