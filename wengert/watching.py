@@ -18,6 +18,7 @@ from typing import Any
 from wengert.tape.function import Function
 from wengert.tape.lines import is_own
 from wengert.tape.primitive import Primitive, record
+from wengert.tape.recording import observing
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["Watcher", "watching"]
@@ -84,9 +85,11 @@ def watching(watcher: Watcher) -> Iterator[None]:
             _install()
         _count += 1
     token = _watchers.set((*_watchers.get(), watcher))
+    observing.append(watcher)  # so that compiled functions run as they are
     try:
         yield
     finally:
+        observing.remove(watcher)
         _watchers.reset(token)
         with _lock:
             _count -= 1

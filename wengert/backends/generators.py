@@ -3,6 +3,7 @@
 import os
 from _thread import RLock  # threading's own, without the rest of it
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ import numpy as np
 
 __all__ = [
     "HostStream",
+    "follower",
     "get_rng_state",
     "get_states",
     "host",
@@ -30,6 +32,9 @@ S = TypeVar("S")
 
 #: Held while a generator in host memory draws, or states change.
 lock = RLock()
+#: Who has to know which states this thread or task takes, goes back to, and starts from: an object
+#: with the methods ``taken``, ``given`` and ``seeded``, or None.
+follower: ContextVar[Any] = ContextVar("wengert_follower", default=None)
 _seed = int.from_bytes(os.urandom(7))
 _streams: dict[tuple[str, str], Any] = {}
 _waiting: dict[tuple[str, str], Any] = {}  # states of streams that nothing has drawn from yet
@@ -82,11 +87,16 @@ def host() -> "np.random.Generator":  # naming it imports np.random, which costs
 def get_rng_state() -> dict[str, Any]:
     """Return the state of all random generators, for `set_rng_state`; it can be pickled."""
     with lock:
-        return {"host": host().bit_generator.state, "devices": get_states()}
+        state = {"host": host().bit_generator.state, "devices": get_states()}
+    if (known := follower.get()) is not None:
+        known.taken(state)
+    return state
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
     """Go back to a state that `get_rng_state` returned."""
+    if (known := follower.get()) is not None:
+        known.given(state)
     with lock:
         host().bit_generator.state = state["host"]
         set_states(state["devices"])

@@ -42,7 +42,7 @@ from wengert.func.trees import TreeDef, tree_flatten
 from wengert.nn.module import Module, changes
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.lifted import Lifted
-from wengert.tape.recording import is_grad_enabled, is_inference_mode_enabled
+from wengert.tape.recording import is_grad_enabled, is_inference_mode_enabled, observing
 from wengert.tape.tensor import Tensor
 
 __all__ = ["Compiled", "compile"]
@@ -506,6 +506,8 @@ def _shown(before: Any, now: Any) -> str:
 
 def _not_traceable(leaves: Sequence[Any]) -> str:
     """Why a call cannot be traced, if it can't."""
+    if observing:
+        return "anomaly detection, hooks on saved values or graph_breaks() look at each operation"
     for leaf in leaves:
         array = leaf._array if isinstance(leaf, Tensor) else leaf
         if isinstance(array, Lifted):

@@ -54,6 +54,8 @@ def manual_seed(seed: int) -> None:
     seed = seed.__index__()
     if seed < 0:
         raise ValueError(f"a seed is not negative, and {seed} is")
+    if (known := generators.follower.get()) is not None:
+        known.seeded()
     with lock:
         host().bit_generator.state = np.random.PCG64(seed).state
         generators.reseed(seed)

@@ -317,6 +317,7 @@ def record_call(
             with Watch(stop=True).on() if seen else nullcontext():
                 returned = function(*args, **kwargs)
             recording, answer = _recorded(call, returned)
+            call.trace.draws.end()
         del returned, args, kwargs
         made = answer()
         call.leave()

@@ -23,20 +23,24 @@ from wengert.backends import (
     Selection,
     backend_of,
     dtype_of,
+    generators,
     namespaces,
     selection,
 )
 from wengert.backends.backend import Kernel, composite
 from wengert.backends.registry import local_selection
+from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, refusals
 from wengert.compiler.capture.lines import described, reader, running_line, user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.program import Instruction, Line, Program, Value
+from wengert.tape.anomaly import detecting
 from wengert.tape.interpreter import differentiable
 from wengert.tape.lifted import Lifted, bottom, late_namespace, lifted, new_level
 from wengert.tape.node import tick
 from wengert.tape.primitive import Primitive
+from wengert.tape.recording import observing
 from wengert.tape.tensor import untracked
 
 __all__ = [
@@ -103,6 +107,7 @@ class Trace:
         self.backends: set[Backend] = set()
         #: What could not be recorded, also where the function has caught the error.
         self.refused: list[TraceError] = []
+        self.draws = Draws()
         self.failed = ""  # what an array library has raised, and where
         #: What each instruction has given, where that is asked for.
         self.samples: dict[Value, Any] | None = None
@@ -119,10 +124,12 @@ class Trace:
         beside = TracingBackend(chosen.backend), chosen.device, chosen.reason
         tokens = _current.set(self), local_selection.set(Selection(*beside))
         refusing = refusals.set(self.refused)
+        following = generators.follower.set(self.draws)
         try:
             yield
         finally:
             refusals.reset(refusing)
+            generators.follower.reset(following)
             _current.reset(tokens[0])
             local_selection.reset(tokens[1])
             self.open = False
@@ -187,6 +194,8 @@ class Trace:
         """Call a function on what is inside traced arrays, and record it."""
         if not self.open:
             raise self._closed(operands)
+        if name in DRAWS and (drawn := self.draws.again(name, operands, parameters)) is not None:
+            return drawn
         operands = tuple(operands)
         try:
             answer = function(*_inner(operands), **{k: _inner(x) for k, x in parameters.items()})
@@ -203,6 +212,8 @@ class Trace:
         if self.samples is not None:
             self.samples.update(zip(results, map(copied, parts), strict=True))
         made = [Traced(part, value, self) for part, value in zip(parts, results, strict=True)]
+        if name in DRAWS:
+            self.draws.made(name, operands, parameters, made[0])
         if not several:
             return made[0]
         return type(answer)(*made) if hasattr(answer, "_fields") else type(answer)(made)
@@ -249,6 +260,11 @@ class Trace:
         several: bool,
         pure: bool,
     ) -> None:
+        if observing and detecting() is not None:
+            raise TraceError(
+                f"{user_line()}: anomaly detection is on inside a function that is compiled, and "
+                "a replay would look at nothing; switch it on around the call"
+            )
         held = {k: self.value(x) for k, x in parameters.items()}
         self.instructions.append(
             Instruction(

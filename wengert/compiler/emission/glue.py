@@ -15,7 +15,7 @@ from wengert.compiler.capture.places import Contents, Exact, Place, State, conte
 from wengert.compiler.capture.recording import Recording
 from wengert.compiler.program import order_of
 from wengert.ops.data_type import get_default_dtype
-from wengert.tape.recording import is_inference_mode_enabled, recording
+from wengert.tape.recording import is_inference_mode_enabled, observing, recording
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["MISS", "Glue", "fits"]
@@ -67,6 +67,7 @@ class Glue:
             "another": pool.another,
             "give": pool.give,
             "inference": is_inference_mode_enabled,
+            "observing": observing,
             "recording": recording,
             "same": same,
             "selection": selection,
@@ -271,6 +272,7 @@ class Glue:
         return place
 
     def _modes(self) -> None:
+        self._check("observing")  # somebody wants to see each operation
         tracked, inference = self._signature["the recording mode"]
         self._check(f"recording() is not {tracked} or inference() is not {inference}")
         where = selection()

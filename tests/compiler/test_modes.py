@@ -1,0 +1,146 @@
+"""Modes, generators and observers around compiled functions and in them."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.autograd import checkpoint
+from wengert.compiler.capture.errors import TraceError
+from wengert.testing import graph_breaks
+
+F = wg.nn.functional
+
+
+def test_a_checkpoint_draws_its_mask_once():
+    w = wg.asarray(np.linspace(0.5, 1.5, 8), requires_grad=True)
+
+    def block(x):
+        return F.dropout(wg.sin(x * w), 0.5) * F.dropout(wg.exp(x), 0.25)
+
+    def step(x):
+        w.grad = None
+        loss = wg.sum(checkpoint(block, x) + F.dropout(x, 0.5) * w)
+        loss.backward()
+        return loss
+
+    def outside(x):
+        return wg.sum(checkpoint(block, x) * F.dropout(w, 0.5))
+
+    for function in (step, outside):
+        found = []
+        for run in (function, wg.compile(function, strict=True)):
+            wg.manual_seed(9)
+            answers = []
+            for i in range(5):
+                loss = run(wg.ones(8, dtype=wg.float64) * (i + 1.0))
+                if function is outside:
+                    w.grad = None
+                    loss.backward()
+                answers.append((loss.item(), w.grad.tolist()))
+            found.append((answers, wg.rand_like(wg.ones(2)).tolist()))
+        assert found[0] == found[1]
+
+
+def test_going_back_to_a_state_draws_the_same():
+    def function(x):
+        state = wg.random.get_rng_state()
+        first = wg.rand_like(x)
+        wg.random.set_rng_state(state)
+        return first - wg.rand_like(x), wg.rand_like(x)
+
+    f = wg.compile(function, strict=True)
+    for i in range(4):
+        wg.manual_seed(i)
+        zero, other = f(wg.ones(3))
+        wg.manual_seed(i)
+        assert zero.tolist() == [0.0] * 3
+        assert other.tolist() == function(wg.ones(3))[1].tolist()
+    assert f.report.recordings == 1
+
+
+def _seeds(x):
+    wg.manual_seed(3)
+    return x * wg.rand_like(x)
+
+
+def _leaves_a_state(x):
+    state = wg.random.get_rng_state()
+    y = x * wg.rand_like(x)
+    wg.random.set_rng_state(state)
+    return y
+
+
+OUTSIDE = wg.random.get_rng_state()
+
+
+def _takes_a_state(x):
+    wg.random.set_rng_state(OUTSIDE)
+    return x * wg.rand_like(x)
+
+
+@pytest.mark.parametrize("function", [_seeds, _leaves_a_state, _takes_a_state])
+def test_states_of_generators_inside(function):
+    f = wg.compile(function)
+    for _ in range(3):
+        wg.manual_seed(1)
+        found = [f(wg.ones(3)).tolist() for _ in range(3)]
+        wg.manual_seed(1)
+        assert found == [function(wg.ones(3)).tolist() for _ in range(3)]
+    assert "generators" in str(f.report)
+    with pytest.raises(TraceError, match="generators"):
+        wg.compile(function, strict=True)(wg.ones(3))
+
+
+def test_anomaly_detection_is_not_passed_by():
+    w = wg.asarray([-1.0], requires_grad=True)
+
+    @wg.compile
+    def step(x):
+        w.grad = None
+        wg.sum(wg.sqrt(w * x)).backward()
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for _ in range(3):
+            step(wg.zeros(1))
+        with wg.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="returned"):
+            step(wg.zeros(1))
+        step(wg.zeros(1))
+
+        @wg.compile
+        def inside(x):
+            with wg.autograd.detect_anomaly():
+                wg.sum(wg.sqrt(w * x)).backward()
+
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="returned"):
+                inside(wg.zeros(1))
+
+
+def test_graph_breaks_sees_what_a_replay_would_not_show():
+    w = wg.asarray([1.5], requires_grad=True)
+
+    @wg.compile
+    def function(x):
+        return wg.sum(wg.floor(w * x) + w.detach())
+
+    for _ in range(3):
+        function(wg.ones(1))
+    with graph_breaks() as breaks:
+        function(wg.ones(1))
+    assert {one.operation for one in breaks} >= {"floor", "detach"}
+
+
+def test_hooks_on_saved_values_are_called():
+    packed = []
+    w = wg.asarray([1.5], requires_grad=True)
+    f = wg.compile(lambda x: wg.sum(wg.exp(w * x)))
+    for _ in range(3):
+        f(wg.ones(1))
+
+    def pack(x):
+        packed.append(x)
+        return x
+
+    with wg.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+        f(wg.ones(1)).backward()
+    assert packed
