@@ -334,3 +334,175 @@ def test_compiled_functions_are_copied_and_pickled():
     for other in (copy.copy(one), copy.deepcopy(one), pickled(one)):
         with pytest.raises(TraceError):
             other(wg.ones(2))
+
+
+# -- what a call gives -----------------------------------------------------------------------------
+
+
+class Answer:
+    def __init__(self, value):
+        self.value = value
+
+
+def test_what_is_returned_is_the_caller_s_own():
+    f = wg.compile(lambda x: (x * 2, np.ones(2), [1, x + 1], {"a": 3.0}))
+    answers = [f(wg.ones(2)) for _ in range(5)]
+    for one in answers:
+        assert one[1].tolist() == [1.0, 1.0]
+        one[1][0] = 7.0
+        one[2].append(None)
+        one[3]["b"] = None
+        one[0].fill_(9.0)
+    assert len({id(one[1]) for one in answers}) == 5
+    assert f(wg.ones(2))[0].tolist() == [2.0, 2.0]
+    assert f.report.recordings == 1
+
+
+@pytest.mark.parametrize("made", [lambda x: {1, 2}, lambda x: Answer(3.0), lambda x: Answer(x * 2)])
+def test_an_object_that_the_function_makes_is_made_in_each_call(made):
+    f = wg.compile(lambda x: (x * 2, made(x)))
+    found = [f(wg.ones(2))[1] for _ in range(4)]
+    assert len({id(x) for x in found}) == 4
+    assert "ran as they are" in str(f.report)
+
+
+def test_objects_that_were_there_before_are_returned_themselves():
+    kept, model = Answer(2.0), wg.nn.Linear(2, 2)
+    f = wg.compile(lambda x: (x * kept.value, kept, model, model.weight, len, Answer, wg.float32))
+    for _ in range(4):
+        found = f(wg.ones(2))
+        assert found[1:] == (kept, model, model.weight, len, Answer, wg.float32)
+    assert f.report.recordings == 1
+
+
+def test_one_tensor_comes_back_as_one():
+    w = wg.asarray([2.0], requires_grad=True)
+
+    def function(x):
+        w.grad = None
+        wg.sum(w * x).backward()
+        y = x * 2
+        return y, y, w.grad
+
+    f = wg.compile(function)
+    for i in range(4):
+        one, other, grad = f(wg.asarray([float(i)]))
+        assert one is other
+        assert grad is w.grad
+
+
+# -- gradients -------------------------------------------------------------------------------------
+
+
+def test_the_caller_s_graph_goes_on_behind_a_call():
+    w = wg.asarray([1.0, 2.0], requires_grad=True)
+    held = {"h": w * 2}
+    for function in (lambda x: wg.sum(x * x), lambda x: wg.sum(held["h"] * held["h"])):
+        f = wg.compile(function)
+        for _ in range(4):
+            w.grad, held["h"] = None, w * 2
+            f(held["h"]).backward()
+            assert w.grad.tolist() == [8.0, 16.0]
+    for _ in range(3):
+        x = wg.asarray([1.0, 2.0])
+        f = wg.compile(lambda x: wg.sum(x**3))
+        assert [wg.grad(f)(x).tolist() for _ in range(3)] == [[3.0, 12.0]] * 3
+
+
+def test_what_reaches_another_result_alone_has_no_gradient():
+    a, b = (wg.asarray([x], requires_grad=True) for x in (1.0, 2.0))
+    f = wg.compile(lambda x: (wg.sum(a * x), wg.sum(wg.log(b * x)), wg.sum(a * b)))
+    for chosen in [(0,), (1,), (2,), (0, 1), (0, 2), (0, 1, 2)] * 2:
+        found = []
+        for run in (f, f.__wrapped__):
+            a.grad = b.grad = None
+            answers = run(wg.asarray([3.0]))
+            sum((answers[i] for i in chosen[1:]), answers[chosen[0]]).backward()
+            found.append([None if x.grad is None else x.grad.tolist() for x in (a, b)])
+        assert found[0] == found[1]
+    with np.errstate(all="ignore"):
+        b = wg.asarray([2.0], requires_grad=True)
+        f = wg.compile(lambda x: (wg.sum(b * x), wg.sum(wg.log(b - b * x))))
+        for _ in range(3):
+            b.grad = None
+            f(wg.ones(1))[0].backward()
+            assert b.grad.tolist() == [1.0]  # the logarithm's infinite slope is not there
+
+
+def test_gradients_that_are_one_tensor():
+    p, q = (wg.asarray([x], requires_grad=True) for x in (1.0, 2.0))
+
+    def function(x):
+        p.grad = q.grad = None
+        wg.sum(q * x).backward()
+        p.grad = q.grad
+        return x
+
+    f = wg.compile(function)
+    for i in range(4):
+        f(wg.asarray([float(i)]))
+        assert p.grad is q.grad
+        assert p.grad.tolist() == [float(i)]
+
+
+@pytest.mark.parametrize("of", ["a leaf", "a result"])
+def test_hooks_on_arguments(of):
+    def function(x):
+        (g,) = wg.autograd.grad(wg.sum(x * 3.0), [x])
+        return g
+
+    f = wg.compile(function)
+    leaf = wg.asarray([1.0], requires_grad=True)
+    x = leaf if of == "a leaf" else leaf * 2.0
+    assert [f(x).tolist() for _ in range(3)] == [[3.0]] * 3
+    handle = x.register_hook(lambda g: g * 7)
+    assert [f(x).tolist() for _ in range(3)] == [[21.0]] * 3
+    handle.remove()
+    assert [f(x).tolist() for _ in range(3)] == [[3.0]] * 3
+
+
+def test_hooks_of_parameters_change():
+    w = wg.asarray([1.0, 2.0], requires_grad=True)
+    by = [2.0]
+
+    def function(x):
+        w.grad = None
+        wg.sum(w * x).backward()
+        return w.grad * 1.0
+
+    f = wg.compile(function)
+
+    def same():
+        for i in range(3):
+            x = wg.ones(2) * (i + 1.0)
+            assert f(x).tolist() == function(x).tolist()
+
+    same()
+    first = w.register_hook(lambda g: g * by[0])
+    same()
+    by[0] = 5.0
+    same()
+    second = w.register_hook(lambda g: g + 1.0)
+    same()
+    first.remove()
+    same()
+    seen = []
+    third = w.register_post_accumulate_grad_hook(lambda p: seen.append(p))
+    same()
+    assert len(seen) == 6
+    second.remove(), third.remove()
+    same()
+
+
+def test_a_function_that_registers_hooks_runs_as_it_is():
+    w = wg.asarray([1.0], requires_grad=True)
+    handles = []
+
+    def function(x):
+        handles.append(w.register_hook(lambda g: g * 2))
+        return x * 2
+
+    f = wg.compile(function)
+    for i in range(1, 5):
+        f(wg.ones(1))
+        assert len(handles) == len(w._node.extra.gradient) == i

@@ -41,6 +41,7 @@ from wengert.compiler.report import Report
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.nn.module import Module, changes
 from wengert.ops.data_type import get_default_dtype
+from wengert.tape.hooks import has_hooks
 from wengert.tape.lifted import Lifted
 from wengert.tape.recording import is_grad_enabled, is_inference_mode_enabled, observing
 from wengert.tape.tensor import Tensor
@@ -510,6 +511,8 @@ def _not_traceable(leaves: Sequence[Any]) -> str:
         return "anomaly detection, hooks on saved values or graph_breaks() look at each operation"
     for leaf in leaves:
         array = leaf._array if isinstance(leaf, Tensor) else leaf
+        if isinstance(leaf, Tensor) and leaf._node is not None and has_hooks(leaf._node):
+            return "there are hooks on an argument"
         if isinstance(array, Lifted):
             return f"the call is inside a transform ({type(array).__name__})"
     return ""

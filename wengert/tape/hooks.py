@@ -22,6 +22,7 @@ __all__ = [
     "Hooked",
     "RemovableHandle",
     "eager",
+    "has_hooks",
     "hold",
     "observe",
     "release",
@@ -171,6 +172,12 @@ def hooked(node: Node) -> None:
         _hooked[kind] = type(f"Hooked{kind.__name__}", (Hooked, kind), {"__slots__": ()})
     node.extra = None
     node.__class__ = _hooked[kind]
+
+
+def has_hooks(node: Node) -> bool:
+    """Whether there are hooks on a node, or on the Tensor whose place it is."""
+    extra = node.extra if isinstance(node, Hooked) else None
+    return extra is not None and (bool(extra.gradient) or extra.of_the_node)
 
 
 def extra_of(node: Node) -> Extra:

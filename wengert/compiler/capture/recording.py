@@ -10,9 +10,13 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from enum import Enum
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from wengert.backends import Backend, backend_of
+import numpy as np
+
+from wengert.backends import Backend, DType, backend_of
 from wengert.compiler.capture.effects import (
     Effect,
     Ref,
@@ -24,8 +28,10 @@ from wengert.compiler.capture.effects import (
     tensor_effects,
 )
 from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.foreign import immutable
+from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.places import State, is_array
+from wengert.compiler.capture.places import PLAIN, State, is_array
 from wengert.compiler.capture.raw import raw_input, shared
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import Trace, Traced
@@ -355,9 +361,13 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
 
     def answer() -> Any:
         made: list[Any] = []
+        # A gradient that is returned is the gradient itself, and one Tensor comes back as one.
+        same: dict[int, Tensor] = {
+            id(x._grad): x._grad for x in call.tensors if x._grad is not None
+        }
         for leaf, (kind, what) in zip(leaves, kinds, strict=True):
             if kind == "tensor":
-                made.append(untracked(own(leaf._array)))
+                made.append(same.setdefault(id(leaf), untracked(own(leaf._array))))
             elif kind == "array":
                 made.append(leaf.inner if isinstance(leaf, Traced) else copied(leaf))
             elif kind == "given":
@@ -525,4 +535,17 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
         return "number", call.output(leaf)
     if is_array(leaf) and not any(leaf is x for x in call.state.objects):
         return "array", call.output(call.trace.constant(leaf))  # which this call has made
-    return "plain", leaf
+    if type(leaf) in PLAIN or _lasts(type(leaf)) or isinstance(leaf, FunctionType | type):
+        return "plain", leaf
+    if any(leaf is x for x in (*call.state.objects, *call.leaves)):
+        return "plain", leaf
+    raise TraceError(
+        f"{user_line()}: the compiled function returns a {type(leaf).__name__} that it has made, "
+        "and a replay would return the same one again; return Tensors, arrays and plain values in "
+        "lists, tuples, dicts or dataclasses"
+    )
+
+
+def _lasts(kind: type) -> bool:
+    """Whether objects of a class never change, so that all calls may return one."""
+    return issubclass(kind, Enum | np.generic) or kind in (DType, ModuleType) or immutable(kind)

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from types import ModuleType
 from typing import Any
@@ -121,7 +121,7 @@ class Trace:
     def running(self) -> Iterator[None]:
         """Record what this thread or task does in the ``with`` block; then the trace is closed."""
         chosen = selection()
-        beside = TracingBackend(chosen.backend), chosen.device, chosen.reason
+        beside = _tracing(chosen.backend), chosen.device, chosen.reason
         tokens = _current.set(self), local_selection.set(Selection(*beside))
         refusing = refusals.set(self.refused)
         following = generators.follower.set(self.draws)
@@ -581,7 +581,7 @@ class TracingBackend(Backend):
         return getattr(object.__getattribute__(self, "_backend"), name)
 
     def alongside(self, other: Backend) -> Backend:
-        return self if other is self._backend else TracingBackend(other)
+        return self if other is self._backend else _tracing(other)
 
     def from_numpy(self, array: Any, device: Any = None) -> Any:
         trace = current()
@@ -592,6 +592,11 @@ class TracingBackend(Backend):
         trace = current()
         assert trace is not None, "there is no trace"
         return trace.call("draw", self._backend.drawn, (draw, arguments, device), {}, pure=False)
+
+
+@cache
+def _tracing(backend: Backend) -> TracingBackend:
+    return TracingBackend(backend)
 
 
 def trace_arrays(

@@ -122,13 +122,20 @@ class Watch:
         return known
 
     def _meet(self, frame: FrameType, what: str) -> None:
-        if self.met:
+        if self.met or _importing(frame):
             return
         line = described(Line(frame.f_code.co_filename, frame.f_lineno))
         self.met = f"{line}: {what} is called, which a replay would not call again"
         if self._stop:
             TraceError(self.met)  # which is known also if the function catches what is raised
             raise Stopped(self.met)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    """Whether a module is being imported, which happens once, and has to come to its end."""
+    while frame is not None and frame.f_globals.get("__name__") != "importlib._bootstrap":
+        frame = frame.f_back
+    return frame is not None
 
 
 def _title(function: Any) -> str:

@@ -15,6 +15,7 @@ from wengert.compiler.capture.places import Contents, Exact, Place, State, conte
 from wengert.compiler.capture.recording import Recording
 from wengert.compiler.program import order_of
 from wengert.ops.data_type import get_default_dtype
+from wengert.tape.hooks import has_hooks
 from wengert.tape.recording import is_inference_mode_enabled, observing, recording
 from wengert.tape.tensor import Tensor, untracked
 
@@ -66,6 +67,7 @@ class Glue:
             "fits": fits,
             "another": pool.another,
             "give": pool.give,
+            "has_hooks": has_hooks,
             "inference": is_inference_mode_enabled,
             "observing": observing,
             "recording": recording,
@@ -196,7 +198,7 @@ class Glue:
                 tracked = kind[5]
                 self._check(f"{name}._node is {'not ' if tracked is None else ''}None")
                 if tracked is not None:
-                    self._check(f"{name}.is_leaf is not {tracked}")
+                    self._check(f"{name}.is_leaf is not {tracked} or has_hooks({name}._node)")
             elif isinstance(kind, Contents):
                 self._check(f"type({name}) is not {self._bind(type(leaf))}")
                 self._check(f"contents({name}) != {self._bind(kind)}")
