@@ -24,7 +24,8 @@ __all__ = [
 _FOREIGN = frozenset(sys.stdlib_module_names) - {"__main__"} | {
     *("array_api_compat", "array_api_strict", "cupy", "cupyx", "dask", "hypothesis", "jax"),
     *("jaxlib", "matplotlib", "ml_dtypes", "mpmath", "numpy", "opt_einsum", "pandas", "pytest"),
-    *("scipy", "sklearn", "sympy", "torch", "tqdm", "_pytest"),
+    *("scipy", "sklearn", "sympy", "torch", "tqdm", "_pytest", "cytoolz", "tlz", "toolz"),
+    *("cloudpickle", "distributed", "fsspec", "numba", "partd", "triton"),
 }
 #: Parts of Wengert that hold what is the user's: modules, optimisers, functions of functions.
 _LEADING = ("wengert.nn", "wengert.optim", "wengert.func", "wengert.compiler.compiled")

@@ -46,7 +46,8 @@ _PURE = frozenset(
         *("importlib", "_frozen_importlib", "_frozen_importlib_external", "itertools", "json"),
         *("keyword", "math", "numbers", "operator", "re", "reprlib", "statistics", "string"),
         *("struct", "textwrap", "types", "typing", "typing_extensions", "weakref", "wengert"),
-        *("array_api_compat", "array_api_strict", "cupy", "dask", "jax", "jaxlib", "ml_dtypes"),
+        *("array_api_compat", "array_api_strict", "cupy", "cytoolz", "dask", "jax", "jaxlib"),
+        *("cloudpickle", "distributed", "fsspec", "ml_dtypes", "partd", "tlz", "toolz"),
         *("mpmath", "numpy", "opt_einsum", "scipy", "sympy", "torch"),
     }
 )
