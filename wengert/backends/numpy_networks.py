@@ -152,14 +152,15 @@ def softmax_cross_entropy_parts(
     # Each row's part in the loss, and so in the slopes too.
     part = 1 / number if number and reduction == "mean" else 1
     part = scalar(part, x.dtype)
+    if counted is not None:
+        part = _multiply(counted, part)
+        losses = np.where(counted, losses, 0)
     _multiply(z, _along_rows(_divide(part, total), row_of), z)
     if label_smoothing:
-        np.subtract(z, _multiply(part, label_smoothing / classes), z)
+        even = _multiply(part, label_smoothing / classes)
+        np.subtract(z, even if counted is None else _along_rows(even, row_of), z)
         part = _multiply(part, 1 - label_smoothing)
     z.put(places, np.subtract(z.take(places), part))
-    if counted is not None:
-        losses = np.where(counted, losses, 0)
-        _multiply(z, counted[:, None], z)
     if reduction == "none":
         return losses, z
     loss = _dot(losses, ones(rows, losses.dtype))

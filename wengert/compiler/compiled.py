@@ -226,7 +226,7 @@ class Compiled(Generic[P, R]):
         """
         replay = self._last()
         name = getattr(self._function, "__name__", "step")
-        replay.save(path, name, find_state(self._function))
+        replay.save(path, name, find_state(self._function, replay.objects))
 
     def _last(self) -> Replay:
         if not self._replays:
@@ -411,6 +411,7 @@ class Compiled(Generic[P, R]):
         self.report.recorded(found, why)
         torch = self._options.torch_compile
         replay = Replay(found, signature, structure, names, static, self.report, torch)
+        replay.given(leaves)
         if replay.adjoint is not None:
             same = functools.partial(_alike, signature, structure, static)
             obstacle = _obstacle(found, leaves)

@@ -12,6 +12,7 @@ from wengert.compiler.again import Again
 from wengert.compiler.capture.places import State, same
 from wengert.compiler.capture.recording import Backward, Recording, Way
 from wengert.compiler.capture.trace import DRAWS
+from wengert.compiler.capture.walk import is_leaf
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.emission.finish import finish
 from wengert.compiler.emission.glue import MISS, Glue
@@ -71,6 +72,8 @@ class Replay:
     ----------
     signature : dict
         Of the calls that it is for.
+    objects : list of (str, object)
+        The arguments of its last call that are no arrays or numbers, with their names.
     used : int
         When it ran last, by a clock of its own.
     checked : bool
@@ -192,9 +195,15 @@ class Replay:
                 return False
         return all((t := ref()) is None or t._array is x for ref, x in self.recording.captured)
 
+    def given(self, leaves: Sequence[Any]) -> None:
+        """Keep what of the arguments is state."""
+        pairs = zip(self.names, leaves, strict=True)
+        self.objects = [(name, x) for name, x in pairs if not is_leaf(name, x)]
+
     def run(self, leaves: Sequence[Any], state: State) -> Any:
         """Run the program for a call that it fits, on this state, and be ready for the next."""
         call = self._bound(leaves, state, self.pool)
+        self.given(leaves)
         self.used = _now()
         self.calls = [call if self.left is None else self._counted(call), *self.calls[:1]]
         return self.calls[0](*leaves)

@@ -56,7 +56,7 @@ from wengert.tape.hooks import Extra, Hooked
 from wengert.tape.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
-__all__ = ["find_state"]
+__all__ = ["find_state", "is_leaf"]
 
 #: Raw arrays of more bytes are data.
 LARGEST_ARRAY = 1 << 20
@@ -97,7 +97,7 @@ def find_state(
     TraceError
         If the function reaches something that can't be compared from call to call.
     """
-    arguments = [(name, x) for name, x in arguments if not _is_leaf(name, x)]
+    arguments = [(name, x) for name, x in arguments if not is_leaf(name, x)]
     named = Named.by(function) if like is None else like.named
     while True:  # what is reached names more
         walk = _Walk(named)
@@ -114,7 +114,7 @@ def find_state(
         named = walk.found
 
 
-def _is_leaf(name: str, x: Any) -> bool:
+def is_leaf(name: str, x: Any) -> bool:
     """Whether an argument is compared, or given to the program, as it is."""
     if isinstance(x, Tensor):
         if isinstance(x._node, Hooked):

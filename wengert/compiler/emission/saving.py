@@ -128,7 +128,12 @@ def _part(
                 f"{name} can't be saved: its program is for one value of "
                 f"{program.inputs[at[ref]].name}, which each call changes"
             )
-    answer = [_answered(leaf, program, at, becomes) for leaf in recording.leaves]
+    changed = {
+        effect.ref: program.outputs[effect.output]
+        for effect in recording.effects
+        if effect.ref.kind == "tensor" and effect.output is not None
+    }
+    answer = [_answered(leaf, program, at, changed) for leaf in recording.leaves]
     # What nothing reads but the next value of itself need not be kept: gradients, mostly.
     wanted, updates = answer, list(becomes)
     while True:
@@ -162,13 +167,13 @@ def _is_argument(ref: Ref, state: State) -> bool:
 
 
 def _answered(
-    leaf: tuple[str, Any], program: Program, at: Mapping[Ref, int], becomes: Mapping[Ref, Any]
+    leaf: tuple[str, Any], program: Program, at: Mapping[Ref, int], changed: Mapping[Ref, Any]
 ) -> Any:
     """What a leaf of the answer is: a value, or a constant."""
     kind, what = leaf
     if kind == "same":
         ref = Ref("tensor", what.index)
-        return becomes.get(ref, program.inputs[at[ref]])
+        return changed.get(ref, program.inputs[at[ref]])
     if kind == "given":
         return program.inputs[at[Ref("leaf", what)]]
     return what if kind == "plain" else program.outputs[what]
