@@ -288,7 +288,7 @@ class Compiled(Generic[P, R]):
         try:
             state = find_state(self._function, zip(names, leaves, strict=True))
             signature = _signature(leaves, structure, static, state)
-        except TraceError as error:
+        except Exception as error:
             return None, self._refused(arguments, None, error)
         if refusal is not None and refusal.signature == signature:
             return None, refusal

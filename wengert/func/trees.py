@@ -154,6 +154,11 @@ def register_node(
     _KINDS[cls] = _Kind(take, lambda _, extra, children: unflatten(extra, tuple(children)))
 
 
+def is_node(cls: type) -> bool:
+    """Whether objects of a class are taken apart."""
+    return _kind(cls) is not None
+
+
 def _kind(cls: type) -> _Kind | None:
     """How objects of a class are taken apart; None if they are leaves."""
     found = _KINDS.get(cls)

@@ -6,7 +6,9 @@ is: it is not looked through. All other code is the user's.
 
 import builtins
 import functools
+import os
 import sys
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -16,17 +18,23 @@ __all__ = [
     "importable",
     "open_book",
     "package_of",
+    "reading",
     "refused",
     "users",
 ]
 
 #: Packages whose code is not looked through.
-_FOREIGN = frozenset(sys.stdlib_module_names) - {"__main__"} | {
-    *("array_api_compat", "array_api_strict", "cupy", "cupyx", "dask", "hypothesis", "jax"),
-    *("jaxlib", "matplotlib", "ml_dtypes", "mpmath", "numpy", "opt_einsum", "pandas", "pytest"),
-    *("scipy", "sklearn", "sympy", "torch", "tqdm", "_pytest", "cytoolz", "tlz", "toolz"),
-    *("cloudpickle", "distributed", "fsspec", "numba", "partd", "triton"),
-}
+_FOREIGN = frozenset(
+    {
+        *("array_api_compat", "array_api_strict", "cupy", "cupyx", "dask", "hypothesis", "jax"),
+        *("jaxlib", "matplotlib", "ml_dtypes", "mpmath", "numpy", "opt_einsum", "pandas"),
+        *("pytest", "scipy", "sklearn", "sympy", "torch", "tqdm", "_pytest"),
+        *("cloudpickle", "cytoolz", "distributed", "fsspec", "numba", "partd", "tlz", "toolz"),
+        "triton",
+    }
+)
+#: Where the standard library is.
+_LIBRARY = str(Path(os.__file__).parent)
 #: Parts of Wengert that hold what is the user's: modules, optimisers, functions of functions.
 _LEADING = ("wengert.nn", "wengert.optim", "wengert.func", "wengert.compiler.compiled")
 #: Classes, or packages of classes, of objects that never change.
@@ -61,7 +69,9 @@ _REFUSED = {
     id(x): x.__name__ for x in (builtins.eval, builtins.exec, builtins.globals, __import__)
 } | {id(sys._getframe): "sys._getframe"}
 #: Modules whose functions do so.
-_REFUSED_MODULES = frozenset({"builtins", "ctypes", "gc", "importlib", "inspect"})
+_REFUSED_MODULES = frozenset({"ctypes", "gc", "importlib", "inspect"})
+#: Functions that read attributes of what they are given by names that they are given.
+_READING = (getattr, hasattr, vars, dir, object.__getattribute__, type.__getattribute__)
 
 
 def package_of(module: Any) -> str:
@@ -73,7 +83,12 @@ def package_of(module: Any) -> str:
 def users(module: str | None) -> bool:
     """Whether code of a module, by its name, is the user's."""
     package = package_of(module)
-    return package != "wengert" and package not in _FOREIGN
+    if package == "wengert":
+        return False
+    if package in sys.stdlib_module_names:  # or a file of the user's that is called so
+        file = getattr(sys.modules.get(package), "__file__", None)
+        return package == "__main__" or (file is not None and not file.startswith(_LIBRARY))
+    return package not in _FOREIGN
 
 
 def engine(kind: type) -> bool:
@@ -102,6 +117,11 @@ def open_book(kind: type) -> bool:
 def importable(function: FunctionType) -> bool:
     """Whether a function is one of a module, and not made by another function."""
     return "<locals>" not in function.__code__.co_qualname
+
+
+def reading(x: Any) -> bool:
+    """Whether a function reads attributes by names that it is given."""
+    return any(x is known for known in _READING)
 
 
 def refused(x: Any) -> str:

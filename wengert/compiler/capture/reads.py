@@ -118,7 +118,11 @@ def reads(code: CodeType) -> Reads:
         found.asked.union(*[each.asked for each in inner]),
         tuple(imports),
         found.computed or any(x.computed for x in inner) or not _REFLECTIVE.isdisjoint(every),
-        found.anywhere or any(x.anywhere for x in inner) or not every.isdisjoint({"dir", "vars"}),
+        found.anywhere
+        or any(x.anywhere for x in inner)
+        or not every.isdisjoint({"dir", "vars"})
+        or "__dict__" in names
+        or any("__dict__" in chain.path for chain in chains if chain.root != "self"),
         frozenset(found.filled - used),
     )
 

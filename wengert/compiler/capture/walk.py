@@ -8,10 +8,10 @@ three things: an input of programs (Tensors, what optimisers keep, hyper-paramet
 """
 
 import builtins
-import dataclasses
 import enum
 import functools
 import importlib.util
+import operator
 import os
 import sys
 from collections import deque
@@ -29,6 +29,7 @@ from wengert.compiler.capture.foreign import (
     importable,
     open_book,
     package_of,
+    reading,
     refused,
     users,
 )
@@ -50,6 +51,7 @@ from wengert.compiler.capture.places import (
     is_array_class,
 )
 from wengert.compiler.capture.reads import reads
+from wengert.func.trees import is_node
 from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.hooks import Extra, Hooked
@@ -228,7 +230,13 @@ class _Walk:
         self.state.tests.append((changed, objects))
 
     def opaque(self, x: Any, name: str) -> None:
+        """Say that it is this very object."""
         self.fact(name, Identity(x))
+        if isinstance(x, operator.attrgetter | operator.methodcaller):
+            for path in x.__reduce__()[1]:
+                self.found.names.update(str(path).split("."))
+        elif reading(x):
+            self.found.computed = self.found.anywhere = True
 
     def _slice(self, x: slice, name: str) -> None:
         for key in ("start", "stop", "step"):
@@ -241,6 +249,8 @@ class _Walk:
         self.fact(name, "a Tensor")
         self.state.tensors.append(TensorAt(x, name, place))
         self.state.objects.append(x)
+        if users(type(x).__module__):  # a subclass of the user's
+            self.object(x, name)
         node = x._node
         if node is not None:
             self.test("type({}) is not {}", node, type(node))
@@ -250,6 +260,8 @@ class _Walk:
                     self.visit(getattr(node.extra, kind), f"hooks of {name}", None)
 
     def _array(self, x: Any, name: str) -> None:
+        if users(type(x).__module__):  # a subclass of the user's
+            self.object(x, name)
         size = x.dtype.itemsize if hasattr(x.dtype, "itemsize") else 8
         for length in x.shape:
             size *= length
@@ -301,8 +313,12 @@ class _Walk:
             else:
                 self._absent(Place(scope, key, key))
                 if key in beneath:
-                    self.at(Place(beneath, key, key))
-                    self._refuse(beneath[key])
+                    place = Place(beneath, key, key)
+                    if reading(beneath[key]):  # of which the bytecode tells more
+                        self.state.links.append((place, beneath[key]))
+                    else:
+                        self.at(place)
+                        self._refuse(beneath[key])
         for target, level in used.imports:
             package = scope.get("__package__") or ""
             full = importlib.util.resolve_name("." * level + target, package) if level else target
@@ -351,6 +367,8 @@ class _Walk:
 
     def _builtin(self, x: Any, name: str) -> None:
         self._refuse(x)
+        if reading(x):
+            self.found.computed = self.found.anywhere = True
         held = x.__self__
         if held is None or isinstance(held, ModuleType | type):
             self.opaque(x, name)
@@ -378,13 +396,31 @@ class _Walk:
         held = vars(x)
         if x is os and any(self.named.wants_of_module(x, key) for key in ("environ", "getenv")):
             self.visit(os.environ, "os.environ", None)
-        mine = users(x.__name__)
-        for key, value in list(held.items()):
-            named = self.named.wants_of_module(x, key)
-            if named and not key.startswith("__") and (mine or type(value) in PLAIN):
+        if not users(x.__name__):
+            self._foreign_module(x, held, name)
+            return
+        for key in list(held):
+            special = key.startswith("__") and key != "__getattr__"
+            if not special and (key == "__getattr__" or self.named.wants_of_module(x, key)):
                 self.at(Place(held, key, f"{name}.{key}"))
-        for key in sorted(self.named.asked - held.keys()) if mine else ():
+        if self.named.anywhere:
+            self.test("[*{}] != {}", held, [*held])
+        for key in sorted(self.named.asked - held.keys()):
             self._absent(Place(held, key, f"{name}.{key}"))
+
+    def _foreign_module(self, x: ModuleType, held: dict[str, Any], name: str) -> None:
+        """Look at what code names of a module that is not looked through."""
+        for key, value in list(held.items()):
+            place = Place(held, key, f"{name}.{key}")
+            if (id(x), key) in self.named.marks and not isinstance(value, ModuleType):
+                self._refuse(value)
+                if type(value) in (*PLAIN, *CONTAINERS):
+                    self.at(place)
+                else:
+                    self.fact(place.name, Identity(value))
+                    self.state.links.append((place, value))
+            elif type(value) in PLAIN and self.named.wants_of_module(x, key) and key[:2] != "__":
+                self.at(place)
 
     def _class(self, cls: type, name: str) -> None:
         self.fact(name, Identity(cls))
@@ -430,6 +466,9 @@ class _Walk:
             for key in REPLACEABLE:
                 if key in vars(cls):
                     self.at(Place(cls, key, f"{cls.__name__}.{key}", "class"))
+            for key in sorted(self.named.asked):
+                if not hasattr(cls, key):
+                    self._absent(Place(cls, key, f"{cls.__name__}.{key}", "class"))
 
     # -- objects -------------------------------------------------------------------------------
 
@@ -447,11 +486,7 @@ class _Walk:
         self.test("type({}) is not {}", x, cls)
         for base in cls.__mro__:
             for key in _slots(base):
-                if (
-                    self.named.wants(x, key)
-                    or dataclasses.is_dataclass(cls)
-                    or not users(base.__module__)
-                ):
+                if is_node(cls) or not users(base.__module__) or self.named.wants(x, key):
                     place = Place(x, key, f"{name}.{key}", "attribute")
                     if place.get() is Missing:
                         self._absent(place)
@@ -475,7 +510,7 @@ class _Walk:
     def _wanted(self, x: Any) -> Callable[[str, Any], bool]:
         """Which attributes of an object count."""
         cls, named = type(x), self.named
-        if open_book(cls) or dataclasses.is_dataclass(cls) or cls.__module__[:8] == "wengert.":
+        if open_book(cls) or is_node(cls) or cls.__module__[:8] == "wengert.":
             return lambda key, value: True
         if isinstance(x, Module):
             if any(
