@@ -8,6 +8,7 @@ speed or less, so that recordings are watched only where the code names somethin
 
 import builtins
 import dis
+import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -112,7 +113,7 @@ class Watch:
             if caller is None or not self._of_user(caller) or self._of_user(frame):
                 return
             module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_qualname
-            if not _pure(module, name):
+            if not _pure(module, name) and not _collecting(frame.f_code):
                 self._meet(caller, f"{module}.{name}")
 
     def _of_user(self, frame: FrameType) -> bool:
@@ -137,6 +138,11 @@ def _importing(frame: FrameType | None) -> bool:
     while frame is not None and frame.f_globals.get("__name__") != "importlib._bootstrap":
         frame = frame.f_back
     return frame is not None
+
+
+def _collecting(code: CodeType) -> bool:
+    """Whether code is called by the garbage collector, in whose frame it may be."""
+    return any(getattr(function, "__code__", None) is code for function in gc.callbacks)
 
 
 def _title(function: Any) -> str:
