@@ -80,7 +80,7 @@ def test_recording_while_another_thread_samples_frames():
     def sample():
         while not stop.is_set():
             held[:] = [sys._current_frames()]
-            time.sleep(0.0005)
+            time.sleep(0.003)
 
     thread = threading.Thread(target=sample)
     thread.start()

@@ -174,7 +174,7 @@ def test_ordinary_code_is_compiled(name):
             wg.manual_seed(i)
             assert found.tolist() == function(wg.asarray([1.0, float(i)])).tolist()
         assert compiled.report.recordings == 1
-    assert g.report.checks == 1
+    assert g.report.checks >= 1
 
 
 def test_nothing_happens_twice():

@@ -340,10 +340,11 @@ def record_call(
 
 
 def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[Any]]]:
-    check_side_effects(call)
+    after = call.state
+    if check_side_effects(call):
+        after = find_state(call.function, zip(call.names, call.leaves, strict=True), call.state)
     leaves, structure = tree_flatten(returned)
     effects = tensor_effects(call)
-    after = find_state(call.function, zip(call.names, call.leaves, strict=True), call.state)
     more, values = place_effects(call, after)
     effects += more
     kinds = tuple([_leaf(call, leaf) for leaf in leaves])

@@ -92,7 +92,10 @@ class Snapshot:
                     self._copy(x)
             else:
                 self._parts += [kind(x) for kind, fits in _KINDS if fits(x)]
-        self._parts += [_OfPlace(place) for place in places]
+        # What is in the dict of an object above is kept with that.
+        kept = {id(x.owner) for x in self._parts}
+        kept |= {id(x.owner.__dict__) for x in self._parts if type(x) is _Attributes}
+        self._parts += [_OfPlace(place) for place in places if id(place.owner) not in kept]
         self._random = generators.get_rng_state()
         self._version = changes[0]
 

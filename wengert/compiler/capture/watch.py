@@ -191,29 +191,35 @@ def check_draws(functions: Iterable[Any]) -> None:
     """
     for function in functions:
         for code in _codes(function.__code__):
-            _check_draws(function, code)
+            for line, kind, name, attributes in _named_in(code):
+                x = function.__globals__.get(name) if kind == "global" else _free(function, name)
+                for name in attributes:
+                    x = vars(x).get(name) if isinstance(x, ModuleType) else None
+                if _draws(x):
+                    raise TraceError(
+                        f"{described(Line(code.co_filename, line))}: {name} draws random numbers "
+                        "that a replay would not draw anew; draw them by wg.random, or give them "
+                        "as an argument"
+                    )
 
 
-def _check_draws(function: Any, code: CodeType) -> None:
-    x: Any = None
-    line = code.co_firstlineno
+@cache
+def _named_in(code: CodeType) -> list[tuple[int, str, str, list[str]]]:
+    """What code names, each with its line, its kind, its name, and the attributes asked of it."""
+    found: list[tuple[int, str, str, list[str]]] = []
+    line, follows = code.co_firstlineno, False
     for step in dis.get_instructions(code):
         if step.positions is not None and step.positions.lineno is not None:
             line = step.positions.lineno
-        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            x = function.__globals__.get(step.argval)
-        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(x, ModuleType):
-            x = vars(x).get(step.argval)
-        elif step.opname == "LOAD_DEREF":
-            x = _free(function, step.argval)
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"):
+            kind = "free" if step.opname == "LOAD_DEREF" else "global"
+            found.append((line, kind, step.argval, []))
+            follows = True
+        elif follows and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            found[-1][3].append(step.argval)
         else:
-            x = None
-        if _draws(x):
-            raise TraceError(
-                f"{described(Line(code.co_filename, line))}: {step.argval} draws random numbers "
-                "that a replay would not draw anew; draw them by wg.random, or give them as an "
-                "argument"
-            )
+            follows = False
+    return found
 
 
 def _free(function: Any, name: str) -> Any:
@@ -235,11 +241,11 @@ def _draws(x: Any) -> bool:
     return any(str(module).startswith(("numpy.random", "cupy.random")) for module in modules)
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for x in code.co_consts:
-        if isinstance(x, CodeType):
-            yield from _codes(x)
+@cache
+def _codes(code: CodeType) -> list[CodeType]:
+    """Code, and that of the functions inside."""
+    inner = [x for x in code.co_consts if isinstance(x, CodeType)]
+    return [code, *(each for x in inner for each in _codes(x))]
 
 
 def functions_of(objects: Iterable[Any], function: Callable[..., Any]) -> list[Any]:
@@ -254,7 +260,7 @@ def functions_of(objects: Iterable[Any], function: Callable[..., Any]) -> list[A
 
 def needed(objects: Iterable[Any], functions: Iterable[Any]) -> bool:
     """Whether the code of some functions names something that is not known to be harmless."""
-    names: set[str] = set(_known_names())
+    names: set[str] = set()
     for x in objects:
         held = getattr(x, "__dict__", None)
         if held is not None and not isinstance(x, ModuleType | type):
@@ -267,7 +273,7 @@ def needed(objects: Iterable[Any], functions: Iterable[Any]) -> bool:
 
 def _named(function: Any, names: set[str]) -> bool:
     """Whether all that a function names is known."""
-    scope, code = function.__globals__, function.__code__
+    scope, code, known = function.__globals__, function.__code__, _known_names()
     for cell in function.__closure__ or ():
         try:
             if not _known(cell.cell_contents):
@@ -275,7 +281,7 @@ def _named(function: Any, names: set[str]) -> bool:
         except ValueError:  # which is empty as yet
             return False
     return all(
-        _known(scope[name]) if name in scope else name in names
+        _known(scope[name]) if name in scope else name in known or name in names
         for each in _codes(code)
         for name in each.co_names
     )
