@@ -10,6 +10,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from wengert.backends import backend_of, generators
 from wengert.compiler.capture.places import PROGRAMS, Place, State
@@ -91,7 +92,7 @@ class Snapshot:
                 if contents:
                     self._copy(x)
             else:
-                self._parts += [kind(x) for kind, fits in _KINDS if fits(x)]
+                self._parts += [kind(x) for kind in _kinds_of(x)]
         # What is in the dict of an object above is kept with that.
         kept = {id(x.owner) for x in self._parts}
         kept |= {id(x.owner.__dict__) for x in self._parts if type(x) is _Attributes}
@@ -315,11 +316,14 @@ def _slot(x: Any, name: str) -> Any:
         return _NOTHING
 
 
-def _slots(x: Any) -> list[str]:
-    if isinstance(x, FunctionType):
-        return list(_OF_FUNCTIONS)
+def _slots(x: Any) -> Sequence[str]:
+    return _OF_FUNCTIONS if isinstance(x, FunctionType) else _slots_of(type(x))
+
+
+def _slots_of(kind: type) -> Sequence[str]:
+    """The names of the slots of a class's objects."""
     found: list[str] = []
-    for cls in type(x).__mro__:
+    for cls in kind.__mro__:
         given = cls.__dict__.get("__slots__", ())
         names = (given,) if isinstance(given, str) else given
         for name in names:
@@ -391,20 +395,33 @@ class _OfPlace(_Parts):
             yield self.key, self.before, now
 
 
-def _has_attributes(x: Any) -> bool:
-    return hasattr(x, "__dict__") and isinstance(vars(x), dict) and not isinstance(x, type)
+def _kinds_of(x: Any) -> Iterable[Callable[[Any], _Parts]]:
+    """What an object consists of, which may be of several kinds."""
+    if isinstance(x, type):
+        return (_Attributes,) if x.__flags__ & (1 << 9) else ()  # if a class statement made it
+    kind = type(x)
+    known = _by_class.get(kind)
+    if known is None:
+        known = _by_class[kind] = _kinds_by_class(kind)
+    return known
 
 
-def _is_class(x: Any) -> bool:
-    return isinstance(x, type) and bool(x.__flags__ & (1 << 9))  # one made by a class statement
+_by_class: "WeakKeyDictionary[type, list[Callable[[Any], _Parts]]]" = WeakKeyDictionary()
 
 
-#: By kinds of objects; an object may be of several.
-_KINDS: Sequence[tuple[Callable[[Any], _Parts], Callable[[Any], bool]]] = (
-    (_Mapping, lambda x: isinstance(x, dict)),
-    (_Sequence, lambda x: isinstance(x, list | deque)),
-    (_Set, lambda x: isinstance(x, set)),
-    (_Bytes, lambda x: isinstance(x, bytearray)),
-    (_Attributes, lambda x: _has_attributes(x) or _is_class(x)),
-    (_Slots, lambda x: not isinstance(x, type | CellType) and bool(_slots(x))),
+def _kinds_by_class(kind: type) -> list[Callable[[Any], _Parts]]:
+    found = [parts for base, parts in _CONTAINERS if issubclass(kind, base)]
+    if any("__dict__" in vars(cls) for cls in kind.__mro__):
+        found.append(_Attributes)
+    if kind is FunctionType or (kind is not CellType and _slots_of(kind)):
+        found.append(_Slots)
+    return found
+
+
+_CONTAINERS: Sequence[tuple[type, Callable[[Any], _Parts]]] = (
+    (dict, _Mapping),
+    (list, _Sequence),
+    (deque, _Sequence),
+    (set, _Set),
+    (bytearray, _Bytes),
 )
