@@ -429,3 +429,30 @@ def test_results_are_differentiated_twice_outside():
     noisy = wg.compile(lambda x: wg.sum(x * x * wg.rand_like(x)))
     with pytest.raises(RuntimeError, match="it draws random numbers"):
         wg.autograd.grad(noisy(y), y, create_graph=True)
+
+
+def test_an_optimizer_that_keeps_nothing_is_replaced_and_cleared():
+    """Its state has an empty dict for each parameter, made by the first step."""
+
+    def train(compiled):
+        w = wg.asarray([1.0, 2.0], requires_grad=True)
+        optimizer = wg.optim.SGD([w], lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = wg.sum(w * x)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run, seen = wg.compile(step) if compiled else step, []
+        for i in range(12):
+            if i == 4:
+                optimizer = wg.optim.SGD([w], lr=0.2)
+            if i == 8:
+                optimizer.state.clear()
+            seen.append((run(wg.ones(2)).item(), w.tolist(), list(optimizer.state.values())))
+        assert not compiled or run.report.recordings <= 4, run.report
+        return seen
+
+    assert train(True) == train(False)

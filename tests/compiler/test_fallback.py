@@ -231,6 +231,49 @@ def test_what_a_trace_refuses_is_seen_where_the_function_catches_it():
     assert f.report.recordings == 0
 
 
+def test_containers_among_the_arguments_that_are_changed():
+    """They are changed in each call, as many say that carry their state about."""
+
+    def carry(x, state):
+        state["h"] = wg.tanh(state["h"] + x).detach()
+        state.setdefault("calls", []).append(1)
+        return x + state["h"]
+
+    def queue(x, seen):
+        seen.append(x * 2)
+        del seen[0]
+        return seen[0]
+
+    def count(x, numbers):
+        numbers[0] += 1
+        return x * numbers[0]
+
+    for function, make in (
+        (carry, lambda: {"h": wg.zeros(2)}),
+        (queue, lambda: [wg.zeros(2), wg.ones(2)]),
+        (count, lambda: [1, 2]),
+    ):
+        compiled, here, there = wg.compile(function), make(), make()
+        for _ in range(4):
+            x = wg.ones(2)
+            assert compiled(x, here).tolist() == function(x, there).tolist()
+            assert str(here) == str(there)
+        assert compiled.report.recordings == 0
+        assert "among its arguments" in str(compiled.report) or "structure" in str(compiled.report)
+
+
+def test_objects_that_answer_any_name():
+    class Proxy:
+        def __getattr__(self, name):
+            return 0.25
+
+    o = Proxy()
+    f = wg.compile(lambda x: x * o.anything)
+    for _ in range(4):
+        assert f(wg.ones(1)).tolist() == [0.25]
+    assert f.report.recordings == 1
+
+
 # -- copies and methods ----------------------------------------------------------------------------
 
 

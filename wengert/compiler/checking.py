@@ -165,7 +165,7 @@ def _different(name: str, x: Any, y: Any) -> Iterator[str]:
             yield f"{name} differs in its class, or in whether it requires grad"
         else:
             yield from _unequal(name, x.array, y.array)
-    elif hasattr(x, "dtype") and hasattr(x, "shape"):
+    elif hasattr(type(x), "dtype") and hasattr(type(x), "shape"):
         yield from _unequal(name, x, y)
     elif not _same(x, y):
         yield f"{name} is {_text(x)}, and {_text(y)} by the function"

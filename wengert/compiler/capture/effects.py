@@ -15,12 +15,14 @@ from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import OF_OPTIMIZER, State
 from wengert.compiler.capture.trace import Traced
+from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.node import AccumulateGrad
 from wengert.tape.tensor import Tensor
 
 __all__ = [
     "Effect",
     "Ref",
+    "check_arguments",
     "check_kept",
     "check_side_effects",
     "own",
@@ -219,6 +221,16 @@ def check_side_effects(call: Any) -> bool:
     return moved
 
 
+def check_arguments(call: Any, structure: TreeDef, arguments: Any) -> None:
+    """Raise if containers among the arguments are no longer what they were."""
+    leaves, now = tree_flatten(arguments)
+    if now != structure:
+        raise _changed(call, "the structure of its arguments", "")
+    for name, leaf, given in zip(call.names, leaves, call.leaves, strict=True):
+        if leaf is not given:
+            raise _changed(call, f"{name} among its arguments", name)
+
+
 def _changed(call: Any, what: str, name: str) -> TraceError:
     return TraceError(
         f"{_line_that_sets(call.function, name)}: the compiled function changes {what}, which a "
@@ -249,10 +261,18 @@ def _line_that_sets(function: Any, name: str) -> str:
 
 def same_structure(before: State, after: State) -> bool:
     """Whether a call like this one may come again: there is what was there before."""
-    return all(
-        [(x.key, x.name) for x in a] == [(x.key, x.name) for x in b]
-        for a, b in ((before.arrays, after.arrays), (before.numbers, after.numbers))
-    ) and [x.name for x in before.tensors] == [x.name for x in after.tensors]
+    kept = [
+        [(length, name) for _, length, name in state.lengths if name.endswith(OF_OPTIMIZER)]
+        for state in (before, after)
+    ]
+    return (
+        kept[0] == kept[1]
+        and all(
+            [(x.key, x.name) for x in a] == [(x.key, x.name) for x in b]
+            for a, b in ((before.arrays, after.arrays), (before.numbers, after.numbers))
+        )
+        and [x.name for x in before.tensors] == [x.name for x in after.tensors]
+    )
 
 
 def check_kept(call: Any) -> None:

@@ -70,6 +70,7 @@ def _kept(walk: Any, kept: dict[str, Any], name: str, counters: dict[tuple[str, 
     """What an optimiser keeps for one parameter."""
     walk.state.objects.append(kept)
     walk.state.lengths.append((kept, len(kept), f"{name}{OF_OPTIMIZER}"))
+    walk.fact(f"{name}{OF_OPTIMIZER}", tuple(kept))  # which may be empty, and is made once
     walk.test("[*{}] != {}", kept, [*kept])
     for key, value in kept.items():
         place = Place(kept, key, f"{name}.{key}")

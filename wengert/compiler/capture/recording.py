@@ -20,6 +20,7 @@ from wengert.backends import Backend, DType, backend_of
 from wengert.compiler.capture.effects import (
     Effect,
     Ref,
+    check_arguments,
     check_kept,
     check_side_effects,
     own,
@@ -322,6 +323,7 @@ def record_call(
             seen = watch or needed(state.objects, functions)
             with Watch(stop=True).on() if seen else nullcontext():
                 returned = function(*args, **kwargs)
+            check_arguments(call, structure, (args, kwargs))
             recording, answer = _recorded(call, returned)
             call.trace.draws.end()
         del returned, args, kwargs

@@ -158,7 +158,8 @@ def same_states(one: Any, other: Any) -> bool:
 
 
 def _is_array(x: Any) -> bool:
-    return hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type | Tensor)
+    kind = type(x)  # an object of the user's may answer any name
+    return hasattr(kind, "dtype") and hasattr(kind, "shape") and not issubclass(kind, Tensor)
 
 
 def _same_elements(array: Any, copy: Any) -> bool:

@@ -158,6 +158,7 @@ PIECES: list[Piece] = [
         setup="sa$ = {'h': wg.zeros(4)}",
         argument=("sa$",),
         pure=False,
+        eager="changes",
     ),
     Piece(
         "tensors given in a list",
