@@ -54,7 +54,7 @@ from wengert.compiler.capture.reads import reads
 from wengert.func.trees import is_node
 from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.hooks import Extra, Hooked
+from wengert.tape.hooks import Extra, Hooked, Hooks
 from wengert.tape.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
@@ -578,6 +578,8 @@ _visitors = _Visitors()
 
 
 def _visitor(kind: type) -> Visitor | None:
+    if engine(kind) and not issubclass(kind, Hooks):  # among them what primitives remember
+        return _Walk.opaque
     for kinds, visit in _VISITORS:
         if issubclass(kind, kinds):
             return visit
@@ -585,7 +587,7 @@ def _visitor(kind: type) -> Visitor | None:
         return _Walk._array
     if kind.__module__ == "wengert.compiler.compiled":
         return _compiled
-    if engine(kind) or immutable(kind):
+    if immutable(kind):
         return _Walk.opaque
     if users(kind.__module__) or open_book(kind) or package_of(kind.__module__) == "wengert":
         return _Walk.object

@@ -224,15 +224,26 @@ PIECES: list[Piece] = [
         "g = wg.reshape(h.detach() * 1.0, (-1,))\ng[::2] = 0.0\nh = h + wg.reshape(g, h.shape)",
     ),
     # what no replay could repeat
-    Piece("random", "h = h * random.random()", setup="random.seed(3)", eager="random"),
+    Piece(
+        "random",
+        "h = h * random.random()",
+        setup="random.seed(3)",
+        eager="random",
+        pure=False,
+    ),
     Piece(
         "random of numpy",
         "h = h * float(np.random.rand())",
         setup="np.random.seed(3)",
         eager="random|numpy",
+        pure=False,
     ),
     Piece(
-        "iterator", "h = h * next(@n)", {"n": ("itertools.count(1)",)}, eager="next|count|iterator"
+        "iterator",
+        "h = h * next(@n)",
+        {"n": ("itertools.count(1)",)},
+        eager="next|count|iterator",
+        pure=False,
     ),
     Piece(
         "item", "h = h * float(wg.sum(@t))", {"t": ("wg.ones(4)", "wg.full((4,), 0.3)")}, eager="."
