@@ -143,6 +143,7 @@ class Compiled(Generic[P, R]):
         self._replays: list[Replay] = []
         self._calls: list[Callable[..., Any]] = []
         self._refusals: list[Refusal] = []
+        self._by_contents = False  # how raw arrays in the state are looked at
         self._slotted: dict[int, Programs] = {}  # of objects without a ``__dict__``, the last ones
         self._lock = RLock()
         self.report = Report(getattr(function, "__qualname__", repr(function)))
@@ -226,7 +227,8 @@ class Compiled(Generic[P, R]):
         """
         replay = self._last()
         name = getattr(self._function, "__name__", "step")
-        replay.save(path, name, find_state(self._function, replay.objects))
+        state = find_state(self._function, replay.objects, by_contents=self._by_contents)
+        replay.save(path, name, state)
 
     def _last(self) -> Replay:
         if not self._replays:
@@ -286,7 +288,7 @@ class Compiled(Generic[P, R]):
             return None, refusal
         names = self._names(structure)
         try:
-            state = find_state(self._function, zip(names, leaves, strict=True))
+            state = self._state(names, leaves)
             signature = _signature(leaves, structure, static, state)
         except Exception as error:
             return None, self._refused(arguments, None, error)
@@ -310,7 +312,20 @@ class Compiled(Generic[P, R]):
         try:
             return self._record(structure, leaves, names, static, state, signature), None
         except Exception as error:
-            return None, self._refused(arguments, signature, error)
+            if not state.raws:
+                return None, self._refused(arguments, signature, error)
+        # It may be that something is asked of the values of raw arrays: so they are compared.
+        self._by_contents = True
+        answer, refusal = self._answer(leaves, structure, static)
+        self._by_contents = refusal is None
+        if refusal is not None:
+            refusal.signature = signature
+        return answer, refusal
+
+    def _state(self, names: list[str], leaves: list[Any]) -> State:
+        """What a call with these arguments reaches."""
+        arguments = zip(names, leaves, strict=True)
+        return find_state(self._function, arguments, by_contents=self._by_contents)
 
     def _checked(
         self, replay: Replay, arguments: Any, leaves: list[Any], names: list[str], state: State
@@ -353,7 +368,7 @@ class Compiled(Generic[P, R]):
         try:
             found.before.restore()
             samples: dict[Any, Any] = {}
-            now = find_state(self._function, zip(names, leaves, strict=True))
+            now = self._state(names, leaves)
             given = replay.structure, leaves, names, replay.static
             _, again, _ = record_call(self._function, now, *given, samples)
             program, inputs, start = replay.recording.program, found.inputs, found.before.rewind
@@ -549,7 +564,7 @@ def _signature(
         "where new arrays are made": (where.backend.name, str(where.device), get_default_dtype()),
         "the state": state.structure(),
         "a Tensor of the state": tuple([_kind(at.tensor, False) for at in state.tensors]),
-        "what an optimizer keeps": tuple([_kind(place.get(), False) for place in state.arrays]),
+        "a raw array of the state": tuple([_kind(place.get(), False) for place in state.arrays]),
         "which gradients there are": tuple(
             [_grad(x) for x in (*(at.tensor for at in state.tensors), *leaves)]
         ),

@@ -99,3 +99,41 @@ def test_models_and_optimisers_as_arguments() -> None:
         x = wg.ones(2, 3) * i
         assert run(*ones[i % 3], x).tolist() == step(*twos[i % 3], x).tolist()
     assert run.report.recordings <= 5, run.report
+
+
+class Owner:
+    """Holds a raw array."""
+
+    array: Any = None
+
+
+@pytest.mark.parametrize(
+    ("how", "recordings"),
+    [
+        (lambda owner, x: x * owner.array, 1),
+        (lambda owner, x: x * np.sin(owner.array[:1]) + wg.asarray(owner.array), 1),
+        (lambda owner, x: x * owner.array if owner.array[0] > 0 else x, 3),
+        (lambda owner, x: x * float(owner.array.tolist()[1]), 3),
+        (lambda owner, x: (np.negative(owner.array, out=owner.array), x * owner.array)[1], 0),
+    ],
+    ids=["an operand", "computed with", "a branch", "read", "written into"],
+)
+def test_raw_arrays_are_inputs_unless_they_are_read(how: Any, recordings: int) -> None:
+    found = []
+    for compiled in (False, True):
+        owner = Owner()
+        owner.array = np.asarray([1.0, 2.0, 3.0], dtype=np.float32)
+
+        def function(x: Any, owner: Any = owner) -> Any:
+            return how(owner, x)
+
+        run = wg.compile(function) if compiled else function
+        for i in range(8):
+            if i == 3:
+                owner.array += 1.0
+            if i == 5:
+                owner.array = owner.array * -3.0
+            answer = run(wg.ones(3))
+            found.append((answer.tolist(), owner.array.tolist()))
+    assert found[:8] == found[8:]
+    assert run.report.recordings == recordings, run.report

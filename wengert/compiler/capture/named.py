@@ -31,6 +31,8 @@ class Named:
         Attributes of attributes that methods read of objects of a class.
     made : set of int
         Classes of which code may make objects.
+    shared : set of int
+        Objects that are in several places.
     computed, anywhere : bool
         Whether code computes names of attributes, and those of modules, too.
     untyped : bool
@@ -43,6 +45,7 @@ class Named:
     owners: set[tuple[int, int]] = dataclasses.field(default_factory=set)
     paths: set[tuple[int, tuple[str, ...]]] = dataclasses.field(default_factory=set)
     made: set[int] = dataclasses.field(default_factory=set)
+    shared: set[int] = dataclasses.field(default_factory=set)
     computed: bool = False
     anywhere: bool = False
     untyped: bool = False

@@ -185,7 +185,11 @@ class State:
     tensors : list of TensorAt
         Each Tensor once.
     arrays : list of Place
-        Raw arrays that optimisers keep.
+        Raw arrays that optimisers keep, and those of the user's that programs get as inputs.
+    raws : set of int
+        Which of the arrays are the user's.
+    by_contents : bool
+        Whether the user's are compared by what is in them, and are no inputs.
     numbers : list of Place
         Hyper-parameters and counters of optimisers: they may differ from call to call.
     shares : list of int
@@ -213,6 +217,8 @@ class State:
     def __init__(self) -> None:
         self.tensors: list[TensorAt] = []
         self.arrays: list[Place] = []
+        self.raws: set[int] = set()
+        self.by_contents = False
         self.numbers: list[Place] = []
         self.shares: list[int] = []
         self.facts: list[Fact] = []

@@ -205,7 +205,10 @@ class _Call:
             grads[id(grad)] = grad
             grad._array = self.input(grad._array, "grad", i, f"{name}.grad")
         for i, place in enumerate(self.state.arrays):
-            place.set(self.input(place.get(), "array", i, place.name))
+            if i in self.state.raws:
+                place.set(self.raw(place.get(), "array", i, place.name))
+            else:
+                place.set(self.input(place.get(), "array", i, place.name))
         made: dict[int, Any] = {}
         for i, place in enumerate(self.state.numbers):
             first = self.state.shares[i]
@@ -216,19 +219,23 @@ class _Call:
             if isinstance(leaf, Tensor) or self.static[i]:
                 continue
             if is_array(leaf):
-                if self.state.types:
-                    raise TraceError(
-                        f"{self.names[i]} is a raw array, and the code asks for types by type(x), "
-                        "which a replay could not do again; ask by isinstance"
-                    )
-                self.refs.append(Ref("leaf", i))
-                self.leaves[i] = raw_input(self.trace, leaf, self.names[i])
+                self.leaves[i] = self.raw(leaf, "leaf", i, self.names[i])
             elif type(leaf) in (int, float):
                 live = self.input(leaf, "leaf", i, self.names[i])
                 if self.state.types:  # of which a number that is followed has one of its own
                     self.trace.pin(live)
                 else:
                     self.leaves[i] = live
+
+    def raw(self, x: Any, kind: str, index: int, name: str) -> Any:
+        """A raw array as the user's code gets it."""
+        if self.state.types:
+            raise TraceError(
+                f"{name} is a raw array, and the code asks for types by type(x), which a replay "
+                "could not do again; ask by isinstance"
+            )
+        self.refs.append(Ref(kind, index))
+        return raw_input(self.trace, x, name)
 
     def leave(self) -> None:
         """Take traced arrays away: what this run has computed stays."""

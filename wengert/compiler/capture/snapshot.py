@@ -110,7 +110,12 @@ class Snapshot:
         held = [x for place in state.arrays if _is_array(x := place.get())]
         lists = [x for x, _, _ in state.lengths]
         objects = (*tensors, *leaves, *held, *lists, *state.objects)
-        return cls(objects, at, contents=contents)
+        made = cls(objects, at, contents=contents)
+        if not contents:  # what user's code gets as it is may be written into
+            for x in state.objects:
+                if _is_array(x):
+                    made._copy(x)
+        return made
 
     def restore(self) -> None:
         """Put everything back."""

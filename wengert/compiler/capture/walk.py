@@ -50,6 +50,7 @@ from wengert.compiler.capture.places import (
     is_array,
     is_array_class,
 )
+from wengert.compiler.capture.raw import RawArray
 from wengert.compiler.capture.reads import reads
 from wengert.func.trees import is_node
 from wengert.nn.module import Module
@@ -81,6 +82,8 @@ def find_state(
     function: Callable[..., Any],
     arguments: Iterable[tuple[str, Any]] = (),
     like: State | None = None,
+    *,
+    by_contents: bool = False,
 ) -> State:
     """Walk through what a function can reach.
 
@@ -94,15 +97,21 @@ def find_state(
     like : State, optional
         What has been found before the call that has just run: it begins with the names in that.
 
+    by_contents : bool
+        Whether raw arrays are compared by what is in them. Otherwise they are inputs, where
+        something else can be put for a recording.
+
     Raises
     ------
     TraceError
         If the function reaches something that can't be compared from call to call.
     """
+    if like is not None:
+        by_contents = like.by_contents
     arguments = [(name, x) for name, x in arguments if not is_leaf(name, x)]
     named = Named.by(function) if like is None else like.named
     while True:  # what is reached names more
-        walk = _Walk(named)
+        walk = _Walk(named, by_contents)
         try:
             walk.root(function, arguments)
         except RecursionError:
@@ -128,8 +137,9 @@ def is_leaf(name: str, x: Any) -> bool:
 class _Walk:
     """One walk, for the names of attributes that the one before has found."""
 
-    def __init__(self, named: Named) -> None:
+    def __init__(self, named: Named, by_contents: bool) -> None:
         self.state = State()
+        self.state.by_contents = by_contents
         self.named, self.found = named, named.copy()
         self.seen: dict[int, tuple[int, Any]] = {}
         self._asked: set[tuple[Any, ...]] = set()
@@ -166,20 +176,9 @@ class _Walk:
         owner: type | None = None,
         looked_at: bool = False,
     ) -> None:
-        """Visit something.
+        """Visit something at a place, which is to be looked at in each call unless it is already.
 
-        Parameters
-        ----------
-        x : object
-            What it is.
-        name : str
-            How a reader would call it.
-        place : Place or None
-            Where it is, to be looked at in each call.
-        owner : type or None
-            Of a method, the class of its first argument.
-        looked_at : bool
-            Whether the place is looked at already.
+        Of a method ``owner`` is the class of its first argument.
         """
         kind = type(x)
         if x is type and name != "__class__":
@@ -195,14 +194,20 @@ class _Walk:
             if place is not None:
                 self.state.statics.append((place, x))
             return
-        if place is not None and not looked_at:
+        given = place is not None and not looked_at and self._is_input(x, place)
+        if place is not None and not looked_at and not given:
             self.state.links.append((place, x))
         if id(x) in self.seen:
+            self.found.shared.add(id(x))
             self.fact(name, ("the same as", self.seen[id(x)][0]))
             return
         self.seen[id(x)] = len(self.seen), x
         if isinstance(x, Tensor):
             self._tensor(x, name, place)
+        elif given:
+            self.fact(name, "an array")
+            self.state.raws.add(len(self.state.arrays))
+            self.state.arrays.append(place)  # type: ignore[arg-type]
         elif isinstance(x, LiveNumber | Lifted):
             self.opaque(x, name)
         elif (visit := _visitors[kind]) is not None:
@@ -258,6 +263,16 @@ class _Walk:
             for kind in Extra.__slots__:
                 if kind != "calls":
                     self.visit(getattr(node.extra, kind), f"hooks of {name}", None)
+
+    def _is_input(self, x: Any, place: Place) -> bool:
+        """Whether a raw array is read at its place by each call, and is at no other."""
+        if not is_array(x):
+            return type(x) is RawArray  # for the recording
+        if self.state.by_contents or id(x) in self.named.shared or users(type(x).__module__):
+            return False
+        if place.kind == "item" and not isinstance(place.owner, dict | list | deque):
+            return False
+        return str(x.dtype) != "object"
 
     def _array(self, x: Any, name: str) -> None:
         if users(type(x).__module__):  # a subclass of the user's
