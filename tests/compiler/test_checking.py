@@ -35,7 +35,7 @@ def run(step, model, optimizer, steps):
     found = [step(wg.ones(2, 4) * float(i)).item() for i in range(steps)]
     found += [p.tolist() for p in model.parameters()]
     found += [p.grad.tolist() for p in model.parameters()]
-    found += [kept["momentum_buffer"].tolist() for kept in optimizer.state.values()]
+    found += [wg.Tensor(kept["momentum_buffer"]).tolist() for kept in optimizer.state.values()]
     return found, wg.rand_like(wg.ones(3)).tolist(), wg.randn(3).tolist()
 
 

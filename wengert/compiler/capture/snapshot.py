@@ -23,7 +23,7 @@ __all__ = ["Change", "Snapshot", "same_states"]
 
 #: Elements of the largest array that is copied. Programs write into no array that they are given,
 #: so the copies are for finding those that do, and for functions that write into raw arrays.
-LARGEST = 1 << 22
+LARGEST = 1 << 16
 #: What is compared by value: an equal number is no change.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 #: Stands for what is not there.
