@@ -1,5 +1,7 @@
 """Modes, generators and observers around compiled functions and in them."""
 
+import asyncio
+
 import numpy as np
 import pytest
 
@@ -144,3 +146,60 @@ def test_hooks_on_saved_values_are_called():
     with wg.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
         f(wg.ones(1)).backward()
     assert packed
+
+
+def _set_grad(x):
+    wg.set_grad_enabled(False)
+    return x * 2
+
+
+def _set_dtype(x):
+    wg.set_default_dtype(wg.float64)
+    return x * wg.ones(2)
+
+
+def _set_backend(x):
+    wg.set_backend("array_api_strict")
+    return x * 2
+
+
+@pytest.mark.parametrize("function", [_set_grad, _set_dtype, _set_backend])
+def test_modes_that_are_set_inside_are_set_by_each_call(function):
+    pytest.importorskip("array_api_strict")
+
+    def modes():
+        return wg.is_grad_enabled(), wg.get_default_dtype(), wg.get_backend().name
+
+    before = modes()
+
+    def back():
+        wg.set_grad_enabled(before[0])
+        wg.set_default_dtype(before[1])
+        wg.set_backend(before[2])
+
+    f, x = wg.compile(function), wg.ones(2)
+    try:
+        for _ in range(4):
+            f(x)
+            assert modes() != before
+            back()
+        with pytest.raises(TraceError, match="the mode"):
+            wg.compile(function, strict=True)(x)
+        assert modes() == before
+    finally:
+        back()
+
+
+def test_coroutines_and_generators():
+    async def later(x):
+        return x * 2
+
+    def parts(x):
+        yield x * 2
+        yield x * 3
+
+    for _ in range(3):
+        assert asyncio.run(wg.compile(later)(wg.ones(1))).tolist() == [2.0]
+        assert [y.tolist() for y in wg.compile(parts)(wg.ones(1))] == [[2.0], [3.0]]
+    with pytest.raises(TraceError, match="coroutine or generator"):
+        wg.compile(parts, strict=True)(wg.ones(1))

@@ -145,6 +145,7 @@ class Compiled(Generic[P, R]):
         self._refusals: list[Refusal] = []
         self._by_contents = False  # how raw arrays in the state are looked at
         self._slotted: dict[int, Programs] = {}  # of objects without a ``__dict__``, the last ones
+        self._never = _never(function)
         self._lock = RLock()
         self.report = Report(getattr(function, "__qualname__", repr(function)))
 
@@ -249,8 +250,10 @@ class Compiled(Generic[P, R]):
         if kwargs:
             args, kwargs = self._positional(args, kwargs)
         leaves, structure = tree_flatten((args, kwargs))
-        reason = _not_traceable(leaves)
+        reason = self._never or _not_traceable(leaves)
         if reason:
+            if self._never and self._options.strict:
+                raise TraceError(reason)
             self.report.fell_back(reason)
             return self._function(*args, **kwargs)
         with self._lock:
@@ -519,6 +522,15 @@ def _shown(before: Any, now: Any) -> str:
             return f"{before.name} was there, and {now.name} is now"
         return f"{before.name} was {before.what!r} and is {now.what!r} now"
     return f"{before!r} and is {now!r} now"
+
+
+def _never(function: Any) -> str:
+    """Why a function can't be recorded whatever it does, if so."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    flags = 0 if code is None else code.co_flags
+    if flags & (inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR):
+        return "it is a coroutine or generator function, of which a call runs nothing"
+    return ""
 
 
 def _not_traceable(leaves: Sequence[Any]) -> str:

@@ -9,12 +9,14 @@ import math
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from wengert.backends import backend_of, generators
+from wengert.backends import backend_of, generators, registry
 from wengert.compiler.capture.places import PROGRAMS, Place, State
 from wengert.nn.module import changes
+from wengert.ops.data_type import get_default_dtype, set_default_dtype
+from wengert.tape import recording
 from wengert.tape.hooks import Hooked
 from wengert.tape.lifted import Lifted
 from wengert.tape.tensor import Tensor
@@ -50,6 +52,8 @@ class Change(NamedTuple):
 
     def __str__(self) -> str:
         what = type(self.owner).__name__
+        if self.owner is MODES:
+            return f"the mode {self.key} from {_shown(self.before)} to {_shown(self.now)}"
         if self.key is ...:
             return f"elements of a {what}"
         called = f".{self.key}" if isinstance(self.key, str) else f"[{self.key!r}]"
@@ -97,6 +101,7 @@ class Snapshot:
         kept = {id(x.owner) for x in self._parts}
         kept |= {id(x.owner.__dict__) for x in self._parts if type(x) is _Attributes}
         self._parts += [_OfPlace(place) for place in places if id(place.owner) not in kept]
+        self._parts.append(_OfModes(MODES))
         self._random = generators.get_rng_state()
         self._version = changes[0]
 
@@ -313,6 +318,41 @@ class _Slots(_Parts):
         for name, before in self.items.items():
             if _differs(before, now := _slot(self.owner, name)):
                 yield name, before, now
+
+
+class _Modes:
+    """Stands for what is set for the running thread, or for all."""
+
+
+MODES: Final = _Modes()
+
+
+class _OfModes(_Mapping):
+    """The recording mode, the backend and the dtype of new arrays."""
+
+    def __init__(self, x: Any) -> None:
+        self.owner = x
+        self.items = self.current()
+        self.chosen = registry._default
+
+    def current(self) -> Any:
+        return {
+            "grad_enabled": recording._recording.get(),
+            "inference": recording._inference.get(),
+            "default_dtype": get_default_dtype().name,
+            "backend": str(registry._default),
+        }
+
+    def restore(self) -> None:
+        changed = {key for key, _, _ in self.differences()}
+        if "grad_enabled" in changed:
+            recording._recording.set(self.items["grad_enabled"])
+        if "inference" in changed:
+            recording._inference.set(self.items["inference"])
+        if "default_dtype" in changed:
+            set_default_dtype(self.items["default_dtype"])
+        if "backend" in changed:
+            registry._default = self.chosen
 
 
 def _slot(x: Any, name: str) -> Any:
