@@ -40,6 +40,7 @@ from wengert.tape.interpreter import differentiable
 from wengert.tape.lifted import Lifted, bottom, late_namespace, lifted, new_level
 from wengert.tape.node import tick
 from wengert.tape.primitive import Primitive
+from wengert.tape.promotion import common_dtype, number_type
 from wengert.tape.recording import observing
 from wengert.tape.tensor import untracked
 
@@ -200,7 +201,9 @@ class Trace:
         try:
             answer = function(*_inner(operands), **{k: _inner(x) for k, x in parameters.items()})
         except Exception as error:
-            self._failed(name, error)
+            # What is refused for its dtypes the engine casts; it does not depend on values.
+            if not isinstance(error, TypeError) and len({x.dtype for x in _arrays(operands)}) < 2:
+                self._failed(name, error)
             raise
         several = isinstance(answer, _SEQUENCES)
         parts = answer if several else (answer,)
@@ -282,9 +285,11 @@ class Trace:
         if like is None:
             raise TypeError("there is no array among the operands")
         if not weak:
+            dtypes = [dtype_of(x.dtype) for x in arrays if hasattr(x, "dtype")]
             for i, x in enumerate(arrays):
                 if isinstance(x, LiveNumber | int | float | complex):
-                    arrays[i] = traced.asarray(x, dtype=like.dtype, device=_device(like))
+                    dtype = common_dtype(dtypes, [number_type(x)])
+                    arrays[i] = traced.asarray(x, dtype=dtype, device=_device(like))
         return type(like)
 
     def pin(self, number: "LiveNumber") -> Any:
@@ -463,6 +468,10 @@ def _inner(x: Any) -> Any:
         parts = [_inner(part) for part in x]
         return kind(*parts) if hasattr(x, "_fields") else kind(parts)
     return x
+
+
+def _arrays(operands: Sequence[Any]) -> list[Traced]:
+    return [x for x in operands if isinstance(x, Traced)]
 
 
 # -- namespaces ------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def _jitted(program: Program, function: Function, backend: Any, report: Report) 
         known = before(*inputs)
         try:
             answer = compiled(*inputs, *known)
-        except jax.errors.JAXTypeError as error:
+        except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
             compiled = None
             reason = str(error).partition("\n")[0]
             report.note(f"jax.jit can't compile the program ({reason}): plain calls instead")

@@ -126,8 +126,11 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     Derivative with respect to ``x`` 1 inside the range and on its bounds, and 0 outside; with
     respect to a bound 1 where it was taken instead of ``x``. Array API: ``clip``.
     """
-    found: Tensor = _clip(x, min, max)
     array = x._array if isinstance(x, Tensor) else x
+    live = hasattr(min, "pinned") or hasattr(max, "pinned")
+    if live and not dtype_of(array.dtype).inexact:  # a trace's numbers, whose types say the dtype
+        min, max = [bound.pinned() if hasattr(bound, "pinned") else bound for bound in (min, max)]
+    found: Tensor = _clip(x, min, max)
     if found._array.dtype is not array.dtype:
         own = dtype_of(array.dtype)
         if own.kind != "bool" and found.dtype.inexact == own.inexact:
