@@ -10,28 +10,9 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from tests.compiler.stateful.generator import drawn
-from tests.compiler.stateful.judge import Finding, judged, shortest
+from tests.compiler.stateful.run import block
 
 BLOCK = 100
-
-
-def block(seeds: range, show: int) -> tuple[int, list[tuple[str, str, str]]]:
-    """Judge some programs."""
-    found = []
-    shown: Counter[str] = Counter()
-    for seed in seeds:
-        program = drawn(seed)
-        try:
-            finding = judged(program)
-        except Exception as error:
-            finding = Finding("writing", f"{type(error).__name__}: {error}", program)
-        if finding is not None:
-            if finding.kind != "writing" and shown[finding.kind] < show:
-                finding = shortest(finding)
-            shown[finding.kind] += 1
-            found.append((finding.kind, f"seed {seed}: {finding.message}", finding.snippet))
-    return len(seeds), found
 
 
 def main(arguments: list[str] | None = None) -> int:
