@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.backends import backend_of
 from wengert.compiler.capture.containers import CONTAINERS, visit_container
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import (
@@ -287,8 +288,9 @@ class _Walk:
             )
         held = contents(x)
         self.fact(name, held)
-        self.test("contents({}) != {}", x, held)
-        self.state.objects.append(x)
+        if not backend_of(x).immutable:
+            self.test("contents({}) != {}", x, held)
+            self.state.objects.append(x)
 
     # -- functions -----------------------------------------------------------------------------
 
