@@ -12,22 +12,25 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-import numpy as np
-
-from wengert.backends import backend_of, selection
 from wengert.compiler.again import Again
+from wengert.compiler.calls import (
+    ARGUMENTS,
+    Refusal,
+    alike,
+    never,
+    not_traceable,
+    obstacle,
+    of_arguments,
+    shown,
+    signature_of,
+)
 from wengert.compiler.capture.errors import CompileError, TraceError
 from wengert.compiler.capture.places import (
-    PLAIN,
     PROGRAMS,
-    Exact,
-    Fact,
     Layout,
     State,
-    contents,
-    is_array,
 )
-from wengert.compiler.capture.recording import Recording, record_call
+from wengert.compiler.capture.recording import record_call
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import current
 from wengert.compiler.capture.walk import find_state
@@ -35,27 +38,15 @@ from wengert.compiler.capture.watch import Watch
 from wengert.compiler.checking import Checked, check
 from wengert.compiler.emission.glue import MISS
 from wengert.compiler.locating import located
-from wengert.compiler.program import order_of
-from wengert.compiler.replay import Replay, draws, tensors_of
+from wengert.compiler.replay import Replay, tensors_of
 from wengert.compiler.report import Report
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.nn.module import Module, changes
-from wengert.ops.data_type import get_default_dtype
-from wengert.tape.hooks import has_hooks
-from wengert.tape.lifted import Lifted
-from wengert.tape.recording import is_grad_enabled, is_inference_mode_enabled, observing
-from wengert.tape.tensor import Tensor
 
 __all__ = ["Compiled", "compile"]
 
-#: Leaves of arguments that are traced unless they are named static.
-_NUMBERS = (int, float)
-
 #: The environment variable that says how often programs are checked.
 CHECK = "WENGERT_COMPILE_CHECK"
-
-#: What a signature says first.
-ARGUMENTS = "the structure of the arguments"
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -86,45 +77,6 @@ class Programs(dict["Compiled[Any, Any]", "Compiled[Any, Any]"]):
         return dict, ()
 
 
-class Refusal:
-    """A kind of calls that can't be recorded.
-
-    Later calls of that kind are not looked at more closely: they have the same arguments, and no
-    module was changed from outside. What else decides whether a call can be recorded is looked at
-    again after 1, 2, 4, … calls, because looking takes as long as a small step.
-
-    Attributes
-    ----------
-    arguments, signature : object
-        Of these calls; no signature where the state can't be compared.
-    reason : str
-        Why.
-    failed : bool
-        Whether the recording has raised another error than a `TraceError`.
-    version : int
-        Of all modules' attributes, after the last call.
-    """
-
-    def __init__(
-        self, arguments: Any, reason: str, signature: Any = None, *, failed: bool = False
-    ) -> None:
-        self.arguments, self.signature, self.reason = arguments, signature, reason
-        self.failed, self.version = failed, changes[0]
-        self._calls, self._looks_at = 0, 1
-
-    def after(self, before: "Refusal") -> None:
-        """Go on counting where another one for such calls has ended."""
-        self._calls, self._looks_at = before._calls, before._looks_at
-
-    def stands(self) -> bool:
-        """Whether a call need not be looked at."""
-        self._calls += 1
-        if self._calls < self._looks_at and self.version == changes[0]:
-            return True
-        self._looks_at = 2 * self._calls
-        return False
-
-
 class Compiled(Generic[P, R]):
     """A function with the programs that were recorded of it; `wengert.compile` makes it.
 
@@ -145,7 +97,7 @@ class Compiled(Generic[P, R]):
         self._refusals: list[Refusal] = []
         self._by_contents = False  # how raw arrays in the state are looked at
         self._slotted: dict[int, Programs] = {}  # of objects without a ``__dict__``, the last ones
-        self._never = _never(function)
+        self._never = never(function)
         self._lock = RLock()
         self.report = Report(getattr(function, "__qualname__", repr(function)))
 
@@ -250,7 +202,7 @@ class Compiled(Generic[P, R]):
         if kwargs:
             args, kwargs = self._positional(args, kwargs)
         leaves, structure = tree_flatten((args, kwargs))
-        reason = self._never or _not_traceable(leaves)
+        reason = self._never or not_traceable(leaves)
         if reason:
             if self._never and self._options.strict:
                 raise TraceError(reason)
@@ -285,14 +237,14 @@ class Compiled(Generic[P, R]):
                             return answer, None
         except Exception as error:
             return None, Refusal(None, _fell(error))
-        arguments = _of_arguments(leaves, structure, static)
+        arguments = of_arguments(leaves, structure, static)
         refusal = next((each for each in self._refusals if each.arguments == arguments), None)
         if refusal is not None and refusal.stands():
             return None, refusal
         names = self._names(structure)
         try:
             state = self._state(names, leaves)
-            signature = _signature(leaves, structure, static, state)
+            signature = signature_of(leaves, structure, static, state)
         except Exception as error:
             return None, self._refused(arguments, None, error)
         if refusal is not None and refusal.signature == signature:
@@ -431,10 +383,10 @@ class Compiled(Generic[P, R]):
         replay = Replay(found, signature, structure, names, static, self.report, torch)
         replay.given(leaves)
         if replay.adjoint is not None:
-            same = functools.partial(_alike, signature, structure, static)
-            obstacle = _obstacle(found, leaves)
+            same = functools.partial(alike, signature, structure, static)
+            against = obstacle(found, leaves)
             behind = replay.adjoint.behind
-            replay.adjoint.again = Again(self._function, structure, names, behind, same, obstacle)
+            replay.adjoint.again = Again(self._function, structure, names, behind, same, against)
             replay.adjoint.attach(answer, kept, tensors_of(leaves, state), leaves)
         if self._options.check == 0:
             replay.left = None
@@ -462,7 +414,7 @@ class Compiled(Generic[P, R]):
         before = max(self._replays, key=lambda replay: replay.used).signature
         for what, value in signature.items():
             if what in before and before[what] != value:
-                return f"{what} was {_shown(before[what], value)}"
+                return f"{what} was {shown(before[what], value)}"
         return "a number that decides the program has changed"
 
     def _positional(
@@ -512,40 +464,6 @@ class Compiled(Generic[P, R]):
         return found
 
 
-def _shown(before: Any, now: Any) -> str:
-    if isinstance(before, tuple) and isinstance(now, tuple):
-        pairs = [(a, b) for a, b in zip(before, now, strict=False) if a != b]
-        if pairs:
-            before, now = pairs[0]
-    if isinstance(before, Fact) and isinstance(now, Fact):
-        if before.name != now.name:
-            return f"{before.name} was there, and {now.name} is now"
-        return f"{before.name} was {before.what!r} and is {now.what!r} now"
-    return f"{before!r} and is {now!r} now"
-
-
-def _never(function: Any) -> str:
-    """Why a function can't be recorded whatever it does, if so."""
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    flags = 0 if code is None else code.co_flags
-    if flags & (inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR):
-        return "it is a coroutine or generator function, of which a call runs nothing"
-    return ""
-
-
-def _not_traceable(leaves: Sequence[Any]) -> str:
-    """Why a call cannot be traced, if it can't."""
-    if observing:
-        return "anomaly detection, hooks on saved values or graph_breaks() look at each operation"
-    for leaf in leaves:
-        array = leaf._array if isinstance(leaf, Tensor) else leaf
-        if isinstance(leaf, Tensor) and leaf._node is not None and has_hooks(leaf._node):
-            return "there are hooks on an argument"
-        if isinstance(array, Lifted):
-            return f"the call is inside a transform ({type(array).__name__})"
-    return ""
-
-
 def _fell(error: Exception) -> str:
     """Why a call runs as it is, of which the program has failed and has changed nothing."""
     return f"the program raised {type(error).__name__} ({_first_line(error)})"
@@ -553,94 +471,6 @@ def _fell(error: Exception) -> str:
 
 def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0]
-
-
-def _of_arguments(leaves: Sequence[Any], structure: TreeDef, static: Sequence[bool]) -> Any:
-    """What of a call can be seen without looking at the state."""
-    kinds = [_kind(x, fixed) for x, fixed in zip(leaves, static, strict=True)]
-    return Layout(structure), kinds, is_grad_enabled(), is_inference_mode_enabled()
-
-
-def _signature(
-    leaves: Sequence[Any], structure: TreeDef, static: Sequence[bool], state: State
-) -> dict[str, Any]:
-    """What decides which program a call needs."""
-    seen: dict[int, int] = {}
-    order = [seen.setdefault(id(x), i) for i, x in enumerate(leaves) if isinstance(x, Tensor)]
-    where = selection()
-    return {
-        ARGUMENTS: Layout(structure),
-        "an argument": tuple([_kind(x, fixed) for x, fixed in zip(leaves, static, strict=True)]),
-        "which arguments are the same Tensor": tuple(order),
-        "the recording mode": (is_grad_enabled(), is_inference_mode_enabled()),
-        "where new arrays are made": (where.backend.name, str(where.device), get_default_dtype()),
-        "the state": state.structure(),
-        "a Tensor of the state": tuple([_kind(at.tensor, False) for at in state.tensors]),
-        "a raw array of the state": tuple([_kind(place.get(), False) for place in state.arrays]),
-        "which gradients there are": tuple(
-            [_grad(x) for x in (*(at.tensor for at in state.tensors), *leaves)]
-        ),
-    }
-
-
-def _alike(
-    signature: dict[str, Any],
-    structure: TreeDef,
-    static: Sequence[bool],
-    leaves: Sequence[Any],
-    state: State,
-) -> bool:
-    """Whether a call reads what another has read that changes nothing, wherever it is made."""
-    now = _signature(leaves, structure, static, state)
-    return all(
-        now[what] == signature[what]
-        for what in ("an argument", "the state", "a Tensor of the state")
-    )
-
-
-def _obstacle(found: Recording, leaves: Sequence[Any]) -> str:
-    """Why a function can't be run again, after its program, for the same results."""
-    if found.effects:
-        return "it changes state"
-    if draws(found.program):
-        return "it draws random numbers"
-    if any(hasattr(x, "dtype") and not isinstance(x, Tensor) for x in leaves):
-        return "it takes raw arrays"
-    read = {value for step in found.program.instructions for value in step.used()}
-    inputs = zip(found.refs, found.program.inputs, strict=True)
-    if any(ref.kind not in ("tensor", "leaf") and value in read for ref, value in inputs):
-        return "it reads gradients, or an optimizer"
-    return ""
-
-
-def _grad(x: Any) -> bool | None:
-    return x._grad is not None if isinstance(x, Tensor) else None
-
-
-def _kind(x: Any, fixed: bool) -> Any:
-    """What of an argument or a part of the state decides the program."""
-    if isinstance(x, Tensor):
-        array = x._array
-        tracked = None if x._node is None else x.is_leaf
-        return (*_layout(array), tracked)
-    if fixed and is_array(x):
-        return contents(x)
-    if is_array(x) and not fixed:
-        return _layout(x)
-    if type(x) in _NUMBERS and not fixed:
-        return type(x)
-    if type(x) in PLAIN or isinstance(x, np.generic):
-        return Exact(x)
-    return "an object"  # which the walk has looked through
-
-
-def _layout(array: Any) -> tuple[Any, ...]:
-    """What of an array decides the program: all but its values."""
-    return (type(array), tuple(array.shape), array.dtype, _device(array), order_of(array))
-
-
-def _device(array: Any) -> str:
-    return str(backend_of(array).device(array))
 
 
 @overload
