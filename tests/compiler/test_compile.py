@@ -456,3 +456,45 @@ def test_an_optimizer_that_keeps_nothing_is_replaced_and_cleared():
         return seen
 
     assert train(True) == train(False)
+
+
+def test_a_tensor_that_is_returned_twice_comes_back_as_one():
+    w = wg.asarray([1.0, 2.0], requires_grad=True)
+
+    def f(x):
+        y = w * x
+        return y, {"first": y[0], "again": y}
+
+    run = wg.compile(f)
+    for _ in range(4):
+        w.grad = None
+        one, rest = run(wg.ones(2))
+        assert rest["again"] is one
+        (wg.sum(one) + wg.sum(rest["again"]) + rest["first"]).backward()
+        assert w.grad.tolist() == [3.0, 2.0]
+
+
+def test_a_gradient_that_is_let_go_has_had_its_sum():
+    """Backward adds to the Tensor that is there, which others may hold, before it is dropped."""
+
+    def train(compiled):
+        w = wg.asarray([1.0, 2.0], requires_grad=True)
+
+        def step(x, how):
+            wg.sum(w * x).backward()
+            if how == "none":
+                w.grad = None
+            elif how == "another":
+                w.grad = w.grad * 2.0
+
+        run = wg.compile(step) if compiled else step
+        seen, held = [], []
+        for i in range(16):
+            held.append(w.grad)
+            run(wg.ones(2) * i, ("keep", "none", "keep", "another")[i % 4])
+            seen.append([None if g is None else g.tolist() for g in (*held, w.grad)])
+        if compiled:
+            assert not run.report._fallbacks
+        return seen
+
+    assert train(True) == train(False)

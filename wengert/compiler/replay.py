@@ -354,6 +354,8 @@ class Adjoint:
         node = CompiledNode(parents, saved, results, self)
         for i, k in enumerate(behind.results):
             answer[k] = placed(answer[k]._array, Output(node, i))
+        for k, first in behind.again:
+            answer[k] = answer[first]
 
 
 class CompiledNode(Several):

@@ -101,14 +101,13 @@ def tensor_effects(call: Any) -> list[Effect]:
                 "it outside"
             )
         grad = tensor._grad
+        if held.grad is not None:  # even if it is let go then, since others may hold it
+            now, at = held.grad._array, call.refs.index(Ref("grad", i))
+            if not (isinstance(now, Traced) and now.value is call.trace.inputs[at]):
+                effects.append(Effect(Ref("grad", i), call.output(now)))
         if grad is held.grad:
-            if grad is None:
-                continue
-            at = call.refs.index(Ref("grad", i))
-            if isinstance(grad._array, Traced) and grad._array.value is call.trace.inputs[at]:
-                continue
-            effects.append(Effect(Ref("grad", i), call.output(grad._array)))
-        elif grad is None:
+            continue
+        if grad is None:
             effects.append(Effect(Ref("grad", i), None))
         else:
             if grad._node is not None:

@@ -77,7 +77,9 @@ class Backward:
     Attributes
     ----------
     results : tuple of int
-        Positions among the answer's leaves that require grad.
+        Positions among the answer's leaves that require grad, of each Tensor the first.
+    again : tuple of (int, int)
+        Further positions, and the first, of Tensors that are returned several times.
     leaves : tuple of Ref
         The Tensors that these were computed from.
     kept : tuple of int
@@ -88,6 +90,7 @@ class Backward:
     """
 
     results: tuple[int, ...]
+    again: tuple[tuple[int, int], ...]
     leaves: tuple[Ref, ...]
     kept: tuple[int, ...]
     ways: tuple[Way, ...]
@@ -431,6 +434,9 @@ def _programs(
     ]
     if not roots:
         return trace.program(call.outputs), None
+    first: dict[int, int] = {}
+    again = tuple([(k, at) for k in roots if (at := first.setdefault(id(leaves[k]), k)) != k])
+    roots = list(first.values())
     given, start = len(trace.inputs), len(trace.instructions)
     # What the sweeps will need is alive now.
     alive = [x for ref in trace.arrays if (x := ref()) is not None]
@@ -464,12 +470,13 @@ def _programs(
     forward = Program(
         whole.inputs[:given], whole.instructions[:start], (*whole.outputs, *kept), whole.constants
     )
-    first = len(call.outputs)
+    count = len(call.outputs)
     call.kept = [samples[value] for value in kept]
     return forward, Backward(
         tuple(roots),
+        again,
         tuple([Ref("tensor", i) for i in tensors]),
-        tuple(range(first, first + len(kept))),
+        tuple(range(count, count + len(kept))),
         tuple(ways),
     )
 
