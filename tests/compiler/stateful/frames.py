@@ -108,7 +108,7 @@ FRAMES: list[Frame] = [
     Frame(
         "carried",
         "COMPILE\ndef step(x, ARGUMENTS):\n    h = wg.tanh(x + carried[-1])\n    BODY\n    AFTER\n"
-        "    return h, GIVES",
+        "    return h, 0.5, GIVES",
         "carried = [wg.zeros(3, 4)]",
         calls=(
             "results.append(step(CALL)); carried[-1] = wg.tanh(results[-1][0]).detach()",
