@@ -485,7 +485,7 @@ def agree(compiled: Any, held: Held, what: str) -> None:
 
 def compiled_of(held: Held) -> Any:
     run = wg.compile(held.function, cache_size=64)
-    for _ in range(3):
+    for _ in range(2):
         agree(run, held, "before")
     return run
 

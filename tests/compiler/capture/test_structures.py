@@ -169,6 +169,21 @@ def _of_attributes() -> Iterator[Case]:
         _reading(lambda x: number.__radd__(x) * 2),
         lambda: setattr(added, "__radd__", lambda self, x: x * 3),
     )
+
+    class Lazy:
+        by = 2.0
+
+        @functools.cached_property
+        def twice(self) -> Any:
+            return self.by * 2
+
+    lazy = Lazy()
+    assert lazy.twice == 4.0
+    yield (
+        "a cached property",
+        _reading(lambda x: x * lazy.twice),
+        lambda: vars(lazy).update(twice=5.0),
+    )
     meta = type("Meta", (type,), {"__module__": __name__, "by": 2.0})
     made = meta("Made", (), {"__module__": __name__})
     yield "a metaclass", _reading(lambda x: x * made.by), lambda: setattr(meta, "by", 3.0)

@@ -70,7 +70,7 @@ _OPEN = frozenset(
     {
         *("types.SimpleNamespace", "argparse.Namespace", "collections.UserDict"),
         *("collections.UserList", "collections.UserString", "collections.ChainMap"),
-        *("functools.cached_property", "functools.partialmethod", "string.Template"),
+        *("functools.partialmethod", "string.Template"),
     }
 )
 #: Functions that read what no walk can foresee.

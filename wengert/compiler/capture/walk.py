@@ -382,6 +382,9 @@ class _Walk:
     def _unbound(self, x: Any, name: str) -> None:
         self.visit(x.__func__, name, None)
 
+    def _property(self, x: Any, name: str) -> None:
+        self.visit(x.func, name, None)  # what it has given is in the object's ``__dict__``
+
     def _builtin(self, x: Any, name: str) -> None:
         self._refuse(x)
         if reading(x):
@@ -578,6 +581,7 @@ _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
     (CONTAINERS, visit_container),
     (slice, _Walk._slice),
     ((staticmethod, classmethod), _Walk._unbound),
+    (functools.cached_property, _Walk._property),
     (functools._lru_cache_wrapper, _Walk._cached),
     ((type(len), type([].__len__)), _Walk._builtin),
     (type(os.environ), _environment),
