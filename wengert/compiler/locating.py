@@ -129,7 +129,7 @@ def _run(
     def look(frame: FrameType) -> None:
         for number in last:
             step, names = emitted.lines[number]
-            known = frame.f_locals | {k: v for k, v in frame.f_globals.items() if k in names}
+            known = dict(frame.f_locals) | {k: v for k, v in frame.f_globals.items() if k in names}
             if all(name in known for name in names):
                 found.append((number, step, tuple([copied(known[name]) for name in names])))
         last.clear()
