@@ -27,6 +27,8 @@ from wengert.compiler.kernels import (
     targets,
 )
 from wengert.compiler.passes.forms import ARGMAX, ASTYPE, DOT, RESHAPE, TAKE, TRANSPOSE, VIEW
+from wengert.compiler.program import order_of
+from wengert.tape.lifted import bottom
 
 __all__ = ["lowered"]
 
@@ -372,6 +374,14 @@ def _special(
     return out if out.dtype == dtype else trace.apply(backend, "astype", (out, dtype), {})
 
 
+#: Of which a program has several functions in place of one.
+_SEVERAL: Final = frozenset(
+    {
+        *("axpby", "mask", "normalised", "relu"),
+        *("softmax_cross_entropy_parts", "where"),
+    }
+)
+
 #: By backend and by the function's name.
 _OF_LIBRARY: Final[dict[str, Mapping[str, Callable[..., Any]]]] = {"numpy": _NUMPY}
 #: What every library has, without the looks at dtypes that a trace has taken already.
@@ -393,6 +403,8 @@ def lowered(
 ) -> Any:
     """Record what a program calls in place of a backend's function; NotImplemented for itself."""
     own = _OF_LIBRARY.get(backend.name, {}).get(name)
+    if name in _SEVERAL and any(order_of(bottom(x)) for x in operands if hasattr(x, "dtype")):
+        own = None  # a kernel's temporaries may be in another order than those of a program
     answer = NotImplemented if own is None else own(trace, *operands, **parameters)
     if answer is not NotImplemented:
         return answer

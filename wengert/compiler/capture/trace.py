@@ -34,7 +34,7 @@ from wengert.compiler.capture.errors import TraceError, refusals
 from wengert.compiler.capture.lines import described, reader, running_line, user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.lowering import lowered
-from wengert.compiler.program import Instruction, Line, Program, Value
+from wengert.compiler.program import Instruction, Line, Program, Value, order_of
 from wengert.tape.anomaly import detecting
 from wengert.tape.interpreter import differentiable
 from wengert.tape.lifted import Lifted, bottom, late_namespace, lifted, new_level
@@ -164,7 +164,8 @@ class Trace:
     ) -> Any:
         """Call a function of a backend's namespace, or what it is composed of, and record it."""
         self.backends.add(backend)
-        if name in _LIKE and "device" not in parameters:
+        in_order = name in _LIKE and order_of(bottom(operands[0])) is None
+        if in_order and "device" not in parameters:
             # Of the array it asks for what is known, so that the array itself is not needed.
             like, *operands = operands
             given = parameters.get("dtype")

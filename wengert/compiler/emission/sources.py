@@ -5,7 +5,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -156,6 +156,8 @@ class Sources:
             return f"{self.expression(owner)}.{x.__name__}"
         if isinstance(x, MethodType):
             return f"{self.define(owner, identifier(type(owner).__name__.lower()))}.{x.__name__}"
+        if isinstance(x, MethodDescriptorType):
+            return f"{self.expression(x.__objclass__)}.{x.__name__}"
         if callable(x) and hasattr(x, "__name__"):
             return self._imported(x, x.__name__)
         text = self.spelled(x)
