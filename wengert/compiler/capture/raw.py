@@ -199,7 +199,7 @@ class RawArray(Traced):
 
     __array__ = __bool__ = __complex__ = __contains__ = __float__ = __format__ = __hash__ = _read  # type: ignore[assignment]
     __index__ = __int__ = __reduce__ = __reduce_ex__ = __repr__ = __round__ = __str__ = _read
-    __buffer__ = __dlpack__ = _read
+    __dlpack__ = _read
 
     def values(self) -> Any:
         self._read()
