@@ -10,7 +10,7 @@ from typing import Any
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recording import Backward, unhooked
-from wengert.compiler.capture.walk import find_state
+from wengert.compiler.capture.walk import find_state, nodes_of
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.node import Node
 from wengert.tape.recording import enable_grad
@@ -40,6 +40,8 @@ class Again:
         ``same(leaves, state)``: whether a call would take the program that has run.
     obstacle : str
         Why this can't be done, or "".
+    by_contents : bool
+        How raw arrays are looked at: see `find_state`.
     """
 
     def __init__(
@@ -50,9 +52,11 @@ class Again:
         behind: Backward,
         same: Callable[[Sequence[Any], State], bool],
         obstacle: str,
+        by_contents: bool,
     ) -> None:
         self._function, self._structure, self._names = function, structure, names
         self._behind, self._same, self._obstacle = behind, same, obstacle
+        self._by_contents = by_contents
 
     def given(self, leaves: Sequence[Any], tensors: Sequence[Tensor]) -> tuple[Any, ...]:
         """What of a call is kept."""
@@ -79,7 +83,9 @@ class Again:
 
     def _unchanged(self, leaves: Sequence[Any]) -> bool:
         try:
-            state = find_state(self._function, zip(self._names, leaves, strict=True))
+            arguments, nodes = zip(self._names, leaves, strict=True), nodes_of(self._structure)
+            how = self._by_contents
+            state = find_state(self._function, arguments, nodes=nodes, by_contents=how)
         except TraceError:
             return False
         return self._same(leaves, state)

@@ -33,7 +33,7 @@ from wengert.compiler.capture.places import (
 from wengert.compiler.capture.recording import record_call
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import current
-from wengert.compiler.capture.walk import find_state
+from wengert.compiler.capture.walk import find_state, nodes_of
 from wengert.compiler.capture.watch import Watch
 from wengert.compiler.checking import Checked, check
 from wengert.compiler.emission.glue import MISS
@@ -180,7 +180,8 @@ class Compiled(Generic[P, R]):
         """
         replay = self._last()
         name = getattr(self._function, "__name__", "step")
-        state = find_state(self._function, replay.objects, by_contents=self._by_contents)
+        held, how = nodes_of(replay.structure), self._by_contents
+        state = find_state(self._function, replay.objects, nodes=held, by_contents=how)
         replay.save(path, name, state)
 
     def _last(self) -> Replay:
@@ -243,7 +244,7 @@ class Compiled(Generic[P, R]):
             return None, refusal
         names = self._names(structure)
         try:
-            state = self._state(names, leaves)
+            state = self._state(names, leaves, structure)
             signature = signature_of(leaves, structure, static, state)
         except Exception as error:
             return None, self._refused(arguments, None, error)
@@ -277,10 +278,10 @@ class Compiled(Generic[P, R]):
             refusal.signature = signature
         return answer, refusal
 
-    def _state(self, names: list[str], leaves: list[Any]) -> State:
+    def _state(self, names: list[str], leaves: list[Any], structure: TreeDef) -> State:
         """What a call with these arguments reaches."""
-        arguments = zip(names, leaves, strict=True)
-        return find_state(self._function, arguments, by_contents=self._by_contents)
+        arguments, how = zip(names, leaves, strict=True), self._by_contents
+        return find_state(self._function, arguments, nodes=nodes_of(structure), by_contents=how)
 
     def _checked(
         self, replay: Replay, arguments: Any, leaves: list[Any], names: list[str], state: State
@@ -323,7 +324,7 @@ class Compiled(Generic[P, R]):
         try:
             found.before.restore()
             samples: dict[Any, Any] = {}
-            now = self._state(names, leaves)
+            now = self._state(names, leaves, replay.structure)
             given = replay.structure, leaves, names, replay.static
             _, again, _ = record_call(self._function, now, *given, samples)
             program, inputs, start = replay.recording.program, found.inputs, found.before.rewind
@@ -386,7 +387,9 @@ class Compiled(Generic[P, R]):
             same = functools.partial(alike, signature, structure, static)
             against = obstacle(found, leaves)
             behind = replay.adjoint.behind
-            replay.adjoint.again = Again(self._function, structure, names, behind, same, against)
+            replay.adjoint.again = Again(
+                self._function, structure, names, behind, same, against, state.by_contents
+            )
             replay.adjoint.attach(answer, kept, tensors_of(leaves, state), leaves)
         if self._options.check == 0:
             replay.left = None

@@ -361,6 +361,26 @@ def _of_arguments() -> Iterator[Case]:
         )
     for plain, other in ((True, False), ("a", "b"), (None, "None"), (1 + 0j, 1 - 0j), (..., None)):
         yield case(f"{plain!r} that is {other!r}", lambda x, k: x * len(str(k)), plain, other)
+
+    @dataclasses.dataclass
+    class Scaled:
+        weight: Any
+        settings: Any = dataclasses.field(default=None, metadata={"static": True})
+
+        def go(self, x: Any) -> Any:
+            return x * self.weight * factor[0] * (self.settings.thing if self.settings else 1.0)
+
+    factor = [2.0]
+    settings = Plain()
+    settings.thing = 2.0  # type: ignore[attr-defined]
+    given = (Scaled(wg.ones(3)), Scaled(wg.ones(3), settings))
+    for what, change in {
+        "a number in a method of": lambda: factor.__setitem__(0, factor[0] + 1),
+        "a static field of": lambda: setattr(settings, "thing", 5.0),
+        "a method of": lambda: setattr(Scaled, "go", lambda self, x: x + self.weight),
+    }.items():
+        held = Held(lambda x, s: s.go(x), lambda value: None, None, lambda: given[1:])
+        yield f"{what} a dataclass among the arguments", held, change
     yield case("another set", lambda x, s: total(x, sorted(s)), {1.0, 2.0}, {1.0, 3.0})
     yield case("another function", lambda x, f: f(x), scaling(2.0), shifting(3.0))
     yield case("another Module", lambda x, m: m(x), Scale(2.0), Scale(3.0))

@@ -206,6 +206,8 @@ class State:
         something has changed.
     named : Named
         What the code names, by which it was found.
+    nodes : sequence of object
+        What the structure of the arguments is made of.
     types : bool
         Whether the code asks for the types of objects by name: ``type(x)``.
     objects : list
@@ -226,6 +228,7 @@ class State:
         self.statics: list[tuple[Place, Any]] = []
         self.tests: list[tuple[str, tuple[Any, ...]]] = []
         self.named: Any = None
+        self.nodes: Any = ()
         self.types = False
         self.objects: list[Any] = []
         self.lengths: list[tuple[Any, int, str]] = []

@@ -15,7 +15,7 @@ import operator
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -53,14 +53,14 @@ from wengert.compiler.capture.places import (
 )
 from wengert.compiler.capture.raw import RawArray
 from wengert.compiler.capture.reads import reads
-from wengert.func.trees import is_node
+from wengert.func.trees import TreeDef, is_node
 from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.hooks import Extra, Hooked, Hooks
 from wengert.tape.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
-__all__ = ["find_state", "is_leaf"]
+__all__ = ["find_state", "is_leaf", "nodes_of"]
 
 #: Raw arrays of more bytes are data.
 LARGEST_ARRAY = 1 << 20
@@ -84,6 +84,7 @@ def find_state(
     arguments: Iterable[tuple[str, Any]] = (),
     like: State | None = None,
     *,
+    nodes: Sequence[Any] = (),
     by_contents: bool = False,
 ) -> State:
     """Walk through what a function can reach.
@@ -98,6 +99,8 @@ def find_state(
     like : State, optional
         What has been found before the call that has just run: it begins with the names in that.
 
+    nodes : sequence of object
+        What the structure of the arguments is made of, by `nodes_of`.
     by_contents : bool
         Whether raw arrays are compared by what is in them. Otherwise they are inputs, where
         something else can be put for a recording.
@@ -108,22 +111,35 @@ def find_state(
         If the function reaches something that can't be compared from call to call.
     """
     if like is not None:
-        by_contents = like.by_contents
+        by_contents, nodes = like.by_contents, like.nodes
     arguments = [(name, x) for name, x in arguments if not is_leaf(name, x)]
     named = Named.by(function) if like is None else like.named
     while True:  # what is reached names more
         walk = _Walk(named, by_contents)
         try:
-            walk.root(function, arguments)
+            walk.root(function, arguments, nodes)
         except RecursionError:
             raise TraceError(
                 "what the compiled function reaches is nested too deeply to be compared from call "
                 "to call"
             ) from None
         if walk.found == named:
-            walk.state.named = named
+            walk.state.named, walk.state.nodes = named, nodes
             return walk.state
         named = walk.found
+
+
+def nodes_of(structure: TreeDef) -> list[Any]:
+    """The user's classes in the structure of arguments, and objects that belong to it."""
+    found: list[Any] = [structure.cls] if structure.cls and users(structure.cls.__module__) else []
+    found += _held_by(structure.extra)
+    return found + [x for child in structure.children for x in nodes_of(child)]
+
+
+def _held_by(extra: Any) -> list[Any]:
+    if type(extra) is tuple:
+        return [x for part in extra for x in _held_by(part)]
+    return [] if type(extra) in PLAIN or hasattr(extra, "inserted") else [extra]
 
 
 def is_leaf(name: str, x: Any) -> bool:
@@ -147,8 +163,15 @@ class _Walk:
         self.called: dict[int, str] = {}
         self.optimizers: list[tuple[Optimizer, str]] = []
 
-    def root(self, function: Any, arguments: Iterable[tuple[str, Any]]) -> None:
+    def root(
+        self, function: Any, arguments: Iterable[tuple[str, Any]], nodes: Iterable[Any]
+    ) -> None:
         """Visit all that a call reaches."""
+        for x in nodes:
+            if isinstance(x, type):
+                self.type_of(x, "an argument")
+            else:
+                self.visit(x, "a field of an argument", None)
         for name, x in arguments:
             self.visit(x, name, None)
         name = str(getattr(function, "__name__", "function"))
