@@ -52,8 +52,8 @@ def drawn(seed: int, pieces: int = 4, events: int = 7) -> Program:
             script.append(Event(THREADS, {**usual, "x": "z"}))
         else:
             script.append(Event(rng.choice(frame.calls), usual))
-    # Three calls of one kind: the last is no reason to record anew.
-    script += [Event(frame.calls[0], usual)] * 3
+    # Of three calls of one kind the last is no reason to record anew.
+    script += [Event(frame.calls[0], usual)] * (3 if events > 2 else 2)
     return replace(made, events=tuple(script))
 
 

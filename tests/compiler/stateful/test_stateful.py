@@ -1,14 +1,29 @@
 """Random programs with changes of state between their calls: compiled they do what they do eagerly.
 
-`python -m tests.compiler.stateful` runs as many as are asked for: here is what it stands on.
+`python -m tests.compiler.stateful` runs as many as are asked for; here are some.
 """
 
 import pytest
 
 import wengert as wg
 from tests.compiler.stateful.generator import drawn
-from tests.compiler.stateful.judge import difference, frozen, run
+from tests.compiler.stateful.judge import difference, frozen, judged, run, shortest
 from tests.compiler.stateful.pieces import PIECES
+from tests.ops.cases import SCALE
+
+#: Programs; the wide profile runs ten times as many.
+COUNT = 2000 * SCALE
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_compiled_programs_do_what_they_do_eagerly(part: int) -> None:
+    """Small ones here: a few pieces, and five calls or so with one or two changes."""
+    many = COUNT // 8
+    for seed in range(part * many, (part + 1) * many):
+        finding = judged(drawn(seed, pieces=2, events=2))
+        if finding is not None:
+            least = shortest(finding)
+            pytest.fail(f"seed {seed}, {least.kind}: {least.message}\n{least.snippet}")
 
 
 def test_programs_are_those_of_their_seeds() -> None:
