@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import gc
 import io
 import itertools
 import logging
@@ -248,3 +249,42 @@ def test_other_threads_are_not_watched():
     thread.join()
     assert f.report.recordings == 1
     assert len(asked) == 20_000
+
+
+def test_callbacks_of_the_collector_and_finalisers_are_let_run() -> None:
+    """What the hook raises in them is lost, and may end the process."""
+    seen = []
+
+    def called(phase: str, info: dict[str, int]) -> None:
+        seen.append(time.perf_counter())
+
+    class Ends:
+        def __init__(self) -> None:
+            self.me = self
+
+        def __del__(self) -> None:
+            seen.append(time.perf_counter())
+
+    def make(x: wg.Tensor) -> wg.Tensor:
+        for _ in range(40):
+            x = x * 1.0
+        return x
+
+    def drop(x: wg.Tensor) -> wg.Tensor:
+        Ends().me = None
+        return x * 2.0
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(called)
+    gc.set_threshold(5, 5, 5)
+    try:
+        for _ in range(30):
+            f = wg.compile(make, check=0, strict=True)
+            assert [f(wg.ones(1)).item() for _ in range(3)] == [1.0] * 3
+        g = wg.compile(drop)
+        assert [g(wg.ones(1)).item() for _ in range(3)] == [2.0] * 3
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(called)
+    assert seen
+    assert g.report.recordings == 0, g.report

@@ -113,7 +113,7 @@ class Watch:
             if caller is None or not self._of_user(caller) or self._of_user(frame):
                 return
             module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_qualname
-            if not _pure(module, name) and not _collecting(frame.f_code):
+            if not _pure(module, name) and not _of_collector(frame):
                 self._meet(caller, f"{module}.{name}")
 
     def _of_user(self, frame: FrameType) -> bool:
@@ -124,13 +124,14 @@ class Watch:
         return known
 
     def _meet(self, frame: FrameType, what: str) -> None:
-        if self.met or _importing(frame):
+        if self.met or _importing(frame) or _collecting(frame):
             return
         line = described(Line(frame.f_code.co_filename, frame.f_lineno))
         self.met = f"{line}: {what} is called, which a replay would not call again"
         if self._stop:
             TraceError(self.met)  # which is known also if the function catches what is raised
-            raise Stopped(self.met)
+            if not _finalising(frame):  # where what is raised gets lost
+                raise Stopped(self.met)
 
 
 def _importing(frame: FrameType | None) -> bool:
@@ -140,9 +141,23 @@ def _importing(frame: FrameType | None) -> bool:
     return frame is not None
 
 
-def _collecting(code: CodeType) -> bool:
+def _of_collector(frame: FrameType) -> bool:
     """Whether code is called by the garbage collector, in whose frame it may be."""
-    return any(getattr(function, "__code__", None) is code for function in gc.callbacks)
+    return any(getattr(f, "__code__", None) is frame.f_code for f in gc.callbacks)
+
+
+def _collecting(frame: FrameType | None) -> bool:
+    """Whether the garbage collector's callbacks run, where raising may end the process."""
+    while frame is not None and not _of_collector(frame):
+        frame = frame.f_back
+    return frame is not None
+
+
+def _finalising(frame: FrameType | None) -> bool:
+    """Whether an object is being taken away."""
+    while frame is not None and frame.f_code.co_name != "__del__":
+        frame = frame.f_back
+    return frame is not None
 
 
 def _title(function: Any) -> str:
