@@ -377,7 +377,8 @@ class Compiled(Generic[P, R]):
     ) -> Any:
         why = self._why(signature)
         given = structure, leaves, names, static
-        watch = self._options.check == 0  # otherwise the first check looks at calls
+        # Otherwise the first check looks at calls, when these have been made.
+        watch = self._options.check == 0 or self._options.strict
         answer, found, kept = record_call(self._function, state, *given, watch=watch)
         self.report.recorded(found, why)
         torch = self._options.torch_compile

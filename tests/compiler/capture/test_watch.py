@@ -90,7 +90,7 @@ def test_what_a_replay_could_not_repeat_is_not_done(name):
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         with pytest.raises(TraceError):
-            wg.compile(function, strict=True, check=0)(wg.ones(2))
+            wg.compile(function, strict=True)(wg.ones(2))
         f = wg.compile(function)
         for _ in range(4):
             f(wg.ones(2))
