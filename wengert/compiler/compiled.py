@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 import warnings
-from _thread import RLock
+from _thread import RLock, get_ident
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -99,6 +99,7 @@ class Compiled(Generic[P, R]):
         self._slotted: dict[int, Programs] = {}  # of objects without a ``__dict__``, the last ones
         self._never = never(function)
         self._lock = RLock()
+        self._busy = 0  # the thread that has the lock
         self.report = Report(getattr(function, "__qualname__", repr(function)))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -209,9 +210,15 @@ class Compiled(Generic[P, R]):
                 raise TraceError(reason)
             self.report.fell_back(reason)
             return self._function(*args, **kwargs)
+        if self._busy == get_ident():  # a signal's handler, or the function while it is checked
+            return self._function(*args, **kwargs)
         with self._lock:
-            static = self._static_leaves(args, kwargs, structure)
-            answer, refusal = self._answer(leaves, structure, static)
+            self._busy = get_ident()
+            try:
+                static = self._static_leaves(args, kwargs, structure)
+                answer, refusal = self._answer(leaves, structure, static)
+            finally:
+                self._busy = 0
         if refusal is None:
             return answer
         self.report.fell_back(refusal.reason)
