@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import backend_of
+from wengert.compiler.capture.classes import visit_class, visit_module
 from wengert.compiler.capture.containers import CONTAINERS, visit_container
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import (
@@ -36,7 +37,7 @@ from wengert.compiler.capture.foreign import (
 )
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.named import Named
-from wengert.compiler.capture.optimizers import REPLACEABLE, visit_optimizer
+from wengert.compiler.capture.optimizers import visit_optimizer
 from wengert.compiler.capture.places import (
     PLAIN,
     PROGRAMS,
@@ -64,17 +65,6 @@ __all__ = ["find_state", "is_leaf", "nodes_of"]
 
 #: Raw arrays of more bytes are data.
 LARGEST_ARRAY = 1 << 20
-#: What of a class is no part of what its objects do.
-_ABOUT_CLASSES = frozenset(
-    {
-        *("__abstractmethods__", "__annotations__", "__dataclass_fields__", "__dataclass_params__"),
-        *("__dict__", "__doc__", "__firstlineno__", "__match_args__", "__module__"),
-        *("__orig_bases__", "__parameters__", "__qualname__", "__slots__", "__weakref__"),
-        *("__static_attributes__", "__replace__"),
-    }
-)
-#: What runs when an object of a class is made.
-_MAKING = frozenset({"__init__", "__init_subclass__", "__new__", "__post_init__", "__set_name__"})
 #: Attributes of modules that Wengert reads itself.
 _OF_MODULES = frozenset({"_buffers", "forward"})
 
@@ -329,7 +319,7 @@ class _Walk:
         for free, cell in zip(code.co_freevars, f.__closure__ or (), strict=True):
             place = Place(cell, None, free, "cell")
             if place.get() is Missing:
-                self._absent(place)
+                self.absent(place)
             else:
                 self._used(place, mine and free in reads(code).filled)
         for i, default in enumerate(f.__defaults__ or ()):
@@ -351,14 +341,14 @@ class _Walk:
             if key in scope:
                 self._used(Place(scope, key, key), key in used.filled)
             else:
-                self._absent(Place(scope, key, key))
+                self.absent(Place(scope, key, key))
                 if key in beneath:
                     place = Place(beneath, key, key)
                     if reading(beneath[key]):  # of which the bytecode tells more
                         self.state.links.append((place, beneath[key]))
                     else:
                         self.at(place)
-                        self._refuse(beneath[key])
+                        self.refuse(beneath[key])
         for target, level in used.imports:
             package = scope.get("__package__") or ""
             full = importlib.util.resolve_name("." * level + target, package) if level else target
@@ -367,7 +357,7 @@ class _Walk:
                 if part in sys.modules:
                     self.at(place)
                 else:
-                    self._absent(place)
+                    self.absent(place)
 
     def _used(self, place: Place, filled: bool) -> None:
         """Visit what code names; of what it adds to alone it does not matter what is in it."""
@@ -379,7 +369,7 @@ class _Walk:
         else:
             self.at(place)
 
-    def _absent(self, place: Place) -> None:
+    def absent(self, place: Place) -> None:
         """Say that nothing is at a place."""
         key = id(place.owner), place.key, "absent"
         if key in self._asked:
@@ -391,7 +381,7 @@ class _Walk:
         else:
             self.test("{}.get() is not {}", place, Missing)
 
-    def _refuse(self, x: Any) -> None:
+    def refuse(self, x: Any) -> None:
         name = refused(x)
         if name:
             raise TraceError(
@@ -409,7 +399,7 @@ class _Walk:
         self.visit(x.func, name, None)  # what it has given is in the object's ``__dict__``
 
     def _builtin(self, x: Any, name: str) -> None:
-        self._refuse(x)
+        self.refuse(x)
         if reading(x):
             self.found.computed = self.found.anywhere = True
         held = x.__self__
@@ -431,88 +421,6 @@ class _Walk:
             f"{name} keeps its results (functools.cache), which can't be compared from call to call"
         )
 
-    # -- modules and classes -------------------------------------------------------------------
-
-    def _module(self, x: ModuleType, name: str) -> None:
-        self._refuse(x)
-        self.fact(name, Identity(x))
-        held = vars(x)
-        if x is os and any(self.named.wants_of_module(x, key) for key in ("environ", "getenv")):
-            self.visit(os.environ, "os.environ", None)
-        if not users(x.__name__):
-            self._foreign_module(x, held, name)
-            return
-        for key in list(held):
-            special = key.startswith("__") and key != "__getattr__"
-            if not special and (key == "__getattr__" or self.named.wants_of_module(x, key)):
-                self.at(Place(held, key, f"{name}.{key}"))
-        if self.named.anywhere:
-            self.test("[*{}] != {}", held, [*held])
-        for key in sorted(self.named.asked - held.keys()):
-            self._absent(Place(held, key, f"{name}.{key}"))
-
-    def _foreign_module(self, x: ModuleType, held: dict[str, Any], name: str) -> None:
-        """Look at what code names of a module that is not looked through."""
-        for key, value in list(held.items()):
-            place = Place(held, key, f"{name}.{key}")
-            if (id(x), key) in self.named.marks and not isinstance(value, ModuleType):
-                self._refuse(value)
-                if type(value) in (*PLAIN, *CONTAINERS):
-                    self.at(place)
-                else:
-                    self.fact(place.name, Identity(value))
-                    self.state.links.append((place, value))
-            elif type(value) in PLAIN and self.named.wants_of_module(x, key) and key[:2] != "__":
-                self.at(place)
-
-    def _class(self, cls: type, name: str) -> None:
-        self.fact(name, Identity(cls))
-        if engine(cls) or not any(users(base.__module__) for base in cls.__mro__):
-            return self._foreign_class(cls)
-        if issubclass(cls, enum.Enum):
-            visit_container(self, cls._member_map_, name)
-        self.test("{}.__mro__ is not {}", cls, cls.__mro__)
-        self.found.of(cls)
-        if users(type(cls).__module__):
-            self.type_of(type(cls), name)
-        foreign = [base for base in cls.__mro__ if not users(base.__module__)]
-        for base in cls.__mro__:
-            if not users(base.__module__):
-                self._foreign_class(base)
-            elif base is cls:
-                self._class_attributes(cls, foreign)
-            else:
-                self.type_of(base, base.__name__)
-        return None
-
-    def _class_attributes(self, cls: type, foreign: list[type]) -> None:
-        held = vars(cls)
-        self.test("[*{}] != {}", held, [*held])
-        for key, x in list(held.items()):
-            if key in _ABOUT_CLASSES or type(x).__name__ in ("member_descriptor", "_abc_data"):
-                continue
-            made = id(cls) in self.named.made or key in self.named.names
-            if key in _MAKING and not made:
-                continue
-            if (
-                self.named.wants(cls, key)
-                or (key.startswith("__") and key.endswith("__"))
-                or any(key in vars(base) for base in foreign)  # called by the one who wrote that
-            ):
-                self.at(Place(cls, key, f"{cls.__name__}.{key}", "class"))
-                if isinstance(x, property):
-                    for part in (x.fget, x.fset, x.fdel):
-                        self.visit(part, f"{cls.__name__}.{key}", None, owner=cls)
-
-    def _foreign_class(self, cls: type) -> None:
-        if cls.__module__.startswith(("wengert.nn", "wengert.optim")):
-            for key in REPLACEABLE:
-                if key in vars(cls):
-                    self.at(Place(cls, key, f"{cls.__name__}.{key}", "class"))
-            for key in sorted(self.named.asked):
-                if not hasattr(cls, key):
-                    self._absent(Place(cls, key, f"{cls.__name__}.{key}", "class"))
-
     # -- objects -------------------------------------------------------------------------------
 
     def object(self, x: Any, name: str) -> None:
@@ -532,7 +440,7 @@ class _Walk:
                 if is_node(cls) or not users(base.__module__) or self.named.wants(x, key):
                     place = Place(x, key, f"{name}.{key}", "attribute")
                     if place.get() is Missing:
-                        self._absent(place)
+                        self.absent(place)
                     else:
                         self.at(place)
 
@@ -593,11 +501,11 @@ def _environment(walk: _Walk, x: Any, name: str) -> None:
 
 #: How objects are visited, by their classes, of which the first counts.
 _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
-    (type, _Walk._class),
+    (type, visit_class),
     (FunctionType, _Walk._function),
     (MethodType, _Walk._method),
     (functools.partial, _Walk._partial),
-    (ModuleType, _Walk._module),
+    (ModuleType, visit_module),
     (Module, _Walk.object),
     (Optimizer, _optimizer),
     (enum.Enum, _Walk._member),

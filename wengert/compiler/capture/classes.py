@@ -1,0 +1,112 @@
+"""What classes and modules hold: what code names of them."""
+
+import enum
+import os
+from types import ModuleType
+from typing import Any
+
+from wengert.compiler.capture.containers import CONTAINERS, visit_container
+from wengert.compiler.capture.foreign import engine, users
+from wengert.compiler.capture.optimizers import REPLACEABLE
+from wengert.compiler.capture.places import PLAIN, Identity, Place
+
+__all__ = ["visit_class", "visit_module"]
+
+#: What of a class is no part of what its objects do.
+_ABOUT_CLASSES = frozenset(
+    {
+        *("__abstractmethods__", "__annotations__", "__dataclass_fields__", "__dataclass_params__"),
+        *("__dict__", "__doc__", "__firstlineno__", "__match_args__", "__module__"),
+        *("__orig_bases__", "__parameters__", "__qualname__", "__slots__", "__weakref__"),
+        *("__static_attributes__", "__replace__"),
+    }
+)
+#: What runs when an object of a class is made.
+_MAKING = frozenset({"__init__", "__init_subclass__", "__new__", "__post_init__", "__set_name__"})
+
+
+def visit_module(walk: Any, x: ModuleType, name: str) -> None:
+    """Visit what code names of a module."""
+    walk.refuse(x)
+    walk.fact(name, Identity(x))
+    held = vars(x)
+    if x is os and any(walk.named.wants_of_module(x, key) for key in ("environ", "getenv")):
+        walk.visit(os.environ, "os.environ", None)
+    if not users(x.__name__):
+        _foreign_module(walk, x, held, name)
+        return
+    for key in list(held):
+        special = key.startswith("__") and key != "__getattr__"
+        if not special and (key == "__getattr__" or walk.named.wants_of_module(x, key)):
+            walk.at(Place(held, key, f"{name}.{key}"))
+    if walk.named.anywhere:
+        walk.test("[*{}] != {}", held, [*held])
+    for key in sorted(walk.named.asked - held.keys()):
+        walk.absent(Place(held, key, f"{name}.{key}"))
+
+
+def _foreign_module(walk: Any, x: ModuleType, held: dict[str, Any], name: str) -> None:
+    """Look at what code names of a module that is not looked through."""
+    for key, value in list(held.items()):
+        place = Place(held, key, f"{name}.{key}")
+        if (id(x), key) in walk.named.marks and not isinstance(value, ModuleType):
+            walk.refuse(value)
+            if type(value) in (*PLAIN, *CONTAINERS):
+                walk.at(place)
+            else:
+                walk.fact(place.name, Identity(value))
+                walk.state.links.append((place, value))
+        elif type(value) in PLAIN and walk.named.wants_of_module(x, key) and key[:2] != "__":
+            walk.at(place)
+
+
+def visit_class(walk: Any, cls: type, name: str) -> None:
+    """Visit what code names of a class, and of its bases."""
+    walk.fact(name, Identity(cls))
+    if engine(cls) or not any(users(base.__module__) for base in cls.__mro__):
+        return _foreign_class(walk, cls)
+    if issubclass(cls, enum.Enum):
+        visit_container(walk, cls._member_map_, name)
+    walk.test("{}.__mro__ is not {}", cls, cls.__mro__)
+    walk.found.of(cls)
+    if users(type(cls).__module__):
+        walk.type_of(type(cls), name)
+    foreign = [base for base in cls.__mro__ if not users(base.__module__)]
+    for base in cls.__mro__:
+        if not users(base.__module__):
+            _foreign_class(walk, base)
+        elif base is cls:
+            _class_attributes(walk, cls, foreign)
+        else:
+            walk.type_of(base, base.__name__)
+    return None
+
+
+def _class_attributes(walk: Any, cls: type, foreign: list[type]) -> None:
+    held = vars(cls)
+    walk.test("[*{}] != {}", held, [*held])
+    for key, x in list(held.items()):
+        if key in _ABOUT_CLASSES or type(x).__name__ in ("member_descriptor", "_abc_data"):
+            continue
+        made = id(cls) in walk.named.made or key in walk.named.names
+        if key in _MAKING and not made:
+            continue
+        if (
+            walk.named.wants(cls, key)
+            or (key.startswith("__") and key.endswith("__"))
+            or any(key in vars(base) for base in foreign)  # called by the one who wrote that
+        ):
+            walk.at(Place(cls, key, f"{cls.__name__}.{key}", "class"))
+            if isinstance(x, property):
+                for part in (x.fget, x.fset, x.fdel):
+                    walk.visit(part, f"{cls.__name__}.{key}", None, owner=cls)
+
+
+def _foreign_class(walk: Any, cls: type) -> None:
+    if cls.__module__.startswith(("wengert.nn", "wengert.optim")):
+        for key in REPLACEABLE:
+            if key in vars(cls):
+                walk.at(Place(cls, key, f"{cls.__name__}.{key}", "class"))
+        for key in sorted(walk.named.asked):
+            if not hasattr(cls, key):
+                walk.absent(Place(cls, key, f"{cls.__name__}.{key}", "class"))
