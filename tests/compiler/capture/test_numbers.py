@@ -1,5 +1,6 @@
 """Numbers among the arguments: followed where they are computed with, pinned elsewhere."""
 
+import builtins
 import copy
 import functools
 import math
@@ -42,6 +43,8 @@ CASES: dict[str, tuple[Body, list[Any]]] = {
     "isinstance of several": (lambda x, k: x * k if isinstance(k, int | str) else x - k, MIXED),
     "isinstance bool": (lambda x, k: x * k if isinstance(k, bool) else x - k, MIXED),
     "type": (lambda x, k: x * k if type(k) is float else x - k, MIXED),
+    "type of a module": (lambda x, k: x * k if builtins.type(k) is float else x - k, MIXED),
+    "type by another name": (lambda x, k, of=type: x * k if of(k) is float else x - k, MIXED),
     "type as a key": (lambda x, k: x * {float: 2, int: 3, bool: 5}[type(k)], MIXED),
     "__class__": (lambda x, k: x * k if k.__class__ is float else x - k, MIXED),
     "match": (matched, MIXED),

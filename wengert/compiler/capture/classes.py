@@ -1,5 +1,6 @@
 """What classes and modules hold: what code names of them."""
 
+import builtins
 import enum
 import os
 from types import ModuleType
@@ -30,6 +31,8 @@ def visit_module(walk: Any, x: ModuleType, name: str) -> None:
     walk.refuse(x)
     walk.fact(name, Identity(x))
     held = vars(x)
+    if x is builtins and walk.named.wants_of_module(x, "type"):
+        walk.state.types = True
     if x is os and any(walk.named.wants_of_module(x, key) for key in ("environ", "getenv")):
         walk.visit(os.environ, "os.environ", None)
     if not users(x.__name__):
