@@ -118,11 +118,12 @@ def test_every_way_out_is_an_error_that_names_the_right_call(name: str, mode: st
         assert "detach" not in refusal(caught.value)
 
 
-@pytest.mark.parametrize("name", sorted(ESCAPES.keys() - {"tensor"}))
+# A recording stops before it pickles: a replay would not write again.
+@pytest.mark.parametrize("name", sorted(ESCAPES.keys() - {"pickle", "tensor"}))
 def test_a_recording_refuses_the_same(name: str) -> None:
     way, instead = ESCAPES[name]
     with pytest.raises((RuntimeError, ValueError)) as caught:
-        wg.compile(refused(way))(wg.tensor([0.5, 0.25]))
+        wg.compile(refused(way), strict=True)(wg.tensor([0.5, 0.25]))
     assert "compiled" in refusal(caught.value)
     with pytest.raises(RuntimeError, match=instead):
         raise RuntimeError(refusal(caught.value))
