@@ -32,6 +32,11 @@ from wengert.func.trees import register_node
 X = [1.5, -2.0, 0.25]
 
 
+def one_of(value: float) -> Any:
+    """A Tensor, so that what holds it is no nest of plain values."""
+    return wg.ones(3) * value
+
+
 def changed_structure() -> Iterator[tuple[str, Held, Callable[[], object]]]:
     """Changes of other things than a value in a place: a name, a function, how it is changed."""
     yield from _of_containers()
@@ -168,6 +173,24 @@ def _of_attributes() -> Iterator[Case]:
         "an operator",
         _reading(lambda x: number.__radd__(x) * 2),
         lambda: setattr(added, "__radd__", lambda self, x: x * 3),
+    )
+
+    helper, applied = scaling(2.0), functools.partial(operator.mul, 2.0)
+    yield (
+        "an attribute of a function that was not there",
+        _reading(lambda x: helper(x) * getattr(helper, "more", 1.0)),
+        lambda: setattr(helper, "more", 2.0),
+    )
+    yield (
+        "what a partial is made of",
+        _reading(lambda x: applied(x)),
+        lambda: applied.__setstate__((operator.add, (3.0,), {}, None)),
+    )
+    texts: dict[str, Any] = {"a": one_of(2.0), "b": one_of(3.0)}
+    yield (
+        "the order of names",
+        _reading(lambda x: total(x, texts.values())),
+        lambda: texts.update(a=texts.pop("a")),
     )
 
     class Lazy:
