@@ -2,6 +2,7 @@
 
 import gc
 import warnings
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -498,3 +499,24 @@ def test_a_gradient_that_is_let_go_has_had_its_sum():
         return seen
 
     assert train(True) == train(False)
+
+
+@pytest.mark.parametrize("make", [lambda: wg.ones(2), float, list])
+def test_items_that_are_made_when_they_are_asked_for(make):
+    """No guard asks for one: a dict that has lost its items has none after the call."""
+    held = defaultdict(make, a=make())
+
+    def f(x):
+        for key in held:
+            x = x + 1.0 + (0.0 if isinstance(held[key], list) else held[key])
+        return x
+
+    run = wg.compile(f)
+    for _ in range(4):
+        assert run(wg.ones(2)).tolist() == f(wg.ones(2)).tolist()
+    held.clear()
+    assert run(wg.ones(2)).tolist() == [1.0, 1.0]
+    assert not held
+    held["b"] = make()
+    assert run(wg.ones(2)).tolist() == f(wg.ones(2)).tolist()
+    assert list(held) == ["b"]

@@ -5,7 +5,7 @@ import re
 import types
 import warnings
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -17,6 +17,8 @@ import numpy as np
 import wengert as wg
 from tests.compiler.bits import same_bits
 from tests.compiler.stateful.program import Program
+from wengert.backends import backend_of
+from wengert.compiler.capture.places import is_array
 from wengert.compiler.compiled import Compiled
 from wengert.tape.node import AccumulateGrad, Output
 
@@ -82,9 +84,9 @@ def run(program: Program, compiled: bool) -> list[Seen]:
         del linecache.cache[name]
 
 
-def judged(program: Program) -> Finding | None:
+def judged(program: Program, backend: str = "numpy") -> Finding | None:
     """What is wrong with a program, if anything is."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), wg.use_backend(backend):
         warnings.simplefilter("ignore")
         eager = run(program, False)
         got = run(program, True)
@@ -97,7 +99,7 @@ def judged(program: Program) -> Finding | None:
                 "raises" if b.error else "does not raise",
                 f"{script[i]}: {_told(b.error)} compiled, {_told(a.error)} eagerly", program, i,
             )  # fmt: skip
-        different = difference(a.state, b.state)
+        different = difference(a.state, b.state, same_bits if backend == "numpy" else _close)
         if different:
             return Finding("differs", f"{script[i]}: {different}", program, i)
         refused = [
@@ -131,7 +133,7 @@ def _told(error: BaseException | None) -> str:
     return "nothing" if error is None else f"{type(error).__name__}: {str(error)[:600]}"
 
 
-def shortest(finding: Finding) -> Finding:
+def shortest(finding: Finding, backend: str = "numpy") -> Finding:
     """The finding of a program from which nothing more can be left out."""
     again = True
     while again:
@@ -144,7 +146,7 @@ def shortest(finding: Finding) -> Finding:
             tries.insert(0, replace(program, closed=False))
         for less in tries:
             try:
-                found = judged(less)
+                found = judged(less, backend)
             except Exception:
                 continue
             if found is not None and found.kind == finding.kind:
@@ -172,6 +174,14 @@ def frozen(space: dict[str, Any]) -> list[tuple[str, Any]]:
             _freeze(name, x, found, known, kept)
     found.append(("generators", repr(wg.get_rng_state())))
     return found
+
+
+def _copied(array: Any) -> Any:
+    """An array in host memory; its class where it is none of a library, as a trace leaves it."""
+    if not is_array(array):
+        return repr(type(array))
+    backend = backend_of(array)
+    return np.array(backend.to_numpy(backend.array(array)))
 
 
 def _over(x: wg.Tensor) -> bool:
@@ -209,9 +219,8 @@ def _freeze(path: str, x: Any, found: list[Any], known: dict[int, str], kept: li
             return
         known[id(x)] = path
         kept.append(x)
-        array = x._array
         found.append((path, (kind, x.requires_grad and (x.is_leaf or not _over(x)))))
-        found.append((path, array.copy() if isinstance(array, np.ndarray) else repr(type(array))))
+        found.append((path, _copied(x._array)))
         if x._grad is not None:
             _freeze(path + ".grad", x._grad, found, known, kept)
         return
@@ -221,7 +230,8 @@ def _freeze(path: str, x: Any, found: list[Any], known: dict[int, str], kept: li
     if id(x) in known:
         found.append((path, ("same as", known[id(x)])))
         return
-    known[id(x)] = path
+    if not isinstance(x, tuple):  # of equal tuples nobody has to tell which is which
+        known[id(x)] = path
     kept.append(x)
     if isinstance(x, type | types.ModuleType):
         if (
@@ -229,8 +239,8 @@ def _freeze(path: str, x: Any, found: list[Any], known: dict[int, str], kept: li
             or x.__name__ == "lib"
         ):
             _inside(path, dict(vars(x)), found, known, kept)
-    elif isinstance(x, np.ndarray):
-        found.append((path, x.copy()))
+    elif is_array(x):
+        found.append((path, _copied(x)))
     elif isinstance(x, Mapping):
         found.append((path, (kind.__name__, len(x))))
         for i, (k, v) in enumerate(x.items()):
@@ -269,7 +279,22 @@ def _inside(path: str, held: dict[str, Any], found: Any, known: Any, kept: Any) 
             _freeze(f"{path}.{name}", value, found, known, kept)
 
 
-def difference(a: list[tuple[str, Any]], b: list[tuple[str, Any]]) -> str:
+def _close(x: Any, y: Any) -> bool:
+    """Whether two arrays differ by rounding at most."""
+    if x.dtype != y.dtype or x.shape != y.shape:
+        return False
+    if x.dtype.kind not in "fc":
+        return bool(np.array_equal(x, y))
+    bound = 1e4 * np.finfo(x.dtype).eps
+    size = float(np.max(np.abs(x), initial=1, where=np.isfinite(x)))
+    return bool(np.allclose(x, y, rtol=bound, atol=bound * size, equal_nan=True))
+
+
+def difference(
+    a: list[tuple[str, Any]],
+    b: list[tuple[str, Any]],
+    same: Callable[[Any, Any], bool] = same_bits,
+) -> str:
     """The first thing that differs."""
     for (here, x), (there, y) in zip(a, b, strict=False):
         if here != there:
@@ -277,7 +302,7 @@ def difference(a: list[tuple[str, Any]], b: list[tuple[str, Any]]) -> str:
         if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
             if x.tobytes() == y.tobytes() and x.dtype == y.dtype and x.shape == y.shape:
                 continue
-            if not same_bits(x, y):
+            if not same(x, y):
                 return f"{here} is {y} {y.dtype} compiled, {x} {x.dtype} eagerly"
         elif isinstance(x, np.ndarray) or isinstance(y, np.ndarray) or x != y:
             return f"{here} is {y} compiled, {x} eagerly"

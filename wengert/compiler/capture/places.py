@@ -29,6 +29,7 @@ __all__ = [
     "dump",
     "is_array",
     "is_array_class",
+    "makes_items",
     "same",
 ]
 
@@ -72,6 +73,8 @@ class Place(NamedTuple):
         """What is there; `Missing` where nothing is."""
         try:
             if self.kind == "item":
+                if makes_items(self.owner):
+                    return dict.get(self.owner, self.key, Missing)
                 return self.owner[self.key]
             if self.kind == "cell":
                 return self.owner.cell_contents
@@ -94,6 +97,11 @@ class Place(NamedTuple):
                 delattr(self.owner, name)
             else:
                 setattr(self.owner, name, value)
+
+
+def makes_items(x: Any) -> bool:
+    """Whether an item that is not there may be made when it is asked for."""
+    return isinstance(x, dict) and hasattr(x, "__missing__")
 
 
 class TensorAt(NamedTuple):

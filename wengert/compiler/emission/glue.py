@@ -11,7 +11,16 @@ from typing import Any
 
 from wengert.backends import backend_of, selection
 from wengert.compiler.capture.effects import Ref
-from wengert.compiler.capture.places import Contents, Exact, Place, State, contents, dump, same
+from wengert.compiler.capture.places import (
+    Contents,
+    Exact,
+    Place,
+    State,
+    contents,
+    dump,
+    makes_items,
+    same,
+)
 from wengert.compiler.capture.recording import Recording
 from wengert.compiler.program import order_of
 from wengert.ops.data_type import get_default_dtype
@@ -69,6 +78,7 @@ class Glue:
             "give": pool.give,
             "has_hooks": has_hooks,
             "inference": is_inference_mode_enabled,
+            "item": dict.get,
             "observing": observing,
             "recording": recording,
             "same": same,
@@ -156,12 +166,16 @@ class Glue:
                 found = f"{owner}.{place.key}"
             elif place.kind == "attribute":
                 found = f"getattr({owner}, {place.key!r})"
-            elif type(place.key) in (str, int):
-                found = f"{owner}[{place.key!r}]"
+            elif makes_items(held):
+                found = f"item({owner}, {self._key(place)}, MISS)"
             else:
-                found = f"{owner}[{self._bind(place.key)}]"
+                found = f"{owner}[{self._key(place)}]"
             self._places[key] = found
         return found
+
+    def _key(self, place: Place) -> str:
+        key = place.key
+        return repr(key) if type(key) in (str, int) else self._bind(key)
 
     def _put(self, place: Place, value: str) -> str:
         """A line that puts something at a place."""
@@ -169,6 +183,8 @@ class Glue:
             return f"setattr({self._bind(place.owner)}, {place.key!r}, {value})"
         if place.kind == "attribute" and not place.key.isidentifier():
             return f"setattr({self._bind(place.owner)}, {place.key!r}, {value})"
+        if makes_items(place.owner):
+            return f"{self._bind(place.owner)}[{self._key(place)}] = {value}"
         return f"{self._at(place)} = {value}"
 
     def _arguments(self, args: list[str], leaves: Sequence[Any]) -> None:

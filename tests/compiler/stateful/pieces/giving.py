@@ -24,7 +24,7 @@ PIECES: list[Piece] = [
         argument=("np.bool_(True)", "np.bool_(False)"),
         eager="array|value|branch|bool",
     ),
-    Piece("array given", "h = h + a$", argument=ARRAYS),
+    Piece("array given", "h = h + a$", argument=ARRAYS, eager="asks for types"),
     Piece(
         "array given, computed",
         "h = h + wg.asarray(np.sin(a$) * 2 + a$.sum())",
