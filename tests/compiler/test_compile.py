@@ -520,3 +520,25 @@ def test_items_that_are_made_when_they_are_asked_for(make):
     held["b"] = make()
     assert run(wg.ones(2)).tolist() == f(wg.ones(2)).tolist()
     assert list(held) == ["b"]
+
+
+def test_a_hyper_parameter_that_is_set_to_what_it_is_is_set():
+    """Later it may be another."""
+
+    def train(compiled):
+        w = wg.asarray([1.0, 2.0], requires_grad=True)
+        optimizer = wg.optim.SGD([w], lr=0.05)
+
+        def step(x, slow):
+            optimizer.param_groups[0]["lr"] = 0.01 if slow else 0.1
+            optimizer.zero_grad()
+            wg.sum(w * x).backward()
+            optimizer.step()
+
+        run, seen = wg.compile(step, check=0) if compiled else step, []
+        for slow in (False, False, False, True, True, True, False, True, False, False):
+            run(wg.ones(2), slow)
+            seen.append((w.tolist(), optimizer.param_groups[0]["lr"]))
+        return seen
+
+    assert train(True) == train(False)

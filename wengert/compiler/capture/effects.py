@@ -138,11 +138,11 @@ def place_effects(call: Any, after: State) -> tuple[list[Effect], list[Any]]:
                 if now.value is not call.trace.inputs[call.refs.index(given)]:
                     effects.append(Effect(Ref(kind, i), call.output(now)))
                 values.append((place, _frozen(now)))
+            elif kind == "number" and type(now) in (int, float):
+                # What is compared in each call has decided it, even if it was there before.
+                effects.append(Effect(Ref(kind, i), call.output(now)))
             elif now is call.places[first + i][1]:
                 continue
-            elif kind == "number" and type(now) in (int, float):
-                # What is compared in each call has decided it.
-                effects.append(Effect(Ref(kind, i), call.output(now)))
             else:
                 raise TraceError(f"{place.name} becomes {now!r}, which is not traced")
     for i, at in enumerate(call.state.tensors):
