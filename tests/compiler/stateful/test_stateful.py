@@ -26,6 +26,16 @@ def test_compiled_programs_do_what_they_do_eagerly(part: int) -> None:
             pytest.fail(f"seed {seed}, {least.kind}: {least.message}\n{least.snippet}")
 
 
+@pytest.mark.parametrize("backend", ["torch", "array_api_strict"])
+def test_other_libraries_round_alike(backend: str) -> None:
+    pytest.importorskip(backend)
+    for seed in range(5000, 5000 + 40 * SCALE):
+        finding = judged(drawn(seed, pieces=2, events=2), backend)
+        if finding is not None:
+            least = shortest(finding, backend)
+            pytest.fail(f"seed {seed}, {least.kind}: {least.message}\n{least.snippet}")
+
+
 def test_programs_are_those_of_their_seeds() -> None:
     texts = [drawn(seed).source() for seed in range(50)]
     assert texts == [drawn(seed).source() for seed in range(50)]
