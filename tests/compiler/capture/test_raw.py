@@ -173,8 +173,8 @@ def test_a_view_of_an_argument_is_one_in_each_call(view: Any) -> None:
 
 def test_arrays_of_every_library(backend: Any) -> None:
     def body(p: Any, x: Any) -> Any:
-        q = (p - 1) * 2 / (p + 9) - p[0]
-        return q, q.sum(), x * p + x, -q @ p.T
+        q = (p - 1) * 2 / (p + 9) - p[0, ...]
+        return q, abs(q), x * p + x, -q @ p.T
 
     f = wg.compile(body)
     for host in points():
