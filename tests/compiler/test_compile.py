@@ -542,3 +542,28 @@ def test_a_hyper_parameter_that_is_set_to_what_it_is_is_set():
         return seen
 
     assert train(True) == train(False)
+
+
+def test_a_gradient_that_is_not_there_is_not_set_to_zeros():
+    """What the function no longer reaches keeps none, and an optimiser leaves it alone."""
+
+    def train(compiled):
+        w, unused = (wg.asarray([1.0, 2.0], requires_grad=True) for _ in range(2))
+        optimizer = wg.optim.SGD([w, unused], lr=0.1, weight_decay=0.5)
+
+        def step(x):
+            optimizer.zero_grad(set_to_none=False)
+            wg.sum(w * x).backward()
+            optimizer.step()
+
+        run, seen = wg.compile(step) if compiled else step, []
+        unused.grad = wg.ones(2)
+        for i in range(8):
+            if i == 5:
+                unused.grad = None
+            run(wg.ones(2))
+            grad = unused.grad
+            seen.append((w.tolist(), unused.tolist(), None if grad is None else grad.tolist()))
+        return seen
+
+    assert train(True) == train(False)

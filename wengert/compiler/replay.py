@@ -19,7 +19,7 @@ from wengert.compiler.emission.glue import MISS, Glue
 from wengert.compiler.emission.saving import save
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.flatten import flatten
-from wengert.compiler.program import Program, Value, values_in
+from wengert.compiler.program import Program, Value
 from wengert.compiler.report import Report
 from wengert.func.trees import TreeDef
 from wengert.tape.node import Node, Output, Several, tick
@@ -113,18 +113,6 @@ class Replay:
     # -- the program ---------------------------------------------------------------------------
 
     @cached_property
-    def _unread(self) -> set[int]:
-        """Gradients that are there before, and that the program does not look at."""
-        program = self.recording.program
-        read = {value for step in program.instructions for value in step.used()}
-        read.update(values_in(program.outputs))
-        return {
-            ref.index
-            for ref, value in zip(self.recording.refs, program.inputs, strict=True)
-            if ref.kind == "grad" and value not in read
-        }
-
-    @cached_property
     def whole(self) -> Program:
         """What the passes for every library have made of it."""
         return optimise(self.recording.program)
@@ -182,13 +170,8 @@ class Replay:
 
     def fits(self, signature: dict[str, Any], state: State, leaves: Sequence[Any]) -> bool:
         """Whether the program is for a call of this signature."""
-        for what, value in self.signature.items():
-            if what == "which gradients there are":
-                for i, (a, b) in enumerate(zip(value, signature[what], strict=True)):
-                    if a != b and not (i < len(state.tensors) and i in self._unread):
-                        return False
-            elif value != signature[what]:
-                return False
+        if any(value != signature[what] for what, value in self.signature.items()):
+            return False
         for ref, value in self.recording.pinned.items():
             number = state.numbers[ref.index].get() if ref.kind == "number" else leaves[ref.index]
             if not same(number, value):
@@ -232,7 +215,7 @@ class Replay:
 
     def _glue(self, pool: Pool) -> Glue:
         attach = None if self.adjoint is None else self.adjoint.attach
-        return Glue(self.recording, self.signature, self._unread, pool, attach)
+        return Glue(self.recording, self.signature, pool, attach)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A call that leaves those to be checked to others."""

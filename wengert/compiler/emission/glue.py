@@ -47,8 +47,6 @@ class Glue:
         Of the calls that it is for.
     state : State
         What the function reaches.
-    unread : set of int
-        Tensors whose gradient before the call does not matter.
     pool : Pool
         Copies of the program, of which a call takes one that no other call uses.
     attach : callable or None
@@ -59,11 +57,10 @@ class Glue:
         self,
         found: Recording,
         signature: dict[str, Any],
-        unread: set[int],
         pool: Any,
         attach: Callable[..., None] | None,
     ) -> None:
-        self._found, self._signature, self._unread = found, signature, unread
+        self._found, self._signature = found, signature
         self._attach = attach
         self.names: dict[str, Any] = {
             "__name__": "wengert.compiled.glue",
@@ -308,11 +305,8 @@ class Glue:
             self._check(f"r_t{i} is not last{i} and not fits(r_t{i}, {kind})")
             self._check(f"t{i}._node is not {self._bind(at.tensor._node)}")
         for i, there in enumerate(gradients):
-            if i < len(state.tensors):
-                tensor, skipped = f"t{i}", i in self._unread
-            else:
-                tensor, skipped = f"a{i - len(state.tensors)}", there is None
-            if not skipped:
+            if there is not None:  # of a Tensor
+                tensor = f"t{i}" if i < len(state.tensors) else f"a{i - len(state.tensors)}"
                 self._check(f"{tensor}._grad is {'' if there else 'not '}None")
         for i, place in enumerate(state.arrays):
             self._checks.append(f"r_s{i} = {self._at(place)}")
@@ -340,8 +334,6 @@ class Glue:
             return f"r_{self._tensors[ref.index]}"
         if ref.kind == "grad":
             tensor = self._tensors[ref.index]
-            if ref.index in self._unread:
-                return "None"
             return f"{tensor}._grad._array"
         return {"array": "r_s", "number": "n", "leaf": "a"}[ref.kind] + str(ref.index)
 
@@ -367,7 +359,7 @@ class Glue:
                 name = self._tensors[ref.index]
                 if effect.output is None:
                     yield f"{name}._grad = None"
-                elif effect.new or ref.index in self._unread:
+                elif effect.new:
                     yield f"{name}._grad = {self._new(effect.output)}"
                 else:
                     yield f"{name}._grad._array = {out}"
