@@ -43,7 +43,8 @@ _IMMUTABLE = frozenset(
         *("builtins.range", "builtins.builtin_function_or_method", "builtins.method_descriptor"),
         *("builtins.wrapper_descriptor", "builtins.classmethod_descriptor", "builtins.object"),
         *("builtins.method-wrapper", "builtins.getset_descriptor", "builtins.member_descriptor"),
-        *("_collections._tuplegetter", "builtins.NotImplementedType", "builtins.property"),
+        *("_collections._tuplegetter", "collections._tuplegetter"),
+        *("builtins.NotImplementedType", "builtins.property"),
         *("builtins.code", "types.GenericAlias", "types.UnionType"),
         *("datetime", "decimal.Decimal", "fractions.Fraction", "ipaddress", "pathlib", "re"),
         *(
