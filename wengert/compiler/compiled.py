@@ -562,7 +562,6 @@ def compile(
         In a call, with ``strict``, if the function does what a replay could not do again: it
         branches on values of a Tensor, reads them, keeps a Tensor elsewhere, changes a Python
         value, or asks for the time. The error names the line, and nothing has changed.
-
     CompileError
         In a call that is checked, if the program gives or leaves something else than the function.
         It names the first line of ``source`` that differs. What the function has done stays.

@@ -153,10 +153,7 @@ class Replay:
     def pool(self) -> Pool:
         """What runs it."""
         if self._pool is None:
-            whole, becomes = self.whole, self._becomes()
-            again = (
-                partial(flatten, whole, becomes) if self._copies.needed else partial(_same, whole)
-            )
+            again = partial(flatten, self.whole, self._becomes())
             self._pool = self._copies.pool(self.program, self.emitted.function, again)
         return self._pool
 

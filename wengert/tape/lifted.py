@@ -30,6 +30,7 @@ __all__ = [
     "namespace_of",
     "new_level",
     "raw",
+    "real_part",
     "run",
 ]
 
@@ -374,15 +375,15 @@ def _conj(x: Any) -> Any:
     return run(PRIMITIVES["conj"], (x,), {}) if dtype_of(x.dtype).complex else x
 
 
-def _same(part: str) -> Callable[[Any], Any]:
-    """``real`` or ``imag``, of real arrays too."""
+def real_part(name: str, function: Callable[[Any], Any], xp: ModuleType) -> Callable[[Any], Any]:
+    """``real`` or ``imag`` of complex arrays, as a function gives it, and of real arrays too."""
 
-    def function(x: Any) -> Any:
+    def part(x: Any) -> Any:
         if dtype_of(x.dtype).complex:
-            return run(PRIMITIVES[part], (x,), {})
-        return x if part == "real" else lifted.zeros_like(x)
+            return function(x)
+        return x if name == "real" else xp.zeros_like(x)
 
-    return function
+    return part
 
 
 #: The functions of all lifted arrays.
@@ -393,7 +394,7 @@ vars(lifted).update(
     device=_device,
     is_view=lambda array: True,
     conj=_conj,
-    real=_same("real"),
-    imag=_same("imag"),
+    real=real_part("real", lambda x: run(PRIMITIVES["real"], (x,), {}), lifted),
+    imag=real_part("imag", lambda x: run(PRIMITIVES["imag"], (x,), {}), lifted),
 )
 namespaces[Lifted] = lifted

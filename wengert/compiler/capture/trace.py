@@ -37,7 +37,7 @@ from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.program import Instruction, Line, Program, Value, order_of
 from wengert.tape.anomaly import detecting
 from wengert.tape.interpreter import differentiable
-from wengert.tape.lifted import Lifted, bottom, late_namespace, lifted, new_level
+from wengert.tape.lifted import Lifted, bottom, late_namespace, lifted, new_level, real_part
 from wengert.tape.node import tick
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import common_dtype, number_type
@@ -545,17 +545,6 @@ def _conj(x: Any) -> Any:
     return _traced(None, "conj")(x) if dtype_of(x.dtype).complex else x
 
 
-def _part(name: str) -> Callable[[Any], Any]:
-    """``real`` or ``imag``, of real arrays too."""
-
-    def function(x: Any) -> Any:
-        if dtype_of(x.dtype).complex:
-            return _traced(None, name)(x)
-        return x if name == "real" else traced.zeros_like(x)
-
-    return function
-
-
 #: The functions of traced arrays.
 traced: ModuleType = late_namespace(
     "wengert.compiler.capture.trace.namespace", partial(_traced, None)
@@ -566,8 +555,8 @@ vars(traced).update(
     device=_device,
     is_view=lambda array: False,
     conj=_conj,
-    real=_part("real"),
-    imag=_part("imag"),
+    real=real_part("real", _traced(None, "real"), traced),
+    imag=real_part("imag", _traced(None, "imag"), traced),
 )
 namespaces[Traced] = traced
 

@@ -88,7 +88,6 @@ def find_state(
         among them lead on; Tensors, raw arrays and numbers are no state.
     like : State, optional
         What has been found before the call that has just run: it begins with the names in that.
-
     nodes : sequence of object
         What the structure of the arguments is made of, by `nodes_of`.
     by_contents : bool
