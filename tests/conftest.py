@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, settings
 from wengert.backends import Backend
 
 # The default profile runs the same examples every time, so that a failure is a change's doing.
-# `--hypothesis-profile=wide` looks further: new examples each time, and many more of them.
+# `--hypothesis-profile=thorough` runs twice as many, and `--hypothesis-profile=wide` looks further:
+# new examples each time, and many more of them.
 settings.register_profile(
     "ci",
     derandomize=True,
@@ -19,6 +20,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     print_blob=True,
 )
+settings.register_profile("thorough", settings.get_profile("ci"), max_examples=40)
 settings.register_profile("wide", settings.get_profile("ci"), derandomize=False, max_examples=400)
 settings.load_profile("ci")
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.compiler.bits import same_bits
+from tests.ops.cases import SCALE
 from wengert.backends import Backend
 from wengert.compiler.capture.trace import trace_arrays
 from wengert.compiler.passes import optimise
@@ -134,15 +135,15 @@ def close(xs: list[Any], ys: list[Any]) -> None:
         np.testing.assert_allclose(x, y, rtol=1e4 * eps, atol=1e4 * eps * size)
 
 
-#: Programs for each backend and dtype; on NumPy they are more than a thousand.
-COUNTS = {"numpy": (500, 200), "torch": (30, 12), "array_api_strict": (25, 10), "jax": (4, 2)}
+#: Programs for each backend and dtype, which the thorough profile doubles.
+COUNTS = {"numpy": (160, 60), "torch": (15, 6), "array_api_strict": (12, 6), "jax": (2, 2)}
 #: Half of them run twice more, with a backward pass inside and outside.
 DTYPES = ("float64", "float32", "complex128")
 
 
 def _count(backend: Backend, dtype: str) -> int:
     many, few = COUNTS.get(backend.name, (2, 2))
-    return many if dtype == "float64" else few
+    return (many if dtype == "float64" else few) * SCALE
 
 
 def _comparison(backend: Backend, dtype: str, *, jitted: bool = False) -> Any:

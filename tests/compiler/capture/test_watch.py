@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.compiler.capture.watch import Watch
 from wengert.compiler.capture.errors import TraceError
 
 NUMBERS = [1, 2, 3]
@@ -249,6 +250,48 @@ def test_other_threads_are_not_watched():
     thread.join()
     assert f.report.recordings == 1
     assert len(asked) == 20_000
+
+
+def test_what_the_collector_ends_is_not_the_function_s() -> None:
+    """Generators, weak references and finalisers of others, whose frame is the function's."""
+    seen = []
+    scope = {"__name__": "hypothesis.foreign", "seen": seen}
+    exec(  # noqa: S102 -- a module of a library that is not known
+        "import weakref\n"
+        "def waiting():\n"
+        "    try:\n"
+        "        yield\n"
+        "    finally:\n"
+        "        seen.append('generator')\n"
+        "class Ends:\n"
+        "    def __del__(self): seen.append('finaliser')\n"
+        "def leave():\n"
+        "    x, y = Ends(), waiting()\n"
+        "    next(y)\n"
+        "    x.me, x.it = x, y\n"
+        "    kept.append(weakref.ref(x, lambda _: seen.append('reference')))\n"
+        "kept = []\n",
+        scope,
+    )
+
+    def make() -> list[list[int]]:
+        return [[i] for i in range(3000)]  # which the collector counts
+
+    watch, threshold = Watch(stop=False), gc.get_threshold()
+    gc.collect()
+    scope["leave"]()
+    gc.set_threshold(700, 1, 1)
+    try:
+        with watch.on():
+            make()
+    finally:
+        gc.set_threshold(*threshold)
+    assert {"generator", "finaliser", "reference"} <= set(seen)
+    assert not watch.met
+    leave = scope["leave"]
+    with watch.on():
+        (lambda: leave())()
+    assert "hypothesis.foreign.leave is called" in watch.met
 
 
 def test_callbacks_of_the_collector_and_finalisers_are_let_run() -> None:

@@ -10,6 +10,7 @@ import builtins
 import dis
 import gc
 import sys
+from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -93,18 +94,28 @@ class Watch:
         self.met = ""
         self._stop = stop
         self._known: dict[int, bool] = {}  # whether code with these globals is the user's
+        self._collecting = False
 
     @contextmanager
     def on(self) -> Iterator[None]:
         """Watch what this thread does in the ``with`` block; who watched before goes on later."""
-        before = sys.getprofile()
+        before, thread = sys.getprofile(), get_ident()
+
+        def collects(phase: str, info: dict[str, int]) -> None:
+            if get_ident() == thread:
+                self._collecting = phase == "start"
+
+        gc.callbacks.insert(0, collects)
         sys.setprofile(self._hook)
         try:
             yield
         finally:
             sys.setprofile(before)
+            gc.callbacks.remove(collects)
 
     def _hook(self, frame: FrameType, event: str, arg: Any) -> None:
+        if self._collecting:  # which ends what anybody has left
+            return
         if event == "c_call":
             if self._of_user(frame) and not _harmless(arg):
                 self._meet(frame, _title(arg))
