@@ -158,33 +158,6 @@ def test_training_and_no_grad_are_part_of_the_signature():
     assert f.report.recordings == 2
 
 
-def test_results_are_differentiated_outside():
-    w = wg.asarray([1.0, 2.0], requires_grad=True)
-    f = wg.compile(lambda x: (wg.sum(x * w**2), w * 3.0))
-    for _ in range(3):
-        w.grad = None
-        x = wg.asarray([3.0, 5.0], requires_grad=True)
-        total, scaled = f(x)
-        (total + wg.sum(scaled)).backward()
-        assert w.grad.tolist() == [9.0, 23.0]
-        assert x.grad.tolist() == [1.0, 4.0]
-    assert f.report.recordings == 1
-
-
-def test_arguments_that_were_computed_are_differentiated_from_the_first_call_on():
-    f = wg.compile(lambda y: wg.sum(y * y))
-    x = wg.asarray([3.0, 5.0], requires_grad=True)
-    for _ in range(3):
-        x.grad = None
-        y = x * 2.0
-        f(y).backward()
-        assert x.grad.tolist() == [24.0, 40.0]
-        assert not y.is_leaf
-    for _ in range(3):  # each transform has a function of its own
-        g = wg.compile(lambda y: wg.sum(y * y))
-        assert wg.grad(g)(wg.asarray([3.0, 5.0])).tolist() == [6.0, 10.0]
-
-
 def test_numbers_among_the_arguments_are_live():
     f = wg.compile(lambda x, a, n=2: x * a + n)
     x = wg.ones(2)
@@ -373,63 +346,6 @@ def test_methods_are_compiled_for_each_object():
 
     two, three = Scale(2.0), Scale(3.0)
     assert [s.twice(wg.ones(1)).tolist() for s in (two, three, two)] == [[4.0], [6.0], [4.0]]
-
-
-def test_hooks_on_leaves_are_called_once_where_results_are_differentiated_outside():
-    """By the caller's sweep, which comes to the leaf; and after it the next result has a graph."""
-    found = []
-    for compiled in (False, True):
-        seen = []
-        w = wg.asarray([1.0, 2.0], requires_grad=True)
-        w.register_hook(lambda g: g * 0.5)
-        w.register_post_accumulate_grad_hook(lambda p, seen=seen: seen.append(p.grad.tolist()))
-
-        def f(x, w=w):
-            return x * w
-
-        run = wg.compile(f) if compiled else f
-        for _ in range(4):
-            wg.sum(run(wg.ones(2))).backward()
-        found.append((seen, w.grad.tolist()))
-    assert found[0] == found[1]
-    assert found[1][1] == [2.0, 2.0]
-
-
-def test_results_are_differentiated_twice_outside():
-    """The function itself is run again then: on the state that the program had, or not at all."""
-    wg.manual_seed(0)
-    model = wg.nn.Sequential(wg.nn.Linear(3, 4), wg.nn.Tanh(), wg.nn.Linear(4, 1))
-    model[0].weight.register_hook(lambda g: g * 0.5)
-
-    def loss(x):
-        return wg.sum(model(x) ** 2)
-
-    def penalised(f, x):
-        model.zero_grad()
-        x = x.clone().requires_grad_(True) * 1.0
-        (g,) = wg.autograd.grad(f(x), [x], create_graph=True)
-        wg.sum(g * g).backward()
-        return [p.grad.numpy() for p in model.parameters() if p.grad is not None]
-
-    f, x = wg.compile(loss), wg.randn(2, 3)
-    for _ in range(3):
-        for eager, compiled in (
-            (wg.grad(loss)(x), wg.grad(f)(x)),
-            (wg.hessian(loss)(x), wg.hessian(f)(x)),
-        ):
-            np.testing.assert_array_equal(eager.detach().numpy(), compiled.detach().numpy())
-        for one, other in zip(penalised(loss, x), penalised(f, x), strict=True):
-            np.testing.assert_array_equal(one, other)
-    assert not f.report.notes
-    y = x.clone().requires_grad_(True)
-    value = f(y)
-    with wg.no_grad():
-        model[0].bias.add_(1.0)
-    with pytest.raises(RuntimeError, match="what it reads has changed since"):
-        wg.autograd.grad(value, y, create_graph=True)
-    noisy = wg.compile(lambda x: wg.sum(x * x * wg.rand_like(x)))
-    with pytest.raises(RuntimeError, match="it draws random numbers"):
-        wg.autograd.grad(noisy(y), y, create_graph=True)
 
 
 def test_an_optimizer_that_keeps_nothing_is_replaced_and_cleared():

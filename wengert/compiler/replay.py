@@ -1,5 +1,6 @@
 """Running a recorded program: what it is given, and where what it gives goes."""
 
+from _thread import get_ident
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import count
@@ -22,7 +23,7 @@ from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program, Value
 from wengert.compiler.report import Report
 from wengert.func.trees import TreeDef
-from wengert.tape.node import Node, Output, Several, tick
+from wengert.tape.node import FREED, Node, Output, Several, tick
 from wengert.tape.tensor import Tensor, placed
 
 __all__ = ["Adjoint", "Pool", "Replay", "draws", "tensors_of"]
@@ -339,9 +340,13 @@ class Adjoint:
 
 
 class CompiledNode(Several):
-    """A replay as one operation on the tape: its rule is a program, too."""
+    """A replay as one operation on the tape: its rule is a program, too.
 
-    __slots__ = ("adjoint",)
+    A sweep lets go what the function's own operations would: results that have no operation in
+    common can be differentiated one after the other.
+    """
+
+    __slots__ = ("_kept", "_open", "_swept", "adjoint")
 
     adjoint: Adjoint
 
@@ -353,14 +358,35 @@ class CompiledNode(Several):
         adjoint: Adjoint,
     ) -> None:
         self.number = tick()
-        self.parents, self.saved, self.adjoint = parents, saved, adjoint
+        self.parents, self.adjoint, self._kept = parents, adjoint, saved
+        self._open, self._swept = set(range(len(results))), dict[int, tuple[int, ...]]()
         self.watch = None
         self.shape = tuple([x.shape for x in results])
         self.dtype = tuple([x.dtype for x in results])
 
+    @property
+    def saved(self) -> tuple[Any, ...] | None:
+        """What sweeps need that are still to come; None after the last."""
+        return self._kept if self._open else None
+
+    @saved.setter
+    def saved(self, value: tuple[Any, ...] | None) -> None:
+        behind = self.adjoint.behind
+        for i in self._swept.pop(get_ident()):
+            self._open -= behind.joined[i]
+        ways = self.adjoint.behind.ways
+        needed = {at for way in ways if self._open.issuperset(way.results) for at in way.kept}
+        *kept, given = self._kept
+        kept = [x if at in needed else None for at, x in enumerate(kept)]
+        self._kept = (*kept, given if self._open else ())
+
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         like = next(iter(g.items.values()))
-        saved, ways, given = self.values(), self.adjoint.ways, tuple(sorted(g.items))
+        ways, given = self.adjoint.ways, tuple(sorted(g.items))
+        saved = self._kept
+        if not self._open.issuperset(given):
+            raise RuntimeError(FREED)
+        self._swept[get_ident()] = given
         if not namespaces[type(like)].plain:
             return self.adjoint.again.flows(self, saved[-1], g)
         # Nothing flows from results that are not differentiated, not even zeros.

@@ -23,8 +23,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.compiler.capture.watch import Watch
 from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.watch import Watch
 
 NUMBERS = [1, 2, 3]
 COUNTER = itertools.count(1)
@@ -256,7 +256,7 @@ def test_what_the_collector_ends_is_not_the_function_s() -> None:
     """Generators, weak references and finalisers of others, whose frame is the function's."""
     seen = []
     scope = {"__name__": "hypothesis.foreign", "seen": seen}
-    exec(  # noqa: S102 -- a module of a library that is not known
+    exec(
         "import weakref\n"
         "def waiting():\n"
         "    try:\n"
@@ -289,8 +289,12 @@ def test_what_the_collector_ends_is_not_the_function_s() -> None:
     assert {"generator", "finaliser", "reference"} <= set(seen)
     assert not watch.met
     leave = scope["leave"]
+
+    def call() -> None:
+        leave()
+
     with watch.on():
-        (lambda: leave())()
+        call()
     assert "hypothesis.foreign.leave is called" in watch.met
 
 

@@ -20,7 +20,7 @@ from tests.compiler.stateful.program import Program
 from wengert.backends import backend_of
 from wengert.compiler.capture.places import is_array
 from wengert.compiler.compiled import Compiled
-from wengert.tape.node import AccumulateGrad, Output
+from wengert.tape.node import AccumulateGrad
 
 __all__ = ["Finding", "judged", "shortest"]
 
@@ -193,7 +193,7 @@ def _over(x: wg.Tensor) -> bool:
     seen: set[int] = set()
     while left:
         node = left.pop()
-        if not isinstance(node, Output | AccumulateGrad) and node.saved is None:
+        if not isinstance(node, AccumulateGrad) and node.saved is None:
             return True
         for parent in node.parents:
             if parent is not None and id(parent) not in seen:

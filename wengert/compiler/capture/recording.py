@@ -42,7 +42,7 @@ from wengert.compiler.program import Program, Value, values_in
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node, Output
-from wengert.tape.sweep import sweep
+from wengert.tape.sweep import ancestors, sweep
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["Backward", "Recording", "record_call", "swept", "unhooked"]
@@ -87,6 +87,8 @@ class Backward:
     ways : tuple of Way
         The sweep of all results, and those of each where there are several: what reaches one
         result alone has no gradient, and not one of zeros, if another is differentiated.
+    joined : tuple of frozenset of int
+        For each result those, itself included, whose sweeps need what its sweep lets go.
     """
 
     results: tuple[int, ...]
@@ -94,6 +96,7 @@ class Backward:
     leaves: tuple[Ref, ...]
     kept: tuple[int, ...]
     ways: tuple[Way, ...]
+    joined: tuple[frozenset[int], ...]
 
 
 @dataclass
@@ -446,6 +449,7 @@ def _programs(
         t._node.number: i for i, t in enumerate(call.tensors) if isinstance(t._node, AccumulateGrad)
     }
     every = tuple(range(len(roots)))
+    joined = _joined([leaves[k] for k in roots])
     chosen = [every, *[(k,) for k in every if len(every) > 1]]
     with unhooked(call.tensors):
         sweeps = [
@@ -478,6 +482,21 @@ def _programs(
         tuple([Ref("tensor", i) for i in tensors]),
         tuple(range(count, count + len(kept))),
         tuple(ways),
+        joined,
+    )
+
+
+def _joined(results: Sequence[Tensor]) -> tuple[frozenset[int], ...]:
+    """For each result, the positions of those whose graphs have an operation of its graph."""
+    graphs = [
+        {x.number for x in ancestors([result._node]) if not isinstance(x, Output | AccumulateGrad)}  # type: ignore[list-item]
+        for result in results
+    ]
+    return tuple(
+        [
+            frozenset([i, *(k for k, other in enumerate(graphs) if not own.isdisjoint(other))])
+            for i, own in enumerate(graphs)
+        ]
     )
 
 
