@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 #: Of the cases of one test, every so manieth runs on these backends: they walk the same functions
 #: as on NumPy, and compare how the libraries carry them out.
-SAMPLED = {"array_api_strict": 3, "dask": 10, "torch": 3, "jax": 8}
+SAMPLED = {"array_api_strict": 3, "dask": 16, "torch": 3, "jax": 8}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

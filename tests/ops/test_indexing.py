@@ -350,8 +350,9 @@ def test_take_along_axis_broadcasts(backend: Backend) -> None:
 
 
 def test_many_repetitions_lose_no_precision(backend: Backend) -> None:
+    count = 100 if backend.name == "dask" else 1000  # where each is a task
     x = wg.asarray(np.zeros(3, np.float32))
     x.requires_grad = True
-    wg.sum(x[np.arange(3000) % 3]).backward()
-    assert x.grad.tolist() == [1000, 1000, 1000]
+    wg.sum(x[np.arange(3 * count) % 3]).backward()
+    assert x.grad.tolist() == [count] * 3
     assert x.grad.dtype is wg.float32
