@@ -44,7 +44,7 @@ def visit_module(walk: Any, x: ModuleType, name: str) -> None:
             walk.at(Place(held, key, f"{name}.{key}"))
     if walk.named.anywhere:
         walk.test("[*{}] != {}", held, [*held])
-    for key in sorted(walk.named.asked - held.keys()):
+    for key in sorted((walk.named.asked | walk.named.stored) - held.keys()):
         walk.absent(Place(held, key, f"{name}.{key}"))
 
 
@@ -87,6 +87,7 @@ def visit_class(walk: Any, cls: type, name: str) -> None:
 
 def _class_attributes(walk: Any, cls: type, foreign: list[type]) -> None:
     held = vars(cls)
+    walk.state.objects.append(cls)
     walk.test("[*{}] != {}", held, [*held])
     for key, x in list(held.items()):
         if key in _ABOUT_CLASSES or type(x).__name__ in ("member_descriptor", "_abc_data"):

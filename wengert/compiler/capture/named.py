@@ -21,8 +21,8 @@ class Named:
 
     Attributes
     ----------
-    names, asked : set of str
-        Attributes of anything, and those that need not be there.
+    names, asked, stored : set of str
+        Attributes of anything, those that need not be there, and those that are set.
     marks : set of (int, str)
         Attributes of objects, by their identities.
     owners : set of (int, int)
@@ -41,6 +41,7 @@ class Named:
 
     names: set[str] = dataclasses.field(default_factory=set)
     asked: set[str] = dataclasses.field(default_factory=set)
+    stored: set[str] = dataclasses.field(default_factory=set)
     marks: set[tuple[int, str]] = dataclasses.field(default_factory=set)
     owners: set[tuple[int, int]] = dataclasses.field(default_factory=set)
     paths: set[tuple[int, tuple[str, ...]]] = dataclasses.field(default_factory=set)
@@ -82,6 +83,7 @@ class Named:
         code, scope = function.__code__, function.__globals__
         self.names |= used.names
         self.asked |= used.asked
+        self.stored |= used.stored
         self.computed |= used.computed
         self.anywhere |= used.anywhere
         self.untyped |= "type" in used.globals or "__class__" in used.names

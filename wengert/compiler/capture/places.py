@@ -209,6 +209,8 @@ class State:
         That the same objects are there is checked in each call.
     statics : list of (Place, value)
         That the same values are there, exactly.
+    absents : list of Place
+        That there is nothing.
     tests : list of (str, tuple)
         What else is checked: an expression, with ``{}`` for each of the objects, that is true where
         something has changed.
@@ -234,6 +236,7 @@ class State:
         self.facts: list[Fact] = []
         self.links: list[tuple[Place, Any]] = []
         self.statics: list[tuple[Place, Any]] = []
+        self.absents: list[Place] = []
         self.tests: list[tuple[str, tuple[Any, ...]]] = []
         self.named: Any = None
         self.nodes: Any = ()

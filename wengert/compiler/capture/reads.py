@@ -21,6 +21,9 @@ _REFLECTIVE = frozenset(
 )
 #: Operations that read an attribute.
 _ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_NAMING = _ATTRIBUTE | {"IMPORT_FROM", "LOAD_SUPER_ATTR"}
+#: Operations that set one, or take it away.
+_STORING = frozenset({"STORE_ATTR", "DELETE_ATTR"})
 #: Attributes that a format string asks for: ``"{0.name}"``.
 _FIELD = re.compile(r"\{[^{}]*?\.(\w+)")
 #: Methods that add to a container, and give nothing back.
@@ -68,6 +71,8 @@ class Reads(NamedTuple):
         What attributes of other objects may be called.
     asked : frozenset of str
         Those of them that need not be there: `hasattr` and `getattr` ask for them.
+    stored : frozenset of str
+        Those that it sets or takes away, which need not be there either.
     imports : tuple of (str, int)
         Modules that it imports, with the level of a relative import.
     computed : bool
@@ -82,6 +87,7 @@ class Reads(NamedTuple):
     chains: frozenset[Chain]
     names: frozenset[str]
     asked: frozenset[str]
+    stored: frozenset[str]
     imports: tuple[tuple[str, int], ...]
     computed: bool
     anywhere: bool
@@ -116,6 +122,7 @@ def reads(code: CodeType) -> Reads:
         frozenset(chains),
         frozenset(names),
         found.asked.union(*[each.asked for each in inner]),
+        frozenset(found.set).union(*[each.stored for each in inner]),
         tuple(imports),
         found.computed or any(x.computed for x in inner) or not _REFLECTIVE.isdisjoint(every),
         found.anywhere
@@ -138,12 +145,13 @@ class _Reader:
         self.names = {x for text in _strings(code.co_consts) for x in _FIELD.findall(text)}
         self.used, self.filled = set[str](), set[str]()
         self.asked: frozenset[str] = frozenset()
+        self.set = {x.argval for x in dis.get_instructions(code) if x.opname in _STORING}
         self.computed = self.anywhere = False
         self.stored = set(_stored(code))
         steps = [x for x in dis.get_instructions(code) if x.opname not in ("COPY", "EXTENDED_ARG")]
         chain: Chain | None = None
         for at, step in enumerate(steps):
-            if step.opname in _ATTRIBUTE and chain is not None:
+            if chain is not None and step.opname in _ATTRIBUTE | _STORING:
                 chain = chain._replace(path=(*chain.path, step.argval))
                 continue
             self._close(chain)
@@ -189,7 +197,9 @@ class _Reader:
             self.globals.append(step.argval)
             if step.argval in _BY_NAME:
                 self._by_name(_arguments(steps, at))
-        elif step.opname in _ATTRIBUTE or step.opname in ("IMPORT_FROM", "LOAD_SUPER_ATTR"):
+        elif step.opname in _NAMING or (
+            step.opname in _STORING and steps[at - 1].opname != "SWAP"  # what += has read
+        ):
             self.names.add(step.argval)
         elif step.opname == "IMPORT_NAME":
             self.imports.append((step.argval, _level(steps[:at])))

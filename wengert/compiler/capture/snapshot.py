@@ -108,7 +108,8 @@ class Snapshot:
     @classmethod
     def of(cls, state: State, leaves: Sequence[Any], *, contents: bool = False) -> "Snapshot":
         """What a call with these leaves among its arguments can change."""
-        at = [*state.arrays, *state.numbers, *[place for place, _ in state.statics]]
+        at = [*state.arrays, *state.numbers, *state.absents]
+        at += [place for place, _ in state.statics]
         at += [place for place, _ in state.links]
         at += [each.place for each in state.tensors if each.place is not None]
         tensors = [each.tensor for each in state.tensors]

@@ -375,6 +375,7 @@ class _Walk:
             return
         self._asked.add(key)
         self.fact(place.name, Missing)
+        self.state.absents.append(place)
         if place.kind == "item":
             self.test("{} in {}", place.key, place.owner)
         else:
