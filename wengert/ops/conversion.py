@@ -7,6 +7,7 @@ import numpy as np
 from wengert.backends import BackendError, DType, Selection, as_dtype, backend_of, dtype_of
 from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, place
 from wengert.ops.data_type import astype, result_type, to_device
+from wengert.tape import batching
 from wengert.tape.interpreter import differentiable as xp
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, Primitive
@@ -27,6 +28,7 @@ _clone = Primitive(
     {"x": lambda xp, g: g},
     kind="linear",
     forward=lambda xp, x: xp.asarray(x, copy=True),
+    batch=batching.elementwise,
 )
 
 

@@ -464,12 +464,17 @@ def eye(
 # -- parts and grids -----------------------------------------------------------------------------
 
 
+def _triangle_batch(call: Any, x: Any, *, k: int = 0) -> Any:
+    return call.run(x, k=k)
+
+
 def _triangle(name: str) -> Callable[..., Tensor]:
     primitive = Primitive(
         name,
         ["x"],
         {"x": lambda xp, g, k: getattr(xp, name)(g, k=k)},
         kind="linear",
+        batch=_triangle_batch,
     )
     return primitive.bind
 
@@ -517,6 +522,20 @@ def _meshgrid_rule(xp: Any, g: Any, index: int, indexing: str) -> Any:
     return xp.sum(g[index], axis=tuple(i for i in range(len(g)) if i != own))
 
 
+def _meshgrid_batch(call: Any, *arrays: Any, indexing: str = "xy") -> Any:
+    lengths = [x.shape[-1] for x in arrays]
+    order = list(range(len(arrays)))
+    if indexing == "xy" and len(order) > 1:
+        order[:2] = 1, 0
+    shape = tuple([lengths[i] for i in order])
+    grids = []
+    for i in range(len(arrays)):
+        x = call.spread(i)
+        x = call.xp.reshape(x, (x.shape[0], *[lengths[j] if j == i else 1 for j in order]))
+        grids.append(call.xp.broadcast_to(x, (x.shape[0], *shape)))
+    return tuple(grids)
+
+
 _meshgrid = Primitive(
     "meshgrid",
     ["*arrays"],
@@ -524,6 +543,7 @@ _meshgrid = Primitive(
     kind="structural",
     several=True,
     view=None,
+    batch=_meshgrid_batch,
 )
 
 

@@ -4,6 +4,7 @@ from typing import Any, Never
 
 from wengert.ops.axes import as_axis, raw_dtype, shape_of, unexpected
 from wengert.ops.single import single
+from wengert.tape.batching import shifted
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -34,8 +35,20 @@ def _cumulative_sum_rule(xp: Any, g: Any, axis: int, include_initial: bool) -> A
     return xp.flip(xp.cumulative_sum(g, axis=axis), axis=(axis,))
 
 
+def _running_batch(call: Any, x: Any, *, axis: int | None = None, **parameters: Any) -> Any:
+    options = {"dtype": None, "include_initial": False, **parameters}
+    return call.run(x, axis=shifted(axis or 0, call.rank(0)), **options)
+
+
 _cumulative_sum = single(
-    Primitive("cumulative_sum", ["x"], {"x": _cumulative_sum_rule}, kind="linear", label="Cumsum")
+    Primitive(
+        "cumulative_sum",
+        ["x"],
+        {"x": _cumulative_sum_rule},
+        kind="linear",
+        label="Cumsum",
+        batch=_running_batch,
+    )
 )
 
 
@@ -65,6 +78,7 @@ _cumulative_prod = single(
         kind="irregular",
         jvps={"x": _cumulative_prod_tangent},
         label="Cumprod",
+        batch=_running_batch,
     )
 )
 
@@ -99,6 +113,10 @@ def _recurrence_factor_rule(xp: Any, g: Any, a: Any, out: Any, axis: int) -> Any
     return xp.multiply(_recurrence_cotangent(xp, g, a, axis), xp.conj(_delayed(xp, out, axis)))
 
 
+def _recurrence_batch(call: Any, a: Any, b: Any, *, axis: int) -> Any:
+    return call.run(call.spread(0), call.spread(1), axis=shifted(axis, call.rank(1)))
+
+
 def _delayed(xp: Any, x: Any, axis: int) -> Any:
     """``x`` one place later: its last element is gone, and its first a zero."""
     if not x.shape[axis]:
@@ -119,6 +137,7 @@ Primitive(
         "b": lambda xp, t, a, axis: xp.linear_recurrence(a, t, axis=axis),
     },
     forward=_linear_recurrence,
+    batch=_recurrence_batch,
 )
 
 

@@ -11,6 +11,7 @@ from wengert.backends import (
     dtype_of,
     get_backend,
 )
+from wengert.tape import batching
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import (
@@ -44,6 +45,10 @@ def _cast(xp: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
     return xp.backend.xp.astype(x, dtype, copy=copy)
 
 
+def _astype_batch(call: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
+    return call.run(x, dtype=dtype, copy=copy)
+
+
 _astype = Primitive(
     "astype",
     ["x"],
@@ -52,6 +57,7 @@ _astype = Primitive(
     label="ToCopy",
     view=None,
     forward=_cast,
+    batch=_astype_batch,
 )
 _to_device = Primitive(
     "to_device",
@@ -61,6 +67,7 @@ _to_device = Primitive(
     label="ToCopy",
     view=None,
     forward=lambda xp, x, device, source=None: xp.backend.to_device(x, device),
+    batch=batching.elementwise,
 )
 _to_backend = Primitive(
     "to_backend",
@@ -72,6 +79,7 @@ _to_backend = Primitive(
     forward=lambda xp, x, name, device=None, source=None, origin=None: _carry(
         xp.backend, x, name, device
     ),
+    batch=batching.elementwise,
 )
 
 

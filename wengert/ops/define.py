@@ -5,6 +5,7 @@ from functools import update_wrapper
 from typing import Any, TypeVar
 
 from wengert.ops.single import single
+from wengert.tape import batching
 from wengert.tape.parameters import DECLARED
 from wengert.tape.plan import Rule, argument_names
 from wengert.tape.primitive import Declared, Primitive, binary, unary
@@ -53,6 +54,7 @@ def elementwise(
             compares=compares,
             forward=forward,
             joined=names,
+            batch=batching.elementwise,
         )
         make = single if view else unary if len(names) == 1 else binary
         function = make(primitive)

@@ -1,6 +1,7 @@
 """Indexing: the standard's chapter of that name, and what is between a Tensor's brackets."""
 
 import math
+from collections.abc import Sequence
 from operator import index as as_index
 from types import EllipsisType, NoneType
 from typing import Any, Never
@@ -13,6 +14,7 @@ from wengert.ops.axes import as_axis, raw_array, shape_of, unexpected
 from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.index_composites import gather, place, put
 from wengert.ops.single import single
+from wengert.tape.batching import shifted
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import check_range
@@ -24,6 +26,26 @@ Key = tuple[Any, ...]
 
 # -- the primitives ------------------------------------------------------------------------------
 
+
+def _block(indices: Sequence[Any]) -> int:
+    """How many axes a result of indexing has in the place of the index arrays."""
+    return max([1 if dtype_of(i.dtype).kind == "bool" else len(i.shape) for i in indices])
+
+
+def _first(key: tuple[Any, ...]) -> bool:
+    """Whether the index arrays' axes come first in the result, since they stand apart."""
+    places = [i for i, part in enumerate(key) if part == SLOT or type(part) is int]
+    apart = bool(places) and places[-1] - places[0] != len(places) - 1
+    return apart and any(type(part) is str for part in key)
+
+
+def _getitem_batch(call: Any, x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
+    if any(call.own[1:]):
+        return call.each(x, *indices, key=key)
+    out = call.run(x, *indices, key=(slice(None), *key))
+    return call.moved(out, _block(indices), 0) if _first(key) else out
+
+
 # Each is the derivative of the others, so that they are closed at any order.
 _getitem_primitive = Primitive(
     "getitem",
@@ -33,8 +55,22 @@ _getitem_primitive = Primitive(
     label="Index",
     forward=gather,
     view=as_view,
+    batch=_getitem_batch,
 )
 _getitem = _getitem_primitive.bind
+
+
+def _scatter_add_batch(
+    call: Any, x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]
+) -> Any:
+    if any(call.own[1:]):
+        return call.each(x, *indices, key=key, shape=shape)
+    count = x.shape[0]
+    if _first(key):
+        x = call.moved(x, 0, _block(indices))
+    return call.run(x, *indices, key=(slice(None), *key), shape=(count, *shape))
+
+
 _getitem_static = single(_getitem_primitive)
 
 Primitive(
@@ -43,6 +79,7 @@ Primitive(
     {"x": lambda xp, g, indices, key: xp.getitem(g, *indices, key=key)},
     kind="linear",
     forward=place,
+    batch=_scatter_add_batch,
 )
 
 
@@ -57,6 +94,27 @@ def _value_rule(xp: Any, g: Any, indices: tuple[Any, ...], key: Key) -> Any:
     order = xp.reshape(xp.arange(1, number + 1, dtype=xp.int64, device=device), chosen.shape)
     stored = xp.setitem(xp.zeros(g.shape, dtype=xp.int64, device=device), order, *indices, key=key)
     return xp.where(xp.equal(xp.getitem(stored, *indices, key=key), order), chosen, 0)
+
+
+def _setitem_batch(call: Any, x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
+    if any(call.own[2:]):
+        return call.each(x, value, *indices, key=key)
+    if hasattr(value, "shape"):
+        rank = call.rank(0) + sum([part is None for part in key])
+        arrays = iter(indices)
+        for part in key:
+            if type(part) is int:
+                rank -= 1
+            elif part == SLOT:
+                index = next(arrays)
+                rank -= len(index.shape) if dtype_of(index.dtype).kind == "bool" else 1
+        rank += _block(indices) if indices else 0
+        value = call.fronted(1)
+        shape = tuple(value.shape)
+        value = call.xp.reshape(value, (shape[0], *(1,) * (rank + 1 - len(shape)), *shape[1:]))
+        if _first(key):
+            value = call.moved(value, 0, _block(indices))
+    return call.run(call.spread(0), value, *indices, key=(slice(None), *key))
 
 
 _setitem = Primitive(
@@ -75,6 +133,7 @@ _setitem = Primitive(
     label="IndexPut",
     forward=put,
     weak=True,
+    batch=_setitem_batch,
 ).bind
 
 
@@ -250,6 +309,16 @@ def _along(axis: int) -> Key:
     return (slice(None),) * axis + (SLOT,)
 
 
+def _take_batch(call: Any, x: Any, indices: Any, *, axis: int | None = None) -> Any:
+    at = shifted(axis or 0, call.rank(0))
+    if call.own == (True, False):
+        return call.run(x, indices, axis=at)
+    if call.own[0]:
+        return call.each(x, indices, axis=at - 1)
+    taken = call.xp.getitem(x, indices, key=(slice(None),) * (at - 1) + (SLOT,))
+    return call.moved(taken, at - 1, 0)
+
+
 _take = Primitive(
     "take",
     ["x", "indices"],
@@ -260,6 +329,7 @@ _take = Primitive(
     },
     kind="structural",
     label="IndexSelect",
+    batch=_take_batch,
 ).bind
 
 
@@ -342,12 +412,18 @@ def _take_along_axis_rule(
     return xp.scatter_add(g, *arrays, key=(SLOT,) * len(x_shape), shape=x_shape)
 
 
+def _take_along_axis_batch(call: Any, x: Any, indices: Any, *, axis: int = -1) -> Any:
+    at = shifted(axis, call.rank(0))
+    return call.run(call.fronted(0), call.fronted(1), axis=at)
+
+
 _take_along_axis = Primitive(
     "take_along_axis",
     ["x", "indices"],
     {"x": _take_along_axis_rule},
     kind="structural",
     label="Gather",
+    batch=_take_along_axis_batch,
 ).bind
 
 

@@ -7,6 +7,7 @@ from typing import Any, Never
 from wengert.ops.axes import as_axes, axis_from_end, shape_of, unexpected
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.ops.single import single
+from wengert.tape.batching import as_it_is, labelled, paired, shifted
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive, binary
 from wengert.tape.tensor import Tensor
@@ -54,8 +55,43 @@ def _matmul_x2(xp: Any, g: Any, x1: Any) -> Any:
     return xp.matmul(_adjoint(xp, x1), g)
 
 
+def _on_the_left(xp: Any, run: Any, x1: Any, x2: Any) -> Any:
+    """Many vectors or matrices times one: as one product, which is faster than many."""
+    shape = x1.shape
+    if len(shape) == 2:
+        return run(x1, x2)
+    flat = run(xp.reshape(x1, (shape[0] * shape[1], shape[2])), x2)
+    return xp.reshape(flat, (shape[0], shape[1], x2.shape[1]))
+
+
+def _matmul_batch(call: Any, x1: Any, x2: Any) -> Any:
+    xp, run = call.xp, call.run
+    rank1, rank2 = call.rank(0), call.rank(1)
+    if call.own == (True, False):
+        if rank1 == 2 == rank2 or (rank1 == 1 and rank2 <= 2):
+            return _on_the_left(xp, run, x1, x2)
+    elif call.own == (False, True) and rank1 <= 2 and rank2 == 1:
+        return run(x2, xp.matrix_transpose(x1) if rank1 == 2 else x1)
+    # Vectors as matrices, and the members' axis as the first of the stacks.
+    left = xp.expand_dims(x1, axis=len(x1.shape) - 1) if rank1 == 1 else x1
+    right = xp.expand_dims(x2, axis=len(x2.shape)) if rank2 == 1 else x2
+    rank = max(rank1, rank2, 2)
+    matrices = call._replace(inputs=(left, right))
+    out = run(matrices.ranked(0, rank), matrices.ranked(1, rank))
+    gone = ((len(out.shape) - 2,) if rank1 == 1 else ()) + (
+        (len(out.shape) - 1,) if rank2 == 1 else ()
+    )
+    return xp.squeeze(out, axis=gone) if gone else out
+
+
 _matmul = binary(
-    Primitive("matmul", ["x1", "x2"], {"x1": _matmul_x1, "x2": _matmul_x2}, kind="multilinear")
+    Primitive(
+        "matmul",
+        ["x1", "x2"],
+        {"x1": _matmul_x1, "x2": _matmul_x2},
+        kind="multilinear",
+        batch=_matmul_batch,
+    )
 )
 
 
@@ -125,6 +161,7 @@ _matrix_transpose = single(
         kind="structural",
         label="Transpose",
         view=True,
+        batch=as_it_is,
     )
 )
 
@@ -193,11 +230,33 @@ def _tensordot_x2(xp: Any, g: Any, x1: Any, axes: Pairs) -> Any:
     return _into_place(xp, x, places)
 
 
+def _tensordot_batch(call: Any, x1: Any, x2: Any, *, axes: Any = 2) -> Any:
+    rank1, rank2 = call.rank(0), call.rank(1)
+    if isinstance(axes, int):
+        axes = tuple(range(rank1 - axes, rank1)), tuple(range(axes))
+    over1, over2 = (
+        tuple([one % rank for one in over]) for over, rank in zip(axes, (rank1, rank2), strict=True)
+    )
+    if call.own == (True, True):
+        letters = [chr(ord("a") + i) for i in range(rank1 + rank2)]
+        first, second = letters[:rank1], letters[rank1:]
+        for i, j in zip(over1, over2, strict=True):
+            second[j] = first[i]
+        result = [c for c in first if c not in second] + [c for c in second if c not in first]
+        subscripts = ("".join(first), "".join(second), "".join(result))
+        return labelled(call, x1, x2, subscripts)
+    if call.own[0]:
+        return call.run(x1, x2, axes=(shifted(over1, rank1), over2))
+    out = call.run(x1, x2, axes=(over1, shifted(over2, rank2)))
+    return call.moved(out, rank1 - len(over1), 0)
+
+
 _tensordot = Primitive(
     "tensordot",
     ["x1", "x2"],
     {"x1": _tensordot_x1, "x2": _tensordot_x2},
     kind="multilinear",
+    batch=_tensordot_batch,
 ).bind
 
 
@@ -263,6 +322,7 @@ _vecdot = Primitive(
         ),
     },
     kind="multilinear",
+    batch=paired,
 ).bind
 
 

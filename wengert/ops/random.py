@@ -18,6 +18,7 @@ from wengert.ops.axes import number, operand
 from wengert.ops.conversion import asarray
 from wengert.ops.creation import as_lengths, leaf, place
 from wengert.ops.data_type import astype, get_default_dtype, result_type
+from wengert.tape import batching
 from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -275,7 +276,9 @@ def _draw_like(xp: Any, x: Any, dtype: Any) -> Any:
     return made if made.dtype == dtype else xp.astype(made, dtype)
 
 
-_rand_like = Primitive("rand_like", ["x"], kind="irregular", forward=_draw_like)
+_rand_like = Primitive(
+    "rand_like", ["x"], kind="irregular", forward=_draw_like, batch=batching.elementwise
+)
 
 
 @takes(constant="x")

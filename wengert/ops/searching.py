@@ -8,18 +8,44 @@ from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of, u
 from wengert.ops.creation import default_dtype
 from wengert.ops.indexing import take
 from wengert.ops.single import single
+from wengert.tape import batching
+from wengert.tape.batching import over_axes, shifted
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import SCALARS, Primitive, number_type
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
 
-_argmax = single(Primitive("argmax", ["x"], kind="irregular"))
-_argmin = single(Primitive("argmin", ["x"], kind="irregular"))
-_count_nonzero = single(Primitive("count_nonzero", ["x"], kind="irregular"))
+
+def _extreme_place_batch(
+    call: Any, x: Any, *, axis: int | None = None, keepdims: bool = False
+) -> Any:
+    if axis is not None:
+        return call.run(x, axis=shifted(axis, call.rank(0)), keepdims=keepdims)
+    flat = call.xp.reshape(x, (x.shape[0], math.prod(x.shape[1:])))
+    found = call.run(flat, axis=1, keepdims=False)
+    return call.xp.reshape(found, (x.shape[0], *(1,) * call.rank(0))) if keepdims else found
+
+
+_argmax = single(Primitive("argmax", ["x"], kind="irregular", batch=_extreme_place_batch))
+_argmin = single(Primitive("argmin", ["x"], kind="irregular", batch=_extreme_place_batch))
+_count_nonzero = single(
+    Primitive("count_nonzero", ["x"], kind="irregular", batch=over_axes(keepdims=False))
+)
 _nonzero = Primitive("nonzero", ["x"], kind="irregular", several=True).bind
+
+
+def _values_alone(call: Any, x1: Any, x2: Any, *, side: str = "left") -> Any:
+    return call.each(x1, x2, side=side) if call.own[0] else call.run(x1, x2, side=side)
+
+
 _searchsorted = Primitive(
-    "searchsorted", ["x1", "x2"], kind="irregular", joined=("x1", "x2"), compares=True
+    "searchsorted",
+    ["x1", "x2"],
+    kind="irregular",
+    joined=("x1", "x2"),
+    compares=True,
+    batch=_values_alone,
 ).bind
 
 
@@ -216,6 +242,7 @@ _where = Primitive(
     kind="linear",
     weak=True,
     joined=("x1", "x2"),
+    batch=batching.elementwise,
 ).bind
 
 

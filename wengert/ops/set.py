@@ -50,7 +50,20 @@ _unique_all = _unique("unique_all")
 _unique_counts = _unique("unique_counts")
 _unique_inverse = _unique("unique_inverse")
 _unique_values = _unique("unique_values", several=False)
-_isin = Primitive("isin", ["x1", "x2"], kind="irregular", joined=("x1", "x2"), compares=True).bind
+
+
+def _first_alone_batch(call: Any, x1: Any, x2: Any) -> Any:
+    return call.each(x1, x2) if call.own[1] else call.run(x1, x2)
+
+
+_isin = Primitive(
+    "isin",
+    ["x1", "x2"],
+    kind="irregular",
+    joined=("x1", "x2"),
+    compares=True,
+    batch=_first_alone_batch,
+).bind
 
 
 @takes(undefined="x")

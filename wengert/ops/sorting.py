@@ -4,6 +4,7 @@ from typing import Any, Never
 
 from wengert.ops.axes import as_axis, shape_of, unexpected
 from wengert.ops.single import single
+from wengert.tape.batching import along
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -23,9 +24,18 @@ def _sort_tangent(xp: Any, t: Any, x: Any, axis: int, descending: bool) -> Any:
     return xp.take_along_axis(t, order, axis=axis)
 
 
-_argsort = single(Primitive("argsort", ["x"], kind="irregular"))
+_argsort = single(
+    Primitive("argsort", ["x"], kind="irregular", batch=along(descending=False, stable=True))
+)
 _sort = single(
-    Primitive("sort", ["x"], {"x": _sort_rule}, kind="irregular", jvps={"x": _sort_tangent})
+    Primitive(
+        "sort",
+        ["x"],
+        {"x": _sort_rule},
+        kind="irregular",
+        jvps={"x": _sort_tangent},
+        batch=along(descending=False, stable=True),
+    )
 )
 
 

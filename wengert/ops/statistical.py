@@ -7,6 +7,7 @@ from wengert.backends import dtype_of
 from wengert.ops.axes import all_axes, as_axes, operand, raw_dtype, shape_of, unexpected
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
 from wengert.ops.single import single
+from wengert.tape.batching import over_axes
 from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, Primitive
@@ -50,7 +51,11 @@ def _count(x_shape: Shape, axis: Axes) -> int:
 
 # -- sums and means ------------------------------------------------------------------------------
 
-_sum = single(Primitive("sum", ["x"], {"x": _spread}, kind="linear"))
+_sum = single(
+    Primitive(
+        "sum", ["x"], {"x": _spread}, kind="linear", batch=over_axes(dtype=None, keepdims=False)
+    )
+)
 
 
 def _mean_rule(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
@@ -58,7 +63,9 @@ def _mean_rule(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> A
     return _spread(xp, xp.divide(g, n), x_shape, axis, keepdims)
 
 
-_mean = single(Primitive("mean", ["x"], {"x": _mean_rule}, kind="linear"))
+_mean = single(
+    Primitive("mean", ["x"], {"x": _mean_rule}, kind="linear", batch=over_axes(keepdims=False))
+)
 
 
 @takes("x")
@@ -237,8 +244,26 @@ def _corrected(function: str, plain: Tensor, n: int, correction: Tensor) -> Tens
     return xp.multiply(plain, xp.where(some, ratio, math.inf))  # type: ignore[no-any-return]
 
 
-_var = single(Primitive("var", ["x"], {"x": _var_rule}, kind="reduction", jvps={"x": _var_tangent}))
-_std = single(Primitive("std", ["x"], {"x": _std_rule}, kind="reduction", jvps={"x": _std_tangent}))
+_var = single(
+    Primitive(
+        "var",
+        ["x"],
+        {"x": _var_rule},
+        kind="reduction",
+        jvps={"x": _var_tangent},
+        batch=over_axes(correction=0.0, keepdims=False),
+    )
+)
+_std = single(
+    Primitive(
+        "std",
+        ["x"],
+        {"x": _std_rule},
+        kind="reduction",
+        jvps={"x": _std_tangent},
+        batch=over_axes(correction=0.0, keepdims=False),
+    )
+)
 
 
 @takes("x correction")
@@ -370,7 +395,15 @@ def _extreme(name: str, beaten: str, label: str) -> Primitive:
         total = xp.sum(xp.where(which, t, 0), axis=axis, keepdims=keepdims)
         return share(xp, total, out, which, axis, keepdims)
 
-    return Primitive(name, ["x"], {"x": rule}, kind="reduction", jvps={"x": tangent}, label=label)
+    return Primitive(
+        name,
+        ["x"],
+        {"x": rule},
+        kind="reduction",
+        jvps={"x": tangent},
+        label=label,
+        batch=over_axes(keepdims=False),
+    )
 
 
 _max = single(_extreme("max", "less", "Amax"))
@@ -488,7 +521,14 @@ def _prod_tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool)
 
 
 _prod = single(
-    Primitive("prod", ["x"], {"x": _prod_rule}, kind="reduction", jvps={"x": _prod_tangent})
+    Primitive(
+        "prod",
+        ["x"],
+        {"x": _prod_rule},
+        kind="reduction",
+        jvps={"x": _prod_tangent},
+        batch=over_axes(dtype=None, keepdims=False),
+    )
 )
 
 

@@ -5,14 +5,15 @@ from typing import Any, Never
 
 from wengert.ops.axes import as_axes, as_axis, shape_of, unexpected
 from wengert.ops.manipulation import concat, reshape
+from wengert.tape.batching import along, over_axes
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["all", "any", "diff"]
 
-_all = Primitive("all", ["x"], kind="reduction", view=None)
-_any = Primitive("any", ["x"], kind="reduction", view=None)
+_all = Primitive("all", ["x"], kind="reduction", view=None, batch=over_axes(keepdims=False))
+_any = Primitive("any", ["x"], kind="reduction", view=None, batch=over_axes(keepdims=False))
 
 
 def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
@@ -80,7 +81,7 @@ def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
     return g
 
 
-_diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", view=None)
+_diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", view=None, batch=along(n=1))
 
 
 @takes("x prepend append")

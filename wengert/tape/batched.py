@@ -7,16 +7,105 @@ when each is a `Batched`: its shape is that of one of them, so that no rule and 
 import math
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from wengert.backends import namespaces
-from wengert.tape.batching import COMPOSED, Application, rule_of
+from wengert.tape.batching import composed, elementwise
 from wengert.tape.interpreter import differentiable
-from wengert.tape.lifted import Lifted, bottom, late_namespace, lifted, namespace_of
+from wengert.tape.lifted import Lifted, apply, bottom, late_namespace, lifted, namespace_of
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Batched", "RecordedBatched", "identity", "members"]
+__all__ = ["Application", "Batched", "RecordedBatched", "identity", "members"]
+
+
+class Application(NamedTuple):
+    """A primitive's application to arrays, some of which are batched.
+
+    Attributes
+    ----------
+    xp : namespace
+        That of the arrays inside.
+    own : tuple of bool
+        Which of the inputs are batched.
+    inputs : sequence
+        The arrays inside.
+    """
+
+    xp: Any
+    primitive: Primitive
+    own: tuple[bool, ...]
+    inputs: Sequence[Any]
+
+    @property
+    def size(self) -> int:
+        """How many members there are."""
+        length: int = self.inputs[self.own.index(True)].shape[0]
+        return length
+
+    def run(self, *inputs: Any, **parameters: Any) -> Any:
+        """Apply the primitive to arrays inside."""
+        return apply(self.primitive, inputs, parameters)
+
+    def rank(self, position: int) -> int:
+        """How many axes an input has for the program."""
+        return len(self.inputs[position].shape) - self.own[position]
+
+    def ranked(self, position: int, rank: int) -> Any:
+        """An input with axes of length 1 in front of the program's, so that there are ``rank``.
+
+        Of a batched one they come after the first; one that is not broadcasts as it is.
+        """
+        x = self.inputs[position]
+        if not self.own[position] or len(x.shape) == rank + 1:
+            return x
+        shape = tuple(x.shape)
+        return self.xp.reshape(x, (shape[0], *(1,) * (rank + 1 - len(shape)), *shape[1:]))
+
+    def spread(self, position: int) -> Any:
+        """An input with the members' axis, whether it has one or not."""
+        x = self.inputs[position]
+        if self.own[position]:
+            return x
+        return self.xp.broadcast_to(x, (self.size, *x.shape))
+
+    def fronted(self, position: int) -> Any:
+        """An input with an axis in front: the members', or of length 1."""
+        x = self.inputs[position]
+        return x if self.own[position] else self.xp.reshape(x, (1, *x.shape))
+
+    def moved(self, x: Any, source: int, destination: int) -> Any:
+        """An array inside, with one axis moved."""
+        order = [i for i in range(len(x.shape)) if i != source]
+        order.insert(destination, source)
+        return self.xp.permute_dims(x, tuple(order))
+
+    def each(self, *inputs: Any, **parameters: Any) -> Any:
+        """Run for each member, and stack what comes out."""
+        take = self.xp.getitem
+        results = [
+            self.run(
+                *[
+                    take(x, key=(i, ...)) if own else x
+                    for x, own in zip(inputs, self.own, strict=True)
+                ],
+                **parameters,
+            )
+            for i in range(self.size)
+        ]
+        if self.primitive.several:
+            return tuple([self._stacked(column) for column in zip(*results, strict=True)])
+        return self._stacked(results)
+
+    def _stacked(self, results: Sequence[Any]) -> Any:
+        shapes = {tuple(y.shape) for y in results}
+        if len(shapes) > 1:
+            raise ValueError(
+                f"{self.primitive.name} gives results of different shapes for the members of a "
+                f"batch, such as {' and '.join(map(str, sorted(shapes)[:2]))}: they cannot be one "
+                "array"
+            )
+        return namespace_of(*results).stack(list(results), axis=0)
 
 
 class Batched(Lifted):
@@ -44,12 +133,15 @@ class Batched(Lifted):
     def interpret(
         cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
     ) -> Any:
-        if primitive.name in COMPOSED:
+        rule = primitive.batch
+        if rule is composed:
             return primitive.forward(lifted, *inputs, **parameters)  # type: ignore[misc]
         own = tuple([isinstance(x, Batched) and x.level == level for x in inputs])
         arrays = [x.inner if mine else x for x, mine in zip(inputs, own, strict=True)]
         call = Application(namespace_of(*arrays), primitive, own, arrays)
-        out = rule_of(primitive)(call, *arrays, **parameters)
+        if rule is None:
+            rule = elementwise if primitive.kind == "elementwise" else Application.each
+        out = rule(call, *arrays, **parameters)
         if primitive.several:
             return tuple([cls(y, level) for y in out])
         return cls(out, level)

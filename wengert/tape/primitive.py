@@ -142,6 +142,9 @@ class Primitive:
     compares : bool
         Whether the elements of these are compared and no more: then they are made what holds the
         values of both best, and integers stay what they are.
+    batch : callable, optional
+        How it runs on batches (`wengert.tape.batching`). By default an elementwise one runs once
+        for all members, and another for each.
     """
 
     def __init__(
@@ -160,6 +163,7 @@ class Primitive:
         weak: bool = False,
         joined: Iterable[str] | None = None,
         compares: bool = False,
+        batch: Callable[..., Any] | None = None,
     ) -> None:
         self.name = name
         self.inputs = tuple(inputs)
@@ -177,6 +181,7 @@ class Primitive:
         self.view = view
         self.weak = weak
         self.compares = compares
+        self.batch = batch
         if joined is None:
             alone = kind in ("reduction", "irregular") and len(self.inputs) == 1
             joined = self.inputs if alone or kind in ("elementwise", "multilinear") else ()

@@ -16,6 +16,7 @@ from wengert.nn.functional.define import (
     refused,
 )
 from wengert.ops.axes import number, operand
+from wengert.tape.batching import as_it_is
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive, record
 from wengert.tape.recording import recording
@@ -358,6 +359,7 @@ _class_mask = Primitive(
     forward=lambda xp, x, classes: xp.equal(
         xp.expand_dims(x, axis=-1), xp.arange(classes, dtype=x.dtype, device=xp.device(x))
     ),
+    batch=as_it_is,
 )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends import dtype_of
+from wengert.tape.batching import composed
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive, record
 from wengert.tape.recording import recording
@@ -44,6 +45,7 @@ _linear = Primitive(
     },
     forward=_forward,
     label="Addmm",
+    batch=composed,
 )
 _kernels, _plans = _linear.kernels, _linear.plans
 

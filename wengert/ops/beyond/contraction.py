@@ -11,6 +11,7 @@ from wengert.ops.beyond.subscripts import Labels, parsed
 from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import permute_dims, reshape
 from wengert.ops.statistical import sum as sum_over
+from wengert.tape.batching import labelled
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
@@ -72,6 +73,10 @@ def _second_rule(xp: Any, g: Any, x1: Any, subscripts: Subscripts) -> Any:
     return xp.einsum_pair(xp.conj(x1), g, subscripts=(first, result, second))
 
 
+def _pair_batch(call: Any, x1: Any, x2: Any, *, subscripts: tuple[str, str, str]) -> Any:
+    return labelled(call, x1, x2, subscripts)
+
+
 _pair = Primitive(
     "einsum_pair",
     ["x1", "x2"],
@@ -79,6 +84,7 @@ _pair = Primitive(
     kind="multilinear",
     forward=_product,
     label="Einsum",
+    batch=_pair_batch,
 ).bind
 
 # -- one operand ---------------------------------------------------------------------------------

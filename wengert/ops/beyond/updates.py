@@ -24,6 +24,7 @@ from wengert.ops.indexing import getitem, parse_key, replaced, take
 from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import where
 from wengert.ops.sorting import argsort
+from wengert.tape.batching import composed
 from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import PRIMITIVES, SCALARS, Primitive, number_type
@@ -112,6 +113,7 @@ def _extreme(name: str, better: str, beaten: str) -> Any:
         kind="irregular",
         forward=_extreme_forward(better),
         jvps={"x": by_x, "value": value_tangent},
+        batch=composed,
     ).bind
 
 

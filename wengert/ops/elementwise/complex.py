@@ -4,13 +4,23 @@ from typing import Any
 
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
+from wengert.tape import batching
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, Primitive, unary
 from wengert.tape.tensor import Tensor
 
 __all__ = ["abs", "conj", "imag", "real", "sign"]
 
-_conj = unary(Primitive("conj", ("x",), {"x": lambda xp, g: xp.conj(g)}, kind="linear", view=None))
+_conj = unary(
+    Primitive(
+        "conj",
+        ("x",),
+        {"x": lambda xp, g: xp.conj(g)},
+        kind="linear",
+        view=None,
+        batch=batching.elementwise,
+    )
+)
 
 
 @takes("x")

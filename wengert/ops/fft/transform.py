@@ -10,6 +10,7 @@ from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import concat
 from wengert.ops.single import single
+from wengert.tape.batching import shifted
 from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import refuse
 from wengert.tape.primitive import Primitive
@@ -50,14 +51,30 @@ def _complex_rule(inverse: str) -> Any:
     return rule
 
 
+def _transform_batch(call: Any, x: Any, *, axes: Any, norm: str = "backward", **s: Any) -> Any:
+    return call.run(x, axes=shifted(axes, call.rank(0)), norm=norm, **s)
+
+
 forward = single(
     Primitive(
-        "fft.fftn", ["x"], {"x": _complex_rule("ifftn")}, kind="linear", label="FftC2C", view=None
+        "fft.fftn",
+        ["x"],
+        {"x": _complex_rule("ifftn")},
+        kind="linear",
+        label="FftC2C",
+        view=None,
+        batch=_transform_batch,
     )
 )
 inverse = single(
     Primitive(
-        "fft.ifftn", ["x"], {"x": _complex_rule("fftn")}, kind="linear", label="FftC2C", view=None
+        "fft.ifftn",
+        ["x"],
+        {"x": _complex_rule("fftn")},
+        kind="linear",
+        label="FftC2C",
+        view=None,
+        batch=_transform_batch,
     )
 )
 
@@ -85,8 +102,26 @@ def _irfftn_rule(xp: Any, g: Any, s: tuple[int, ...], axes: Axes, norm: str) -> 
     return _scale_pairs(xp, spectrum, axes[-1], s[-1], 2.0)
 
 
-from_real = single(Primitive("fft.rfftn", ["x"], {"x": _rfftn_rule}, kind="linear", label="FftR2C"))
-_irfftn = single(Primitive("fft.irfftn", ["x"], {"x": _irfftn_rule}, kind="linear", label="FftC2R"))
+from_real = single(
+    Primitive(
+        "fft.rfftn",
+        ["x"],
+        {"x": _rfftn_rule},
+        kind="linear",
+        label="FftR2C",
+        batch=_transform_batch,
+    )
+)
+_irfftn = single(
+    Primitive(
+        "fft.irfftn",
+        ["x"],
+        {"x": _irfftn_rule},
+        kind="linear",
+        label="FftC2R",
+        batch=_transform_batch,
+    )
+)
 
 # -- what transforms take ------------------------------------------------------------------------
 

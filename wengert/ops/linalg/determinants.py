@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from wengert.backends import add_composite, namespaces
 from wengert.ops.linalg.common import adjoint, columns, complex_dtype, imaginary, matrices, product
+from wengert.tape.batching import as_it_is
 from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -99,7 +100,12 @@ def _det_forward(xp: Any, t: Any, x: Any) -> Any:
 
 
 _det = Primitive(
-    "linalg.det", ["x"], {"x": _det_rule}, kind="irregular", jvps={"x": _det_forward}
+    "linalg.det",
+    ["x"],
+    {"x": _det_rule},
+    kind="irregular",
+    jvps={"x": _det_forward},
+    batch=as_it_is,
 ).bind
 
 
@@ -172,6 +178,7 @@ _slogdet = Primitive(
     jvps={"x": _slogdet_forward},
     several=True,
     materialize=False,
+    batch=as_it_is,
 ).bind
 
 

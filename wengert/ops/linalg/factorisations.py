@@ -13,6 +13,7 @@ from wengert.ops.linalg.common import (
 )
 from wengert.ops.linear_algebra import matmul, matrix_transpose
 from wengert.ops.manipulation import concat
+from wengert.tape.batching import as_it_is
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
@@ -51,6 +52,7 @@ _cholesky = Primitive(
     {"x": _cholesky_rule},
     kind="irregular",
     jvps={"x": _cholesky_forward},
+    batch=as_it_is,
 ).bind
 
 
@@ -148,6 +150,7 @@ _qr = Primitive(
     jvps={"x": _qr_forward},
     several=True,
     materialize=False,
+    batch=as_it_is,
 ).bind
 
 

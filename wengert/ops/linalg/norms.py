@@ -23,6 +23,7 @@ from wengert.ops.linalg.common import inexact, matrices
 from wengert.ops.linalg.singular_values import svdvals
 from wengert.ops.manipulation import expand_dims, squeeze
 from wengert.ops.searching import count_nonzero, where
+from wengert.tape.batching import over_axes
 from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -61,6 +62,7 @@ _norm = Primitive(
     {"x": _norm_rule},
     kind="irregular",
     jvps={"x": _norm_forward},
+    batch=over_axes(keepdims=False),
 ).bind
 
 

@@ -14,6 +14,7 @@ from wengert.ops.linalg.solving import inv
 from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import broadcast_to, reshape
 from wengert.ops.searching import where
+from wengert.tape.batching import paired
 from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -31,6 +32,7 @@ _cross = Primitive(
         "x2": lambda xp, g, x1, axis: xp.linalg.cross(g, xp.conj(x1), axis=axis),
     },
     kind="multilinear",
+    batch=paired,
 ).bind
 
 

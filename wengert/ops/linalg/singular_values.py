@@ -15,6 +15,7 @@ from wengert.ops.linalg.common import (
     rows,
     skew,
 )
+from wengert.tape.batching import as_it_is
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -128,6 +129,7 @@ _svd = Primitive(
     jvps={"x": _svd_forward},
     several=True,
     materialize=False,
+    batch=as_it_is,
 ).bind
 
 
@@ -192,6 +194,7 @@ _svdvals = Primitive(
     {"x": _svdvals_rule},
     kind="irregular",
     jvps={"x": _svdvals_forward},
+    batch=as_it_is,
 ).bind
 
 

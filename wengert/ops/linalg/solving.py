@@ -1,16 +1,37 @@
 """Linear systems, inverses and pseudo-inverses."""
 
+import math
 from typing import Any
 
 from wengert.ops.axes import raw_array
 from wengert.ops.limits import finfo
 from wengert.ops.linalg.common import adjoint, inexact, matrices, product, promoted
 from wengert.ops.manipulation import expand_dims, squeeze
+from wengert.tape.batching import as_it_is
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["inv", "pinv", "solve"]
+
+
+def _solve_batch(call: Any, x1: Any, x2: Any) -> Any:
+    xp, rank1, rank2 = call.xp, call.rank(0), call.rank(1)
+    if call.own == (False, True) and rank1 == 2 and rank2 <= 2:
+        # One factorisation for all: the members are columns.
+        order = (1, 0) if rank2 == 1 else (1, 0, 2)
+        columns = xp.permute_dims(x2, order)
+        shape = columns.shape
+        columns = xp.reshape(columns, (shape[0], math.prod(shape[1:])))
+        return xp.permute_dims(xp.reshape(call.run(x1, columns), shape), order)
+    vectors = rank2 == 1
+    if vectors:
+        x2 = xp.expand_dims(x2, axis=len(x2.shape))
+        rank2 = 2
+    rank = max(rank1, rank2)
+    matrices = call._replace(inputs=(x1, x2))
+    out = call.run(matrices.ranked(0, rank), matrices.ranked(1, rank))
+    return xp.squeeze(out, axis=(len(out.shape) - 1,)) if vectors else out
 
 
 _solve = Primitive(
@@ -27,6 +48,7 @@ _solve = Primitive(
         "x1": lambda xp, t, x1, out: xp.negative(xp.linalg.solve(x1, xp.matmul(t, out))),
         "x2": lambda xp, t, x1: xp.linalg.solve(x1, t),
     },
+    batch=_solve_batch,
 ).bind
 
 
@@ -82,6 +104,7 @@ _inv = Primitive(
     },
     kind="irregular",
     jvps={"x": lambda xp, t, out: xp.negative(product(xp, out, t, out))},
+    batch=as_it_is,
 ).bind
 
 
@@ -146,6 +169,7 @@ _pinv = Primitive(
     {"x": _pinv_rule},
     kind="irregular",
     jvps={"x": _pinv_forward},
+    batch=as_it_is,
 ).bind
 
 

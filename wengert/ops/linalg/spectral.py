@@ -12,6 +12,7 @@ from wengert.ops.linalg.common import (
     product,
     skew,
 )
+from wengert.tape.batching import as_it_is
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -76,6 +77,7 @@ _eigh = Primitive(
     jvps={"x": _eigh_forward},
     several=True,
     materialize=False,
+    batch=as_it_is,
 ).bind
 
 
@@ -133,6 +135,7 @@ _eigvalsh = Primitive(
     {"x": _eigvalsh_rule},
     kind="irregular",
     jvps={"x": _eigvalsh_forward},
+    batch=as_it_is,
 ).bind
 
 
@@ -201,6 +204,7 @@ _eig = Primitive(
     jvps={"x": _eig_forward},
     several=True,
     materialize=False,
+    batch=as_it_is,
 ).bind
 
 

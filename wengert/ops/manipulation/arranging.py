@@ -7,6 +7,7 @@ from typing import Any, Never
 
 from wengert.ops.axes import as_axes, as_axis, as_shape, shape_of, unexpected
 from wengert.ops.single import single
+from wengert.tape.batching import shifted
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -14,6 +15,11 @@ from wengert.tape.tensor import Tensor
 __all__ = ["expand_dims", "flip", "moveaxis", "permute_dims", "reshape", "roll", "squeeze"]
 
 # -- axes -----------------------------------------------------------------------------------------
+
+
+def _expand_batch(call: Any, x: Any, axis: int = 0) -> Any:
+    return call.run(x, axis=shifted(axis, call.rank(0) + 1))
+
 
 _expand_dims = single(
     Primitive(
@@ -23,8 +29,14 @@ _expand_dims = single(
         kind="structural",
         view=True,
         label="Unsqueeze",
+        batch=_expand_batch,
     )
 )
+
+
+def _squeeze_batch(call: Any, x: Any, axis: int | Sequence[int]) -> Any:
+    return call.run(x, axis=shifted((axis,) if isinstance(axis, int) else axis, call.rank(0)))
+
 
 _squeeze = single(
     Primitive(
@@ -33,6 +45,7 @@ _squeeze = single(
         {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
         kind="structural",
         view=True,
+        batch=_squeeze_batch,
     )
 )
 
@@ -40,6 +53,10 @@ _squeeze = single(
 @lru_cache(maxsize=1024)
 def _inverse(axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(range(len(axes)), key=axes.__getitem__))
+
+
+def _permute_batch(call: Any, x: Any, axes: Sequence[int]) -> Any:
+    return call.run(x, axes=(0, *shifted(axes, call.rank(0))))
 
 
 _permute_dims = single(
@@ -50,8 +67,15 @@ _permute_dims = single(
         kind="structural",
         view=True,
         label="Permute",
+        batch=_permute_batch,
     )
 )
+
+
+def _flip_batch(call: Any, x: Any, *, axis: Any = None) -> Any:
+    axes = range(call.rank(0)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    return call.run(x, axis=shifted(axes, call.rank(0)))
+
 
 _flip = single(
     Primitive(
@@ -60,6 +84,7 @@ _flip = single(
         {"x": lambda xp, g, axis: xp.flip(g, axis=axis)},
         kind="structural",
         view=True,
+        batch=_flip_batch,
     )
 )
 
@@ -69,7 +94,14 @@ def _roll_back(xp: Any, g: Any, shift: Any, axis: Any) -> Any:
     return xp.roll(g, back, axis=axis)
 
 
-_roll = single(Primitive("roll", ["x"], {"x": _roll_back}, kind="structural"))
+def _roll_batch(call: Any, x: Any, shift: Any, *, axis: Any = None) -> Any:
+    if axis is not None:
+        return call.run(x, shift=shift, axis=shifted(axis, call.rank(0)))
+    flat = call.xp.reshape(x, (x.shape[0], math.prod(x.shape[1:])))
+    return call.xp.reshape(call.run(flat, shift=shift, axis=1), x.shape)
+
+
+_roll = single(Primitive("roll", ["x"], {"x": _roll_back}, kind="structural", batch=_roll_batch))
 
 
 @takes("x")
@@ -314,6 +346,14 @@ def roll(
 
 # -- shape ----------------------------------------------------------------------------------------
 
+
+def _reshape_batch(call: Any, x: Any, shape: Sequence[int], *, copy: bool | None = None) -> Any:
+    if -1 in shape:  # which the members' axis may not tell, if there are no elements
+        known = -math.prod(shape)
+        shape = [math.prod(x.shape[1:]) // known if n == -1 else n for n in shape]
+    return call.run(x, shape=(x.shape[0], *shape), copy=copy)
+
+
 _reshape = single(
     Primitive(
         "reshape",
@@ -321,6 +361,7 @@ _reshape = single(
         {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
         kind="structural",
         view=True,
+        batch=_reshape_batch,
     )
 )
 

@@ -1,6 +1,7 @@
 """Copying: functions that repeat elements. Their derivatives sum over the copies."""
 
 import math
+from collections.abc import Sequence
 from operator import index as as_index
 from typing import Any, Never
 
@@ -11,6 +12,7 @@ from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of, unexpected
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
 from wengert.ops.single import single
+from wengert.tape.batching import shifted
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -18,6 +20,11 @@ from wengert.tape.tensor import Tensor, untracked, wrapped
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "repeat", "tile"]
 
 # -- broadcasting ---------------------------------------------------------------------------------
+
+
+def _broadcast_to_batch(call: Any, x: Any, shape: Sequence[int]) -> Any:
+    return call.run(call.ranked(0, len(shape)), shape=(x.shape[0], *shape))
+
 
 # The engine gives a cotangent its input's shape by summing: the adjoint of broadcasting.
 _broadcast_to = single(
@@ -28,6 +35,7 @@ _broadcast_to = single(
         kind="linear",
         label="Expand",
         view=np.broadcast_to,
+        batch=_broadcast_to_batch,
     )
 )
 
@@ -152,9 +160,21 @@ def _repeat_rule(xp: Any, g: Any, x_shape: tuple[int, ...], repeats: int, axis: 
     return xp.sum(g, axis=axis + 1)
 
 
+def _repeat_batch(call: Any, x: Any, repeats: int, *, axis: int | None = None) -> Any:
+    if axis is None:
+        x, axis = call.xp.reshape(x, (x.shape[0], math.prod(x.shape[1:]))), 0
+    return call.run(x, repeats=repeats, axis=shifted(axis, len(x.shape) - 1))
+
+
 _repeat = single(
     Primitive(
-        "repeat", ["x"], {"x": _repeat_rule}, kind="linear", view=None, forward=_repeat_forward
+        "repeat",
+        ["x"],
+        {"x": _repeat_rule},
+        kind="linear",
+        view=None,
+        forward=_repeat_forward,
+        batch=_repeat_batch,
     )
 )
 
@@ -237,8 +257,22 @@ def _tile_rule(xp: Any, g: Any, x_shape: tuple[int, ...], repetitions: tuple[int
     return xp.reshape(xp.sum(g, axis=tuple(range(0, 2 * len(shape), 2))), x_shape)
 
 
+def _tile_batch(call: Any, x: Any, repetitions: tuple[int, ...]) -> Any:
+    rank = max(call.rank(0), len(repetitions))
+    times = (1,) * (rank - len(repetitions)) + tuple(repetitions)
+    return call.run(call.ranked(0, rank), repetitions=(1, *times))
+
+
 _tile = single(
-    Primitive("tile", ["x"], {"x": _tile_rule}, kind="linear", view=None, forward=_tile_forward)
+    Primitive(
+        "tile",
+        ["x"],
+        {"x": _tile_rule},
+        kind="linear",
+        view=None,
+        forward=_tile_forward,
+        batch=_tile_batch,
+    )
 )
 
 

@@ -5,6 +5,7 @@ from typing import Any, Never
 from wengert.backends.keys import as_view
 from wengert.ops.axes import as_axis, shape_of, unexpected
 from wengert.ops.manipulation.arranging import reshape
+from wengert.tape.batching import along, shifted
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, show
@@ -26,6 +27,11 @@ def _concat_rule(
     return xp.getitem(g, key=(slice(None),) * axis + (cut, ...))
 
 
+def _concat_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
+    spread = [call.spread(i) for i in range(len(arrays))]
+    return call.run(*spread, axis=shifted(axis, call.rank(0)))
+
+
 _concat = Primitive(
     "concat_arrays",
     ["*arrays"],
@@ -34,7 +40,14 @@ _concat = Primitive(
     label="Cat",
     forward=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
     joined=("arrays",),
+    batch=_concat_batch,
 ).bind
+
+
+def _stack_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
+    spread = [call.spread(i) for i in range(len(arrays))]
+    return call.run(*spread, axis=shifted(axis, call.rank(0) + 1))
+
 
 _stack = Primitive(
     "stack_arrays",
@@ -44,6 +57,7 @@ _stack = Primitive(
     label="Stack",
     forward=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
     joined=("arrays",),
+    batch=_stack_batch,
 ).bind
 
 _unstack = Primitive(
@@ -54,6 +68,7 @@ _unstack = Primitive(
     label="Unbind",
     several=True,
     view=True,
+    batch=along(),
 ).bind
 
 

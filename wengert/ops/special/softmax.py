@@ -6,6 +6,7 @@ from typing import Any, Literal, Never, overload
 
 from wengert.ops.axes import all_axes, as_axes, shape_of, unexpected
 from wengert.ops.elementwise.rules import is_complex
+from wengert.tape.batching import over_axes
 from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -79,6 +80,7 @@ _logsumexp = Primitive(
     kind="reduction",
     jvps={"x": _logsumexp_tangent},
     forward=_logsumexp_forward,
+    batch=over_axes(keepdims=False),
 ).bind
 
 
@@ -206,6 +208,7 @@ _softmax = Primitive(
     kind="irregular",
     forward=_softmax_forward,
     jvps={"x": _softmax_tangent},
+    batch=over_axes(),
 ).bind
 
 
@@ -259,6 +262,7 @@ _log_softmax = Primitive(
     kind="irregular",
     forward=_log_softmax_forward,
     jvps={"x": _log_softmax_tangent},
+    batch=over_axes(),
 ).bind
 
 
