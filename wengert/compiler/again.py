@@ -10,7 +10,7 @@ from typing import Any
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recording import Backward, unhooked
-from wengert.compiler.capture.walk import find_state, nodes_of
+from wengert.compiler.capture.walk import find_state
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.node import Node
 from wengert.tape.recording import enable_grad
@@ -83,9 +83,8 @@ class Again:
 
     def _unchanged(self, leaves: Sequence[Any]) -> bool:
         try:
-            arguments, nodes = zip(self._names, leaves, strict=True), nodes_of(self._structure)
-            how = self._by_contents
-            state = find_state(self._function, arguments, nodes=nodes, by_contents=how)
+            arguments, how = zip(self._names, leaves, strict=True), self._by_contents
+            state = find_state(self._function, arguments, self._structure, by_contents=how)
         except TraceError:
             return False
         return self._same(leaves, state)

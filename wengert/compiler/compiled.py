@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from _thread import RLock, get_ident
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
@@ -33,7 +33,7 @@ from wengert.compiler.capture.places import (
 from wengert.compiler.capture.recording import record_call
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import current
-from wengert.compiler.capture.walk import find_state, nodes_of
+from wengert.compiler.capture.walk import find_state
 from wengert.compiler.capture.watch import Watch
 from wengert.compiler.checking import Checked, check
 from wengert.compiler.emission.glue import MISS
@@ -181,9 +181,7 @@ class Compiled(Generic[P, R]):
         """
         replay = self._last()
         name = getattr(self._function, "__name__", "step")
-        held, how = nodes_of(replay.structure), self._by_contents
-        state = find_state(self._function, replay.objects, nodes=held, by_contents=how)
-        replay.save(path, name, state)
+        replay.save(path, name, self._state(replay.objects, replay.structure))
 
     def _last(self) -> Replay:
         if not self._replays:
@@ -251,7 +249,7 @@ class Compiled(Generic[P, R]):
             return None, refusal
         names = self._names(structure)
         try:
-            state = self._state(names, leaves, structure)
+            state = self._state(zip(names, leaves, strict=True), structure)
             signature = signature_of(leaves, structure, static, state)
         except Exception as error:
             return None, self._refused(arguments, None, error)
@@ -285,10 +283,9 @@ class Compiled(Generic[P, R]):
             refusal.signature = signature
         return answer, refusal
 
-    def _state(self, names: list[str], leaves: list[Any], structure: TreeDef) -> State:
+    def _state(self, arguments: Iterable[tuple[str, Any]], structure: TreeDef) -> State:
         """What a call with these arguments reaches."""
-        arguments, how = zip(names, leaves, strict=True), self._by_contents
-        return find_state(self._function, arguments, nodes=nodes_of(structure), by_contents=how)
+        return find_state(self._function, arguments, structure, by_contents=self._by_contents)
 
     def _checked(
         self, replay: Replay, arguments: Any, leaves: list[Any], names: list[str], state: State
@@ -331,7 +328,7 @@ class Compiled(Generic[P, R]):
         try:
             found.before.restore()
             samples: dict[Any, Any] = {}
-            now = self._state(names, leaves, replay.structure)
+            now = self._state(zip(names, leaves, strict=True), replay.structure)
             given = replay.structure, leaves, names, replay.static
             _, again, _ = record_call(self._function, now, *given, samples)
             program, inputs, start = replay.recording.program, found.inputs, found.before.rewind

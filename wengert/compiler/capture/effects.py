@@ -189,8 +189,12 @@ def _tensor(x: Tensor) -> Callable[[], Any]:
     return fix
 
 
-def check_side_effects(call: Any) -> bool:
-    """Raise for what a replay would not do again; whether there may be other state than before."""
+def check_side_effects(call: Any) -> tuple[bool, bool]:
+    """Raise for what a replay would not do again.
+
+    Whether there may be other state than before where Tensors and such have been, and whether
+    in what optimisers keep.
+    """
     trace, state = call.trace, call.state
     if trace.refused:
         raise trace.refused[0]
@@ -207,17 +211,19 @@ def check_side_effects(call: Any) -> bool:
     places = (*state.arrays, *state.numbers, *[at.place for at in state.tensors if at.place])
     known = {(id(place.owner), place.key) for place in places}
     kept = {id(x) for x, _, name in state.lengths if name.endswith(OF_OPTIMIZER)}
-    moved = False
+    moved = added = False
     for change in call.before.changes():
         owner, key = change.owner, change.key
         if isinstance(owner, Tensor) and key != "hooks":
             continue  # its array, gradient and node are looked at by `tensor_effects`
         owners = {id(owner), id(getattr(owner, "__dict__", None))}
-        if owners & kept or any(one in known for one in product(owners, (key,))):
-            moved |= not isinstance(change.now, Traced | LiveNumber)
-            continue
-        raise _changed(call, str(change), str(key))
-    return moved
+        known_here = any(one in known for one in product(owners, (key,)))
+        if not known_here and not owners & kept:
+            raise _changed(call, str(change), str(key))
+        if not isinstance(change.now, Traced | LiveNumber):
+            moved |= known_here
+            added |= not known_here
+    return moved, added
 
 
 def check_arguments(call: Any, structure: TreeDef, arguments: Any) -> None:

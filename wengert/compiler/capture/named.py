@@ -9,7 +9,7 @@ from typing import Any
 from wengert.compiler.capture.places import Missing, Place
 from wengert.compiler.capture.reads import Reads, reads
 
-__all__ = ["Named"]
+__all__ = ["Named", "branch"]
 
 
 @dataclasses.dataclass
@@ -32,7 +32,7 @@ class Named:
     made : set of int
         Classes of which code may make objects.
     shared : set of int
-        Objects that are in several places.
+        Raw arrays that are in several places.
     computed, anywhere : bool
         Whether code computes names of attributes, and those of modules, too.
     untyped : bool
@@ -50,14 +50,6 @@ class Named:
     computed: bool = False
     anywhere: bool = False
     untyped: bool = False
-
-    def copy(self) -> "Named":
-        """The same, to be added to."""
-        made = dataclasses.replace(self)
-        for key, x in vars(self).items():
-            if isinstance(x, set):
-                setattr(made, key, set(x))
-        return made
 
     def wants(self, x: object, key: str) -> bool:
         """Whether an attribute of an object or a class counts."""
@@ -120,6 +112,14 @@ class Named:
                     if isinstance(method, FunctionType):  # whose first argument is given
                         self.owners.add((id(method.__code__), 0))
             x = _attribute(x, key)
+
+
+def branch(x: Any) -> Any:
+    """A copy of an object with containers of its own, to be added to."""
+    made = object.__new__(type(x))
+    for key, held in vars(x).items():
+        setattr(made, key, held.copy() if type(held) in (dict, list, set) else held)
+    return made
 
 
 def _cell(function: FunctionType, name: str) -> Any:

@@ -214,10 +214,8 @@ class State:
     tests : list of (str, tuple)
         What else is checked: an expression, with ``{}`` for each of the objects, that is true where
         something has changed.
-    named : Named
-        What the code names, by which it was found.
-    nodes : sequence of object
-        What the structure of the arguments is made of.
+    rest : object
+        The walk as it was before it came to optimisers, to go on from there; None without any.
     types : bool
         Whether the code asks for the types of objects by name: ``type(x)``.
     objects : list
@@ -238,8 +236,7 @@ class State:
         self.statics: list[tuple[Place, Any]] = []
         self.absents: list[Place] = []
         self.tests: list[tuple[str, tuple[Any, ...]]] = []
-        self.named: Any = None
-        self.nodes: Any = ()
+        self.rest: Any = None
         self.types = False
         self.objects: list[Any] = []
         self.lengths: list[tuple[Any, int, str]] = []

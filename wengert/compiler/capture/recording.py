@@ -36,7 +36,7 @@ from wengert.compiler.capture.places import PLAIN, State, is_array
 from wengert.compiler.capture.raw import raw_input, shared
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import Trace, Traced
-from wengert.compiler.capture.walk import find_state
+from wengert.compiler.capture.walk import find_kept, find_state
 from wengert.compiler.capture.watch import Stopped, Watch, check_draws, functions_of, needed
 from wengert.compiler.program import Program, Value, values_in
 from wengert.func.trees import TreeDef, tree_flatten
@@ -159,8 +159,9 @@ class _Call:
         leaves: Sequence[Any],
         names: Sequence[str],
         static: Sequence[bool],
+        structure: TreeDef,
     ) -> None:
-        self.function, self.state = function, state
+        self.function, self.state, self.structure = function, state, structure
         self.trace = Trace()
         self.refs: list[Ref] = []
         self.outputs: list[Any] = []  # traced arrays and numbers
@@ -254,6 +255,16 @@ class _Call:
                 if grad is not None:
                     grad._array = own(grad._array)
 
+    def after(self, moved: bool, kept: bool) -> State:
+        """What can be reached now, as it differs from what could be."""
+        if not moved and not kept:
+            return self.state
+        found = None if moved else find_kept(self.state)
+        if found is None:
+            arguments, how = zip(self.names, self.leaves, strict=True), self.state.by_contents
+            found = find_state(self.function, arguments, self.structure, by_contents=how)
+        return found
+
     def output(self, x: Any) -> int:
         """The position of a traced array or number among the program's outputs."""
         self.outputs.append(x)
@@ -325,7 +336,7 @@ def record_call(
         If the function does something that a replay could not do again. What it was given and can
         reach is as it was before then.
     """
-    call = _Call(function, state, leaves, names, static)
+    call = _Call(function, state, leaves, names, static, structure)
     call.trace.samples = samples
     try:
         with call.trace.running():
@@ -355,9 +366,7 @@ def record_call(
 
 
 def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[Any]]]:
-    after = call.state
-    if check_side_effects(call):
-        after = find_state(call.function, zip(call.names, call.leaves, strict=True), call.state)
+    after = call.after(*check_side_effects(call))
     leaves, structure = tree_flatten(returned)
     effects = tensor_effects(call)
     more, values = place_effects(call, after)

@@ -15,7 +15,7 @@ import operator
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -36,7 +36,7 @@ from wengert.compiler.capture.foreign import (
     users,
 )
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.named import Named
+from wengert.compiler.capture.named import Named, branch
 from wengert.compiler.capture.optimizers import visit_optimizer
 from wengert.compiler.capture.places import (
     PLAIN,
@@ -61,7 +61,7 @@ from wengert.tape.hooks import Extra, Hooked, Hooks
 from wengert.tape.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
-__all__ = ["find_state", "is_leaf", "nodes_of"]
+__all__ = ["find_kept", "find_state", "is_leaf"]
 
 #: Raw arrays of more bytes are data.
 LARGEST_ARRAY = 1 << 20
@@ -72,9 +72,8 @@ _OF_MODULES = frozenset({"_buffers", "forward"})
 def find_state(
     function: Callable[..., Any],
     arguments: Iterable[tuple[str, Any]] = (),
-    like: State | None = None,
+    structure: TreeDef | None = None,
     *,
-    nodes: Sequence[Any] = (),
     by_contents: bool = False,
 ) -> State:
     """Walk through what a function can reach.
@@ -86,10 +85,8 @@ def find_state(
     arguments : iterable of (str, object)
         The leaves of a call's arguments with their names. Modules, optimisers and other objects
         among them lead on; Tensors, raw arrays and numbers are no state.
-    like : State, optional
-        What has been found before the call that has just run: it begins with the names in that.
-    nodes : sequence of object
-        What the structure of the arguments is made of, by `nodes_of`.
+    structure : TreeDef, optional
+        Of the arguments: classes of the user's in it are reached, too.
     by_contents : bool
         Whether raw arrays are compared by what is in them. Otherwise they are inputs, where
         something else can be put for a recording.
@@ -99,30 +96,37 @@ def find_state(
     TraceError
         If the function reaches something that can't be compared from call to call.
     """
-    if like is not None:
-        by_contents, nodes = like.by_contents, like.nodes
     arguments = [(name, x) for name, x in arguments if not is_leaf(name, x)]
-    named = Named.by(function) if like is None else like.named
+    nodes = () if structure is None else _nodes_of(structure)
+    named = Named.by(function)
     while True:  # what is reached names more
         walk = _Walk(named, by_contents)
         try:
             walk.root(function, arguments, nodes)
+            walk.state.rest = walk.branch() if walk.optimizers else None
+            walk.of_optimizers()
         except RecursionError:
             raise TraceError(
                 "what the compiled function reaches is nested too deeply to be compared from call "
                 "to call"
             ) from None
         if walk.found == named:
-            walk.state.named, walk.state.nodes = named, nodes
             return walk.state
         named = walk.found
 
 
-def nodes_of(structure: TreeDef) -> list[Any]:
+def find_kept(before: State) -> State | None:
+    """What can be reached when optimisers alone hold more than before; None if that names more."""
+    walk: _Walk = before.rest
+    walk.of_optimizers()
+    return walk.state if walk.found == walk.named else None
+
+
+def _nodes_of(structure: TreeDef) -> list[Any]:
     """The user's classes in the structure of arguments, and objects that belong to it."""
     found: list[Any] = [structure.cls] if structure.cls and users(structure.cls.__module__) else []
     found += _held_by(structure.extra)
-    return found + [x for child in structure.children for x in nodes_of(child)]
+    return found + [x for child in structure.children for x in _nodes_of(child)]
 
 
 def _held_by(extra: Any) -> list[Any]:
@@ -146,7 +150,7 @@ class _Walk:
     def __init__(self, named: Named, by_contents: bool) -> None:
         self.state = State()
         self.state.by_contents = by_contents
-        self.named, self.found = named, named.copy()
+        self.named, self.found = named, branch(named)
         self.seen: dict[int, tuple[int, Any]] = {}
         self._asked: set[tuple[Any, ...]] = set()
         self.called: dict[int, str] = {}
@@ -155,7 +159,7 @@ class _Walk:
     def root(
         self, function: Any, arguments: Iterable[tuple[str, Any]], nodes: Iterable[Any]
     ) -> None:
-        """Visit all that a call reaches."""
+        """Visit all that a call reaches, but for what optimisers hold."""
         for x in nodes:
             if isinstance(x, type):
                 self.type_of(x, "an argument")
@@ -168,7 +172,16 @@ class _Walk:
             self._method(function, name, "self")
         else:
             self.visit(function, name, None)
-        for optimizer, name in self.optimizers:  # their parameters have better names elsewhere
+
+    def branch(self) -> "_Walk":
+        """Another walk that goes on from here."""
+        made: _Walk = branch(self)
+        made.state, made.found = branch(self.state), branch(self.found)
+        return made
+
+    def of_optimizers(self) -> None:
+        """Visit what optimisers hold, whose parameters have better names elsewhere."""
+        for optimizer, name in self.optimizers:
             visit_optimizer(self, optimizer, name)
 
     # -- anything ------------------------------------------------------------------------------
@@ -211,7 +224,8 @@ class _Walk:
         if place is not None and not looked_at and not given:
             self.state.links.append((place, x))
         if id(x) in self.seen:
-            self.found.shared.add(id(x))
+            if is_array(x) or kind is RawArray:
+                self.found.shared.add(id(x))
             self.fact(name, ("the same as", self.seen[id(x)][0]))
             return
         self.seen[id(x)] = len(self.seen), x
