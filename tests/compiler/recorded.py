@@ -5,7 +5,8 @@ from typing import Any
 
 from tests.compiler.bits import same_bits
 from wengert.backends import Backend
-from wengert.compiler.capture.trace import Trace, traced
+from wengert.compiler.capture.trace import Trace
+from wengert.compiler.capture.traced import traced
 from wengert.compiler.program import Program
 
 __all__ = ["agrees", "names", "traces"]

@@ -32,7 +32,7 @@ from wengert.compiler.capture.places import (
 )
 from wengert.compiler.capture.recording import record_call
 from wengert.compiler.capture.snapshot import Snapshot
-from wengert.compiler.capture.trace import current
+from wengert.compiler.capture.traced import current
 from wengert.compiler.capture.walk import find_state
 from wengert.compiler.capture.watch import Watch
 from wengert.compiler.checking import Checked, check

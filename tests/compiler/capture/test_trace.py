@@ -15,13 +15,8 @@ from wengert.autograd import checkpoint
 from wengert.backends import Backend, get_backend
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.trace import (
-    Trace,
-    Traced,
-    current,
-    trace_arrays,
-    traced,
-)
+from wengert.compiler.capture.trace import Trace, trace_arrays
+from wengert.compiler.capture.traced import Traced, current, traced
 from wengert.compiler.program import Program
 from wengert.tape.tensor import untracked
 

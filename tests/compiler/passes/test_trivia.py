@@ -10,7 +10,7 @@ from tests.compiler.bits import same_bits
 from tests.compiler.recorded import agrees, names, traces
 from wengert.backends import Backend, get_backend
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.trace import traced
+from wengert.compiler.capture.traced import traced
 from wengert.compiler.passes import dead, optimise, trivia
 
 NUMPY = get_backend("numpy")

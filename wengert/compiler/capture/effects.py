@@ -14,7 +14,7 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import OF_OPTIMIZER, State
-from wengert.compiler.capture.trace import Traced
+from wengert.compiler.capture.traced import Traced
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.node import AccumulateGrad
 from wengert.tape.tensor import Tensor

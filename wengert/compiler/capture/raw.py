@@ -16,7 +16,8 @@ from wengert.backends import backend_of, namespaces
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.trace import Trace, Traced, traced
+from wengert.compiler.capture.trace import Trace
+from wengert.compiler.capture.traced import Traced, traced
 from wengert.compiler.passes.forms import Method
 from wengert.compiler.program import Value
 from wengert.tape.tensor import Tensor

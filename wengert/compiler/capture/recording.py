@@ -35,7 +35,8 @@ from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import PLAIN, State, is_array
 from wengert.compiler.capture.raw import raw_input, shared
 from wengert.compiler.capture.snapshot import Snapshot
-from wengert.compiler.capture.trace import Trace, Traced
+from wengert.compiler.capture.trace import Trace
+from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.walk import find_kept, find_state
 from wengert.compiler.capture.watch import Stopped, Watch, check_draws, functions_of, needed
 from wengert.compiler.program import Program, Value, values_in

@@ -10,54 +10,27 @@ import weakref
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import cache, partial
 from operator import attrgetter
-from types import ModuleType
 from typing import Any
 
-from wengert.backends import (
-    DTYPES,
-    Backend,
-    DType,
-    Selection,
-    backend_of,
-    dtype_of,
-    generators,
-    namespaces,
-    selection,
-)
-from wengert.backends.backend import Kernel, composite
+from wengert.backends import Backend, Selection, backend_of, dtype_of, generators, selection
+from wengert.backends.backend import composite
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, refusals
-from wengert.compiler.capture.lines import described, reader, running_line, user_line
+from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.lowering import lowered
+from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.program import Instruction, Line, Program, Value, order_of
 from wengert.tape.anomaly import detecting
-from wengert.tape.interpreter import differentiable
-from wengert.tape.lifted import Lifted, bottom, late_namespace, lifted, new_level, real_part
+from wengert.tape.lifted import Lifted, bottom, new_level
 from wengert.tape.node import tick
-from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import common_dtype, number_type
 from wengert.tape.recording import observing
 from wengert.tape.tensor import untracked
 
-__all__ = [
-    "DRAWS",
-    "Trace",
-    "Traced",
-    "TracingBackend",
-    "copied",
-    "current",
-    "trace_arrays",
-]
-
-
-#: The trace that is running in this thread or task.
-_current: ContextVar["Trace | None"] = ContextVar("wengert_trace", default=None)
-current = _current.get
+__all__ = ["DRAWS", "Trace", "copied", "trace_arrays"]
 
 #: Functions whose results have shapes that depend on values.
 _SHAPED_BY_VALUES = frozenset(
@@ -65,8 +38,6 @@ _SHAPED_BY_VALUES = frozenset(
 )
 #: Functions of an array's shape and dtype alone, and those of a shape and dtype that do the same.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
-#: Functions of data types alone.
-_OF_DTYPES = frozenset({"can_cast", "finfo", "iinfo", "isdtype"})
 #: Functions that draw random numbers.
 _DRAWING = frozenset({"rand_like"})
 #: Names of instructions that draw, in host memory or where arrays are.
@@ -75,7 +46,6 @@ DRAWS = _DRAWING | {"draw"}
 _WHOLE = _DRAWING | {"repeat", "to_backend", "to_device"}
 #: Functions that a mask may tell where: which places it names is in its values.
 _INDEXING = frozenset({"getitem", "scatter_add", "setitem"})
-
 
 _SEQUENCES = (tuple, list)
 #: Operands that are what they are.
@@ -115,6 +85,7 @@ class Trace:
         self.arrays: list[weakref.ref[Traced]] = []
         self._held: dict[int, Value] = {}  # of raw arrays by identity, which `constants` keeps
         self._ticks: list[int] = []  # of the tape's clock, at each instruction
+        self._here: Line | None = None  # of the function that is applied
         self.numbers: dict[Value, Any] = {}  # what numbers are in this run
         self._sources: dict[Value, frozenset[Value]] = {}  # numbers: the inputs they come from
 
@@ -122,8 +93,8 @@ class Trace:
     def running(self) -> Iterator[None]:
         """Record what this thread or task does in the ``with`` block; then the trace is closed."""
         chosen = selection()
-        beside = _tracing(chosen.backend), chosen.device, chosen.reason
-        tokens = _current.set(self), local_selection.set(Selection(*beside))
+        beside = tracing(chosen.backend), chosen.device, chosen.reason
+        tokens = running.set(self), local_selection.set(Selection(*beside))
         refusing = refusals.set(self.refused)
         following = generators.follower.set(self.draws)
         try:
@@ -131,7 +102,7 @@ class Trace:
         finally:
             refusals.reset(refusing)
             generators.follower.reset(following)
-            _current.reset(tokens[0])
+            running.reset(tokens[0])
             local_selection.reset(tokens[1])
             self.open = False
 
@@ -147,11 +118,14 @@ class Trace:
 
     def constant(self, array: Any) -> "Traced":
         """A raw array that is the same in each run."""
+        return Traced(array, self._constant(array), self)
+
+    def _constant(self, array: Any) -> Value:
         value = self._held.get(id(array))
         if value is None:
             value = self._held[id(array)] = Value.like(array)
             self.constants[value] = array
-        return Traced(array, value, self)
+        return value
 
     def lifted(self, array: Any) -> "Traced":
         """A raw array beside traced ones, which some Tensor may hold."""
@@ -163,6 +137,16 @@ class Trace:
         self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
     ) -> Any:
         """Call a function of a backend's namespace, or what it is composed of, and record it."""
+        outer = self._here
+        self._here = outer or self._line()
+        try:
+            return self._applied(backend, name, operands, parameters)
+        finally:
+            self._here = outer
+
+    def _applied(
+        self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
+    ) -> Any:
         self.backends.add(backend)
         in_order = name in _LIKE and order_of(bottom(operands[0])) is None
         if in_order and "device" not in parameters:
@@ -195,12 +179,15 @@ class Trace:
     ) -> Any:
         """Call a function on what is inside traced arrays, and record it."""
         if not self.open:
-            raise self._closed(operands)
+            raise self.closed(operands)
         if name in DRAWS and (drawn := self.draws.again(name, operands, parameters)) is not None:
             return drawn
         operands = tuple(operands)
         try:
-            answer = function(*_inner(operands), **{k: _inner(x) for k, x in parameters.items()})
+            answer = function(
+                *[x.inner if type(x) is Traced else _inner(x) for x in operands],
+                **{k: _inner(x) for k, x in parameters.items()},
+            )
         except Exception as error:
             # What is refused for its dtypes the engine casts; it does not depend on values.
             if not isinstance(error, TypeError) and len({x.dtype for x in _arrays(operands)}) < 2:
@@ -229,7 +216,7 @@ class Trace:
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Arithmetic of Python numbers."""
         if not self.open:
-            raise self._closed(operands)
+            raise self.closed(operands)
         try:
             answer = function(*_inner(tuple(operands)))
         except ArithmeticError as error:
@@ -269,11 +256,11 @@ class Trace:
                 f"{user_line()}: anomaly detection is on inside a function that is compiled, and "
                 "a replay would look at nothing; switch it on around the call"
             )
+        given = tuple([self.value(x) for x in operands])
         held = {k: self.value(x) for k, x in parameters.items()}
+        line = self._here or self._line()
         self.instructions.append(
-            Instruction(
-                name, function, self.value(operands), held, results, several, pure, self._line()
-            )
+            Instruction(name, function, given, held, results, several, pure, line)
         )
         self._ticks.append(tick())
 
@@ -290,13 +277,13 @@ class Trace:
             for i, x in enumerate(arrays):
                 if isinstance(x, LiveNumber | int | float | complex):
                     dtype = common_dtype(dtypes, [number_type(x)])
-                    arrays[i] = traced.asarray(x, dtype=dtype, device=_device(like))
+                    arrays[i] = traced.asarray(x, dtype=dtype, device=device_of(like))
         return type(like)
 
     def pin(self, number: "LiveNumber") -> Any:
         """The value of a number on which the function's course depends from now on."""
         if not self.open:
-            raise self._closed((number,))
+            raise self.closed((number,))
         sources = self._sources[number.value]
         if not sources.issubset(self.inputs):
             raise TraceError(
@@ -309,19 +296,19 @@ class Trace:
     def value(self, x: Any) -> Any:
         """An operand as an instruction has it."""
         kind = type(x)
-        if issubclass(kind, Traced):
-            if x.trace is not self:
-                raise x.trace._closed((x,))
-            return x.value
-        if kind is LiveNumber:
-            return x.value
         if kind in _PLAIN:
             return x
+        if kind is LiveNumber:
+            return x.value
+        if issubclass(kind, Traced):
+            if x.trace is not self:
+                raise x.trace.closed((x,))
+            return x.value
         if isinstance(x, _SEQUENCES):
             parts = [self.value(part) for part in x]
             return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
         if hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type):
-            return self.constant(x).value
+            return self._constant(x)
         return x
 
     def _line(self) -> Line | None:
@@ -349,7 +336,7 @@ class Trace:
                 return described(step.line)
         return "an argument or state of the compiled function"
 
-    def _closed(self, operands: Sequence[Any]) -> TraceError:
+    def closed(self, operands: Sequence[Any]) -> TraceError:
         found = [x for x in operands if isinstance(x, Traced | LiveNumber)]
         x = next((x for x in found if not x.trace.open), None)
         if x is None:
@@ -379,73 +366,6 @@ class Trace:
             )
 
 
-class Traced(Lifted):
-    """A raw array whose uses are recorded.
-
-    Parameters
-    ----------
-    inner : array
-        Its value in the run that is traced.
-    value : Value
-        What it is in the program.
-    trace : Trace
-        Where it is recorded.
-    """
-
-    __slots__ = ("__weakref__", "trace", "value")
-
-    trace: Trace
-    value: Value
-
-    def __init__(self, inner: Any, value: Value, trace: Trace) -> None:
-        self.inner = inner
-        self.level = trace.level
-        self.value = value
-        self.trace = trace
-        trace.arrays.append(weakref.ref(self))
-
-    @classmethod
-    def interpret(
-        cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
-    ) -> Any:
-        like = next(x for x in inputs if isinstance(x, Traced) and x.level == level)
-        return like.trace.apply(backend_of(like.inner), primitive.name, inputs, parameters)
-
-    def constant(self, value: Any) -> "Traced":
-        return self.trace.lifted(value)
-
-    def refusal(self, where: str, done: str, instead: str) -> Exception:
-        if not self.trace.open:
-            return self.trace._closed((self,))
-        return TraceError(
-            f"{where}a Tensor inside a function that is compiled {done}: its values differ from "
-            "call to call, and the program would keep those of this one. Return the Tensor and "
-            f"read it outside. {instead}"
-        )
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        self.values()
-
-    def values(self) -> Any:
-        if not self.trace.open:
-            raise self.trace._closed((self,))
-        asked = reader()
-        if asked == "__bool__":
-            raise TraceError(
-                f"{user_line()}: a branch on the values of a Tensor, which differ from call to "
-                "call: a compiled function takes the same way each time. Use wg.where, or leave "
-                "the branch outside wg.compile"
-            )
-        raise TraceError(
-            f"{user_line()}: the values of a Tensor are read ({asked}) inside a function that is "
-            "compiled; they differ from call to call, and what is computed from them in Python "
-            "would not. Return the Tensor and read it outside"
-        )
-
-    def __repr__(self) -> str:
-        return f"Traced({self.value!r}, shape={tuple(self.shape)}, dtype={self.dtype})"
-
-
 def _by_mask(name: str, operands: Sequence[Any]) -> bool:
     """Whether an array is indexed by a mask."""
     return name in _INDEXING and any(
@@ -461,6 +381,8 @@ def copied(x: Any) -> Any:
 def _inner(x: Any) -> Any:
     """What the library is called with."""
     kind = type(x)
+    if kind in _PLAIN:
+        return x
     if issubclass(kind, Traced):
         return x.inner
     if kind is LiveNumber:
@@ -473,129 +395,6 @@ def _inner(x: Any) -> Any:
 
 def _arrays(operands: Sequence[Any]) -> list[Traced]:
     return [x for x in operands if isinstance(x, Traced)]
-
-
-# -- namespaces ------------------------------------------------------------------------------------
-
-
-def _backend(operands: Sequence[Any], parameters: Mapping[str, Any]) -> Backend:
-    """The backend whose function is called: that of the first array."""
-    beside = parameters.get("device")
-    if isinstance(beside, Selection):
-        return beside.backend
-    for x in operands:
-        if isinstance(x, tuple | list):
-            x = next((part for part in x if hasattr(part, "dtype")), None)
-        if hasattr(x, "dtype") and hasattr(x, "shape"):
-            return backend_of(bottom(x))
-    raise TypeError("there is no array among the operands")
-
-
-def _traced(backend: Backend | None, name: str) -> Any:
-    """What a name does: recorded, if it is a function."""
-    if backend is not None:
-        found = attrgetter(name)(backend.namespace)
-        if not callable(found) or isinstance(found, type):
-            return found
-    elif name in DTYPES:
-        return DTYPES[name]  # whose arrays it will be of is not known yet
-    elif name in _OF_DTYPES:
-        return getattr(differentiable, name)
-
-    def call(*operands: Any, **parameters: Any) -> Any:
-        trace = current()
-        if trace is None:
-            stale = [x for x in operands if isinstance(x, Traced)]
-            if stale:
-                raise stale[0].trace._closed(stale)
-        assert trace is not None, "there is no trace"
-        if any(isinstance(x, Lifted) and not isinstance(x, Traced) for x in operands):
-            return attrgetter(name)(lifted)(*operands, **parameters)  # of a transform inside
-        library = backend
-        if library is None:
-            library = _backend(operands, parameters)
-            operands = tuple([_raw(library, x) for x in operands])
-            parameters = {k: _raw(library, x) for k, x in parameters.items()}
-        beside = parameters.get("device")
-        if isinstance(beside, Selection):
-            parameters["device"] = beside.device
-        return trace.apply(library, name, operands, parameters)
-
-    call.__name__ = name
-    return call
-
-
-def _raw(backend: Backend, x: Any) -> Any:
-    """A data type as the backend has it."""
-    return backend.raw_dtype(x) if type(x) is DType else x
-
-
-def _device(x: Any) -> Selection:
-    array = bottom(x)
-    backend = backend_of(array)
-    return Selection(backend, backend.device(array), "it is another array's")
-
-
-def _conj(x: Any) -> Any:
-    """Conjugate in a rule: a real array as it is, and Python numbers are welcome."""
-    if isinstance(x, LiveNumber):
-        return x  # which is real
-    if isinstance(x, complex | float | int):
-        return x.conjugate()
-    return _traced(None, "conj")(x) if dtype_of(x.dtype).complex else x
-
-
-#: The functions of traced arrays.
-traced: ModuleType = late_namespace(
-    "wengert.compiler.capture.trace.namespace", partial(_traced, None)
-)
-vars(traced).update(
-    plain=True,
-    backend=None,
-    device=_device,
-    is_view=lambda array: False,
-    conj=_conj,
-    real=real_part("real", _traced(None, "real"), traced),
-    imag=real_part("imag", _traced(None, "imag"), traced),
-)
-namespaces[Traced] = traced
-
-
-_TRACED_HERE = frozenset(
-    {"_backend", "alongside", "drawn", "from_numpy", "name", "namespace", "__class__", "__dict__"}
-)
-
-
-class TracingBackend(Backend):
-    """A backend whose functions are recorded: where new arrays are made while a trace runs."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self.name = backend.name
-        self.namespace = late_namespace(f"{__name__}.{backend.name}", partial(_traced, backend))
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in _TRACED_HERE:
-            return object.__getattribute__(self, name)
-        return getattr(object.__getattribute__(self, "_backend"), name)
-
-    def alongside(self, other: Backend) -> Backend:
-        return self if other is self._backend else _tracing(other)
-
-    def from_numpy(self, array: Any, device: Any = None) -> Any:
-        trace = current()
-        assert trace is not None, "there is no trace"
-        return trace.constant(self._backend.from_numpy(array, device))
-
-    def drawn(self, draw: Kernel, arguments: tuple[Any, ...], device: Any = None) -> Any:
-        trace = current()
-        assert trace is not None, "there is no trace"
-        return trace.call("draw", self._backend.drawn, (draw, arguments, device), {}, pure=False)
-
-
-@cache
-def _tracing(backend: Backend) -> TracingBackend:
-    return TracingBackend(backend)
 
 
 def trace_arrays(

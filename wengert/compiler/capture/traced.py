@@ -1,0 +1,229 @@
+"""Traced arrays, the functions of them, and the backend whose functions are recorded.
+
+Every function of a traced array goes to the trace that is running, which calls the library's own
+and writes down that it did.
+"""
+
+import weakref
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from functools import cache, partial
+from operator import attrgetter
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from wengert.backends import DTYPES, Backend, DType, Selection, backend_of, dtype_of, namespaces
+from wengert.backends.backend import Kernel
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.lines import reader, user_line
+from wengert.compiler.capture.live import LiveNumber
+from wengert.compiler.program import Value
+from wengert.tape.interpreter import differentiable
+from wengert.tape.lifted import Lifted, bottom, late_namespace, lifted, real_part
+from wengert.tape.primitive import Primitive
+
+if TYPE_CHECKING:
+    from wengert.compiler.capture.trace import Trace
+
+__all__ = ["Traced", "TracingBackend", "current", "device_of", "running", "traced", "tracing"]
+
+#: The trace that is running in this thread or task.
+running: ContextVar["Trace | None"] = ContextVar("wengert_trace", default=None)
+current = running.get
+
+#: Functions of data types alone.
+_OF_DTYPES = frozenset({"can_cast", "finfo", "iinfo", "isdtype"})
+
+
+class Traced(Lifted):
+    """A raw array whose uses are recorded.
+
+    Parameters
+    ----------
+    inner : array
+        Its value in the run that is traced.
+    value : Value
+        What it is in the program.
+    trace : Trace
+        Where it is recorded.
+    """
+
+    __slots__ = ("__weakref__", "trace", "value")
+
+    trace: "Trace"
+    value: Value
+
+    def __init__(self, inner: Any, value: Value, trace: "Trace") -> None:
+        self.inner = inner
+        self.level = trace.level
+        self.value = value
+        self.trace = trace
+        trace.arrays.append(weakref.ref(self))
+
+    @classmethod
+    def interpret(
+        cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
+    ) -> Any:
+        like = next(x for x in inputs if isinstance(x, Traced) and x.level == level)
+        return like.trace.apply(backend_of(like.inner), primitive.name, inputs, parameters)
+
+    @property
+    def dtype(self) -> Any:
+        return self.inner.dtype
+
+    def constant(self, value: Any) -> "Traced":
+        return self.trace.lifted(value)
+
+    def refusal(self, where: str, done: str, instead: str) -> Exception:
+        if not self.trace.open:
+            return self.trace.closed((self,))
+        return TraceError(
+            f"{where}a Tensor inside a function that is compiled {done}: its values differ from "
+            "call to call, and the program would keep those of this one. Return the Tensor and "
+            f"read it outside. {instead}"
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        self.values()
+
+    def values(self) -> Any:
+        if not self.trace.open:
+            raise self.trace.closed((self,))
+        asked = reader()
+        if asked == "__bool__":
+            raise TraceError(
+                f"{user_line()}: a branch on the values of a Tensor, which differ from call to "
+                "call: a compiled function takes the same way each time. Use wg.where, or leave "
+                "the branch outside wg.compile"
+            )
+        raise TraceError(
+            f"{user_line()}: the values of a Tensor are read ({asked}) inside a function that is "
+            "compiled; they differ from call to call, and what is computed from them in Python "
+            "would not. Return the Tensor and read it outside"
+        )
+
+    def __repr__(self) -> str:
+        return f"Traced({self.value!r}, shape={tuple(self.shape)}, dtype={self.dtype})"
+
+
+# -- namespaces ------------------------------------------------------------------------------------
+
+
+def _backend(operands: Sequence[Any], parameters: Mapping[str, Any]) -> Backend:
+    """The backend whose function is called: that of the first array."""
+    beside = parameters.get("device")
+    if isinstance(beside, Selection):
+        return beside.backend
+    for x in operands:
+        if isinstance(x, tuple | list):
+            x = next((part for part in x if hasattr(part, "dtype")), None)
+        if hasattr(x, "dtype") and hasattr(x, "shape"):
+            return backend_of(bottom(x))
+    raise TypeError("there is no array among the operands")
+
+
+def _traced(backend: Backend | None, name: str) -> Any:
+    """What a name does: recorded, if it is a function."""
+    if backend is not None:
+        found = attrgetter(name)(backend.namespace)
+        if not callable(found) or isinstance(found, type):
+            return found
+    elif name in DTYPES:
+        return DTYPES[name]  # whose arrays it will be of is not known yet
+    elif name in _OF_DTYPES:
+        return getattr(differentiable, name)
+
+    def call(*operands: Any, **parameters: Any) -> Any:
+        trace = current()
+        if trace is None:
+            stale = [x for x in operands if isinstance(x, Traced)]
+            if stale:
+                raise stale[0].trace.closed(stale)
+        assert trace is not None, "there is no trace"
+        if any(isinstance(x, Lifted) and not isinstance(x, Traced) for x in operands):
+            return attrgetter(name)(lifted)(*operands, **parameters)  # of a transform inside
+        library = backend
+        if library is None:
+            library = _backend(operands, parameters)
+            operands = tuple([_raw(library, x) for x in operands])
+            parameters = {k: _raw(library, x) for k, x in parameters.items()}
+        beside = parameters.get("device")
+        if isinstance(beside, Selection):
+            parameters["device"] = beside.device
+        return trace.apply(library, name, operands, parameters)
+
+    call.__name__ = name
+    return call
+
+
+def _raw(backend: Backend, x: Any) -> Any:
+    """A data type as the backend has it."""
+    return backend.raw_dtype(x) if type(x) is DType else x
+
+
+def device_of(x: Any) -> Selection:
+    array = bottom(x)
+    backend = backend_of(array)
+    return Selection(backend, backend.device(array), "it is another array's")
+
+
+def _conj(x: Any) -> Any:
+    """Conjugate in a rule: a real array as it is, and Python numbers are welcome."""
+    if isinstance(x, LiveNumber):
+        return x  # which is real
+    if isinstance(x, complex | float | int):
+        return x.conjugate()
+    return _traced(None, "conj")(x) if dtype_of(x.dtype).complex else x
+
+
+#: The functions of traced arrays.
+traced: ModuleType = late_namespace(
+    "wengert.compiler.capture.traced.namespace", partial(_traced, None)
+)
+vars(traced).update(
+    plain=True,
+    backend=None,
+    device=device_of,
+    is_view=lambda array: False,
+    conj=_conj,
+    real=real_part("real", _traced(None, "real"), traced),
+    imag=real_part("imag", _traced(None, "imag"), traced),
+)
+namespaces[Traced] = traced
+
+
+_TRACED_HERE = frozenset(
+    {"_backend", "alongside", "drawn", "from_numpy", "name", "namespace", "__class__", "__dict__"}
+)
+
+
+class TracingBackend(Backend):
+    """A backend whose functions are recorded: where new arrays are made while a trace runs."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.name = backend.name
+        self.namespace = late_namespace(f"{__name__}.{backend.name}", partial(_traced, backend))
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _TRACED_HERE:
+            return object.__getattribute__(self, name)
+        return getattr(object.__getattribute__(self, "_backend"), name)
+
+    def alongside(self, other: Backend) -> Backend:
+        return self if other is self._backend else tracing(other)
+
+    def from_numpy(self, array: Any, device: Any = None) -> Any:
+        trace = current()
+        assert trace is not None, "there is no trace"
+        return trace.constant(self._backend.from_numpy(array, device))
+
+    def drawn(self, draw: Kernel, arguments: tuple[Any, ...], device: Any = None) -> Any:
+        trace = current()
+        assert trace is not None, "there is no trace"
+        return trace.call("draw", self._backend.drawn, (draw, arguments, device), {}, pure=False)
+
+
+@cache
+def tracing(backend: Backend) -> TracingBackend:
+    return TracingBackend(backend)
