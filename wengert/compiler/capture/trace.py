@@ -6,7 +6,6 @@ functions call the library's own and record that they did: the forward pass, the
 update all go through it. The values are there all the time, so a trace is also one run.
 """
 
-import weakref
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -82,7 +81,7 @@ class Trace:
         self.failed = ""  # what an array library has raised, and where
         #: What each instruction has given, where that is asked for.
         self.samples: dict[Value, Any] | None = None
-        self.arrays: list[weakref.ref[Traced]] = []
+        self.arrays: list[Callable[[], Traced | None]] = []
         self._held: dict[int, Value] = {}  # of raw arrays by identity, which `constants` keeps
         self._ticks: list[int] = []  # of the tape's clock, at each instruction
         self._here: Line | None = None  # of the function that is applied

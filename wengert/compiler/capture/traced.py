@@ -162,6 +162,7 @@ def _raw(backend: Backend, x: Any) -> Any:
 
 
 def device_of(x: Any) -> Selection:
+    """Where new arrays beside a traced one are made."""
     array = bottom(x)
     backend = backend_of(array)
     return Selection(backend, backend.device(array), "it is another array's")
@@ -226,4 +227,5 @@ class TracingBackend(Backend):
 
 @cache
 def tracing(backend: Backend) -> TracingBackend:
+    """The backend that records what another does."""
     return TracingBackend(backend)
