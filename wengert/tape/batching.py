@@ -1,15 +1,13 @@
 """How primitives run on batches: once, with an axis in front that the program does not see.
 
-The rule of a primitive stands in its row, ``batch``. It is called with the arrays inside, of which
-those that are batched have the axis, and answers with results that have it. Here are the rules of
-whole families. A primitive without one runs for each member: right, but a Python loop.
+The rule of a primitive stands in its row, ``batch``. It is called with the application (which
+`wengert.tape.batched.Application` describes) and the arrays inside, of which those that are batched
+have the axis, and answers with results that have it. Here are the rules of whole families. A
+primitive without one runs for each member: right, but a Python loop.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from wengert.tape.batched import Application
+from typing import Any
 
 __all__ = [
     "Rule",
@@ -26,12 +24,12 @@ __all__ = [
 Rule = Callable[..., Any]
 
 
-def composed(call: "Application", *inputs: Any, **parameters: Any) -> Any:
+def composed(call: Any, *inputs: Any, **parameters: Any) -> Any:
     """Of a primitive that is run as what it is made of: on batches `Batched` calls no rule."""
     raise NotImplementedError
 
 
-def elementwise(call: "Application", *inputs: Any, **parameters: Any) -> Any:
+def elementwise(call: Any, *inputs: Any, **parameters: Any) -> Any:
     """Of a function of each element."""
     places = [i for i, x in enumerate(inputs) if hasattr(x, "shape")]
     rank = max([call.rank(i) for i in places])
@@ -41,7 +39,7 @@ def elementwise(call: "Application", *inputs: Any, **parameters: Any) -> Any:
     return call.run(*aligned, **parameters)
 
 
-def as_it_is(call: "Application", *inputs: Any, **parameters: Any) -> Any:
+def as_it_is(call: Any, *inputs: Any, **parameters: Any) -> Any:
     """Of a function of the last axes of one array."""
     return call.run(*inputs, **parameters)
 
@@ -56,7 +54,7 @@ def shifted(axis: int | Sequence[int], rank: int) -> Any:
 def over_axes(**defaults: Any) -> Rule:
     """Of a function over some axes, all by default."""
 
-    def rule(call: "Application", x: Any, *, axis: Any = None, **parameters: Any) -> Any:
+    def rule(call: Any, x: Any, *, axis: Any = None, **parameters: Any) -> Any:
         rank = call.rank(0)
         axes = range(rank) if axis is None else (axis,) if isinstance(axis, int) else axis
         return call.run(x, axis=shifted(axes, rank), **{**defaults, **parameters})
@@ -67,20 +65,20 @@ def over_axes(**defaults: Any) -> Rule:
 def along(**defaults: Any) -> Rule:
     """Of a function along one axis, or several, that are named."""
 
-    def rule(call: "Application", x: Any, *, axis: Any = -1, **parameters: Any) -> Any:
+    def rule(call: Any, x: Any, *, axis: Any = -1, **parameters: Any) -> Any:
         return call.run(x, axis=shifted(axis, call.rank(0)), **{**defaults, **parameters})
 
     return rule
 
 
-def paired(call: "Application", x1: Any, x2: Any, *, axis: int = -1) -> Any:
+def paired(call: Any, x1: Any, x2: Any, *, axis: int = -1) -> Any:
     """Of a function along one axis of two arrays that broadcast: it is counted from the end."""
     rank = max(call.rank(0), call.rank(1))
     from_end = axis if axis < 0 else axis - call.rank(0)
     return call.run(call.ranked(0, rank), call.ranked(1, rank), axis=from_end)
 
 
-def labelled(call: "Application", x1: Any, x2: Any, subscripts: tuple[str, str, str]) -> Any:
+def labelled(call: Any, x1: Any, x2: Any, subscripts: tuple[str, str, str]) -> Any:
     """The product of a pair by labels of their axes, the members' having one of its own."""
     member = chr(max(map(ord, "".join(subscripts)), default=ord("a")) + 1)
     first, second, result = subscripts

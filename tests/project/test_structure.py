@@ -1,0 +1,85 @@
+"""The house: which room imports which, and that no two modules import one another."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import wengert
+
+ROOT = Path(wengert.__file__).parent
+
+#: From the bottom up: a room imports those of the lines above its own.
+FLOORS = [
+    {"__version__"},
+    {"backends"},
+    {"tape"},
+    {"ops"},
+    {"linalg", "special", "fft", "random", "autograd"},
+    {"func"},
+    {"nn", "watching"},
+    {"optim", "testing", "drawing"},
+    {"compiler"},
+    {"__main__"},
+]
+#: Imports within functions that go up: a feature of the lower room that is asked for by name.
+UPWARDS = {("optim", "compiler")}
+#: Files of more lines.
+LARGEST = 625
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in ROOT.rglob("*.py"):
+        parts = ("wengert", *path.relative_to(ROOT).with_suffix("").parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imported(path: Path) -> Iterator[tuple[str, bool]]:
+    """Wengert's modules that one names, and whether it imports them when it is imported itself."""
+    tree = ast.parse(path.read_text())
+    top = set(map(id, tree.body))
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                names.append(whole if whole in MODULES else node.module)
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.Call) and node.args:
+            name, called = node.args[0], ast.unparse(node.func)
+            if called.endswith("import_module") and isinstance(name, ast.Constant):
+                names = [str(name.value)]
+        yield from ((name, id(node) in top) for name in names if name.startswith("wengert"))
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else "wengert"
+
+
+def test_rooms_import_those_below() -> None:
+    floor = {name: i for i, names in enumerate(FLOORS) for name in names}
+    assert {room(m) for m in MODULES} - {"wengert"} <= floor.keys()
+    edges = {(room(m), room(name)) for m, path in MODULES.items() for name, _ in imported(path)}
+    between = {
+        (own, other) for own, other in edges if own != other and "wengert" not in (own, other)
+    }
+    assert {(own, other) for own, other in between if floor[other] >= floor[own]} == UPWARDS
+
+
+def test_no_cycles() -> None:
+    graph = {
+        module: {name for name, top in imported(path) if top and name != module}
+        for module, path in MODULES.items()
+    }
+    assert len(list(TopologicalSorter(graph).static_order())) >= len(MODULES)
+
+
+def test_no_file_is_long() -> None:
+    long = {m: n for m, p in MODULES.items() if (n := p.read_text().count("\n")) > LARGEST}
+    assert not long
