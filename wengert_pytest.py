@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+#: What is installed, which takes milliseconds to find out.
+_INSTALLED = pytest.StashKey[list[str]]()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option."""
@@ -35,9 +38,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     elif named is not None:
         names = named
     else:
-        from wengert.testing.backends import installed_backends
+        names = metafunc.config.stash.get(_INSTALLED, [])
+        if not names:
+            from wengert.testing.backends import installed_backends
 
-        names = installed_backends()
+            names = metafunc.config.stash[_INSTALLED] = installed_backends()
     metafunc.parametrize("wengert_backend", names, indirect=True)
 
 
