@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -39,8 +40,13 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def imported(path: Path) -> Iterator[tuple[str, bool]]:
+@cache
+def imported(path: Path) -> list[tuple[str, bool]]:
     """Wengert's modules that one names, and whether it imports them when it is imported itself."""
+    return list(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[tuple[str, bool]]:
     tree = ast.parse(path.read_text())
     top = set(map(id, tree.body))
     for node in ast.walk(tree):
