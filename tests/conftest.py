@@ -32,6 +32,12 @@ pytest_plugins = ["wengert_pytest"]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
+        "--all-backends",
+        action="store_true",
+        help="run all tests, on all libraries that are installed; without it, and without naming "
+        "files or backends, a minute's choice of them runs on NumPy and array_api_strict",
+    )
+    parser.addoption(
         "--all-cases", action="store_true", help="run on all libraries what runs on NumPy"
     )
 
@@ -39,29 +45,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 #: Of the cases of one test, every so manieth runs on these backends: they walk the same functions
 #: as on NumPy, and compare how the libraries carry them out.
 SAMPLED = {"array_api_strict": 3, "dask": 16, "torch": 3, "jax": 8}
+#: The same of the quick choice, which has no others; "" is for tests without a backend.
+QUICK = {"numpy": 5, "array_api_strict": 20, "": 5}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what runs on every backend: with others installed, the rest need not run again."""
+    """Choose among the cases, and mark what runs on every backend."""
     everything = config.getoption("--all-cases")
+    quick = not (
+        everything
+        or config.getoption("--all-backends")
+        or config.getoption("wengert_backends")
+        or config.getoption("markexpr")
+        or config.args_source is pytest.Config.ArgsSource.ARGS
+    )
+    every = QUICK if quick else SAMPLED
     kept, left, begun = [], [], set()
     for item in items:
+        name = ""
         if "wengert_backend" in getattr(item, "fixturenames", ()):
             item.add_marker("backend")
             name = item.callspec.params["wengert_backend"]
             if name == "cupy":
                 item.add_marker("cupy")
-            # Each test has one case at least, so that none is forgotten.
-            test = item.nodeid.partition("[")[0], name
-            if (
-                not everything
-                and test in begun
-                and crc32(item.nodeid.encode()) % SAMPLED.get(name, 1)
-            ):
-                left.append(item)
-                continue
+        # Each test has one case at least, so that none is forgotten.
+        test = item.nodeid.partition("[")[0], name
+        if quick and (name not in QUICK or item.get_closest_marker("slow")):
+            left.append(item)
+        elif not everything and test in begun and crc32(item.nodeid.encode()) % every.get(name, 1):
+            left.append(item)
+        else:
             begun.add(test)
-        kept.append(item)
+            kept.append(item)
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept

@@ -95,6 +95,7 @@ def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedPro
     )
 
 
+@pytest.mark.slow
 def test_an_entry_point_is_selected_by_its_name(plugin: dict[str, str]) -> None:
     code = (
         "import wengert as wg\n"

@@ -170,6 +170,7 @@ def test_report(name: str) -> None:
     assert f"numpy {np.__version__}" in " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_report_says_why_and_what_is_missing() -> None:
     pytest.importorskip("array_api_strict")
     assert run("-m wengert").stdout.splitlines()[-1] == (

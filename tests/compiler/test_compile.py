@@ -296,6 +296,7 @@ def test_the_cache_is_bounded():
         wg.compile(3)
 
 
+@pytest.mark.slow
 def test_many_replays_leave_nothing_behind():
     model = wg.nn.Linear(4, 3)
     optimizer = wg.optim.SGD(model.parameters(), lr=0.01)

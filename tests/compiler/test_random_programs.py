@@ -154,6 +154,7 @@ def _drawn(dtype: str) -> str:
     return "complex128" if dtype == "complex128" else "float64"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_recorded_and_optimised(backend: Backend, dtype: str) -> None:
     """The recorded program, and the optimised one, interpreted."""
@@ -175,6 +176,7 @@ def test_recorded_and_optimised(backend: Backend, dtype: str) -> None:
     run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_compiled(backend: Backend, dtype: str) -> None:
     """`wg.compile`: two replays, whose results stay, and a backward pass outside."""
@@ -198,6 +200,7 @@ def test_compiled(backend: Backend, dtype: str) -> None:
     run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_backward_inside(backend: Backend, dtype: str) -> None:
     """``backward`` in the compiled function fills the arguments' ``.grad``, and adds to it."""
@@ -224,6 +227,7 @@ def test_backward_inside(backend: Backend, dtype: str) -> None:
     run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_backward_outside(backend: Backend, dtype: str) -> None:
     """What a compiled function returns can be differentiated."""

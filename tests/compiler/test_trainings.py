@@ -157,6 +157,7 @@ with open("found.pickle", "wb") as file:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAININGS)
 def test_a_training(name: str, tmp_path: Path) -> None:
     wg.manual_seed(0)

@@ -21,6 +21,7 @@ FUNCTIONS = [
 BACKENDS = [name for name in ("numpy", "array_api_strict", "torch") if builtin_backends()[name]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BACKENDS)
 def test_scipy(name: str) -> None:
     scipy = pytest.importorskip("scipy")

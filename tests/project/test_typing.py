@@ -75,6 +75,7 @@ def test_a_user_s_programs(checker, module: str, tmp_path: Path) -> None:
     assert found["faulty.py"].keys() == faults("faulty.py"), found["faulty.py"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sound.py"])
 def test_the_sound_program_runs(name: str) -> None:
     subprocess.run([sys.executable, PROGRAMS / name], check=True, cwd=ROOT)

@@ -349,6 +349,7 @@ def test_a_leaf_with_hooks_is_forgotten_with_the_leaf(backend):
     assert len(eager) == before
 
 
+@pytest.mark.slow
 def test_a_deep_graph_of_hooked_nodes(backend):
     if backend.name != "numpy":
         pytest.skip("nothing here depends on the backend")

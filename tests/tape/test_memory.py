@@ -24,6 +24,7 @@ def no_collector():
         gc.enable()
 
 
+@pytest.mark.slow
 def test_a_million_operations_record_differentiate_and_are_freed():
     before = sys.getrecursionlimit()
     x = wg.tensor([1.0], dtype=wg.float64, requires_grad=True)
@@ -92,6 +93,7 @@ def train(steps, seed=0, width=8):
         yield model
 
 
+@pytest.mark.slow
 def test_ten_thousand_steps_leave_the_tape_and_the_memory_as_a_hundred():
     sizes = {}
     tracemalloc.start()

@@ -74,6 +74,7 @@ def test_all_that_is_installed_includes_entry_points(installed):
     assert run(installed, "-c", code) == "['failing', 'missing', 'tiny'] numpy\n"
 
 
+@pytest.mark.slow
 def test_pytest_runs_on_them_and_tells_which_is_broken(installed):
     out = run(
         installed,

@@ -184,6 +184,7 @@ def total(plant, wrong):
     return lambda x, axis: made(x, axis=axis)
 
 
+@pytest.mark.slow
 def test_where_an_axis_is_to_blame(plant):
     shape, axis = ("n", "m"), Axis(0)
     assert "only for a negative axis" in told(total(plant, lambda a: a < 0), shape, axis)
@@ -200,6 +201,7 @@ def test_where_a_flag_is_to_blame(plant):
     assert "only where an argument is True" in told(wrong, ("n",), st.booleans())
 
 
+@pytest.mark.slow
 def test_where_complex_numbers_are_to_blame(plant):
     wrong = plant(lambda xp, x: xp.conj(x), x=lambda xp, g: g)
     assert "only for complex inputs" in told(wrong, ..., dtypes=("float64", "complex128"))
@@ -349,6 +351,7 @@ def test_an_empty_array_does_not_hide_the_reason():
     assert "wg.zeros((0" not in text
 
 
+@pytest.mark.slow
 def test_what_is_wrong_for_empty_arrays_alone_is_told_so():
     with pytest.raises(ValueError, match=r"maximum|zero-size|empty") as caught:
         check_gradients(wg.max, ("n",), backends=["numpy"], examples=30)

@@ -87,6 +87,7 @@ def test_wrong_factor_at_a_special_value_only(plant, special):
     assert f"wg.tensor({special!r}, " in text
 
 
+@pytest.mark.slow
 def test_wrong_under_broadcasting_only(plant):
     def rule(xp, g, x1, x2):
         return xp.multiply(g, xp.multiply(x2, 1 if x1.shape == g.shape else 2))
@@ -201,6 +202,7 @@ def test_a_broken_graph():
     )
 
 
+@pytest.mark.slow
 def test_wrong_complex_derivative_only(plant):
     wrong = plant(lambda xp, x: xp.conj(x), x=lambda xp, g: g)
     check_gradients(wrong, ..., backends=["numpy"])
@@ -299,6 +301,7 @@ def test_bad_scaling_is_told():
     caught(BadlyScaledError, steep, Argument(domain=(0, 1e-5)), match="overflows", min_side=1)
 
 
+@pytest.mark.slow
 def test_a_function_that_is_differentiable_nowhere_is_told():
     with pytest.raises(KinkError, match=r"log could be checked nowhere: .* examples lie at kinks"):
         check_gradients(wg.log, Argument(("n",), domain=(-2, -1)), min_side=1, backends=["numpy"])

@@ -68,6 +68,7 @@ def project(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_fixture_and_checks_run_on_each_backend_that_is_asked_for(project):
     for spelling in ("--wengert-backend", "--wengert-backends"):
         out = run(project, "-v", "-k", "not alone", f"{spelling}=numpy,array_api_strict")
@@ -80,6 +81,7 @@ def test_the_fixture_and_checks_run_on_each_backend_that_is_asked_for(project):
         assert "2 failed" in out
 
 
+@pytest.mark.slow
 def test_a_backend_that_a_check_does_not_name_is_left_out(project):
     out = run(project, "-v", "--wengert-backend=array_api_strict", "-k", "wrong")
     assert "test_wrong[numpy]" not in out
@@ -88,6 +90,7 @@ def test_a_backend_that_a_check_does_not_name_is_left_out(project):
     assert "3 passed" in out
 
 
+@pytest.mark.slow
 def test_the_counterexample_is_in_the_report_and_runs(project):
     out = run(project, "--wengert-backend=array_api_strict", "-k", "wrong")
     assert "verdict:   wrong" in out
@@ -121,6 +124,7 @@ def test_nothing_is_imported_before_it_is_used(tmp_path):
     assert "1 passed" in run(tmp_path, "-p", "no:hypothesispytest")
 
 
+@pytest.mark.slow
 def test_it_can_be_installed_and_named_by_a_conftest(project):
     """The entry point has the module's name, so that pytest registers it once."""
     installed = project / "site"

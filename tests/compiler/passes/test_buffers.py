@@ -68,6 +68,7 @@ def _as_on_cupy(program: Program) -> Program:
     return replace(program, instructions=tuple([step(each) for each in program.instructions]))
 
 
+@pytest.mark.slow
 def test_cupy_writes_over_operands_and_keeps_no_buffers() -> None:
     cupy: Any = SimpleNamespace(name="cupy", immutable=False, xp=np)
     written = 0
@@ -89,6 +90,7 @@ def test_cupy_writes_over_operands_and_keeps_no_buffers() -> None:
     assert written > 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
 def test_random_programs(dtype: str) -> None:
     drawn = "complex128" if dtype == "complex128" else "float64"
@@ -105,6 +107,7 @@ def test_random_programs(dtype: str) -> None:
     run()
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(programs(max_side=4, max_inputs=2), st.integers(0, 3))
 def test_random_updates(made: Any, turns: int) -> None:

@@ -15,6 +15,7 @@ from tests.ops.cases import SCALE
 COUNT = 1000 * SCALE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_compiled_programs_do_what_they_do_eagerly(part: int) -> None:
     """Small ones here: a few pieces, and five calls or so with one or two changes."""
