@@ -70,9 +70,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker("cupy")
         # Each test has one case at least, so that none is forgotten.
         test = item.nodeid.partition("[")[0], name
-        if quick and (name not in QUICK or item.get_closest_marker("slow")):
-            left.append(item)
-        elif not everything and test in begun and crc32(item.nodeid.encode()) % every.get(name, 1):
+        out = quick and (name not in QUICK or item.get_closest_marker("slow"))
+        if not everything and test in begun:
+            out = out or crc32(item.nodeid.encode()) % every.get(name, 1)
+        if out:
             left.append(item)
         else:
             begun.add(test)
