@@ -68,9 +68,10 @@ class Value:
     @classmethod
     def like(cls, x: Any, name: str = "") -> "Value":
         """A value of an array's shape and dtype, or of a number's type."""
-        if hasattr(x, "dtype"):
-            return cls(tuple(x.shape), x.dtype, name, order_of(x))
-        return cls(None, type(x), name)
+        dtype = getattr(x, "dtype", None)
+        if dtype is None:
+            return cls(None, type(x), name)
+        return cls(tuple(x.shape), dtype, name, order_of(x))
 
     @property
     def size(self) -> int:

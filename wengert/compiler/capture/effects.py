@@ -6,9 +6,8 @@ import linecache
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
@@ -36,8 +35,7 @@ __all__ = [
 _PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
 
 
-@dataclass(frozen=True)
-class Ref:
+class Ref(NamedTuple):
     """Where an input of a program is found, and an output goes.
 
     Attributes
@@ -51,11 +49,10 @@ class Ref:
     """
 
     kind: str
-    index: int
+    index: int  # type: ignore[assignment]  # which tuples have as a method
 
 
-@dataclass(frozen=True)
-class Effect:
+class Effect(NamedTuple):
     """What a call does beside its answer: it gives a Tensor an array, a gradient, another place.
 
     Attributes
@@ -85,7 +82,7 @@ def tensor_effects(call: Any) -> list[Effect]:
     """What has become of the Tensors that were given or reached."""
     effects = []
     for i, held in enumerate(call.held):
-        tensor, before = held.tensor, call.trace.inputs[i]
+        tensor, before = held.tensor, call.inputs[Ref("tensor", i)]
         if not (isinstance(tensor._array, Traced) and tensor._array.value is before):
             effects.append(Effect(Ref("tensor", i), call.output(tensor._array)))
         node = tensor._node
@@ -102,9 +99,9 @@ def tensor_effects(call: Any) -> list[Effect]:
             )
         grad = tensor._grad
         if held.grad is not None:  # even if it is let go then, since others may hold it
-            now, at = held.grad._array, call.refs.index(Ref("grad", i))
-            if not (isinstance(now, Traced) and now.value is call.trace.inputs[at]):
-                effects.append(Effect(Ref("grad", i), call.output(now)))
+            now, ref = held.grad._array, Ref("grad", i)
+            if not (isinstance(now, Traced) and now.value is call.inputs[ref]):
+                effects.append(Effect(ref, call.output(now)))
         if grad is held.grad:
             continue
         if grad is None:
@@ -120,7 +117,7 @@ def tensor_effects(call: Any) -> list[Effect]:
 
 
 def _name(call: Any, i: int) -> str:
-    return call.trace.inputs[i].name or "a Tensor"
+    return call.inputs[Ref("tensor", i)].name or "a Tensor"
 
 
 def place_effects(call: Any, after: State) -> tuple[list[Effect], list[Any]]:
@@ -135,7 +132,7 @@ def place_effects(call: Any, after: State) -> tuple[list[Effect], list[Any]]:
             now = place.get()
             if isinstance(now, Traced | LiveNumber):
                 given = Ref(kind, call.state.shares[i] if kind == "number" else i)
-                if now.value is not call.trace.inputs[call.refs.index(given)]:
+                if now.value is not call.inputs[given]:
                     effects.append(Effect(Ref(kind, i), call.output(now)))
                 values.append((place, _frozen(now)))
             elif kind == "number" and type(now) in (int, float):
@@ -152,8 +149,8 @@ def place_effects(call: Any, after: State) -> tuple[list[Effect], list[Any]]:
         if not isinstance(now, Tensor) or now is at.tensor:
             continue
         if id(now) in call.known:
-            known = call.known[id(now)]
-            effects.append(Effect(Ref("place", i), call.output(now._array), tensor=known))
+            other = call.known[id(now)]
+            effects.append(Effect(Ref("place", i), call.output(now._array), tensor=other))
         else:
             if now._node is not None and not isinstance(now._node, AccumulateGrad):
                 raise TraceError(
@@ -162,18 +159,17 @@ def place_effects(call: Any, after: State) -> tuple[list[Effect], list[Any]]:
                 )
             effects.append(Effect(Ref("place", i), call.made(now)))
             values.append((at.place, _tensor(now)))
-    for place in (*after.arrays, *after.numbers):
-        now = place.get()
-        if isinstance(now, Traced | LiveNumber) and not any(
-            place.owner is known.owner and place.key == known.key for known, _ in values
-        ):
-            values.append((place, _frozen(now)))
-    for at in after.tensors:
-        if id(at.tensor) not in call.known and isinstance(at.tensor._array, Traced):
-            if at.place is None:
-                continue
-            if not any(at.place.owner is p.owner and at.place.key == p.key for p, _ in values):
-                values.append((at.place, _tensor(at.tensor)))
+    if after is not call.state:
+        known = {place.at for place, _ in values}
+        values += [
+            (place, _frozen(now))
+            for place in (*after.arrays, *after.numbers)
+            if place.at not in known and isinstance(now := place.get(), Traced | LiveNumber)
+        ]
+        for tensor, _, at in after.tensors:
+            new = id(tensor) not in call.known and isinstance(tensor._array, Traced)
+            if new and at is not None and at.at not in known:
+                values.append((at, _tensor(tensor)))
     return effects, values
 
 
@@ -209,7 +205,7 @@ def check_side_effects(call: Any) -> tuple[bool, bool]:
         if len(x) != length and not name.endswith(OF_OPTIMIZER):
             raise _changed(call, f"the length of {name} from {length} to {len(x)}", "")
     places = (*state.arrays, *state.numbers, *[at.place for at in state.tensors if at.place])
-    known = {(id(place.owner), place.key) for place in places}
+    known = {place.at for place in places}
     kept = {id(x) for x, _, name in state.lengths if name.endswith(OF_OPTIMIZER)}
     moved = added = False
     for change in call.before.changes():

@@ -69,6 +69,11 @@ class Place(NamedTuple):
     name: str
     kind: str = "item"
 
+    @property
+    def at(self) -> tuple[int, Any]:
+        """Where this is, to be compared."""
+        return id(self.owner), self.key
+
     def get(self) -> Any:
         """What is there; `Missing` where nothing is."""
         try:

@@ -164,7 +164,7 @@ class _Call:
     ) -> None:
         self.function, self.state, self.structure = function, state, structure
         self.trace = Trace()
-        self.refs: list[Ref] = []
+        self.inputs: dict[Ref, Value] = {}
         self.outputs: list[Any] = []  # traced arrays and numbers
         self.before = Snapshot.of(state, leaves)
         self.held: list[_Held] = []
@@ -185,8 +185,9 @@ class _Call:
         self.names, self.static = names, static
 
     def input(self, x: Any, kind: str, index: int, name: str) -> Any:
-        self.refs.append(Ref(kind, index))
-        return self.trace.input(x, name)
+        made = self.trace.input(x, name)
+        self.inputs[Ref(kind, index)] = made.value
+        return made
 
     def enter(self) -> None:
         """Give Tensors traced arrays, and places live numbers."""
@@ -242,8 +243,9 @@ class _Call:
                 f"{name} is a raw array, and the code asks for types by type(x), which a replay "
                 "could not do again; ask by isinstance"
             )
-        self.refs.append(Ref(kind, index))
-        return raw_input(self.trace, x, name)
+        made = raw_input(self.trace, x, name)
+        self.inputs[Ref(kind, index)] = made.value
+        return made
 
     def leave(self) -> None:
         """Take traced arrays away: what this run has computed stays."""
@@ -373,14 +375,11 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
     more, values = place_effects(call, after)
     effects += more
     kinds = tuple([_leaf(call, leaf) for leaf in leaves])
-    numbers = {
-        call.refs[at]: _number_at(call, call.refs[at])
-        for at, value in enumerate(call.trace.inputs)
-        if value in call.trace.pinned
-    }
+    pinned = call.trace.pinned
+    numbers = {ref: _number_at(call, ref) for ref, value in call.inputs.items() if value in pinned}
     program, backward = _programs(call, leaves, kinds)
     recording = Recording(
-        program, tuple(call.refs), tuple(effects), structure, kinds, numbers, backward,
+        program, tuple(call.inputs), tuple(effects), structure, kinds, numbers, backward,
         same_structure(call.state, after), _captured(call),
         next(iter(call.trace.backends)) if len(call.trace.backends) == 1 else None,
     )  # fmt: skip
@@ -558,7 +557,7 @@ def swept(root: Node) -> bool:
 
 def _number_at(call: _Call, ref: Ref) -> Any:
     if ref.kind == "number":
-        return dict(enumerate(v for _, v in call.places[len(call.state.arrays) :]))[ref.index]
+        return call.places[len(call.state.arrays) + ref.index][1]
     leaf = call.leaves[ref.index]
     return leaf.number if isinstance(leaf, LiveNumber) else leaf
 
@@ -573,8 +572,9 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
             return "tensor", call.output(call.trace.constant(leaf._array))
         return "tensor", call.made(leaf)
     if isinstance(leaf, Traced):
-        if leaf.value in call.trace.inputs:
-            return "given", call.refs[call.trace.inputs.index(leaf.value)].index
+        for ref, value in call.inputs.items():
+            if value is leaf.value:
+                return "given", ref.index
         call.check_view(leaf)
         return "array", call.output(leaf)
     if isinstance(leaf, LiveNumber):

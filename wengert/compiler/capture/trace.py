@@ -9,6 +9,7 @@ update all go through it. The values are there all the time, so a trace is also 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
@@ -183,30 +184,29 @@ class Trace:
             return drawn
         operands = tuple(operands)
         try:
-            answer = function(
-                *[x.inner if type(x) is Traced else _inner(x) for x in operands],
-                **{k: _inner(x) for k, x in parameters.items()},
-            )
+            given = [x.inner if type(x) is Traced else _inner(x) for x in operands]
+            more = {k: _inner(x) for k, x in parameters.items()} if parameters else {}
+            answer = function(*given, **more)
         except Exception as error:
             # What is refused for its dtypes the engine casts; it does not depend on values.
             if not isinstance(error, TypeError) and len({x.dtype for x in _arrays(operands)}) < 2:
                 self._failed(name, error)
             raise
-        several = isinstance(answer, _SEQUENCES)
-        parts = answer if several else (answer,)
-        for part in parts:
-            if not (hasattr(part, "dtype") and hasattr(part, "shape")):
-                return answer  # a dtype, a truth value about dtypes
-        results = tuple([Value.like(part) for part in parts])
-        self._add(name, function, operands, parameters, results, several, pure)
-        if self.samples is not None:
-            self.samples.update(zip(results, map(copied, parts), strict=True))
-        made = [Traced(part, value, self) for part, value in zip(parts, results, strict=True)]
+        if isinstance(answer, _SEQUENCES):
+            if not all(map(_is_array, answer)):
+                return answer
+            results = tuple(map(Value.like, answer))
+            self._add(name, function, operands, parameters, results, answer, pure)
+            made: Any = map(Traced, answer, results, repeat(self))
+            return type(answer)(*made) if hasattr(answer, "_fields") else type(answer)(made)
+        if not _is_array(answer):
+            return answer  # a dtype, a truth value about dtypes
+        value = Value.like(answer)
+        self._add(name, function, operands, parameters, (value,), answer, pure)
+        result = Traced(answer, value, self)
         if name in DRAWS:
-            self.draws.made(name, operands, parameters, made[0])
-        if not several:
-            return made[0]
-        return type(answer)(*made) if hasattr(answer, "_fields") else type(answer)(made)
+            self.draws.made(name, operands, parameters, result)
+        return result
 
     def record(self, name: str, function: Callable[..., Any], *operands: Any) -> Any:
         """Call any function of raw arrays, as lowerings do."""
@@ -230,7 +230,7 @@ class Trace:
                 if isinstance(x, LiveNumber | Traced)
             ]
         )
-        self._add(f"number.{name}", function, tuple(operands), {}, (value,), False, True)
+        self._add(f"number.{name}", function, tuple(operands), {}, (value,), answer, True)
         return LiveNumber(answer, value, self)
 
     def _failed(self, name: str, error: Exception) -> None:
@@ -247,7 +247,7 @@ class Trace:
         operands: tuple[Any, ...],
         parameters: Mapping[str, Any],
         results: tuple[Value, ...],
-        several: bool,
+        answer: Any,
         pure: bool,
     ) -> None:
         if observing and detecting() is not None:
@@ -256,11 +256,14 @@ class Trace:
                 "a replay would look at nothing; switch it on around the call"
             )
         given = tuple([self.value(x) for x in operands])
-        held = {k: self.value(x) for k, x in parameters.items()}
-        line = self._here or self._line()
+        held = {k: self.value(x) for k, x in parameters.items()} if parameters else {}
+        line, several = self._here or self._line(), isinstance(answer, _SEQUENCES)
         self.instructions.append(
             Instruction(name, function, given, held, results, several, pure, line)
         )
+        if self.samples is not None:
+            parts = answer if several else (answer,)
+            self.samples.update(zip(results, map(copied, parts), strict=True))
         self._ticks.append(tick())
 
     def regularise(self, arrays: list[Any], weak: bool) -> type:
@@ -390,6 +393,10 @@ def _inner(x: Any) -> Any:
         parts = [_inner(part) for part in x]
         return kind(*parts) if hasattr(x, "_fields") else kind(parts)
     return x
+
+
+def _is_array(x: Any) -> bool:
+    return hasattr(x, "dtype") and hasattr(x, "shape")
 
 
 def _arrays(operands: Sequence[Any]) -> list[Traced]:

@@ -115,6 +115,8 @@ def _backend(operands: Sequence[Any], parameters: Mapping[str, Any]) -> Backend:
     if isinstance(beside, Selection):
         return beside.backend
     for x in operands:
+        if type(x) is Traced:
+            return backend_of(x.inner)
         if isinstance(x, tuple | list):
             x = next((part for part in x if hasattr(part, "dtype")), None)
         if hasattr(x, "dtype") and hasattr(x, "shape"):
@@ -140,13 +142,14 @@ def _traced(backend: Backend | None, name: str) -> Any:
             if stale:
                 raise stale[0].trace.closed(stale)
         assert trace is not None, "there is no trace"
-        if any(isinstance(x, Lifted) and not isinstance(x, Traced) for x in operands):
-            return attrgetter(name)(lifted)(*operands, **parameters)  # of a transform inside
+        for x in operands:
+            if isinstance(x, Lifted) and not isinstance(x, Traced):  # of a transform inside
+                return attrgetter(name)(lifted)(*operands, **parameters)
         library = backend
         if library is None:
             library = _backend(operands, parameters)
             operands = tuple([_raw(library, x) for x in operands])
-            parameters = {k: _raw(library, x) for k, x in parameters.items()}
+            parameters = {k: _raw(library, x) for k, x in parameters.items()} if parameters else {}
         beside = parameters.get("device")
         if isinstance(beside, Selection):
             parameters["device"] = beside.device

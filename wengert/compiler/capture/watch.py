@@ -286,31 +286,38 @@ def functions_of(objects: Iterable[Any], function: Callable[..., Any]) -> list[A
 
 def needed(objects: Iterable[Any], functions: Iterable[Any]) -> bool:
     """Whether the code of some functions names something that is not known to be harmless."""
-    names: set[str] = set()
+    asked: set[str] = set()
+    for function in functions:
+        names = _attributes(function)
+        if names is None:
+            return True
+        asked |= names
+    if not asked:
+        return False
+    found: set[str] = set()
     for x in objects:
         held = getattr(x, "__dict__", None)
         if held is not None and not isinstance(x, ModuleType | type):
-            names.update(key for key, value in held.items() if _known(value))
+            found.update(key for key, value in held.items() if _known(value))
         if isinstance(x, type) or users(type(x).__module__):
             for cls in (x if isinstance(x, type) else type(x)).__mro__:
-                names.update(key for key, value in vars(cls).items() if _known(value))
-    return not all(_named(x, names) for x in functions)
+                found.update(key for key, value in vars(cls).items() if _known(value))
+    return not asked <= found
 
 
-def _named(function: Any, names: set[str]) -> bool:
-    """Whether all that a function names is known."""
-    scope, code, known = function.__globals__, function.__code__, _known_names()
+def _attributes(function: Any) -> set[str] | None:
+    """What a function names that can but be an object's own; None if something is not known."""
+    scope, known = function.__globals__, _known_names()
     for cell in function.__closure__ or ():
         try:
             if not _known(cell.cell_contents):
-                return False
+                return None
         except ValueError:  # which is empty as yet
-            return False
-    return all(
-        _known(scope[name]) if name in scope else name in known or name in names
-        for each in _codes(code)
-        for name in each.co_names
-    )
+            return None
+    names = {name for each in _codes(function.__code__) for name in each.co_names}
+    if not all(_known(scope[name]) for name in names if name in scope):
+        return None
+    return {name for name in names if name not in scope and name not in known}
 
 
 def _known(x: Any) -> bool:
