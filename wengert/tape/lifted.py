@@ -24,6 +24,7 @@ __all__ = [
     "Lifted",
     "apply",
     "bottom",
+    "conjugate",
     "constant",
     "late_namespace",
     "lifted",
@@ -368,7 +369,7 @@ def _device(x: Any) -> Selection:
     return beside
 
 
-def _conj(x: Any) -> Any:
+def conjugate(x: Any) -> Any:
     """Conjugate in a rule: a real array as it is, and Python numbers are welcome."""
     if isinstance(x, complex | float | int) or not hasattr(x, "dtype"):
         return x.conjugate()
@@ -393,7 +394,7 @@ vars(lifted).update(
     backend=None,
     device=_device,
     is_view=lambda array: True,
-    conj=_conj,
+    conj=conjugate,
     real=real_part("real", lambda x: run(PRIMITIVES["real"], (x,), {}), lifted),
     imag=real_part("imag", lambda x: run(PRIMITIVES["imag"], (x,), {}), lifted),
 )

@@ -12,14 +12,13 @@ from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from wengert.backends import DTYPES, Backend, DType, Selection, backend_of, dtype_of, namespaces
+from wengert.backends import DTYPES, Backend, DType, Selection, backend_of, namespaces
 from wengert.backends.backend import Kernel
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import reader, user_line
-from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.program import Value
 from wengert.tape.interpreter import differentiable
-from wengert.tape.lifted import Lifted, bottom, late_namespace, lifted, real_part
+from wengert.tape.lifted import Lifted, bottom, conjugate, late_namespace, lifted, real_part
 from wengert.tape.primitive import Primitive
 
 if TYPE_CHECKING:
@@ -171,15 +170,6 @@ def device_of(x: Any) -> Selection:
     return Selection(backend, backend.device(array), "it is another array's")
 
 
-def _conj(x: Any) -> Any:
-    """Conjugate in a rule: a real array as it is, and Python numbers are welcome."""
-    if isinstance(x, LiveNumber):
-        return x  # which is real
-    if isinstance(x, complex | float | int):
-        return x.conjugate()
-    return _traced(None, "conj")(x) if dtype_of(x.dtype).complex else x
-
-
 #: The functions of traced arrays.
 traced: ModuleType = late_namespace(
     "wengert.compiler.capture.traced.namespace", partial(_traced, None)
@@ -189,7 +179,7 @@ vars(traced).update(
     backend=None,
     device=device_of,
     is_view=lambda array: False,
-    conj=_conj,
+    conj=conjugate,
     real=real_part("real", _traced(None, "real"), traced),
     imag=real_part("imag", _traced(None, "imag"), traced),
 )

@@ -233,15 +233,7 @@ def cross_entropy(
     ):
         return _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
     if hasattr(label_smoothing, "pinned"):  # a trace's number, whose value says which way is taken
-        pinned = label_smoothing.pinned()
-        return cross_entropy(
-            logits,
-            labels,
-            weight,
-            ignore_index=ignore_index,
-            reduction=reduction,
-            label_smoothing=pinned,
-        )
+        label_smoothing = label_smoothing.pinned()
     check_reduction(reduction)
     ignore_index = number(ignore_index, "cross_entropy", "ignore_index")
     label_smoothing = operand(label_smoothing, logits, "cross_entropy", "label_smoothing")
