@@ -10,6 +10,7 @@ from _thread import RLock, get_ident
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from wengert.compiler.again import Again
@@ -435,8 +436,13 @@ class Compiled(Generic[P, R]):
         return bound.args, bound.kwargs
 
     def _parameters(self, count: int) -> list[str]:
+        function = self._function
+        if type(function) is FunctionType and not vars(function):
+            code = function.__code__  # looking at a signature takes as long as half a small step
+            if count <= code.co_argcount:
+                return list(code.co_varnames[:count])
         try:
-            known = inspect.signature(self._function).parameters.values()
+            known = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):
             return [f"x{i}" for i in range(count)]
         names: list[str] = []

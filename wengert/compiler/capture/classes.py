@@ -4,12 +4,15 @@ import builtins
 import enum
 import os
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert.compiler.capture.containers import CONTAINERS, visit_container
 from wengert.compiler.capture.foreign import engine, users
 from wengert.compiler.capture.optimizers import REPLACEABLE
 from wengert.compiler.capture.places import PLAIN, Identity, Place
+
+if TYPE_CHECKING:
+    from wengert.compiler.capture.walk import Walk
 
 __all__ = ["visit_class", "visit_module"]
 
@@ -26,7 +29,7 @@ _ABOUT_CLASSES = frozenset(
 _MAKING = frozenset({"__init__", "__init_subclass__", "__new__", "__post_init__", "__set_name__"})
 
 
-def visit_module(walk: Any, x: ModuleType, name: str) -> None:
+def visit_module(walk: "Walk", x: ModuleType, name: str) -> None:
     """Visit what code names of a module."""
     walk.refuse(x)
     walk.fact(name, Identity(x))
@@ -48,7 +51,7 @@ def visit_module(walk: Any, x: ModuleType, name: str) -> None:
         walk.absent(Place(held, key, f"{name}.{key}"))
 
 
-def _foreign_module(walk: Any, x: ModuleType, held: dict[str, Any], name: str) -> None:
+def _foreign_module(walk: "Walk", x: ModuleType, held: dict[str, Any], name: str) -> None:
     """Look at what code names of a module that is not looked through."""
     for key, value in list(held.items()):
         place = Place(held, key, f"{name}.{key}")
@@ -63,10 +66,11 @@ def _foreign_module(walk: Any, x: ModuleType, held: dict[str, Any], name: str) -
             walk.at(place)
 
 
-def visit_class(walk: Any, cls: type, name: str) -> None:
+def visit_class(walk: "Walk", cls: type, name: str) -> None:
     """Visit what code names of a class, and of its bases."""
     walk.fact(name, Identity(cls))
-    if engine(cls) or not any(users(base.__module__) for base in cls.__mro__):
+    foreign = [base for base in cls.__mro__ if not users(base.__module__)]
+    if engine(cls) or len(foreign) == len(cls.__mro__):
         return _foreign_class(walk, cls)
     if issubclass(cls, enum.Enum):
         visit_container(walk, cls._member_map_, name)
@@ -74,9 +78,8 @@ def visit_class(walk: Any, cls: type, name: str) -> None:
     walk.found.of(cls)
     if users(type(cls).__module__):
         walk.type_of(type(cls), name)
-    foreign = [base for base in cls.__mro__ if not users(base.__module__)]
     for base in cls.__mro__:
-        if not users(base.__module__):
+        if base in foreign:
             _foreign_class(walk, base)
         elif base is cls:
             _class_attributes(walk, cls, foreign)
@@ -85,7 +88,7 @@ def visit_class(walk: Any, cls: type, name: str) -> None:
     return None
 
 
-def _class_attributes(walk: Any, cls: type, foreign: list[type]) -> None:
+def _class_attributes(walk: "Walk", cls: type, foreign: list[type]) -> None:
     held = vars(cls)
     walk.state.objects.append(cls)
     walk.test("[*{}] != {}", held, [*held])
@@ -106,7 +109,7 @@ def _class_attributes(walk: Any, cls: type, foreign: list[type]) -> None:
                     walk.visit(part, f"{cls.__name__}.{key}", None, owner=cls)
 
 
-def _foreign_class(walk: Any, cls: type) -> None:
+def _foreign_class(walk: "Walk", cls: type) -> None:
     if cls.__module__.startswith(("wengert.nn", "wengert.optim")):
         for key in REPLACEABLE:
             if key in vars(cls):

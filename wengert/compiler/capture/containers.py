@@ -3,11 +3,14 @@
 from collections import deque
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import users
 from wengert.compiler.capture.places import PLAIN, Exact, Identity, Place, dump
+
+if TYPE_CHECKING:
+    from wengert.compiler.capture.walk import Walk
 
 __all__ = ["CONTAINERS", "visit_container"]
 
@@ -19,7 +22,7 @@ LARGEST = 10_000
 LONG = 64
 
 
-def visit_container(walk: Any, x: Any, name: str) -> None:
+def visit_container(walk: "Walk", x: Any, name: str) -> None:
     """Visit a container and what is in it."""
     if len(x) > LARGEST:
         raise TraceError(
@@ -67,13 +70,13 @@ def visit_container(walk: Any, x: Any, name: str) -> None:
             )
 
 
-def _identities(walk: Any, x: Iterable[Any]) -> None:
+def _identities(walk: "Walk", x: Iterable[Any]) -> None:
     """Look at all objects of a container in one go, and keep them: an identity is theirs."""
     kept = [*x]
     walk.test("[*map(id, {})] != {}", x, [*map(id, kept)], kept)
 
 
-def _long(walk: Any, x: Any, name: str) -> None:
+def _long(walk: "Walk", x: Any, name: str) -> None:
     """Visit a list that is looked at in one go."""
     _identities(walk, x)
     plain = [type(value) in PLAIN for value in x]
@@ -84,12 +87,12 @@ def _long(walk: Any, x: Any, name: str) -> None:
             walk.visit(value, called, Place(x, i, called), looked_at=True)
 
 
-def _all_plain(walk: Any, x: Any, nested: dict[int, Any]) -> bool:
+def _all_plain(walk: "Walk", x: Any, nested: dict[int, Any]) -> bool:
     """Whether a container is a nest of plain values, no part of which is known elsewhere."""
     return _plain(x, nested) and walk.seen.keys() & nested.keys() <= {id(x)}
 
 
-def _keys(walk: Any, x: Mapping[Any, Any], name: str) -> None:
+def _keys(walk: "Walk", x: Mapping[Any, Any], name: str) -> None:
     keys = [*x]
     if all(type(key) is str for key in keys):
         walk.test("[*{}] != {}", x, keys)

@@ -13,6 +13,7 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import OF_OPTIMIZER, State
+from wengert.compiler.capture.snapshot import Change
 from wengert.compiler.capture.traced import Traced
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.node import AccumulateGrad
@@ -196,11 +197,6 @@ def check_side_effects(call: Any) -> tuple[bool, bool]:
         raise trace.refused[0]
     if trace.failed:
         raise TraceError(trace.failed)
-    for place, before in state.statics:
-        now = place.get()
-        if now is not before and (isinstance(now, Tensor | Traced) or _differs(now, before)):
-            after = "a Tensor" if isinstance(now, Tensor) else repr(now)
-            raise _changed(call, f"{place.name} from {before!r} to {after}", place.name)
     for x, length, name in state.lengths:
         if len(x) != length and not name.endswith(OF_OPTIMIZER):
             raise _changed(call, f"the length of {name} from {length} to {len(x)}", "")
@@ -215,11 +211,22 @@ def check_side_effects(call: Any) -> tuple[bool, bool]:
         owners = {id(owner), id(getattr(owner, "__dict__", None))}
         known_here = any(one in known for one in product(owners, (key,)))
         if not known_here and not owners & kept:
-            raise _changed(call, str(change), str(key))
+            raise _changed(call, *_described(change, state))
         if not isinstance(change.now, Traced | LiveNumber):
             moved |= known_here
             added |= not known_here
     return moved, added
+
+
+def _described(change: Change, state: State) -> tuple[str, str]:
+    """What has changed, by the name of its place where that is known, and this name."""
+    owners = change.owner, getattr(change.owner, "__dict__", None)
+    where = [(id(owner), change.key) for owner in owners]
+    for place, before in state.statics:
+        if place.at in where:
+            now = "a Tensor" if isinstance(change.now, Tensor) else repr(change.now)
+            return f"{place.name} from {before!r} to {now}", place.name
+    return str(change), str(change.key)
 
 
 def check_arguments(call: Any, structure: TreeDef, arguments: Any) -> None:
@@ -237,10 +244,6 @@ def _changed(call: Any, what: str, name: str) -> TraceError:
         f"{_line_that_sets(call.function, name)}: the compiled function changes {what}, which a "
         "replay would not do again. Return the value, or hold it in a Tensor"
     )
-
-
-def _differs(now: Any, before: Any) -> bool:
-    return type(now) is not type(before) or bool(now != before)
 
 
 def _line_that_sets(function: Any, name: str) -> str:

@@ -114,18 +114,22 @@ class Named:
             x = _attribute(x, key)
 
 
+_COPIED = frozenset({dict, list, set})
+
+
 def branch(x: Any) -> Any:
     """A copy of an object with containers of its own, to be added to."""
     made = object.__new__(type(x))
-    for key, held in vars(x).items():
-        setattr(made, key, held.copy() if type(held) in (dict, list, set) else held)
+    made.__dict__ = {
+        key: held.copy() if type(held) in _COPIED else held for key, held in vars(x).items()
+    }
     return made
 
 
 def _cell(function: FunctionType, name: str) -> Any:
     """What a variable of an enclosing function is; `Missing` if nothing yet."""
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    return Place(cells[name], None, name, "cell").get()
+    cells = function.__closure__ or ()
+    return Place(cells[function.__code__.co_freevars.index(name)], None, name, "cell").get()
 
 
 def _classes(x: Any) -> tuple[type, ...]:

@@ -1,11 +1,14 @@
 """What optimisers hold: the arrays and numbers that they keep, and hyper-parameters."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import NUMBERS, OF_OPTIMIZER, Identity, Place
 from wengert.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from wengert.compiler.capture.walk import Walk
 
 __all__ = ["REPLACEABLE", "visit_optimizer"]
 
@@ -13,7 +16,7 @@ __all__ = ["REPLACEABLE", "visit_optimizer"]
 REPLACEABLE = ("forward", "init", "rule", "step")
 
 
-def visit_optimizer(walk: Any, optimizer: Optimizer, name: str) -> None:
+def visit_optimizer(walk: "Walk", optimizer: Optimizer, name: str) -> None:
     """Visit what an optimiser holds, after its parameters have got names elsewhere."""
     state, held, cls = walk.state, vars(optimizer), type(optimizer)
     walk.found.of(optimizer)
@@ -40,7 +43,7 @@ def visit_optimizer(walk: Any, optimizer: Optimizer, name: str) -> None:
         _group(walk, group, prefix, kept)
 
 
-def _group(walk: Any, group: dict[str, Any], prefix: str, states: Mapping[Any, Any]) -> None:
+def _group(walk: "Walk", group: dict[str, Any], prefix: str, states: Mapping[Any, Any]) -> None:
     state, params = walk.state, group["params"]
     state.objects += [group, params]
     state.lengths.append((params, len(params), f"{prefix}.params"))
@@ -66,7 +69,9 @@ def _group(walk: Any, group: dict[str, Any], prefix: str, states: Mapping[Any, A
             _kept(walk, kept, called, counters)
 
 
-def _kept(walk: Any, kept: dict[str, Any], name: str, counters: dict[tuple[str, Any], int]) -> None:
+def _kept(
+    walk: "Walk", kept: dict[str, Any], name: str, counters: dict[tuple[str, Any], int]
+) -> None:
     """What an optimiser keeps for one parameter."""
     walk.state.objects.append(kept)
     walk.state.lengths.append((kept, len(kept), f"{name}{OF_OPTIMIZER}"))
@@ -84,7 +89,7 @@ def _kept(walk: Any, kept: dict[str, Any], name: str, counters: dict[tuple[str, 
             walk.at(place)
 
 
-def _number(walk: Any, place: Place, shared: int | None = None) -> None:
+def _number(walk: "Walk", place: Place, shared: int | None = None) -> None:
     numbers = walk.state.numbers
     kind = type(place.get())
     walk.fact(place.name, Identity(place.get().follows if kind is LiveNumber else kind))

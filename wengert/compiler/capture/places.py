@@ -287,7 +287,7 @@ def _same_keys(a: Any, b: Any) -> bool:
 
 def is_array_class(kind: type) -> bool:
     """Whether objects of a class are raw arrays of a library."""
-    if issubclass(kind, Tensor | Lifted | np.generic) or not hasattr(kind, "dtype"):
+    if not hasattr(kind, "dtype") or issubclass(kind, Tensor | Lifted | np.generic):
         return False
     try:
         namespaces[kind]

@@ -48,6 +48,7 @@ _WHOLE = _DRAWING | {"repeat", "to_backend", "to_device"}
 _INDEXING = frozenset({"getitem", "scatter_add", "setitem"})
 
 _SEQUENCES = (tuple, list)
+_NO_PARAMETERS: Mapping[str, Any] = {}
 #: Operands that are what they are.
 _PLAIN = frozenset({int, float, str, bool, type(None)})
 
@@ -185,8 +186,10 @@ class Trace:
         operands = tuple(operands)
         try:
             given = [x.inner if type(x) is Traced else _inner(x) for x in operands]
-            more = {k: _inner(x) for k, x in parameters.items()} if parameters else {}
-            answer = function(*given, **more)
+            if parameters:
+                answer = function(*given, **{k: _inner(x) for k, x in parameters.items()})
+            else:
+                answer = function(*given)
         except Exception as error:
             # What is refused for its dtypes the engine casts; it does not depend on values.
             if not isinstance(error, TypeError) and len({x.dtype for x in _arrays(operands)}) < 2:
@@ -210,7 +213,7 @@ class Trace:
 
     def record(self, name: str, function: Callable[..., Any], *operands: Any) -> Any:
         """Call any function of raw arrays, as lowerings do."""
-        return self.call(name, function, operands, {})
+        return self.call(name, function, operands, _NO_PARAMETERS)
 
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Arithmetic of Python numbers."""
@@ -255,11 +258,12 @@ class Trace:
                 f"{user_line()}: anomaly detection is on inside a function that is compiled, and "
                 "a replay would look at nothing; switch it on around the call"
             )
-        given = tuple([self.value(x) for x in operands])
-        held = {k: self.value(x) for k, x in parameters.items()} if parameters else {}
+        given = tuple(map(self.value, operands))
+        if parameters:
+            parameters = {k: self.value(x) for k, x in parameters.items()}
         line, several = self._here or self._line(), isinstance(answer, _SEQUENCES)
         self.instructions.append(
-            Instruction(name, function, given, held, results, several, pure, line)
+            Instruction(name, function, given, parameters, results, several, pure, line)
         )
         if self.samples is not None:
             parts = answer if several else (answer,)

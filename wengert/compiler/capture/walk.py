@@ -100,7 +100,7 @@ def find_state(
     nodes = () if structure is None else _nodes_of(structure)
     named = Named.by(function)
     while True:  # what is reached names more
-        walk = _Walk(named, by_contents)
+        walk = Walk(named, by_contents)
         try:
             walk.root(function, arguments, nodes)
             walk.state.rest = walk.branch() if walk.optimizers else None
@@ -117,7 +117,7 @@ def find_state(
 
 def find_kept(before: State) -> State | None:
     """What can be reached when optimisers alone hold more than before; None if that names more."""
-    walk: _Walk = before.rest
+    walk: Walk = before.rest
     walk.of_optimizers()
     return walk.state if walk.found == walk.named else None
 
@@ -144,7 +144,7 @@ def is_leaf(name: str, x: Any) -> bool:
     return type(x) in PLAIN or isinstance(x, np.generic | LiveNumber | Lifted) or is_array(x)
 
 
-class _Walk:
+class Walk:
     """One walk, for the names of attributes that the one before has found."""
 
     def __init__(self, named: Named, by_contents: bool) -> None:
@@ -173,9 +173,9 @@ class _Walk:
         else:
             self.visit(function, name, None)
 
-    def branch(self) -> "_Walk":
+    def branch(self) -> "Walk":
         """Another walk that goes on from here."""
-        made: _Walk = branch(self)
+        made: Walk = branch(self)
         made.state, made.found = branch(self.state), branch(self.found)
         return made
 
@@ -207,22 +207,24 @@ class _Walk:
         Of a method ``owner`` is the class of its first argument.
         """
         kind = type(x)
-        if x is type and name != "__class__":
-            self.state.types = True
-        if isinstance(x, type) and name != "__class__":
-            self.found.made.add(id(x))
-        elif kind is FunctionType and users(x.__globals__.get("__name__")):
-            if place is not None and place.kind == "class":
-                owner = place.owner
-            self.found.owners.add((id(x.__code__), 0 if owner is None else id(owner)))
         if kind in PLAIN or isinstance(x, np.generic):
             self.fact(name, Exact(x))
             if place is not None:
                 self.state.statics.append((place, x))
             return
-        given = place is not None and not looked_at and self._is_input(x, place)
-        if place is not None and not looked_at and not given:
-            self.state.links.append((place, x))
+        if isinstance(x, type):
+            if name != "__class__":
+                self.found.made.add(id(x))
+                self.state.types |= x is type
+        elif kind is FunctionType and users(x.__globals__.get("__name__")):
+            if place is not None and place.kind == "class":
+                owner = place.owner
+            self.found.owners.add((id(x.__code__), 0 if owner is None else id(owner)))
+        given = False
+        if place is not None and not looked_at:
+            given = self._is_input(x, place)
+            if not given:
+                self.state.links.append((place, x))
         if id(x) in self.seen:
             if is_array(x) or kind is RawArray:
                 self.found.shared.add(id(x))
@@ -235,8 +237,6 @@ class _Walk:
             self.fact(name, "an array")
             self.state.raws.add(len(self.state.arrays))
             self.state.arrays.append(place)  # type: ignore[arg-type]
-        elif isinstance(x, LiveNumber | Lifted):
-            self.opaque(x, name)
         elif (visit := _visitors[kind]) is not None:
             visit(self, x, name)
         else:
@@ -461,7 +461,7 @@ class _Walk:
     def _attributes(self, x: Any, held: dict[str, Any], name: str) -> None:
         self.test("{}.__dict__ is not {}", x, held)
         self.test("[*{}] != {}", held, [*held])
-        wanted = self._wanted(x)
+        wants = self._wants(x)
         if isinstance(x, Module):  # which need not have set it
             self.fact(f"{name}.training", Exact(x.training))
         for key, value in list(held.items()):
@@ -469,19 +469,19 @@ class _Walk:
                 continue
             if key == "training" and isinstance(x, Module):
                 self.state.statics.append((Place(held, key, f"{name}.training"), value))
-            elif wanted(key, value):
+            elif wants is None or wants(key, value):
                 self.at(Place(held, key, f"{name}.{key}"))
 
-    def _wanted(self, x: Any) -> Callable[[str, Any], bool]:
-        """Which attributes of an object count."""
+    def _wants(self, x: Any) -> Callable[[str, Any], bool] | None:
+        """Which attributes of an object count; None if all do."""
         cls, named = type(x), self.named
-        if open_book(cls) or is_node(cls) or cls.__module__[:8] == "wengert.":
-            return lambda key, value: True
+        if cls.__module__[:8] == "wengert." or open_book(cls) or is_node(cls):
+            return None
         if isinstance(x, Module):
             if any(
                 base is not Module and base.__module__[:8] == "wengert." for base in cls.__mro__
             ):
-                return lambda key, value: True
+                return None
             return lambda key, value: (
                 named.wants(x, key) or key in _OF_MODULES or isinstance(value, Tensor | Module)
             )
@@ -498,37 +498,37 @@ class _Walk:
                 self.at(Place(held, key, f"{name}.{key}"))
 
 
-Visitor = Callable[[_Walk, Any, str], None]
+Visitor = Callable[[Walk, Any, str], None]
 
 
-def _optimizer(walk: _Walk, x: Any, name: str) -> None:
+def _optimizer(walk: Walk, x: Any, name: str) -> None:
     walk.optimizers.append((x, name))
 
 
-def _compiled(walk: _Walk, x: Any, name: str) -> None:
+def _compiled(walk: Walk, x: Any, name: str) -> None:
     walk.visit(x._function, name, None)
 
 
-def _environment(walk: _Walk, x: Any, name: str) -> None:
+def _environment(walk: Walk, x: Any, name: str) -> None:
     walk.visit(vars(x)["_data"], name, None)
 
 
 #: How objects are visited, by their classes, of which the first counts.
 _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
     (type, visit_class),
-    (FunctionType, _Walk._function),
-    (MethodType, _Walk._method),
-    (functools.partial, _Walk._partial),
+    (FunctionType, Walk._function),
+    (MethodType, Walk._method),
+    (functools.partial, Walk._partial),
     (ModuleType, visit_module),
-    (Module, _Walk.object),
+    (Module, Walk.object),
     (Optimizer, _optimizer),
-    (enum.Enum, _Walk._member),
+    (enum.Enum, Walk._member),
     (CONTAINERS, visit_container),
-    (slice, _Walk._slice),
-    ((staticmethod, classmethod), _Walk._unbound),
-    (functools.cached_property, _Walk._property),
-    (functools._lru_cache_wrapper, _Walk._cached),
-    ((type(len), type([].__len__)), _Walk._builtin),
+    (slice, Walk._slice),
+    ((staticmethod, classmethod), Walk._unbound),
+    (functools.cached_property, Walk._property),
+    (functools._lru_cache_wrapper, Walk._cached),
+    ((type(len), type([].__len__)), Walk._builtin),
     (type(os.environ), _environment),
 ]
 
@@ -544,19 +544,21 @@ _visitors = _Visitors()
 
 
 def _visitor(kind: type) -> Visitor | None:
+    if issubclass(kind, LiveNumber | Lifted):
+        return Walk.opaque
     if engine(kind) and not issubclass(kind, Hooks):  # among them what primitives remember
-        return _Walk.opaque
+        return Walk.opaque
     for kinds, visit in _VISITORS:
         if issubclass(kind, kinds):
             return visit
     if is_array_class(kind):
-        return _Walk._array
+        return Walk._array
     if kind.__module__ == "wengert.compiler.compiled":
         return _compiled
     if immutable(kind):
-        return _Walk.opaque
+        return Walk.opaque
     if users(kind.__module__) or open_book(kind) or package_of(kind.__module__) == "wengert":
-        return _Walk.object
+        return Walk.object
     return None
 
 
