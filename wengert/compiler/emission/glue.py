@@ -7,6 +7,8 @@ the glue is source too, with a line for each thing that it looks at or puts back
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from wengert.backends import backend_of, selection
@@ -125,7 +127,7 @@ class Glue:
         if known:
             lines.insert(1, f"    global {', '.join(known)}")
         source = "\n".join(lines) + "\n"
-        exec(compile(source, "<glue>", "exec"), self.names)  # noqa: S102
+        exec(_code(source), self.names)  # noqa: S102
         return source, self.names.pop("call")  # which need not hold itself
 
     def _run(self, inputs: list[str]) -> list[str]:
@@ -396,6 +398,12 @@ class Glue:
             yield f"return {parts[0]}"
         else:
             yield f"return unflatten([{', '.join(parts)}])"
+
+
+@lru_cache(maxsize=64)
+def _code(source: str) -> CodeType:
+    """Compiled source: a check is followed by the same glue, and so is another such model."""
+    return compile(source, "<glue>", "exec")
 
 
 def fits(array: Any, kind: Any) -> bool:

@@ -3,6 +3,7 @@
 import builtins
 import cmath
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
@@ -71,10 +72,13 @@ _ONE: Final = {"zeros": "zero", "ones": "one"}
 #: Elements up to which a constant is looked at to find out how it can be made.
 MADE: Final = 1 << 16
 
+#: What no name has.
+_OTHERS: Final = re.compile("[^0-9A-Za-z]")
+
 
 def identifier(name: str) -> str:
     """A Python name that reads like ``name``: ``fc1.weight`` becomes ``fc1_weight``."""
-    found = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).strip("_")
+    found = _OTHERS.sub("_", name).strip("_")
     if not found or found[0].isdigit():
         return f"p{found}"
     return f"{found}_" if iskeyword(found) else found
