@@ -108,6 +108,12 @@ def _of_containers() -> Iterator[Case]:
         _reading(lambda x: x * 2 if pair[0] is pair[1] else x),
         lambda: pair.__setitem__(1, [1.0]),
     )
+    arrays = dict.fromkeys("ab", np.ones(3))
+    yield (
+        "one of two places of an array",
+        _reading(lambda x: x * arrays["a"] + arrays["b"]),
+        lambda: arrays.update(b=np.full(3, 2.0)),
+    )
     os.environ["WENGERT_TEST_CHANGES"] = "2"
     yield (
         "os.environ",
