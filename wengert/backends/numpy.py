@@ -4,7 +4,6 @@ import importlib.util
 import math
 from collections.abc import Mapping
 from operator import attrgetter, methodcaller
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from wengert.backends.dtypes import DType
 from wengert.backends.keys import fill, indexed_axes
 from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
+from wengert.backends.references import has_shared_base
 from wengert.backends.special import scipy_special
 
 __all__ = ["BACKEND"]
@@ -272,11 +272,11 @@ class NumpyBackend(Backend):
         return np.asarray(value)
 
     def is_view(self, array: Any) -> bool:
-        # A view of an array that nothing else holds is as good as an array of its own; the count
-        # is the view's own reference and the argument's. Broadcast views are read-only.
+        # A view of an array that nothing else holds is as good as an array of its own. Broadcast
+        # views are read-only.
         if array.base is None:
             return False
-        return not array.flags.writeable or getrefcount(array.base) > 2
+        return not array.flags.writeable or has_shared_base(array)
 
 
 BACKEND = NumpyBackend()

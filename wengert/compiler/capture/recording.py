@@ -5,7 +5,6 @@ they hold the values that this run has computed, so that the traced call is a ca
 """
 
 import gc
-import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.backends import Backend, DType, backend_of
+from wengert.backends.references import held_elsewhere
 from wengert.compiler.capture.effects import (
     Effect,
     Ref,
@@ -415,11 +415,9 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
 def _captured(call: _Call) -> tuple[tuple[Any, Any], ...]:
     """Tensors that were used and that the walk has not found, weakly, with their arrays."""
     found: list[tuple[Any, Any]] = []
-    # An array that nobody else has was made in the trace: the constants hold it, the loop, and
-    # the argument of the count.
     constants, beside = call.trace.constants, call.trace.beside
-    held = [x for value, x in constants.items() if value in beside and sys.getrefcount(x) > 3]
-    if held:
+    # An array that nothing but the constants has was made in the trace.
+    if held := held_elsewhere([x for value, x in constants.items() if value in beside], known=1):
         known = {id(x) for x in held}
         found = [
             (weakref.ref(x), x._array)

@@ -4,12 +4,12 @@ import operator
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from sys import getrefcount
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from wengert.backends.references import counts
 from wengert.compiler.passes.forms import form
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
@@ -99,7 +99,7 @@ class Joint:
     def _counted(held: tuple[Any, tuple[Any, ...]]) -> list[int]:
         """How many references there are: also a view of a part counts for the line."""
         line, parts = held
-        return [getrefcount(line), *map(getrefcount, parts)]
+        return counts((line, *parts))
 
 
 class _Run:

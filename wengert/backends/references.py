@@ -1,0 +1,38 @@
+"""Who else holds an object: what CPython's counts of references say, and nowhere else is asked.
+
+A count includes the references of the code that asks. So none is compared with a number that is
+written down, but with the count of an object that is known to be held once, taken in the same way.
+"""
+
+from collections.abc import Iterable, Sequence
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+__all__ = ["counts", "has_shared_base", "held_elsewhere"]
+
+
+def counts(objects: Iterable[Any]) -> list[int]:
+    """How many references there are to each object: more than before if somebody else has it."""
+    return list(map(getrefcount, objects))
+
+
+_ALONE = counts([object()])[0]
+
+
+def held_elsewhere(objects: Sequence[Any], known: int) -> list[Any]:
+    """The objects of a list, each there once, that more holds than it and ``known`` others."""
+    return [objects[i] for i, n in enumerate(counts(objects)) if n > _ALONE + known]
+
+
+def _base_count(view: np.ndarray[Any, Any]) -> int:
+    return getrefcount(view.base)
+
+
+_ONE_VIEW = _base_count(np.empty(2)[:1])
+
+
+def has_shared_base(view: np.ndarray[Any, Any]) -> bool:
+    """Whether anything but this view holds the array whose memory it shows."""
+    return _base_count(view) > _ONE_VIEW
