@@ -2,13 +2,17 @@
 
 import copy
 import pickle
+import re
+import warnings
 from collections import OrderedDict, defaultdict
 
 import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.compiler.capture.errors import TraceError
+from wengert.compiler import compiled, replay
+from wengert.compiler.capture import recording
+from wengert.compiler.capture.errors import CompileError, TraceError
 
 
 def branching(x):
@@ -549,3 +553,57 @@ def test_a_function_that_registers_hooks_runs_as_it_is():
     for i in range(1, 5):
         f(wg.ones(1))
         assert len(handles) == len(w._node.extra.gradient) == i
+
+
+def broken(*_, **__):
+    raise KeyError("a part of the compiler")
+
+
+@pytest.mark.parametrize(("module", "name"), [
+    (recording, "tensor_effects"), (compiled, "signature_of"), (compiled, "Replay"),
+    (replay, "optimise"), (replay, "emit"),
+])  # fmt: skip
+def test_an_error_of_the_compiler_is_loud_once(module, name, monkeypatch):
+    w = wg.asarray([1.0, 2.0], requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        loss = wg.sum(w * x)
+        loss.backward()
+        with wg.no_grad():
+            w.sub_(w.grad)
+        return loss.item() if x.shape == (1,) else loss
+
+    monkeypatch.setattr(module, name, broken)
+    f = wg.compile(step)
+    x = wg.asarray([3.0, 5.0])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for i in range(1, 5):
+            f(x)
+            assert w.tolist() == [1.0 - 3.0 * i, 2.0 - 5.0 * i]
+    assert len(said) == 1
+    assert said[0].category is RuntimeWarning
+    assert re.search(
+        r"report it.*KeyError.*test_fallback.py.*raise KeyError\(", str(said[0].message)
+    )
+    assert "KeyError" in str(f.report)
+    strict = wg.compile(step, strict=True)
+    with pytest.raises(CompileError, match=r"report it.*KeyError"):
+        [strict(x) for _ in range(2)]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_error_of_the_user_is_no_error_of_the_compiler(strict):
+    def step(x, how):
+        if how == "raises":
+            raise KeyError("the user's")
+        return x @ x if how == "wrong" else x * 2
+
+    f = wg.compile(step, strict=strict)
+    for _ in range(2):
+        assert f(wg.ones(3), "right").tolist() == [2.0] * 3
+        with pytest.raises(KeyError, match="the user's"):
+            f(wg.ones(3), "raises")
+        with pytest.raises(ValueError, match="matmul"):
+            f(wg.ones(2, 3), "wrong")

@@ -11,6 +11,7 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recording import Backward, unhooked
 from wengert.compiler.capture.walk import find_state
+from wengert.compiler.turns import eagerly
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.node import Node
 from wengert.tape.recording import enable_grad
@@ -67,11 +68,11 @@ class Again:
         if self._obstacle:
             raise RuntimeError(_CHANGED.format(self._obstacle))
         leaves, tensors, arrays = given
-        moved = any(x._array is not array for x, array in zip(tensors, arrays, strict=True))
-        if moved or not self._unchanged(leaves):
-            raise RuntimeError(_CHANGED.format("what it reads has changed since"))
         args, kwargs = self._structure.unflatten(list(leaves))
-        with enable_grad():
+        with eagerly(), enable_grad():
+            moved = any(x._array is not array for x, array in zip(tensors, arrays, strict=True))
+            if moved or not self._unchanged(leaves):
+                raise RuntimeError(_CHANGED.format("what it reads has changed since"))
             answer, _ = tree_flatten(self._function(*args, **kwargs))
         roots = [(answer[self._behind.results[i]]._node, x) for i, x in g.items.items()]
         numbers = {parent.number: i for i, parent in enumerate(node.parents) if parent is not None}

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import backend_of, selection
+from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import PLAIN, Exact, Fact, Layout, State, contents, is_array
 from wengert.compiler.capture.recording import Recording
+from wengert.compiler.capture.traced import Traced
 from wengert.compiler.program import order_of
 from wengert.compiler.replay import draws
+from wengert.compiler.report import told
 from wengert.func.trees import TreeDef
 from wengert.nn.module import changes
 from wengert.ops.data_type import get_default_dtype
@@ -21,8 +24,10 @@ from wengert.tape.tensor import Tensor
 
 __all__ = [
     "ARGUMENTS",
+    "RECORDING",
     "Refusal",
     "alike",
+    "failed",
     "never",
     "not_traceable",
     "obstacle",
@@ -33,6 +38,9 @@ __all__ = [
 
 #: Leaves of arguments that are traced unless they are named static.
 _NUMBERS = (int, float)
+
+#: Why a call waits for another thread.
+RECORDING = "another thread records a function of the same Tensors"
 
 #: What a signature says first.
 ARGUMENTS = "the structure of the arguments"
@@ -77,6 +85,18 @@ class Refusal:
         return False
 
 
+def failed(error: Exception) -> Refusal:
+    """Why a call runs as it is of which the program, which has changed nothing, has failed.
+
+    What the program itself raises the function may raise, too, and catch. What making the program
+    raises is an error of the compiler.
+    """
+    at, ran = error.__traceback__, False
+    while at is not None:
+        ran, at = ran or at.tb_frame.f_code.co_filename == "<glue>", at.tb_next
+    return Refusal(None, f"the program raised {told(error)}", failed=not ran)
+
+
 def shown(before: Any, now: Any) -> str:
     """How a part of a signature differs from what it was."""
     if isinstance(before, tuple) and isinstance(now, tuple):
@@ -105,6 +125,10 @@ def not_traceable(leaves: Sequence[Any]) -> str:
         return "anomaly detection, hooks on saved values or graph_breaks() look at each operation"
     for leaf in leaves:
         array = leaf._array if isinstance(leaf, Tensor) else leaf
+        if isinstance(array, Traced) or type(array) is LiveNumber:  # of a trace that is not here
+            if isinstance(leaf, Tensor) and array.value in array.trace.inputs:
+                return RECORDING
+            raise array.trace.closed((array,))
         if isinstance(leaf, Tensor) and leaf._node is not None and has_hooks(leaf._node):
             return "there are hooks on an argument"
         if isinstance(array, Lifted):

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of, generators
+from wengert.compiler.calls import Refusal, failed
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recording import swept
 from wengert.compiler.capture.snapshot import Snapshot, same_states
@@ -42,7 +43,7 @@ class Checked(NamedTuple):
         What the function has returned.
     differences : list of str
         What the program has given or left otherwise.
-    failed : str
+    failed : Refusal or None
         What the program has raised: the function alone has run then.
     before, inputs : Snapshot, tuple
         The state before the call, and what the program was given.
@@ -50,7 +51,7 @@ class Checked(NamedTuple):
 
     answer: Any
     differences: list[str]
-    failed: str
+    failed: Refusal | None
     before: Snapshot
     inputs: tuple[Any, ...]
 
@@ -68,18 +69,18 @@ def check(
         given, inputs = replay.tried(leaves, state)
         if given is MISS:
             return None
-        one, failed = _seen(given, before), ""
+        one, failing = _seen(given, before), None
     except Exception as error:
-        one, inputs, failed = None, (), f"the program raised {type(error).__name__}"
+        one, inputs, failing = None, (), failed(error)
     before.restore()
     answer = function()
     if one is None:
-        return Checked(answer, [], failed, before, inputs)
+        return Checked(answer, [], failing, before, inputs)
     other = _seen(answer, before)
     found = list(_differences(one, other, state))
     if not found and replay.adjoint is not None:
         found = list(_of_gradients(one, other, tensors_of(leaves, state)))
-    return Checked(answer, found, failed, before, inputs)
+    return Checked(answer, found, failing, before, inputs)
 
 
 class _Held(NamedTuple):

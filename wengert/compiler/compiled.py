@@ -2,22 +2,23 @@
 
 import copy
 import functools
-import inspect
 import os
 import sys
 import warnings
-from _thread import RLock, get_ident
+from _thread import get_ident
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from types import FunctionType
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from wengert.compiler.again import Again
+from wengert.compiler.arguments import Arguments
 from wengert.compiler.calls import (
     ARGUMENTS,
+    RECORDING,
     Refusal,
     alike,
+    failed,
     never,
     not_traceable,
     obstacle,
@@ -31,7 +32,7 @@ from wengert.compiler.capture.places import (
     Layout,
     State,
 )
-from wengert.compiler.capture.recording import record_call
+from wengert.compiler.capture.recording import raised_inside, record_call
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.traced import current
 from wengert.compiler.capture.walk import find_state
@@ -40,7 +41,8 @@ from wengert.compiler.checking import Checked, check
 from wengert.compiler.emission.glue import MISS
 from wengert.compiler.locating import located
 from wengert.compiler.replay import Replay, tensors_of
-from wengert.compiler.report import Report
+from wengert.compiler.report import Report, told
+from wengert.compiler.turns import alone, eagerly, looking
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.nn.module import Module, changes
 
@@ -48,6 +50,12 @@ __all__ = ["Compiled", "compile"]
 
 #: The environment variable that says how often programs are checked.
 CHECK = "WENGERT_COMPILE_CHECK"
+
+#: Why a call runs as it is that could be recorded or checked another time.
+_TOGETHER = "other threads ran compiled functions all the time, so that it was not recorded now"
+_WAITED = "another thread has recorded or checked for too long"
+#: What is said where the compiler itself has failed.
+_BUG = "wg.compile itself, and not the function, has failed with {0}; please report it: {1}"
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -92,15 +100,15 @@ class Compiled(Generic[P, R]):
     def __init__(self, function: Callable[P, R], options: "Options") -> None:
         functools.update_wrapper(self, function)
         self._function, self._options = function, options
-        self._signature: inspect.Signature | None = None
+        self._arguments = Arguments(function, options.static)
         self._replays: list[Replay] = []
         self._calls: list[Callable[..., Any]] = []
         self._refusals: list[Refusal] = []
         self._by_contents = False  # how raw arrays in the state are looked at
         self._slotted: dict[int, Programs] = {}  # of objects without a ``__dict__``, the last ones
         self._never = never(function)
-        self._lock = RLock()
-        self._busy = 0  # the thread that has the lock
+        self._said: set[str] = set()  # what has been warned of
+        self._busy = 0  # the thread that looks at what the function reaches
         self.report = Report(getattr(function, "__qualname__", repr(function)))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -111,8 +119,7 @@ class Compiled(Generic[P, R]):
                     if answer is not MISS:
                         return answer  # type: ignore[no-any-return]
             except Exception as error:
-                self.report.fell_back(_fell(error))
-                return self._function(*args, **kwargs)
+                return self._eagerly(failed(error), args, kwargs)  # type: ignore[no-any-return]
         return self._slow(args, kwargs)  # type: ignore[no-any-return]
 
     @overload
@@ -182,7 +189,8 @@ class Compiled(Generic[P, R]):
         """
         replay = self._last()
         name = getattr(self._function, "__name__", "step")
-        replay.save(path, name, self._state(replay.objects, replay.structure))
+        with eagerly():
+            replay.save(path, name, self._state(replay.objects, replay.structure))
 
     def _last(self) -> Replay:
         if not self._replays:
@@ -201,54 +209,106 @@ class Compiled(Generic[P, R]):
         if current() is not None:  # inside another trace this function is a part of it
             return self._function(*args, **kwargs)
         if kwargs:
-            args, kwargs = self._positional(args, kwargs)
+            args, kwargs = self._arguments.positional(args, kwargs)
         leaves, structure = tree_flatten((args, kwargs))
         reason = self._never or not_traceable(leaves)
-        if reason:
+        if reason and reason is not RECORDING:
             if self._never and self._options.strict:
                 raise TraceError(reason)
-            self.report.fell_back(reason)
-            return self._function(*args, **kwargs)
+            return self._eagerly(Refusal(None, reason), args, kwargs)
         if self._busy == get_ident():  # a signal's handler, or the function while it is checked
-            return self._function(*args, **kwargs)
-        with self._lock:
-            self._busy = get_ident()
-            try:
-                static = self._static_leaves(args, kwargs, structure)
-                answer, refusal = self._answer(leaves, structure, static)
-            finally:
-                self._busy = 0
-        if refusal is None:
-            return answer
+            with eagerly():
+                return self._function(*args, **kwargs)
+        answer, refusal = self._replayed(leaves, structure)
+        if answer is MISS:
+            with looking() as mine:
+                if mine:
+                    self._busy = get_ident()
+                    try:
+                        static = self._arguments.static(args, kwargs, structure)
+                        answer, refusal = self._answer(leaves, structure, static)
+                    finally:
+                        self._busy = 0
+                else:
+                    refusal = Refusal(None, _WAITED)
+        return answer if refusal is None else self._eagerly(refusal, args, kwargs)
+
+    def _eagerly(self, refusal: Refusal, args: Any, kwargs: Any) -> Any:
+        """Run a call as it is, and say why."""
         self.report.fell_back(refusal.reason)
         try:
-            answer = self._function(*args, **kwargs)
+            with eagerly():
+                answer = self._function(*args, **kwargs)
         except BaseException:
             if refusal.failed and refusal in self._refusals:
                 self._refusals.remove(refusal)  # it was not the recording that has failed
             raise
         refusal.version = changes[0]
+        if refusal.failed:
+            self._complain(refusal.reason)
         return answer
 
-    def _answer(
-        self, leaves: list[Any], structure: TreeDef, static: list[bool]
-    ) -> "tuple[Any, Refusal | None]":
-        """What a call gives, or why it has to run as it is."""
+    def _complain(self, failed: str) -> None:
+        """Say that the compiler has failed, where the function itself has not."""
+        text = _BUG.format(self.report.name, failed)
+        if self._options.strict:
+            raise CompileError(f"{text}. What the function itself has done stays")
+        if text not in self._said:
+            self._said.add(text)
+            warnings.warn(f"{text}. The call ran as it is", RuntimeWarning, stacklevel=4)
+
+    def _replayed(self, leaves: list[Any], structure: TreeDef) -> "tuple[Any, Refusal | None]":
+        """What a program gives that is bound to the objects of a call, or `MISS`."""
         try:
             layout = Layout(structure)
-            for replay in self._replays:
-                if not replay.plain and layout == replay.signature[ARGUMENTS]:
+            for replay in list(self._replays):
+                if layout == replay.signature[ARGUMENTS]:
                     for call in replay.calls:
                         answer = call(*leaves)
                         if answer is not MISS:
                             return answer, None
         except Exception as error:
-            return None, Refusal(None, _fell(error))
+            return None, failed(error)
+        return MISS, None
+
+    def _answer(
+        self, leaves: list[Any], structure: TreeDef, static: list[bool]
+    ) -> "tuple[Any, Refusal | None]":
+        """What a call gives, or why it has to run as it is."""
+        answer, refusal = self._replayed(leaves, structure)  # who was alone may be so no more
+        if answer is not MISS:
+            return answer, refusal
+        if reason := not_traceable(leaves):
+            return None, Refusal(None, reason)
         arguments = of_arguments(leaves, structure, static)
         refusal = next((each for each in self._refusals if each.arguments == arguments), None)
         if refusal is not None and refusal.stands():
             return None, refusal
-        names = self._names(structure)
+        given = leaves, structure, static, arguments, refusal
+        if self._replays:
+            found = self._found(*given, mine=False)
+            if found is not None:
+                return found
+        with alone() as mine:  # the state is looked at anew: others may have changed it
+            found = self._found(*given, mine=True) if mine else None
+        if found is None:
+            return None, self._remembered(Refusal(arguments, _TOGETHER))
+        if found[1] is None and refusal in self._refusals and refusal.signature is None:
+            self._refusals.remove(refusal)
+        return found
+
+    def _found(
+        self,
+        leaves: list[Any],
+        structure: TreeDef,
+        static: list[bool],
+        arguments: Any,
+        refusal: Refusal | None,
+        *,
+        mine: bool,
+    ) -> "tuple[Any, Refusal | None] | None":
+        """What a program gives that is found or recorded; None if this has to be done alone."""
+        names = self._arguments.names(structure)
         try:
             state = self._state(zip(names, leaves, strict=True), structure)
             signature = signature_of(leaves, structure, static, state)
@@ -259,6 +319,8 @@ class Compiled(Generic[P, R]):
         for replay in list(self._replays):
             if replay.fits(signature, state, leaves):
                 if replay.left == 0:
+                    if not mine:
+                        return None
                     found = self._checked(replay, arguments, leaves, names, state)
                     if found is None:
                         continue
@@ -267,10 +329,12 @@ class Compiled(Generic[P, R]):
                 try:
                     answer = replay.run(leaves, state)
                 except Exception as error:
-                    return None, Refusal(None, _fell(error))
+                    return None, failed(error)
                 self._calls = [*replay.calls, *others] if replay.plain else others
                 if answer is not MISS:
                     return answer, None
+        if not mine:
+            return None
         try:
             return self._record(structure, leaves, names, static, state, signature), None
         except Exception as error:
@@ -305,7 +369,9 @@ class Compiled(Generic[P, R]):
             return None
         if found.failed:
             self._replays.append(replay)
-            self.report.fell_back(f"the program raised {found.failed}")
+            self.report.fell_back(found.failed.reason)
+            if found.failed.failed:
+                self._complain(found.failed.reason)
             return found
         self.report.checks += 1
         if watch.met:
@@ -331,7 +397,7 @@ class Compiled(Generic[P, R]):
             samples: dict[Any, Any] = {}
             now = self._state(zip(names, leaves, strict=True), replay.structure)
             given = replay.structure, leaves, names, replay.static
-            _, again, _ = record_call(self._function, now, *given, samples)
+            _, again, _, _ = record_call(self._function, now, *given, samples)
             program, inputs, start = replay.recording.program, found.inputs, found.before.rewind
             return located(program, replay.emitted, inputs, again.program, samples, start)
         except Exception as error:
@@ -358,13 +424,17 @@ class Compiled(Generic[P, R]):
 
     def _refused(self, arguments: Any, signature: Any, error: Exception) -> "Refusal":
         """Remember that calls like this one can't be recorded, or raise."""
-        if self._options.strict:
-            raise error
         known = isinstance(error, TraceError)
-        reason = str(error) if known else f"{type(error).__name__}: {_first_line(error)}"
-        refusal = Refusal(arguments, reason, signature, failed=not known)
+        if self._options.strict:
+            if known or raised_inside(error):
+                raise error
+            raise CompileError(_BUG.format(self.report.name, told(error))) from error
+        reason = str(error) if known else told(error)
+        return self._remembered(Refusal(arguments, reason, signature, failed=not known))
+
+    def _remembered(self, refusal: Refusal) -> Refusal:
         for before in self._refusals:
-            if before.arguments == arguments:
+            if before.arguments == refusal.arguments:
                 refusal.after(before)
                 self._refusals.remove(before)
                 break
@@ -384,19 +454,23 @@ class Compiled(Generic[P, R]):
         given = structure, leaves, names, static
         # Otherwise the first check looks at calls, when these have been made.
         watch = self._options.check == 0 or self._options.strict
-        answer, found, kept = record_call(self._function, state, *given, watch=watch)
+        answer, found, kept, before = record_call(self._function, state, *given, watch=watch)
+        try:
+            torch = self._options.torch_compile
+            replay = Replay(found, signature, structure, names, static, self.report, torch)
+            replay.given(leaves)
+            if replay.adjoint is not None:
+                same = functools.partial(alike, signature, structure, static)
+                against = obstacle(found, leaves)
+                behind = replay.adjoint.behind
+                replay.adjoint.again = Again(
+                    self._function, structure, names, behind, same, against, state.by_contents
+                )
+                replay.adjoint.attach(answer, kept, tensors_of(leaves, state), leaves)
+        except BaseException:
+            before.restore()  # the function will run again
+            raise
         self.report.recorded(found, why)
-        torch = self._options.torch_compile
-        replay = Replay(found, signature, structure, names, static, self.report, torch)
-        replay.given(leaves)
-        if replay.adjoint is not None:
-            same = functools.partial(alike, signature, structure, static)
-            against = obstacle(found, leaves)
-            behind = replay.adjoint.behind
-            replay.adjoint.again = Again(
-                self._function, structure, names, behind, same, against, state.by_contents
-            )
-            replay.adjoint.attach(answer, kept, tensors_of(leaves, state), leaves)
         if self._options.check == 0:
             replay.left = None
         if found.repeatable:
@@ -425,66 +499,6 @@ class Compiled(Generic[P, R]):
             if what in before and before[what] != value:
                 return f"{what} was {shown(before[what], value)}"
         return "a number that decides the program has changed"
-
-    def _positional(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Give by position what can be."""
-        if self._signature is None:
-            self._signature = inspect.signature(self._function)
-        bound = self._signature.bind(*args, **kwargs)
-        return bound.args, bound.kwargs
-
-    def _parameters(self, count: int) -> list[str]:
-        function = self._function
-        if type(function) is FunctionType and not vars(function):
-            code = function.__code__  # looking at a signature takes as long as half a small step
-            if count <= code.co_argcount:
-                return list(code.co_varnames[:count])
-        try:
-            known = inspect.signature(function).parameters.values()
-        except (TypeError, ValueError):
-            return [f"x{i}" for i in range(count)]
-        names: list[str] = []
-        for parameter in known:
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                names += [f"{parameter.name}{i}" for i in range(count - len(names))]
-            elif parameter.kind is not parameter.VAR_KEYWORD:
-                names.append(parameter.name)
-        return names
-
-    def _names(self, structure: TreeDef) -> list[str]:
-        """How a reader would call each leaf of the arguments."""
-        positional, keyword = structure.children
-        names: list[str] = []
-        first = self._parameters(len(positional.children))
-        for name, child in zip(first, positional.children, strict=False):
-            names += [name + path for path in child.paths()]
-        for name, child in zip(keyword.names, keyword.children, strict=True):
-            names += [name.strip("[]'") + path for path in child.paths()]
-        return names
-
-    def _static_leaves(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], structure: TreeDef
-    ) -> list[bool]:
-        if not self._options.static:
-            return [False] * structure.num_leaves
-        positional, keyword = structure.children
-        found: list[bool] = []
-        for name, child in zip(self._parameters(len(args)), positional.children, strict=False):
-            found += [name in self._options.static] * child.num_leaves
-        for name, child in zip(keyword.names, keyword.children, strict=True):
-            found += [name.strip("[]'") in self._options.static] * child.num_leaves
-        return found
-
-
-def _fell(error: Exception) -> str:
-    """Why a call runs as it is, of which the program has failed and has changed nothing."""
-    return f"the program raised {type(error).__name__} ({_first_line(error)})"
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0]
 
 
 @overload

@@ -22,48 +22,16 @@ from wengert.compiler.passes import optimise
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program, Value
 from wengert.compiler.report import Report
+from wengert.compiler.turns import Pool, pools
 from wengert.func.trees import TreeDef
 from wengert.tape.node import FREED, Node, Output, Several, tick
 from wengert.tape.tensor import Tensor, placed
 
-__all__ = ["Adjoint", "Pool", "Replay", "draws", "tensors_of"]
+__all__ = ["Adjoint", "Replay", "draws", "tensors_of"]
 
 Function = Callable[..., tuple[Any, ...]]
 
 _now: Callable[[], int] = count(1).__next__
-
-
-class Pool:
-    """A program with memory of its own, for several calls at a time: each takes a copy of its own.
-
-    Calls meet in threads, and where a signal's handler calls what it has interrupted.
-
-    Parameters
-    ----------
-    first : callable
-        The program.
-    another : callable
-        Makes a copy of it.
-
-    Attributes
-    ----------
-    take, give : callable
-        Take a copy that nobody uses, or raise `IndexError`; give it back.
-    """
-
-    def __init__(self, first: Function, another: Callable[[], Function]) -> None:
-        free = [first]
-        self.take, self.give, self.another = free.pop, free.append, another
-
-    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
-        try:
-            function = self.take()
-        except IndexError:
-            function = self.another()
-        try:
-            return function(*inputs)
-        finally:
-            self.give(function)
 
 
 class Replay:
@@ -156,6 +124,7 @@ class Replay:
         if self._pool is None:
             again = partial(flatten, self.whole, self._becomes())
             self._pool = self._copies.pool(self.program, self.emitted.function, again)
+            pools.add(self._pool)
         return self._pool
 
     def save(self, path: str | Path, name: str, state: State) -> None:

@@ -1,9 +1,11 @@
 """What `compile` has done, for users to read."""
 
+import traceback
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
-__all__ = ["Report"]
+__all__ = ["Report", "told"]
 
 
 class Report:
@@ -55,3 +57,11 @@ class Report:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def told(error: BaseException) -> str:
+    """An error in a line, with the last line of its traceback."""
+    text = f"{type(error).__name__} ({str(error).partition(chr(10))[0]})"
+    for frame in traceback.extract_tb(error.__traceback__)[-1:]:
+        text += f" at {Path(frame.filename).name}, line {frame.lineno} ({frame.line})"
+    return text

@@ -46,7 +46,7 @@ from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import ancestors, sweep
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = ["Backward", "Recording", "record_call", "swept", "unhooked"]
+__all__ = ["Backward", "Recording", "raised_inside", "record_call", "swept", "unhooked"]
 
 
 @dataclass(frozen=True)
@@ -303,7 +303,7 @@ def record_call(
     static: Sequence[bool],
     samples: dict[Value, Any] | None = None,
     watch: bool = True,
-) -> tuple[list[Any], Recording, list[Any]]:
+) -> tuple[list[Any], Recording, list[Any], Snapshot]:
     """Run a function while it is traced.
 
     Parameters
@@ -332,6 +332,8 @@ def record_call(
         What the trace has shown.
     kept : list of array
         What the sweep of the results needs, of this run.
+    before : Snapshot
+        What the function was given and can reach, as it was.
 
     Raises
     ------
@@ -365,7 +367,18 @@ def record_call(
         if isinstance(error, Stopped):
             raise TraceError(str(error)) from None
         raise
-    return made, recording, call.kept
+    return made, recording, call.kept, call.before
+
+
+def raised_inside(error: BaseException) -> bool:
+    """Whether an error comes out of a function that was recorded, and not of the recording."""
+    at = error.__traceback__
+    while at is not None and at.tb_frame.f_code is not record_call.__code__:
+        at = at.tb_next
+    if at is None or at.tb_next is None:
+        return at is not None
+    name = str(at.tb_next.tb_frame.f_globals.get("__name__"))
+    return not name.startswith("wengert.compiler")
 
 
 def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[Any]]]:

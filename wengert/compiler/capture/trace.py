@@ -179,7 +179,7 @@ class Trace:
         pure: bool = True,
     ) -> Any:
         """Call a function on what is inside traced arrays, and record it."""
-        if not self.open:
+        if not self.here():
             raise self.closed(operands)
         if name in DRAWS and (drawn := self.draws.again(name, operands, parameters)) is not None:
             return drawn
@@ -217,7 +217,7 @@ class Trace:
 
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Arithmetic of Python numbers."""
-        if not self.open:
+        if not self.here():
             raise self.closed(operands)
         try:
             answer = function(*_inner(tuple(operands)))
@@ -288,7 +288,7 @@ class Trace:
 
     def pin(self, number: "LiveNumber") -> Any:
         """The value of a number on which the function's course depends from now on."""
-        if not self.open:
+        if not self.here():
             raise self.closed((number,))
         sources = self._sources[number.value]
         if not sources.issubset(self.inputs):
@@ -342,7 +342,12 @@ class Trace:
                 return described(step.line)
         return "an argument or state of the compiled function"
 
+    def here(self) -> bool:
+        """Whether it is running, and in this thread or task."""
+        return self.open and running.get() is self
+
     def closed(self, operands: Sequence[Any]) -> TraceError:
+        """The error where a value is used that belongs to another trace than the one here."""
         found = [x for x in operands if isinstance(x, Traced | LiveNumber)]
         x = next((x for x in found if not x.trace.open), None)
         if x is None:

@@ -74,7 +74,7 @@ class Traced(Lifted):
         return self.trace.lifted(value)
 
     def refusal(self, where: str, done: str, instead: str) -> Exception:
-        if not self.trace.open:
+        if not self.trace.here():
             return self.trace.closed((self,))
         return TraceError(
             f"{where}a Tensor inside a function that is compiled {done}: its values differ from "
@@ -86,7 +86,7 @@ class Traced(Lifted):
         self.values()
 
     def values(self) -> Any:
-        if not self.trace.open:
+        if not self.trace.here():
             raise self.trace.closed((self,))
         asked = reader()
         if asked == "__bool__":

@@ -136,10 +136,12 @@ class Glue:
         left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
         lines = ["    try:", "        step = take()"]
         lines += ["    except IndexError:", "        step = another()"]
+        lines += ["        if step is None:", "            return MISS"]
         lines += ["    try:", f"        {left}step({', '.join(inputs)})"]
+        # Who has no copy is not in the midst of a call: effects come before it is given back.
+        lines += [f"        {line}" for line in self._effects()]
+        lines += [f"        {line}" for line in self._answer()]
         lines += ["    finally:", "        give(step)"]
-        lines += [f"    {line}" for line in self._effects()]
-        lines += [f"    {line}" for line in self._answer()]
         return lines
 
     def _bind(self, x: Any) -> str:

@@ -1,0 +1,181 @@
+"""Turns: what threads may not do at the same time.
+
+While a function is recorded, what it reaches holds traced arrays; while a program is checked, what
+it has done is taken back. So a thread does either alone: no other one looks at the state of a
+function, runs a program, or runs a function eagerly in place of one.
+
+Nobody waits for ever. A function may itself wait for another thread, so whoever has waited for
+too long runs the function as it is, as if it were not compiled.
+"""
+
+import time
+from _thread import RLock, get_ident
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from weakref import WeakSet
+
+__all__ = ["Pool", "alone", "eagerly", "looking", "pools"]
+
+Function = Callable[..., tuple[Any, ...]]
+
+#: Seconds for which a thread waits for another that looks, records or checks.
+PATIENCE: Final = 10.0
+#: Seconds for which one that is to be alone waits for calls in flight; new ones don't begin.
+PAUSE: Final = 0.1
+
+#: Held by the one thread that looks at the state of a function.
+_looking = RLock()
+#: Which thread is alone; 0 for none. Under the lock above.
+_alone = 0
+#: How many functions each thread runs eagerly.
+_eager: dict[int, int] = {}
+#: The copies of all programs that read and change state.
+pools: "WeakSet[Pool]" = WeakSet()
+
+
+class Pool:
+    """A program with memory of its own, for several calls at a time: each takes a copy of its own.
+
+    Calls meet in threads, and where a signal's handler calls what it has interrupted. A thread that
+    is to be alone takes all copies, so that calls pay nothing for it.
+
+    Parameters
+    ----------
+    first : callable
+        The program.
+    another : callable
+        Makes a copy of it.
+
+    Attributes
+    ----------
+    take, give : callable
+        Take a copy that nobody uses, or raise `IndexError`; give it back.
+    """
+
+    def __init__(self, first: Function, another: Callable[[], Function]) -> None:
+        self._free, self._taken, self._all = [first], list[Function](), [first]
+        self.take, self.give, self._another = self._free.pop, self._free.append, another
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        try:
+            function = self.take()
+        except IndexError:
+            function = self._spare()
+        try:
+            return function(*inputs)
+        finally:
+            self.give(function)
+
+    def another(self) -> Any:
+        """A copy where there is none to take; None for a thread while another one is alone."""
+        if _others_alone():
+            return None
+        function = self._spare()
+        if _others_alone():  # since then: it is known that the copy is out
+            self._taken.append(function)
+            return None
+        return function
+
+    def _spare(self) -> Function:
+        if self._taken:
+            return self._taken.pop()
+        made = self._another()
+        self._all.append(made)
+        return made
+
+    def stop(self) -> bool:
+        """Take all copies that nobody uses; whether these are all."""
+        _move(self._free, self._taken)
+        return len(self._taken) == len(self._all)
+
+    def go_on(self) -> None:
+        """Let calls have the copies again."""
+        _move(self._taken, self._free)
+
+
+def _move(here: list[Function], there: list[Function]) -> None:
+    try:
+        while True:
+            there.append(here.pop())
+    except IndexError:  # others take some, too
+        return
+
+
+def _others_alone() -> bool:
+    """Whether another thread is alone."""
+    return _alone not in (0, get_ident())
+
+
+@contextmanager
+def looking() -> Iterator[bool]:
+    """Look at the state of a function, as one thread at a time does: whether it is this one."""
+    mine = _looking.acquire(timeout=PATIENCE)
+    try:
+        yield mine
+    finally:
+        if mine:
+            _looking.release()
+
+
+@contextmanager
+def alone() -> Iterator[bool]:
+    """Be alone, within `looking`: whether it is so."""
+    global _alone
+    before, me = _alone, get_ident()
+    if before == me:  # what is checked calls another function
+        yield True
+        return
+    _alone = me
+    stopped = list(pools)
+    try:
+        yield _wait(lambda: _stopped(stopped) and not _others_run(me), PAUSE)
+    finally:
+        _alone = before
+        for pool in stopped:
+            pool.go_on()
+
+
+def _stopped(programs: list[Pool]) -> bool:
+    return not [pool for pool in programs if not pool.stop()]
+
+
+def _others_run(me: int) -> bool:
+    return any(thread != me for thread in list(_eager))
+
+
+@contextmanager
+def eagerly() -> Iterator[None]:
+    """Run a function as it is, while no other thread is alone."""
+    me = get_ident()
+    before = _eager.get(me, 0)
+
+    def begun() -> bool:
+        _eager[me] = before + 1  # first it is known, and then looked who is alone
+        if before or not _others_alone():
+            return True
+        del _eager[me]
+        return False
+
+    try:
+        if not _wait(begun, PATIENCE):
+            _eager[me] = before + 1
+        yield
+    finally:
+        if before:
+            _eager[me] = before
+        else:
+            _eager.pop(me, None)
+
+
+def _wait(ready: Callable[[], bool], seconds: float) -> bool:
+    """Wait until something is ready: whether it was so in time."""
+    if ready():
+        return True
+    end, pause = time.monotonic() + seconds, 1e-5
+    while time.monotonic() < end:
+        time.sleep(pause)
+        if ready():
+            return True
+        pause = min(2 * pause, 1e-3)
+    return False
