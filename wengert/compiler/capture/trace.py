@@ -258,7 +258,10 @@ class Trace:
                 f"{user_line()}: anomaly detection is on inside a function that is compiled, and "
                 "a replay would look at nothing; switch it on around the call"
             )
-        given = tuple(map(self.value, operands))
+        value = self.value
+        given = tuple(
+            [x.value if type(x) is Traced and x.trace is self else value(x) for x in operands]
+        )
         if parameters:
             parameters = {k: self.value(x) for k, x in parameters.items()}
         line, several = self._here or self._line(), isinstance(answer, _SEQUENCES)
