@@ -227,8 +227,8 @@ def test_errors_name_the_line():
 
     def counts(x):
         nonlocal count
-        count += 1  # the count
-        return x
+        count += 1
+        return x * [1, 2][count]  # the count
 
     for function, what, line in (
         (branch, "a branch on the values", "the branch"),
@@ -236,7 +236,7 @@ def test_errors_name_the_line():
         (array, r"becomes an array off the tape \(numpy\)", "the array"),
         (masks, "the shape of what indexing with a mask gives", "the mask"),
         (keeps, "changes the length of kept from 0 to 1", "keeps"),
-        (counts, "changes count from 0 to 1", "the count"),
+        (counts, "depends on count, which each call changes", "the count"),
     ):
         with pytest.raises(TraceError, match=what) as caught:
             wg.compile(function, strict=True)(x)

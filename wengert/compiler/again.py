@@ -7,9 +7,11 @@ So they are recorded when one is asked for: on the same arguments and state, or 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.places import State
-from wengert.compiler.capture.recording import Backward, unhooked
+from wengert.compiler.capture.places import How, State
+from wengert.compiler.capture.recorded import Backward
+from wengert.compiler.capture.recording import unhooked
 from wengert.compiler.capture.walk import find_state
 from wengert.compiler.turns import eagerly
 from wengert.func.trees import TreeDef, tree_flatten
@@ -41,8 +43,8 @@ class Again:
         ``same(leaves, state)``: whether a call would take the program that has run.
     obstacle : str
         Why this can't be done, or "".
-    by_contents : bool
-        How raw arrays are looked at: see `find_state`.
+    how : How
+        Places are looked at.
     """
 
     def __init__(
@@ -53,11 +55,11 @@ class Again:
         behind: Backward,
         same: Callable[[Sequence[Any], State], bool],
         obstacle: str,
-        by_contents: bool,
+        how: How,
     ) -> None:
         self._function, self._structure, self._names = function, structure, names
         self._behind, self._same, self._obstacle = behind, same, obstacle
-        self._by_contents = by_contents
+        self._how = how
 
     def given(self, leaves: Sequence[Any], tensors: Sequence[Tensor]) -> tuple[Any, ...]:
         """What of a call is kept."""
@@ -73,7 +75,7 @@ class Again:
             moved = any(x._array is not array for x, array in zip(tensors, arrays, strict=True))
             if moved or not self._unchanged(leaves):
                 raise RuntimeError(_CHANGED.format("what it reads has changed since"))
-            answer, _ = tree_flatten(self._function(*args, **kwargs))
+            answer, _ = tree_flatten(self._function(*args, **kwargs), whole)
         roots = [(answer[self._behind.results[i]]._node, x) for i, x in g.items.items()]
         numbers = {parent.number: i for i, parent in enumerate(node.parents) if parent is not None}
         wanted = leading_to(set(numbers), [root for root, _ in roots])
@@ -84,8 +86,8 @@ class Again:
 
     def _unchanged(self, leaves: Sequence[Any]) -> bool:
         try:
-            arguments, how = zip(self._names, leaves, strict=True), self._by_contents
-            state = find_state(self._function, arguments, self._structure, by_contents=how)
+            arguments = zip(self._names, leaves, strict=True)
+            state = find_state(self._function, arguments, self._structure, how=self._how)
         except TraceError:
             return False
         return self._same(leaves, state)

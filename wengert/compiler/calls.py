@@ -9,7 +9,7 @@ import numpy as np
 from wengert.backends import backend_of, selection
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import PLAIN, Exact, Fact, Layout, State, contents, is_array
-from wengert.compiler.capture.recording import Recording
+from wengert.compiler.capture.recorded import Recording
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.program import order_of
 from wengert.compiler.replay import draws
@@ -27,12 +27,12 @@ __all__ = [
     "RECORDING",
     "Refusal",
     "alike",
+    "difference",
     "failed",
     "never",
     "not_traceable",
     "obstacle",
     "of_arguments",
-    "shown",
     "signature_of",
 ]
 
@@ -97,7 +97,15 @@ def failed(error: Exception) -> Refusal:
     return Refusal(None, f"the program raised {told(error)}", failed=not ran)
 
 
-def shown(before: Any, now: Any) -> str:
+def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """How a signature differs from another, first of all."""
+    for what, value in now.items():
+        if what in before and before[what] != value:
+            return f"{what} was {_shown(before[what], value)}"
+    return "a number that decides the program has changed"
+
+
+def _shown(before: Any, now: Any) -> str:
     """How a part of a signature differs from what it was."""
     if isinstance(before, tuple) and isinstance(now, tuple):
         pairs = [(a, b) for a, b in zip(before, now, strict=False) if a != b]

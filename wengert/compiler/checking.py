@@ -12,6 +12,7 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of, generators
 from wengert.compiler.calls import Refusal, failed
+from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recording import swept
 from wengert.compiler.capture.snapshot import Snapshot, same_states
@@ -113,7 +114,7 @@ class _Seen(NamedTuple):
 
 def _seen(answer: Any, before: Snapshot) -> _Seen:
     """Look at what a call has given, and at what it has left beside a snapshot."""
-    leaves, structure = tree_flatten(answer)
+    leaves, structure = tree_flatten(answer, whole)
     parts = {}
     for owner, key, then, now in before.changes():
         if key is ...:

@@ -18,17 +18,19 @@ from wengert.compiler.calls import (
     RECORDING,
     Refusal,
     alike,
+    difference,
     failed,
     never,
     not_traceable,
     obstacle,
     of_arguments,
-    shown,
     signature_of,
 )
-from wengert.compiler.capture.errors import CompileError, TraceError
+from wengert.compiler.capture.containers import whole
+from wengert.compiler.capture.errors import CompileError, CountError, DecisionError, TraceError
 from wengert.compiler.capture.places import (
     PROGRAMS,
+    How,
     Layout,
     State,
 )
@@ -104,7 +106,7 @@ class Compiled(Generic[P, R]):
         self._replays: list[Replay] = []
         self._calls: list[Callable[..., Any]] = []
         self._refusals: list[Refusal] = []
-        self._by_contents = False  # how raw arrays in the state are looked at
+        self._how = How()
         self._slotted: dict[int, Programs] = {}  # of objects without a ``__dict__``, the last ones
         self._never = never(function)
         self._said: set[str] = set()  # what has been warned of
@@ -210,7 +212,7 @@ class Compiled(Generic[P, R]):
             return self._function(*args, **kwargs)
         if kwargs:
             args, kwargs = self._arguments.positional(args, kwargs)
-        leaves, structure = tree_flatten((args, kwargs))
+        leaves, structure = tree_flatten((args, kwargs), whole)
         reason = self._never or not_traceable(leaves)
         if reason and reason is not RECORDING:
             if self._never and self._options.strict:
@@ -337,20 +339,26 @@ class Compiled(Generic[P, R]):
             return None
         try:
             return self._record(structure, leaves, names, static, state, signature), None
+        except CountError as error:
+            if error.names <= self._how.counted:
+                return None, self._refused(arguments, signature, error)
+            self._how = self._how._replace(counted=self._how.counted | error.names)
+            return self._found(leaves, structure, static, arguments, refusal, mine=True)
         except Exception as error:
             if not state.raws:
                 return None, self._refused(arguments, signature, error)
         # It may be that something is asked of the values of raw arrays: so they are compared.
-        self._by_contents = True
-        answer, refusal = self._answer(leaves, structure, static)
-        self._by_contents = refusal is None
-        if refusal is not None:
-            refusal.signature = signature
-        return answer, refusal
+        self._how = self._how._replace(by_contents=True)
+        again = self._found(leaves, structure, static, arguments, None, mine=True)
+        refused = None if again is None else again[1]
+        self._how = self._how._replace(by_contents=refused is None)
+        if refused is not None:
+            refused.signature = signature
+        return again
 
     def _state(self, arguments: Iterable[tuple[str, Any]], structure: TreeDef) -> State:
         """What a call with these arguments reaches."""
-        return find_state(self._function, arguments, structure, by_contents=self._by_contents)
+        return find_state(self._function, arguments, structure, how=self._how)
 
     def _checked(
         self, replay: Replay, arguments: Any, leaves: list[Any], names: list[str], state: State
@@ -430,6 +438,8 @@ class Compiled(Generic[P, R]):
                 raise error
             raise CompileError(_BUG.format(self.report.name, told(error))) from error
         reason = str(error) if known else told(error)
+        by_value = isinstance(error, DecisionError)  # of which another may decide otherwise
+        signature = None if by_value else signature
         return self._remembered(Refusal(arguments, reason, signature, failed=not known))
 
     def _remembered(self, refusal: Refusal) -> Refusal:
@@ -464,7 +474,7 @@ class Compiled(Generic[P, R]):
                 against = obstacle(found, leaves)
                 behind = replay.adjoint.behind
                 replay.adjoint.again = Again(
-                    self._function, structure, names, behind, same, against, state.by_contents
+                    self._function, structure, names, behind, same, against, state.how
                 )
                 replay.adjoint.attach(answer, kept, tensors_of(leaves, state), leaves)
         except BaseException:
@@ -476,12 +486,15 @@ class Compiled(Generic[P, R]):
         if found.repeatable:
             self._replays.append(replay)
             if len(self._replays) > self._options.size:
-                self._forget(why)
+                self._forget(why, replay, of_arguments(leaves, structure, static))
         return found.answer.unflatten(answer)
 
-    def _forget(self, why: str) -> None:
-        oldest = min(self._replays, key=lambda replay: replay.used)
-        self._drop(oldest)
+    def _forget(self, why: str, replay: Replay, arguments: Any) -> None:
+        endless = "" if self._options.strict else replay.endless(self._replays)
+        self._drop(min(self._replays, key=lambda replay: replay.used))
+        if endless:
+            self._refused(arguments, None, DecisionError(endless))
+            return
         warnings.warn(
             f"wg.compile has recorded {self.report.name} {self.report.recordings} times, and keeps "
             f"{self._options.size} programs: {why}. Make what differs the same from call to call, "
@@ -495,10 +508,7 @@ class Compiled(Generic[P, R]):
         if not self._replays:
             return "the first call"
         before = max(self._replays, key=lambda replay: replay.used).signature
-        for what, value in signature.items():
-            if what in before and before[what] != value:
-                return f"{what} was {shown(before[what], value)}"
-        return "a number that decides the program has changed"
+        return difference(before, signature)
 
 
 @overload
@@ -540,16 +550,16 @@ def compile(
 
     What the function reaches beside its arguments is state: Tensors, modules and optimisers in its
     closure, its globals, or its ``self``. Each call sees their present values and changes them as
-    the function would. Numbers among the arguments, hyper-parameters and counters of optimisers
-    may differ from call to call, unless the function's course depends on them: then there is a
-    program for each value. Other plain values that the function names are compared in each call.
+    the function would. Numbers among the arguments, hyper-parameters and counters of optimisers,
+    and numbers that the function itself changes may differ from call to call. There is a program
+    for each outcome of a comparison of them, and for each value of one that is an index or the
+    like. Other plain values that the function names are compared in each call.
 
     Parameters
     ----------
     function : callable
         Of trees (see `wengert.func.tree_flatten`) of Tensors, raw arrays, numbers and static
-        values. A `Module`, a method, or a transform such as ``wg.value_and_grad(f)`` will do.
-        Without it, a decorator is returned.
+        values: a `Module`, a method, a transform too. Without it, a decorator is returned.
     static_argnames : str or sequence of str
         Arguments whose numbers decide the program.
     cache_size : int

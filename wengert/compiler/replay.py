@@ -10,8 +10,10 @@ from typing import Any
 
 from wengert.backends import generators, namespaces
 from wengert.compiler.again import Again
+from wengert.compiler.capture.effects import Ref
+from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.places import State, same
-from wengert.compiler.capture.recording import Backward, Recording, Way
+from wengert.compiler.capture.recorded import Backward, Recording, Way
 from wengert.compiler.capture.trace import DRAWS
 from wengert.compiler.capture.walk import is_leaf
 from wengert.compiler.emission.emit import Emitted, emit
@@ -139,11 +141,27 @@ class Replay:
         """Whether the program is for a call of this signature."""
         if any(value != signature[what] for what, value in self.signature.items()):
             return False
-        for ref, value in self.recording.pinned.items():
-            number = state.numbers[ref.index].get() if ref.kind == "number" else leaves[ref.index]
-            if not same(number, value):
-                return False
+        number = partial(number_at, state=state, leaves=leaves)
+        decided = self.recording.decided
+        if not decided.fits([number(ref) for ref in decided.refs]):
+            return False
+        if not all(same(number(ref), x) for ref, x in self.recording.pinned.items()):
+            return False
         return all((t := ref()) is None or t._array is x for ref, x in self.recording.captured)
+
+    def endless(self, others: Sequence["Replay"]) -> str:
+        """Where numbers that calls change decide, if that is all in which programs differ."""
+        found = self.recording
+        changed = {x.ref for x in found.effects if x.ref.kind == "number"}
+        alike = all(each.signature == self.signature for each in others)
+        if not alike or changed.isdisjoint(found.decided.refs):
+            return ""
+        line = found.decided.program.instructions[-1].line  # of the last comparison
+        return (
+            f"{described(line) if line else 'a comparison'}: what the compiled function does "
+            f"depends on numbers that each call changes, and {len(others) - 1} programs for them "
+            "are not enough. Decide outside"
+        )
 
     def given(self, leaves: Sequence[Any]) -> None:
         """Keep what of the arguments is state."""
@@ -378,6 +396,11 @@ class CompiledNode(Several):
     @property
     def operation(self) -> str:
         return "compiled"
+
+
+def number_at(ref: Ref, state: State, leaves: Sequence[Any]) -> Any:
+    """A number of the state, or among the arguments."""
+    return state.numbers[ref.index].get() if ref.kind == "number" else leaves[ref.index]
 
 
 def tensors_of(leaves: Sequence[Any], state: State) -> list[Tensor]:

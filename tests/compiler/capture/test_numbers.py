@@ -56,6 +56,7 @@ CASES: dict[str, tuple[Body, list[Any]]] = {
     # Arithmetic.
     "sum": (lambda x, k: (x + k, k + x, x - k, k - x, x * k, x / (k + 9), k / (x + 9)), FLOATS),
     "powers": (lambda x, k: (wg.abs(x) ** k, (abs(k) + 1) ** x, x * k**2, x * 2**k), FLOATS),
+    "powers of integers": (lambda x, k: (wg.arange(1, 4) * 2**k, 2**k), [2, 3, -1, 0, -2]),
     "of integers": (lambda x, k: (x * (k // 2), x * (k % 3), x * (7 // k), x * -k, +k), INTEGERS),
     "bits": (lambda x, k: (k & 1, x * (k | 8), k ^ 3, k << 1, x * (k >> 1), ~k, 6 & k), INTEGERS),
     "divmod": (lambda x, k: [x * part for part in (*divmod(k, 2), *divmod(9, k))], INTEGERS),
@@ -148,6 +149,14 @@ def test_what_is_computed_with_has_one_program() -> None:
     for k in FLOATS:
         f(wg.asarray([1.0, 2.0, 3.0]), k)
     assert f.report.recordings == 1
+
+
+def test_what_is_compared_has_a_program_for_each_outcome() -> None:
+    f = wg.compile(lambda x, k: x * k if 0 < k % 3 < 2.5 else x * min(k, 4.0))
+    for k in (1.0, 2.0, 2.25, 1.5, 2.75, 3.0, 0.0, 5.5, 8.75, 5.75):
+        x = wg.asarray([1.0, 2.0])
+        assert f(x, k).tolist() == f._function(x, k).tolist()
+    assert f.report.recordings == 4, f.report
 
 
 def test_an_axis_of_a_trace_is_in_no_cache() -> None:

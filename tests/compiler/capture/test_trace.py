@@ -15,6 +15,7 @@ from wengert.autograd import checkpoint
 from wengert.backends import Backend, get_backend
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.live import LiveNumber
+from wengert.compiler.capture.recorded import Arithmetic
 from wengert.compiler.capture.trace import Trace, trace_arrays
 from wengert.compiler.capture.traced import Traced, current, traced
 from wengert.compiler.program import Program
@@ -413,11 +414,6 @@ def test_numbers_beside_arrays(backend: Backend, function: Any) -> None:
 @pytest.mark.parametrize(
     "function",
     [
-        lambda a: 1 if a > 1 else 2,
-        lambda a: a == 2,
-        lambda a: a != 2,
-        lambda a: a <= 2,
-        lambda a: bool(a),
         lambda a: int(a),
         lambda a: float(a),
         lambda a: complex(a),
@@ -429,7 +425,7 @@ def test_numbers_beside_arrays(backend: Backend, function: Any) -> None:
         lambda a: f"{a}",
         lambda a: f"{a:.2f}",
         lambda a: {2: "two"}[a],
-        lambda a: (a * 2 + 1) > 0,
+        lambda a: round(a * 2 + 1, 1),
     ],
 )
 def test_deciding_pins_a_number(function: Any) -> None:
@@ -439,14 +435,44 @@ def test_deciding_pins_a_number(function: Any) -> None:
     assert seen == [function(2)]
 
 
+@pytest.mark.parametrize(
+    ("function", "alike", "other"),
+    [
+        (lambda a: 1 if a > 1 else 2, 3, 1),
+        (lambda a: a == 2, 2, -2),
+        (lambda a: a != 2, 2, 3),
+        (lambda a: a <= 2, 1, 2.5),
+        (lambda a: bool(a), -1, 0),
+        (lambda a: not a, math.nan, -0.0),
+        (lambda a: (a * 2 + 1) % 3 == 2, 5, 4),
+        (lambda a: 0 < a < 3, 1, 3),
+        (lambda a: 7 // (a - 1) > 1, 3, 1),
+        (lambda a: a in (1, 2), 2, 5),
+        (lambda a: a == a, 3, math.nan),
+        (lambda a: max(a, 1) is a, 3, 0),
+    ],
+)
+def test_comparisons_decide(function: Any, alike: Any, other: Any) -> None:
+    seen = []
+    trace, _ = with_number(lambda x, a: (seen.append(function(a)), x)[1], 2)
+    assert not trace.pinned
+    program, outcomes = trace.decisions()
+    decided = Arithmetic((), program, outcomes)
+    assert decided.fits([2])
+    assert decided.fits([alike])
+    assert not decided.fits([other])
+
+
 def test_only_the_numbers_that_decide_are_pinned() -> None:
     trace = Trace()
     with trace.running():
         a, b, c = trace.input(1), trace.input(2), trace.input(3)
         assert isinstance(a + b * c, LiveNumber)
-        assert (a + b) > 0
+        assert a > 0
+        assert round(a + b) > 0
         assert set(trace.pinned) == {a.value, b.value}
         assert c.value not in trace.pinned
+        assert not trace.decisions()[1]
 
 
 def test_numbers_do_not_mix_with_what_is_no_number() -> None:

@@ -74,6 +74,8 @@ class Piece(NamedTuple):
         A pattern: why such a program may run eagerly.
     pure : bool
         Whether it changes no state, so that threads may call it at once.
+    decides : bool
+        Whether numbers that it changes decide, so that calls of one kind need several programs.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Piece(NamedTuple):
     trains: str = ""
     eager: str = ""
     pure: bool = True
+    decides: bool = False
 
 
 class Frame(NamedTuple):
@@ -188,6 +191,11 @@ class Program:
     def pure(self) -> bool:
         """Whether no call changes state."""
         return self.frame.pure and all(part.piece.pure for part in self.parts)
+
+    @property
+    def decides(self) -> bool:
+        """Whether calls of one kind may need several programs."""
+        return any(part.piece.decides for part in self.parts)
 
     def _places(self) -> list[str]:
         used = [place for part in self.parts for _, place, _ in part.places]

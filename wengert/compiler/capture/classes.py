@@ -1,5 +1,6 @@
 """What classes and modules hold: what code names of them."""
 
+import abc
 import builtins
 import enum
 import os
@@ -62,6 +63,8 @@ def _foreign_module(walk: "Walk", x: ModuleType, held: dict[str, Any], name: str
             else:
                 walk.fact(place.name, Identity(value))
                 walk.state.links.append((place, value))
+                if isinstance(value, abc.ABCMeta):
+                    walk.abstract()
         elif type(value) in PLAIN and walk.named.wants_of_module(x, key) and key[:2] != "__":
             walk.at(place)
 
@@ -69,6 +72,8 @@ def _foreign_module(walk: "Walk", x: ModuleType, held: dict[str, Any], name: str
 def visit_class(walk: "Walk", cls: type, name: str) -> None:
     """Visit what code names of a class, and of its bases."""
     walk.fact(name, Identity(cls))
+    if isinstance(cls, abc.ABCMeta):
+        walk.abstract()
     foreign = [base for base in cls.__mro__ if not users(base.__module__)]
     if engine(cls) or len(foreign) == len(cls.__mro__):
         return _foreign_class(walk, cls)

@@ -1,5 +1,7 @@
 """What containers hold: lists, dicts, sets and their relatives."""
 
+import dataclasses
+import functools
 from collections import deque
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -12,7 +14,7 @@ from wengert.compiler.capture.places import PLAIN, Exact, Identity, Place, dump
 if TYPE_CHECKING:
     from wengert.compiler.capture.walk import Walk
 
-__all__ = ["CONTAINERS", "visit_container"]
+__all__ = ["CONTAINERS", "item_name", "visit_container", "whole"]
 
 CONTAINERS = (list, tuple, dict, set, frozenset, deque, MappingProxyType)
 
@@ -35,13 +37,14 @@ def visit_container(walk: "Walk", x: Any, name: str) -> None:
     walk.fact(name, Identity(cls))
     if cls in (list, dict):
         walk.state.lengths.append((x, len(x), name))
-    nested: dict[int, Any] = {}
-    if cls in (list, dict, tuple) and _all_plain(walk, x, nested):
+    nested: dict[int, tuple[Any, str]] = {}
+    if cls in (list, dict, tuple) and _all_plain(walk, x, name, nested):
         walk.fact(name, Exact(x))
         if nested:
             walk.test("dump({}) != {}", x, dump(x))
-        walk.seen |= {key: (len(walk.seen), part) for key, part in nested.items()}
-        walk.state.objects += nested.values()
+        walk.seen |= {key: (len(walk.seen), part) for key, (part, _) in nested.items()}
+        walk.state.called |= {key: called for key, (_, called) in nested.items()}
+        walk.state.objects += [part for part, _ in nested.values()]
         return
     walk.state.objects.append(x)
     if cls.__name__ == "defaultdict":
@@ -61,13 +64,37 @@ def visit_container(walk: "Walk", x: Any, name: str) -> None:
     held = isinstance(x, list | dict | deque)
     pairs = x.items() if isinstance(x, dict | MappingProxyType) else enumerate(x)
     for key, value in list(pairs):
-        called = f"{name}[{_shown(key)}]"
+        called = item_name(name, key)
         if held:
             walk.at(Place(x, key, called))
         else:
             walk.visit(
                 value, called, Place(x, key, called) if isinstance(x, MappingProxyType) else None
             )
+
+
+def whole(x: Any) -> bool:
+    """Whether a node of a tree would be another if it were made anew of its parts.
+
+    A dataclass whose constructor does more than to keep what it is given, and one that holds more.
+    """
+    kind: Any = type(x)
+    if not hasattr(kind, "__dataclass_fields__"):
+        return issubclass(kind, tuple) and kind is not tuple and _makes_more(kind)
+    return _makes_more(kind) or len(getattr(x, "__dict__", ())) > len(kind.__dataclass_fields__)
+
+
+@functools.cache
+def _makes_more(kind: Any) -> bool:
+    if issubclass(kind, tuple):
+        return hasattr(kind, "_fields") and "_fields" not in vars(kind) and "__new__" in vars(kind)
+    known: Any = vars(kind)
+    return (
+        "__dataclass_params__" not in known
+        or not known["__dataclass_params__"].init
+        or hasattr(kind, "__post_init__")
+        or any(not field.init for field in dataclasses.fields(kind))
+    )
 
 
 def _identities(walk: "Walk", x: Iterable[Any]) -> None:
@@ -83,13 +110,17 @@ def _long(walk: "Walk", x: Any, name: str) -> None:
     walk.fact(name, Exact([None if not plain[i] else value for i, value in enumerate(x)]))
     for i, value in enumerate(x):
         if not plain[i]:
-            called = f"{name}[{i}]"
+            called = item_name(name, i)
             walk.visit(value, called, Place(x, i, called), looked_at=True)
 
 
-def _all_plain(walk: "Walk", x: Any, nested: dict[int, Any]) -> bool:
-    """Whether a container is a nest of plain values, no part of which is known elsewhere."""
-    return _plain(x, nested) and walk.seen.keys() & nested.keys() <= {id(x)}
+def _all_plain(walk: "Walk", x: Any, name: str, nested: dict[int, tuple[Any, str]]) -> bool:
+    """Whether a container is a nest of plain values that nobody changes or knows elsewhere."""
+    return (
+        _plain(x, name, nested)
+        and walk.seen.keys() & nested.keys() <= {id(x)}
+        and not any(counted.startswith(f"{name}[") for counted in walk.state.how.counted)
+    )
 
 
 def _keys(walk: "Walk", x: Mapping[Any, Any], name: str) -> None:
@@ -102,18 +133,24 @@ def _keys(walk: "Walk", x: Mapping[Any, Any], name: str) -> None:
         walk.visit(key, f"a key of {name}", None)
 
 
-def _plain(x: Any, found: dict[int, Any]) -> bool:
-    """Whether a container holds plain values alone, or such containers, each once: ``found``."""
+def _plain(x: Any, name: str, found: dict[int, tuple[Any, str]]) -> bool:
+    """Whether a container holds plain values alone, or such containers, each once.
+
+    What is ``found`` gets a name.
+    """
     if type(x) is not tuple:
         if id(x) in found or len(found) > LARGEST:
             return False
-        found[id(x)] = x
-    parts = (*x, *x.values()) if type(x) is dict else x
+        found[id(x)] = x, name
+    pairs = [*((key, key) for key in x), *x.items()] if type(x) is dict else enumerate(x)
     return all(
-        _plain(part, found) if type(part) in (list, dict, tuple) else type(part) in PLAIN
-        for part in parts
+        _plain(part, item_name(name, key), found)
+        if type(part) in (list, dict, tuple)
+        else type(part) in PLAIN
+        for key, part in pairs
     )
 
 
-def _shown(key: Any) -> str:
-    return repr(key) if type(key) in PLAIN else f"a {type(key).__name__}"
+def item_name(name: str, key: Any) -> str:
+    """How a reader would call an item of a container."""
+    return f"{name}[{repr(key) if type(key) in PLAIN else f'a {type(key).__name__}'}]"

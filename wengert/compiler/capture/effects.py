@@ -9,10 +9,11 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple
 
-from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.containers import item_name, whole
+from wengert.compiler.capture.errors import CountError, DecisionError, TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.places import OF_OPTIMIZER, State
+from wengert.compiler.capture.places import NUMBERS, OF_OPTIMIZER, PLAIN, State, same
 from wengert.compiler.capture.snapshot import Change
 from wengert.compiler.capture.traced import Traced
 from wengert.func.trees import TreeDef, tree_flatten
@@ -142,7 +143,9 @@ def place_effects(call: Any, after: State) -> tuple[list[Effect], list[Any]]:
             elif now is call.places[first + i][1]:
                 continue
             else:
-                raise TraceError(f"{place.name} becomes {now!r}, which is not traced")
+                raise _changed(call, f"{place.name} to {_shown(now)}", place.name)
+            if kind == "number" and i in call.state.counts:
+                _check_decision(call, i, now)
     for i, at in enumerate(call.state.tensors):
         if at.place is None:
             continue
@@ -172,6 +175,18 @@ def place_effects(call: Any, after: State) -> tuple[list[Effect], list[Any]]:
             if new and at is not None and at.at not in known:
                 values.append((at, _tensor(tensor)))
     return effects, values
+
+
+def _check_decision(call: Any, i: int, now: Any) -> None:
+    """Raise if a number of the user's is changed on which the call's course depends."""
+    place, before = call.places[len(call.state.arrays) + i]
+    line = call.trace.pinned.get(call.inputs[Ref("number", i)])
+    if line is not None and (isinstance(now, LiveNumber) or _differs(now, before)):
+        where = "the code asks by type(x) or `is` what numbers are" if call.state.types else line
+        raise DecisionError(
+            f"{where}: what the compiled function does depends on {place.name}, which each call "
+            "changes, so that each would need a program of its own. Decide outside"
+        )
 
 
 def _frozen(x: Any) -> Callable[[], Any]:
@@ -204,6 +219,7 @@ def check_side_effects(call: Any) -> tuple[bool, bool]:
     known = {place.at for place in places}
     kept = {id(x) for x, _, name in state.lengths if name.endswith(OF_OPTIMIZER)}
     moved = added = False
+    counted: dict[str, str] = {}
     for change in call.before.changes():
         owner, key = change.owner, change.key
         if isinstance(owner, Tensor) and key != "hooks":
@@ -211,10 +227,16 @@ def check_side_effects(call: Any) -> tuple[bool, bool]:
         owners = {id(owner), id(getattr(owner, "__dict__", None))}
         known_here = any(one in known for one in product(owners, (key,)))
         if not known_here and not owners & kept:
-            raise _changed(call, *_described(change, state))
+            what, name = _described(change, state)
+            if not (_is_number(change.before) and _is_number(change.now)):
+                raise _changed(call, what, name)
+            counted[name] = what
+            continue
         if not isinstance(change.now, Traced | LiveNumber):
             moved |= known_here
             added |= not known_here
+    for name, what in counted.items():
+        raise CountError(str(_changed(call, what, name)), counted)
     return moved, added
 
 
@@ -222,16 +244,27 @@ def _described(change: Change, state: State) -> tuple[str, str]:
     """What has changed, by the name of its place where that is known, and this name."""
     owners = change.owner, getattr(change.owner, "__dict__", None)
     where = [(id(owner), change.key) for owner in owners]
-    for place, before in state.statics:
-        if place.at in where:
-            now = "a Tensor" if isinstance(change.now, Tensor) else repr(change.now)
-            return f"{place.name} from {before!r} to {now}", place.name
-    return str(change), str(change.key)
+    name = next((place.name for place, _ in state.statics if place.at in where), "")
+    if not name and isinstance(change.owner, dict | list) and id(change.owner) in state.called:
+        name = item_name(state.called[id(change.owner)], change.key)
+    if not name:
+        return str(change), str(change.key)
+    return f"{name} from {change.before!r} to {_shown(change.now)}", name
+
+
+def _is_number(x: Any) -> bool:
+    return type(x) in NUMBERS
+
+
+def _shown(x: Any) -> str:
+    if isinstance(x, Tensor | Traced):
+        return f"a {type(x).__name__}"
+    return repr(x.number if type(x) is LiveNumber else x)
 
 
 def check_arguments(call: Any, structure: TreeDef, arguments: Any) -> None:
     """Raise if containers among the arguments are no longer what they were."""
-    leaves, now = tree_flatten(arguments)
+    leaves, now = tree_flatten(arguments, whole)
     if now != structure:
         raise _changed(call, "the structure of its arguments", "")
     for name, leaf, given in zip(call.names, leaves, call.leaves, strict=True):
@@ -244,6 +277,12 @@ def _changed(call: Any, what: str, name: str) -> TraceError:
         f"{_line_that_sets(call.function, name)}: the compiled function changes {what}, which a "
         "replay would not do again. Return the value, or hold it in a Tensor"
     )
+
+
+def _differs(now: Any, before: Any) -> bool:
+    if type(now) is not type(before):
+        return True
+    return not same(now, before) if type(now) in PLAIN else bool(now != before)
 
 
 def _line_that_sets(function: Any, name: str) -> str:

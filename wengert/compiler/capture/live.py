@@ -14,9 +14,9 @@ __all__ = ["LiveNumber"]
 class LiveNumber:
     """A Python number that may differ from call to call, such as a learning rate.
 
-    Arithmetic is recorded. Whatever else is asked of it decides something, as a comparison, an
-    index or a length does: the program is for that value alone, and the trace pins it. To
-    `isinstance` it is what it stands for.
+    Arithmetic is recorded. A comparison decides something: the program is for numbers of which it
+    says the same. Whatever else is asked, as for an index or a length, the program is for that
+    value alone, and the trace pins it. To `isinstance` it is what it stands for.
     """
 
     __slots__ = ("number", "trace", "value")
@@ -75,7 +75,7 @@ class LiveNumber:
     # -- conversions ---------------------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        return bool(self.pinned())
+        return self.trace.decide("ne", operator.ne, (self, 0))  # type: ignore[no-any-return]
 
     def __int__(self) -> int:
         return int(self.pinned())
@@ -144,6 +144,8 @@ def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> 
         if not isinstance(other, LiveNumber | int | float | complex):
             return NotImplemented
         pair = (other, self) if reflected else (self, other)
+        if name == "pow" and isinstance(pair[0], int) and isinstance(pair[1], int):
+            bool(pair[1] >= 0)  # otherwise it is a float
         return self.trace.number(name, function, pair)
 
     return method
@@ -153,11 +155,13 @@ def _sign(name: str, function: Callable[..., Any]) -> Callable[[LiveNumber], Any
     return lambda self: self.trace.number(name, function, (self,))
 
 
-def _comparison(function: Callable[..., Any]) -> Callable[..., Any]:
+def _comparison(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: LiveNumber, other: Any) -> Any:
-        if not isinstance(other, LiveNumber | int | float | complex | np.generic):
+        if isinstance(other, np.generic):
+            return function(self.pinned(), other)
+        if not isinstance(other, LiveNumber | int | float | complex):
             return NotImplemented
-        return function(self.pinned(), plain(other))
+        return self.trace.decide(name, function, (self, other))
 
     return method
 
@@ -170,5 +174,5 @@ for _name in (*_BINARY, "and_", "or_", "xor", "lshift", "rshift"):
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(LiveNumber, f"__{_name}__", _sign(_name, getattr(operator, _name)))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(LiveNumber, f"__{_name}__", _comparison(getattr(operator, _name)))
+    setattr(LiveNumber, f"__{_name}__", _comparison(_name, getattr(operator, _name)))
 # An exponent or a base may be a Tensor, and `math.sqrt` asks for a float; the rest is above.

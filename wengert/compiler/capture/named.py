@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from types import FunctionType, ModuleType
 from typing import Any
 
-from wengert.compiler.capture.places import Missing, Place
-from wengert.compiler.capture.reads import Reads, reads
+from wengert.compiler.capture.places import NUMBERS, Missing, Place, is_array
+from wengert.compiler.capture.reads import Chain, Reads, reads
 
 __all__ = ["Named", "branch"]
 
@@ -35,6 +35,9 @@ class Named:
         Raw arrays that are in several places.
     computed, anywhere : bool
         Whether code computes names of attributes, and those of modules, too.
+    typed : bool
+        Whether code asks for types of what may be a number or an array, otherwise than by
+        `isinstance`.
     untyped : bool
         Whether code finds classes by their objects, and may call methods with others.
     """
@@ -49,6 +52,7 @@ class Named:
     shared: set[int] = dataclasses.field(default_factory=set)
     computed: bool = False
     anywhere: bool = False
+    typed: bool = False
     untyped: bool = False
 
     def wants(self, x: object, key: str) -> bool:
@@ -72,24 +76,28 @@ class Named:
 
     def add(self, function: FunctionType, used: Reads) -> None:
         """Add what a function's code names."""
-        code, scope = function.__code__, function.__globals__
+        code = function.__code__
         self.names |= used.names
         self.asked |= used.asked
         self.stored |= used.stored
         self.computed |= used.computed
         self.anywhere |= used.anywhere
+        owners = [cls for known, cls in self.owners if known == id(code)]
+        self.typed |= any(
+            not all(owners or [0]) or bool(chain.path)
+            if chain.root == "self"
+            else _followed(_known(function, chain))
+            for chain in used.typed
+        )
         self.untyped |= "type" in used.globals or "__class__" in used.names
         for root, name, path in used.chains:
             self.untyped |= "__class__" in path
             if root == "self":
-                owners = [cls for known, cls in self.owners if known == id(code)]
                 if self.untyped or 0 in owners:
                     self.names.update(path)
                 self.paths.update((cls, path) for cls in owners)
-            elif root == "free":
-                self.follow(_cell(function, name), path)
             else:
-                self.follow(scope.get(name, vars(builtins).get(name, Missing)), path)
+                self.follow(_root(function, root, name), path)
 
     def of(self, x: object) -> None:
         """Follow what methods of an object's class read of it."""
@@ -124,6 +132,28 @@ def branch(x: Any) -> Any:
         key: held.copy() if type(held) in _COPIED else held for key, held in vars(x).items()
     }
     return made
+
+
+def _root(function: FunctionType, root: str, name: str) -> Any:
+    """What a chain begins with; `Missing` if that is not known."""
+    if root == "free":
+        return _cell(function, name)
+    if root == "global":
+        return function.__globals__.get(name, vars(builtins).get(name, Missing))
+    return Missing
+
+
+def _known(function: FunctionType, chain: Chain) -> Any:
+    """What a chain leads to, as far as that is known."""
+    x = _root(function, chain.root, chain.name)
+    for key in chain.path:
+        x = Missing if x is Missing else _attribute(x, key)
+    return x
+
+
+def _followed(x: Any) -> bool:
+    """Whether something may be a number or a raw array while a function is recorded."""
+    return x is Missing or type(x) in NUMBERS or is_array(x)
 
 
 def _cell(function: FunctionType, name: str) -> Any:

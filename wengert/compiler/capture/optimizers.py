@@ -55,7 +55,7 @@ def _group(walk: "Walk", group: dict[str, Any], prefix: str, states: Mapping[Any
         if key == "params":
             state.links.append((place, params))
         elif type(value) in NUMBERS:
-            _number(walk, place)
+            walk.number(place)
         else:
             walk.at(place)
     counters: dict[tuple[str, Any], int] = {}
@@ -64,7 +64,7 @@ def _group(walk: "Walk", group: dict[str, Any], prefix: str, states: Mapping[Any
         walk.visit(param, f"{prefix}.params[{i}]", None)
         kept = states.get(param)
         if kept is not None:
-            called = walk.called[id(param)]
+            called = walk.state.called[id(param)]
             state.links.append((Place(states, param, called), kept))
             _kept(walk, kept, called, counters)
 
@@ -81,17 +81,9 @@ def _kept(
         place = Place(kept, key, f"{name}.{key}")
         if type(value) in NUMBERS:
             known = value.value if isinstance(value, LiveNumber) else value
-            _number(walk, place, counters.setdefault((key, known), len(walk.state.numbers)))
+            walk.number(place, counters.setdefault((key, known), len(walk.state.numbers)))
         elif hasattr(value, "dtype"):
             walk.fact(place.name, "an array")
             walk.state.arrays.append(place)
         else:
             walk.at(place)
-
-
-def _number(walk: "Walk", place: Place, shared: int | None = None) -> None:
-    numbers = walk.state.numbers
-    kind = type(place.get())
-    walk.fact(place.name, Identity(place.get().follows if kind is LiveNumber else kind))
-    walk.state.shares.append(len(numbers) if shared is None else shared)
-    numbers.append(place)

@@ -1,6 +1,7 @@
 """Where things are, and how it is told that they are as they were."""
 
 import marshal
+from collections import OrderedDict, deque
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = [
     "Contents",
     "Exact",
     "Fact",
+    "How",
     "Identity",
     "Layout",
     "Missing",
@@ -31,6 +33,7 @@ __all__ = [
     "is_array_class",
     "makes_items",
     "same",
+    "settable",
 ]
 
 #: What decides a program, and is compared by value.
@@ -98,10 +101,41 @@ class Place(NamedTuple):
                 self.owner[self.key] = value
         else:
             name = "cell_contents" if self.kind == "cell" else self.key
+            cls = type if self.kind == "class" else object  # whatever the owner's class does
             if value is Missing:
-                delattr(self.owner, name)
+                cls.__delattr__(self.owner, name)
             else:
-                setattr(self.owner, name, value)
+                cls.__setattr__(self.owner, name, value)
+
+
+class How(NamedTuple):
+    """How places are looked at.
+
+    Attributes
+    ----------
+    by_contents : bool
+        Whether the user's raw arrays are compared by what is in them. Otherwise they are inputs,
+        where something else can be put for a recording.
+    counted : frozenset of str
+        Names of places whose numbers calls change, so that these are inputs, too.
+    """
+
+    by_contents: bool = False
+    counted: frozenset[str] = frozenset()
+
+
+def settable(place: Place) -> bool:
+    """Whether nothing but the place changes when something else is put there."""
+    cls: Any = type(place.owner)
+    if place.kind == "class":
+        return bool(cls.__setattr__ is type.__setattr__)
+    if place.kind == "item":
+        return any(
+            getattr(cls, "__setitem__", None) is base.__setitem__
+            and cls.__getitem__ is base.__getitem__
+            for base in (dict, OrderedDict, list, deque)
+        )
+    return True
 
 
 def makes_items(x: Any) -> bool:
@@ -201,10 +235,13 @@ class State:
         Raw arrays that optimisers keep, and those of the user's that programs get as inputs.
     raws : set of int
         Which of the arrays are the user's.
-    by_contents : bool
-        Whether the user's are compared by what is in them, and are no inputs.
+    how : How
+        They were looked at.
     numbers : list of Place
-        Hyper-parameters and counters of optimisers: they may differ from call to call.
+        They may differ from call to call: hyper-parameters and counters of optimisers, and what the
+        user's code counts in.
+    counts : set of int
+        Which of the numbers are the user's.
     shares : list of int
         For each of the numbers the first that has to be the same: an optimiser's counters.
     facts : list of Fact
@@ -227,14 +264,17 @@ class State:
         Every mutable object that was reached: what a run can change.
     lengths : list of (container, int, str)
         Of lists and dicts among them, with their names.
+    called : dict of int to str
+        The names of what was reached, by identity.
     """
 
     def __init__(self) -> None:
         self.tensors: list[TensorAt] = []
         self.arrays: list[Place] = []
         self.raws: set[int] = set()
-        self.by_contents = False
+        self.how = How()
         self.numbers: list[Place] = []
+        self.counts: set[int] = set()
         self.shares: list[int] = []
         self.facts: list[Fact] = []
         self.links: list[tuple[Place, Any]] = []
@@ -245,6 +285,7 @@ class State:
         self.types = False
         self.objects: list[Any] = []
         self.lengths: list[tuple[Any, int, str]] = []
+        self.called: dict[int, str] = {}
 
     def structure(self) -> tuple[Any, ...]:
         """What has to be the same for one program: where there is what."""

@@ -24,6 +24,8 @@ _ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _NAMING = _ATTRIBUTE | {"IMPORT_FROM", "LOAD_SUPER_ATTR"}
 #: Operations that set one, or take it away.
 _STORING = frozenset({"STORE_ATTR", "DELETE_ATTR"})
+#: Methods of strings that read attributes of what they are given.
+_FORMATTING = frozenset({"format", "format_map", "vformat"})
 #: Attributes that a format string asks for: ``"{0.name}"``.
 _FIELD = re.compile(r"\{[^{}]*?\.(\w+)")
 #: Methods that add to a container, and give nothing back.
@@ -58,6 +60,9 @@ class Chain(NamedTuple):
     path: tuple[str, ...]
 
 
+_UNKNOWN = Chain("unknown", "", ())
+
+
 class Reads(NamedTuple):
     """What a function's code names, inner functions included.
 
@@ -79,6 +84,9 @@ class Reads(NamedTuple):
         Whether it reads attributes of objects by names that it computes.
     anywhere : bool
         Whether it reads those of modules so.
+    typed : frozenset of Chain
+        Whose types it asks for, otherwise than by `isinstance`; "unknown" for what is not known
+        before it runs.
     filled : frozenset of str
         Globals and variables of enclosing functions that it does nothing with but to add to them.
     """
@@ -91,6 +99,7 @@ class Reads(NamedTuple):
     imports: tuple[tuple[str, int], ...]
     computed: bool
     anywhere: bool
+    typed: frozenset[Chain]
     filled: frozenset[str]
 
 
@@ -130,6 +139,7 @@ def reads(code: CodeType) -> Reads:
         or not every.isdisjoint({"dir", "vars"})
         or "__dict__" in names
         or any("__dict__" in chain.path for chain in chains if chain.root != "self"),
+        found.typed.union(*[map(found.outside, each.typed) for each in inner]),
         frozenset(found.filled - used),
     )
 
@@ -147,10 +157,14 @@ class _Reader:
         self.asked: frozenset[str] = frozenset()
         self.set = {x.argval for x in dis.get_instructions(code) if x.opname in _STORING}
         self.computed = self.anywhere = False
+        self.typed = frozenset[Chain]()
         self.stored = set(_stored(code))
         steps = [x for x in dis.get_instructions(code) if x.opname not in ("COPY", "EXTENDED_ARG")]
         chain: Chain | None = None
         for at, step in enumerate(steps):
+            formats = step.opname in _ATTRIBUTE and step.argval in _FORMATTING
+            if formats and steps[at - 1].opname != "LOAD_CONST":  # which tells what it reads
+                self.computed = self.anywhere = True
             if chain is not None and step.opname in _ATTRIBUTE | _STORING:
                 chain = chain._replace(path=(*chain.path, step.argval))
                 continue
@@ -182,7 +196,7 @@ class _Reader:
 
     def outside(self, chain: Chain) -> Chain:
         """A chain of an inner function's code as one of this."""
-        if chain.root == "global":
+        if chain.root in ("global", "unknown"):
             return chain
         root = self._variable(chain.name) if chain.root == "free" else None
         return chain._replace(root="unknown" if root is None else root.root)
@@ -197,6 +211,10 @@ class _Reader:
             self.globals.append(step.argval)
             if step.argval in _BY_NAME:
                 self._by_name(_arguments(steps, at))
+            elif step.argval == "type":
+                self.typed |= {self._asked_of(_arguments(steps, at))}
+        elif step.opname == "IS_OP" and any(map(_is_number, steps[max(at - 2, 0) : at])):
+            self.typed |= {_UNKNOWN}  # a number that is followed is none of Python's own
         elif step.opname in _NAMING or (
             step.opname in _STORING and steps[at - 1].opname != "SWAP"  # what += has read
         ):
@@ -207,6 +225,14 @@ class _Reader:
         elif step.opname == "MATCH_CLASS":
             self.computed = True  # by `__match_args__`
 
+    def _asked_of(self, given: Sequence[Sequence[dis.Instruction]]) -> Chain:
+        """What `type` is called with."""
+        steps = given[0] if len(given) == 1 else ()
+        root = self._root(steps[0]) if steps else None
+        if root is None or any(step.opname not in _ATTRIBUTE for step in steps[1:]):
+            return _UNKNOWN
+        return root._replace(path=tuple([step.argval for step in steps[1:]]))
+
     def _by_name(self, given: Sequence[Sequence[dis.Instruction]]) -> None:
         if _constant(given):
             self.asked |= {given[1][0].argval}
@@ -214,6 +240,12 @@ class _Reader:
         else:
             self.computed = True
             self.anywhere |= not _of_self(given, self.code)
+
+
+def _is_number(step: dis.Instruction) -> bool:
+    """Whether a number that is written down is loaded."""
+    constant = step.opname in ("LOAD_CONST", "LOAD_SMALL_INT")
+    return constant and type(step.argval) in (int, float, complex)
 
 
 def _stored(code: CodeType) -> Iterator[str]:

@@ -8,17 +8,16 @@ import gc
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from enum import Enum
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.backends import Backend, DType, backend_of
+from wengert.backends import DType, backend_of
 from wengert.backends.references import held_elsewhere
+from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.effects import (
-    Effect,
     Ref,
     check_arguments,
     check_kept,
@@ -34,6 +33,7 @@ from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import PLAIN, State, is_array
 from wengert.compiler.capture.raw import raw_input, shared
+from wengert.compiler.capture.recorded import Arithmetic, Backward, Recording, Way
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced
@@ -46,100 +46,7 @@ from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import ancestors, sweep
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = ["Backward", "Recording", "raised_inside", "record_call", "swept", "unhooked"]
-
-
-@dataclass(frozen=True)
-class Way:
-    """The sweep of some of the results, as a program.
-
-    Attributes
-    ----------
-    program : Program
-        From what the forward program leaves, and a cotangent of each result, to gradients.
-    results : tuple of int
-        Which of those that require grad.
-    leaves : tuple of int
-        Which Tensors of `Backward.leaves` the gradients belong to.
-    kept : tuple of int
-        Which parts of `Backward.kept` are the first inputs.
-    """
-
-    program: Program
-    results: tuple[int, ...]
-    leaves: tuple[int, ...]
-    kept: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Backward:
-    """The sweeps of results that the caller differentiates.
-
-    Attributes
-    ----------
-    results : tuple of int
-        Positions among the answer's leaves that require grad, of each Tensor the first.
-    again : tuple of (int, int)
-        Further positions, and the first, of Tensors that are returned several times.
-    leaves : tuple of Ref
-        The Tensors that these were computed from.
-    kept : tuple of int
-        Outputs of the forward program that some sweep needs.
-    ways : tuple of Way
-        The sweep of all results, and those of each where there are several: what reaches one
-        result alone has no gradient, and not one of zeros, if another is differentiated.
-    joined : tuple of frozenset of int
-        For each result those, itself included, whose sweeps need what its sweep lets go.
-    """
-
-    results: tuple[int, ...]
-    again: tuple[tuple[int, int], ...]
-    leaves: tuple[Ref, ...]
-    kept: tuple[int, ...]
-    ways: tuple[Way, ...]
-    joined: tuple[frozenset[int], ...]
-
-
-@dataclass
-class Recording:
-    """What a traced call has shown.
-
-    Attributes
-    ----------
-    program : Program
-        Of arrays and numbers alone.
-    refs : tuple of Ref
-        For each of its inputs.
-    effects : tuple of Effect
-        In the order in which they are to be done.
-    answer : TreeDef
-        The structure of what is returned.
-    leaves : tuple
-        For each leaf of the answer ``("tensor", output)``, ``("array", output)``,
-        ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached,
-        ``("given", leaf)`` for a raw array that was given, or ``("plain", value)``.
-    pinned : dict of Ref to number
-        Numbers that the program is for.
-    backward : Backward or None
-        How results are differentiated outside.
-    repeatable : bool
-        Whether the state has the same structure after the call as before it.
-    captured : tuple of (weakref, array)
-        Tensors that no walk has found, and what they held: it is a constant of the program.
-    backend : Backend or None
-        Whose functions are called; None if there are several.
-    """
-
-    program: Program
-    refs: tuple[Ref, ...]
-    effects: tuple[Effect, ...]
-    answer: TreeDef
-    leaves: tuple[tuple[str, Any], ...]
-    pinned: dict[Ref, Any]
-    backward: Backward | None
-    repeatable: bool
-    captured: tuple[tuple[Any, Any], ...]
-    backend: Backend | None
+__all__ = ["raised_inside", "record_call", "swept", "unhooked"]
 
 
 class _Held(NamedTuple):
@@ -223,7 +130,10 @@ class _Call:
             first = self.state.shares[i]
             if first == i:
                 made[i] = self.input(place.get(), "number", i, place.name)
-            place.set(made[first])
+            if self.state.types and i in self.state.counts:  # as numbers among the arguments
+                self.trace.pin(made[first])
+            else:
+                place.set(made[first])
         for i, leaf in enumerate(self.leaves):
             if isinstance(leaf, Tensor) or self.static[i]:
                 continue
@@ -264,8 +174,8 @@ class _Call:
             return self.state
         found = None if moved else find_kept(self.state)
         if found is None:
-            arguments, how = zip(self.names, self.leaves, strict=True), self.state.by_contents
-            found = find_state(self.function, arguments, self.structure, by_contents=how)
+            arguments, how = zip(self.names, self.leaves, strict=True), self.state.how
+            found = find_state(self.function, arguments, self.structure, how=how)
         return found
 
     def output(self, x: Any) -> int:
@@ -278,6 +188,11 @@ class _Call:
         if id(tensor) not in self._made:
             self._made[id(tensor)] = self.output(tensor._array), tensor
         return self._made[id(tensor)][0]
+
+    def arithmetic(self, program: Program, gives: Sequence[Any]) -> Arithmetic:
+        """Arithmetic by the references of its numbers."""
+        refs = {value: ref for ref, value in self.inputs.items()}
+        return Arithmetic(tuple([refs[x] for x in program.inputs]), program, tuple(gives))
 
     def check_view(self, array: Traced) -> None:
         """Raise for a raw result that has the memory of a raw argument: a replay's has its own."""
@@ -383,7 +298,7 @@ def raised_inside(error: BaseException) -> bool:
 
 def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[Any]]]:
     after = call.after(*check_side_effects(call))
-    leaves, structure = tree_flatten(returned)
+    leaves, structure = tree_flatten(returned, whole)
     effects = tensor_effects(call)
     more, values = place_effects(call, after)
     effects += more
@@ -391,8 +306,18 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
     pinned = call.trace.pinned
     numbers = {ref: _number_at(call, ref) for ref, value in call.inputs.items() if value in pinned}
     program, backward = _programs(call, leaves, kinds)
+    counts = {
+        effect.output: now.value
+        for effect in effects
+        if effect.ref.kind == "number" and effect.ref.index in call.state.counts
+        and effect.output is not None
+        and isinstance(now := call.outputs[effect.output], LiveNumber)
+        and call.trace.given(now)
+    }  # fmt: skip
     recording = Recording(
-        program, tuple(call.inputs), tuple(effects), structure, kinds, numbers, backward,
+        program, tuple(call.inputs), tuple(effects), structure, kinds, numbers,
+        call.arithmetic(*call.trace.decisions()),
+        call.arithmetic(call.trace.arithmetic([*counts.values()]), [*counts]), backward,
         same_structure(call.state, after), _captured(call),
         next(iter(call.trace.backends)) if len(call.trace.backends) == 1 else None,
     )  # fmt: skip

@@ -9,6 +9,7 @@ update all go through it. The values are there all the time, so a trace is also 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import repeat
 from operator import attrgetter
 from typing import Any
@@ -22,6 +23,8 @@ from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
+from wengert.compiler.passes.common import common
+from wengert.compiler.passes.dead import dead
 from wengert.compiler.program import Instruction, Line, Program, Value, order_of
 from wengert.tape.anomaly import detecting
 from wengert.tape.lifted import Lifted, bottom, new_level
@@ -62,8 +65,11 @@ class Trace:
         What was called, in order.
     constants : dict of Value to array
         Arrays that were not given to the trace as inputs.
-    pinned : dict of Value to number
-        Input numbers that the function's course depends on, such as those in a condition.
+    pinned : dict of Value to str
+        Input numbers that the function's course depends on, such as those in a condition, with the
+        user's line.
+    decided : dict of tuple to (Instruction, bool)
+        Comparisons of numbers on which it depends, each with its outcome.
     beside : set of Value
         The constants that were operands beside traced arrays, where the engine itself adds none.
     """
@@ -74,7 +80,8 @@ class Trace:
         self.inputs: list[Value] = []
         self.instructions: list[Instruction] = []
         self.constants: dict[Value, Any] = {}
-        self.pinned: dict[Value, Any] = {}
+        self.pinned: dict[Value, str] = {}
+        self.decided: dict[tuple[Any, ...], tuple[Instruction, bool]] = {}
         self.beside: set[Value] = set()
         self.backends: set[Backend] = set()
         #: What could not be recorded, also where the function has caught the error.
@@ -291,16 +298,55 @@ class Trace:
 
     def pin(self, number: "LiveNumber") -> Any:
         """The value of a number on which the function's course depends from now on."""
+        sources = self._inputs_of((number,))
+        if not self.pinned.keys() >= sources:
+            self.pinned = dict.fromkeys(sources, user_line()) | self.pinned
+        return number.number
+
+    def decide(self, name: str, function: Callable[..., Any], operands: tuple[Any, ...]) -> bool:
+        """The outcome of a comparison on which the function's course depends from now on."""
+        sources = self._inputs_of(operands)
+        answer: bool = function(*_inner(operands))
+        if not self.pinned.keys() >= sources:
+            result = Value(None, bool)
+            key = (name, *(values := self.value(operands)))
+            if key not in self.decided:
+                line, _ = running_line()
+                step = Instruction(f"number.{name}", function, values, {}, (result,), line=line)
+                self.decided[key] = step, answer
+        return answer
+
+    def _inputs_of(self, operands: tuple[Any, ...]) -> frozenset[Value]:
+        """The inputs that numbers come from, by which a course may be decided."""
         if not self.here():
-            raise self.closed((number,))
-        sources = self._sources[number.value]
-        if not sources.issubset(self.inputs):
+            raise self.closed(operands)
+        numbers = [x for x in operands if isinstance(x, LiveNumber)]
+        sources = frozenset[Value]().union(*[self._sources[x.value] for x in numbers])
+        if not all(self.given(x) for x in numbers):
             raise TraceError(
                 f"{user_line()}: the values of a raw array are read inside a function that is "
                 "compiled; they differ from call to call, and what is decided by them would not"
             )
-        self.pinned.update(dict.fromkeys(sources))
-        return number.number
+        return sources
+
+    def decisions(self) -> tuple[Program, tuple[bool, ...]]:
+        """What computes the comparisons by which the course was decided, and their outcomes."""
+        pinned = {value for value, x in self._sources.items() if self.pinned.keys() >= x}
+        found = [each for each in self.decided.values() if not pinned.issuperset(each[0].used())]
+        steps = [step for step, _ in found]
+        program = self.arithmetic([step.result for step in steps], steps)
+        return program, tuple([outcome for _, outcome in found])
+
+    def arithmetic(self, outputs: Sequence[Value], after: Sequence[Instruction] = ()) -> Program:
+        """What computes some numbers, by further instructions perhaps, from inputs that are."""
+        steps = [step for step in self.instructions if step.name.startswith("number.")]
+        cut = dead(common(Program(tuple(self.inputs), (*steps, *after), tuple(outputs))))
+        read = {*cut.outputs, *[value for step in cut.instructions for value in step.used()]}
+        return replace(cut, inputs=tuple([value for value in self.inputs if value in read]))
+
+    def given(self, number: LiveNumber) -> bool:
+        """Whether a number comes from inputs alone."""
+        return self._sources[number.value].issubset(self.inputs)
 
     def value(self, x: Any) -> Any:
         """An operand as an instruction has it."""

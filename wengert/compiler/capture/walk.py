@@ -7,6 +7,7 @@ three things: an input of programs (Tensors, what optimisers keep, hyper-paramet
 (plain values, raw arrays' contents, code, structure), or unguardable: then the walk fails.
 """
 
+import abc
 import builtins
 import enum
 import functools
@@ -39,10 +40,12 @@ from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.named import Named, branch
 from wengert.compiler.capture.optimizers import visit_optimizer
 from wengert.compiler.capture.places import (
+    NUMBERS,
     PLAIN,
     PROGRAMS,
     Exact,
     Fact,
+    How,
     Identity,
     Missing,
     Place,
@@ -51,6 +54,7 @@ from wengert.compiler.capture.places import (
     contents,
     is_array,
     is_array_class,
+    settable,
 )
 from wengert.compiler.capture.raw import RawArray
 from wengert.compiler.capture.reads import reads
@@ -74,7 +78,7 @@ def find_state(
     arguments: Iterable[tuple[str, Any]] = (),
     structure: TreeDef | None = None,
     *,
-    by_contents: bool = False,
+    how: How = How(),  # noqa: B008
 ) -> State:
     """Walk through what a function can reach.
 
@@ -87,9 +91,8 @@ def find_state(
         among them lead on; Tensors, raw arrays and numbers are no state.
     structure : TreeDef, optional
         Of the arguments: classes of the user's in it are reached, too.
-    by_contents : bool
-        Whether raw arrays are compared by what is in them. Otherwise they are inputs, where
-        something else can be put for a recording.
+    how : How
+        Places are looked at.
 
     Raises
     ------
@@ -100,7 +103,7 @@ def find_state(
     nodes = () if structure is None else _nodes_of(structure)
     named = Named.by(function)
     while True:  # what is reached names more
-        walk = Walk(named, by_contents)
+        walk = Walk(named, how)
         try:
             walk.root(function, arguments, nodes)
             walk.state.rest = walk.branch() if walk.optimizers else None
@@ -147,13 +150,12 @@ def is_leaf(name: str, x: Any) -> bool:
 class Walk:
     """One walk, for the names of attributes that the one before has found."""
 
-    def __init__(self, named: Named, by_contents: bool) -> None:
+    def __init__(self, named: Named, how: How) -> None:
         self.state = State()
-        self.state.by_contents = by_contents
+        self.state.how = how
         self.named, self.found = named, branch(named)
         self.seen: dict[int, tuple[int, Any]] = {}
-        self._asked: set[tuple[Any, ...]] = set()
-        self.called: dict[int, str] = {}
+        self._asked: set[Any] = set()
         self.optimizers: list[tuple[Optimizer, str]] = []
 
     def root(
@@ -172,6 +174,7 @@ class Walk:
             self._method(function, name, "self")
         else:
             self.visit(function, name, None)
+        self.state.types |= self.found.typed
 
     def branch(self) -> "Walk":
         """Another walk that goes on from here."""
@@ -207,6 +210,10 @@ class Walk:
         Of a method ``owner`` is the class of its first argument.
         """
         kind = type(x)
+        if kind in NUMBERS and place is not None and not looked_at and self._is_count(place):
+            self.state.counts.add(len(self.state.numbers))
+            self.number(place)
+            return
         if kind in PLAIN or isinstance(x, np.generic):
             self.fact(name, Exact(x))
             if place is not None:
@@ -231,6 +238,7 @@ class Walk:
             self.fact(name, ("the same as", self.seen[id(x)][0]))
             return
         self.seen[id(x)] = len(self.seen), x
+        self.state.called[id(x)] = name
         if isinstance(x, Tensor):
             self._tensor(x, name, place)
         elif given:
@@ -245,6 +253,17 @@ class Walk:
                 f"{name} is {article} {kind.__module__}.{kind.__qualname__}, which can't be "
                 "compared from call to call"
             )
+
+    def _is_count(self, place: Place) -> bool:
+        """Whether calls change the number at a place, so that each reads it."""
+        return place.name in self.state.how.counted and settable(place)
+
+    def number(self, place: Place, shared: int | None = None) -> None:
+        """Say that the number at a place is an input, the same as another or of its own."""
+        numbers, x = self.state.numbers, place.get()
+        self.fact(place.name, Identity(x.follows if type(x) is LiveNumber else type(x)))
+        self.state.shares.append(len(numbers) if shared is None else shared)
+        numbers.append(place)
 
     def type_of(self, cls: type, name: str) -> None:
         """Visit the class of an object, or a base of it."""
@@ -277,7 +296,6 @@ class Walk:
     # -- arrays --------------------------------------------------------------------------------
 
     def _tensor(self, x: Tensor, name: str, place: Place | None) -> None:
-        self.called[id(x)] = name
         self.fact(name, "a Tensor")
         self.state.tensors.append(TensorAt(x, name, place))
         self.state.objects.append(x)
@@ -295,7 +313,7 @@ class Walk:
         """Whether a raw array is read at its place by each call, and is at no other."""
         if not is_array(x):
             return type(x) is RawArray  # for the recording
-        if self.state.by_contents or id(x) in self.named.shared or users(type(x).__module__):
+        if self.state.how.by_contents or id(x) in self.named.shared or users(type(x).__module__):
             return False
         if place.kind == "item" and not isinstance(place.owner, dict | list | deque):
             return False
@@ -357,7 +375,7 @@ class Walk:
                 self.absent(Place(scope, key, key))
                 if key in beneath:
                     place = Place(beneath, key, key)
-                    if reading(beneath[key]):  # of which the bytecode tells more
+                    if reading(beneath[key]) or key == "type":  # of which the bytecode tells more
                         self.state.links.append((place, beneath[key]))
                     else:
                         self.at(place)
@@ -395,6 +413,14 @@ class Walk:
         else:
             self.test("{}.get() is not {}", place, Missing)
 
+    def abstract(self) -> None:
+        """Say which classes are registered with abstract ones, of all of them."""
+        if "abstract" not in self._asked:
+            self._asked.add("abstract")
+            token = abc.get_cache_token()
+            self.fact("what is registered with abstract classes", token)
+            self.test("{}() != {}", abc.get_cache_token, token)
+
     def refuse(self, x: Any) -> None:
         name = refused(x)
         if name:
@@ -414,9 +440,9 @@ class Walk:
 
     def _builtin(self, x: Any, name: str) -> None:
         self.refuse(x)
-        if reading(x):
-            self.found.computed = self.found.anywhere = True
         held = x.__self__
+        if reading(x) or (type(held) is str and x.__name__.startswith("format")):
+            self.found.computed = self.found.anywhere = True
         if held is None or isinstance(held, ModuleType | type):
             self.opaque(x, name)
         else:

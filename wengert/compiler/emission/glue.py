@@ -6,7 +6,7 @@ the glue is source too, with a line for each thing that it looks at or puts back
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -23,8 +23,9 @@ from wengert.compiler.capture.places import (
     makes_items,
     same,
 )
-from wengert.compiler.capture.recording import Recording
-from wengert.compiler.program import order_of
+from wengert.compiler.capture.recorded import Recording
+from wengert.compiler.emission.spelling import SHORT, Names, Speller, conditions
+from wengert.compiler.program import Value, order_of
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.hooks import has_hooks
 from wengert.tape.recording import is_inference_mode_enabled, observing, recording
@@ -79,6 +80,7 @@ class Glue:
             "inference": is_inference_mode_enabled,
             "item": dict.get,
             "observing": observing,
+            "put": object.__setattr__,
             "recording": recording,
             "same": same,
             "selection": selection,
@@ -121,7 +123,7 @@ class Glue:
         lines += [f"    {''.join(f'{arg}, ' for arg in args)}= args"] if args else []
         lines += ["    try:"]
         lines += [f"        {line}" for line in self._checks or ["pass"]]
-        lines += ["    except (AttributeError, IndexError, KeyError, ValueError):"]
+        lines += ["    except (ArithmeticError, AttributeError, IndexError, KeyError, ValueError):"]
         lines += ["        return MISS"]
         lines += self._run(inputs) if runs else ["    return None"]
         if known:
@@ -182,8 +184,8 @@ class Glue:
         """A line that puts something at a place."""
         if place.kind == "class":
             return f"setattr({self._bind(place.owner)}, {place.key!r}, {value})"
-        if place.kind == "attribute" and not place.key.isidentifier():
-            return f"setattr({self._bind(place.owner)}, {place.key!r}, {value})"
+        if place.kind == "attribute":  # whatever the class does
+            return f"put({self._bind(place.owner)}, {place.key!r}, {value})"
         if makes_items(place.owner):
             return f"{self._bind(place.owner)}[{self._key(place)}] = {value}"
         return f"{self._at(place)} = {value}"
@@ -325,6 +327,9 @@ class Glue:
         for ref, value in self._found.pinned.items():
             name = f"n{ref.index}" if ref.kind == "number" else f"a{ref.index}"
             self._exactly(name, value)
+        decided = self._found.decided
+        given = [self._input(ref) for ref in decided.refs]
+        self._checks += conditions(decided, given, lambda text: "return MISS")
         for weak, array in self._found.captured:
             held = weak()
             if held is not None:
@@ -353,7 +358,10 @@ class Glue:
         self._shared = {x for x, n in made.items() if n > 1 and x not in tracked}
         for output in sorted(self._shared):
             yield f"m{output} = untracked(o{output})"
+        counted = yield from self._counts()
         for effect in found.effects:
+            if effect.output in counted and effect.ref.kind == "number":
+                continue
             ref, out = effect.ref, f"o{effect.output}"
             if ref.kind == "tensor":
                 name = self._tensors[ref.index]
@@ -378,6 +386,41 @@ class Glue:
                     else self._tensors[effect.tensor]
                 )
                 yield self._put(self._place(ref.index), new)
+
+    def _counts(self) -> Generator[str, None, set[int]]:
+        """Count in numbers as they are now: other threads may have counted since the call began.
+
+        No thread gives way to another within these lines, as none does within ``n += 1``. Which of
+        the program's outputs they compute.
+        """
+        found, numbers, counts = self._found.counting, self._state.numbers, self._state.counts
+        changed = {x.output: x.ref for x in self._found.effects if x.ref.kind == "number"}
+        own: dict[Value, str] = {}  # what is computed of each number that is counted in alone
+        reads: dict[Value, set[Ref]] = {}
+        several: dict[Value, str] = {}
+        speller, lines = Speller("", Names()), []
+        for value, ref in zip(found.program.inputs, found.refs, strict=True):
+            live = ref.kind == "number" and ref.index in counts
+            own[value] = self._at(numbers[ref.index]) if live else self._input(ref)
+            reads[value] = {ref} if live else set()
+            several[value] = f"_{len(several)}"
+            lines.append(f"{several[value]} = {own[value]}")
+        for step in found.program.instructions:
+            own[step.result] = f"({speller.call(step, own)})"[:SHORT]
+            reads[step.result] = set[Ref]().union(*[reads[value] for value in step.used()])
+            text, several[step.result] = speller.call(step, several), f"_{len(several)}"
+            lines.append(f"{several[step.result]} = {text}")
+        alone, together = [], []
+        for output, value in zip(found.gives, found.program.outputs, strict=True):
+            place = numbers[changed[output].index]
+            if reads[value] <= {changed[output]} and len(own[value]) < SHORT:
+                alone.append(self._put(place, own[value]))
+            else:
+                together.append(self._put(place, several[value]))
+        if together:
+            yield from (*lines, *together)
+        yield from alone
+        return set(found.gives)
 
     def _answer(self) -> Iterator[str]:
         found = self._found

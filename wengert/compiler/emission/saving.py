@@ -11,11 +11,11 @@ import numpy as np
 
 from wengert.compiler.capture.effects import Ref
 from wengert.compiler.capture.places import State
-from wengert.compiler.capture.recording import Recording
+from wengert.compiler.capture.recorded import Arithmetic, Recording
 from wengert.compiler.emission.draws import drawn
 from wengert.compiler.emission.emit import Emitted, emit, wrapped
 from wengert.compiler.emission.sources import Sources
-from wengert.compiler.emission.spelling import LIBRARIES, Names, identifier
+from wengert.compiler.emission.spelling import LIBRARIES, Names, conditions, identifier
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program, Value
@@ -95,6 +95,8 @@ class _Part:
         The inputs' positions of which the last outputs are the next values.
     pinned : dict of int to number
         The only values that arguments may have.
+    decided, deciding : Arithmetic, list of int
+        What else numbers have to be, and which inputs these are.
     answer : TreeDef
         How the answer is put together.
     """
@@ -104,6 +106,8 @@ class _Part:
     state: dict[int, Any]
     updates: list[int]
     pinned: dict[int, Any]
+    decided: Arithmetic
+    deciding: list[int]
     answer: TreeDef
 
 
@@ -136,12 +140,13 @@ def _part(
     answer = [_answered(leaf, program, at, changed) for leaf in recording.leaves]
     # What nothing reads but the next value of itself need not be kept: gradients, mostly.
     wanted, updates = answer, list(becomes)
+    decided = recording.decided
+    deciding = {program.inputs[at[ref]] for ref in decided.refs}
     while True:
         outputs = (*wanted, *[becomes[ref] for ref in updates])
         cut = dead(replace(program, outputs=outputs))
-        read = {x for step in cut.instructions for x in step.used()} | {
-            x for x in outputs if isinstance(x, Value)
-        }
+        read = deciding.union(x for step in cut.instructions for x in step.used())
+        read |= {x for x in outputs if isinstance(x, Value)}
         needed = [ref for ref in updates if program.inputs[at[ref]] in read]
         if needed == updates:
             break
@@ -158,6 +163,8 @@ def _part(
         {place[i]: _present(refs[i], state) for i in kept if refs[i] not in given},
         [place[at[ref]] for ref in updates],
         {place[at[ref]]: x for ref, x in recording.pinned.items() if ref in given},
+        decided,
+        [place[at[ref]] for ref in decided.refs],
         recording.answer,
     )
 
@@ -309,6 +316,9 @@ class _Module:
                 problem = f"{name} has to be {part.pinned[at]!r} in this program, and not "
                 lines.append(f"        raise ValueError({_quoted(problem)} + repr({name}))")
         taken = [given.get(at) or f"state[{_quoted(self.keys[at])}]" for at in range(len(inputs))]
+        numbers = [taken[at] for at in part.deciding]
+        refuse = lambda text: f"raise ValueError({_quoted(f'this program is for {text}')})"
+        lines += [f"    {line}" for line in conditions(part.decided, numbers, refuse)]
         names = [
             local.new(f"answer_{i}" if i else "answer") for i in range(len(part.program.outputs))
         ]

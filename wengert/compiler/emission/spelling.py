@@ -5,7 +5,7 @@ import cmath
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from keyword import iskeyword
 from operator import attrgetter
@@ -15,10 +15,11 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends.keys import cut
+from wengert.compiler.capture.recorded import Arithmetic
 from wengert.compiler.passes.forms import FORMS, Method, form
 from wengert.compiler.program import Instruction, Value
 
-__all__ = ["LIBRARIES", "Names", "Speller", "dtype_home", "identifier"]
+__all__ = ["LIBRARIES", "SHORT", "Names", "Speller", "conditions", "dtype_home", "identifier"]
 
 #: Where each library's functions are found: how a module is imported, and its name in the source.
 LIBRARIES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
@@ -63,12 +64,20 @@ NUMBERS: Final[Mapping[str, str]] = {
     "xor": "^",
     "lshift": "<<",
     "rshift": ">>",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
 }
 #: That of one number.
 SIGNS: Final[Mapping[str, str]] = {"neg": "-", "pos": "+", "invert": "~"}
 
 
 _ONE: Final = {"zeros": "zero", "ones": "one"}
+#: Up to how many characters an expression is written in one piece.
+SHORT: Final = 200
 #: Elements up to which a constant is looked at to find out how it can be made.
 MADE: Final = 1 << 16
 
@@ -91,6 +100,36 @@ def dtype_home(x: Any) -> str | None:
         return None
     found = getattr(sys.modules.get(root), name, None)
     return root if type(found) is type(x) and found == x else None
+
+
+def conditions(
+    decided: Arithmetic, given: Sequence[str], otherwise: Callable[[str], str]
+) -> Iterator[str]:
+    """Lines that see whether numbers decide what they have decided.
+
+    Parameters
+    ----------
+    decided : Arithmetic
+        What they have.
+    given : sequence of str
+        The numbers, as expressions.
+    otherwise : callable
+        What is done where they do not, by the condition in terms of the numbers.
+    """
+    program, speller = decided.program, Speller("", Names())
+    known = dict(zip(program.inputs, given, strict=True))
+    whole = dict(known)
+    outcomes = dict(zip(program.outputs, decided.gives, strict=True))
+    for step in program.instructions:
+        text = speller.call(step, known)
+        told = speller.call(step, whole)
+        if step.result in outcomes:
+            yield f"if ({text}) is not {outcomes[step.result]}:"
+            yield f"    {otherwise(f'{told} is {outcomes[step.result]}')}"
+        else:
+            whole[step.result] = f"({told})" if len(told) < SHORT else "..."
+            known[step.result] = f"_{len(known)}"
+            yield f"{known[step.result]} = {text}"
 
 
 class Names:

@@ -2,6 +2,7 @@
 
 from tests.compiler.stateful.pieces import (
     computing,
+    counting,
     giving,
     holding,
     reading,
@@ -15,6 +16,7 @@ PIECES = [
     *reading.PIECES,
     *holding.PIECES,
     *computing.PIECES,
+    *counting.PIECES,
     *giving.PIECES,
     *training.PIECES,
     *speaking.PIECES,

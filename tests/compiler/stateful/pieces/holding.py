@@ -251,13 +251,6 @@ PIECES: list[Piece] = [
         changes=("@a = @b", "@b = wg.ones(4)", "@b.mul_(2.0)  # free"),
     ),
     Piece(
-        "counter",
-        "@n += 1\nh = h * @n",
-        {"n": ("0", "1.5")},
-        pure=False,
-        eager="changes|replay",
-    ),
-    Piece(
         "history",
         "h = h * 2.0",
         {"n": ("[]",)},

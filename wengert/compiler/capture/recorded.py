@@ -1,0 +1,137 @@
+"""What a recording has found: programs, and what they are given, change and answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from wengert.backends import Backend
+from wengert.compiler.capture.effects import Effect, Ref
+from wengert.compiler.program import Program
+from wengert.func.trees import TreeDef
+
+__all__ = ["Arithmetic", "Backward", "Recording", "Way"]
+
+
+@dataclass(frozen=True)
+class Way:
+    """The sweep of some of the results, as a program.
+
+    Attributes
+    ----------
+    program : Program
+        From what the forward program leaves, and a cotangent of each result, to gradients.
+    results : tuple of int
+        Which of those that require grad.
+    leaves : tuple of int
+        Which Tensors of `Backward.leaves` the gradients belong to.
+    kept : tuple of int
+        Which parts of `Backward.kept` are the first inputs.
+    """
+
+    program: Program
+    results: tuple[int, ...]
+    leaves: tuple[int, ...]
+    kept: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Backward:
+    """The sweeps of results that the caller differentiates.
+
+    Attributes
+    ----------
+    results : tuple of int
+        Positions among the answer's leaves that require grad, of each Tensor the first.
+    again : tuple of (int, int)
+        Further positions, and the first, of Tensors that are returned several times.
+    leaves : tuple of Ref
+        The Tensors that these were computed from.
+    kept : tuple of int
+        Outputs of the forward program that some sweep needs.
+    ways : tuple of Way
+        The sweep of all results, and those of each where there are several: what reaches one
+        result alone has no gradient, and not one of zeros, if another is differentiated.
+    joined : tuple of frozenset of int
+        For each result those, itself included, whose sweeps need what its sweep lets go.
+    """
+
+    results: tuple[int, ...]
+    again: tuple[tuple[int, int], ...]
+    leaves: tuple[Ref, ...]
+    kept: tuple[int, ...]
+    ways: tuple[Way, ...]
+    joined: tuple[frozenset[int], ...]
+
+
+class Arithmetic(NamedTuple):
+    """What is computed of numbers alone, beside the program.
+
+    Attributes
+    ----------
+    refs : tuple of Ref
+        The numbers.
+    program : Program
+        Of these.
+    gives : tuple
+        For each of its outputs the outcome of a comparison for which the program is, or which
+        output of the program it is.
+    """
+
+    refs: tuple[Ref, ...]
+    program: Program
+    gives: tuple[Any, ...]
+
+    def fits(self, numbers: Sequence[Any]) -> bool:
+        """Whether other numbers give the same."""
+        try:
+            return self.program(*numbers) == self.gives
+        except ArithmeticError:
+            return False
+
+
+@dataclass
+class Recording:
+    """What a traced call has shown.
+
+    Attributes
+    ----------
+    program : Program
+        Of arrays and numbers alone.
+    refs : tuple of Ref
+        For each of its inputs.
+    effects : tuple of Effect
+        In the order in which they are to be done.
+    answer : TreeDef
+        The structure of what is returned.
+    leaves : tuple
+        For each leaf of the answer ``("tensor", output)``, ``("array", output)``,
+        ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached,
+        ``("given", leaf)`` for a raw array that was given, or ``("plain", value)``.
+    pinned : dict of Ref to number
+        Numbers that the program is for.
+    decided : Arithmetic
+        Comparisons by which the course was decided: it is for these outcomes.
+    counting : Arithmetic
+        What becomes of numbers that the user's code counts in.
+    backward : Backward or None
+        How results are differentiated outside.
+    repeatable : bool
+        Whether the state has the same structure after the call as before it.
+    captured : tuple of (weakref, array)
+        Tensors that no walk has found, and what they held: it is a constant of the program.
+    backend : Backend or None
+        Whose functions are called; None if there are several.
+    """
+
+    program: Program
+    refs: tuple[Ref, ...]
+    effects: tuple[Effect, ...]
+    answer: TreeDef
+    leaves: tuple[tuple[str, Any], ...]
+    pinned: dict[Ref, Any]
+    decided: Arithmetic
+    counting: Arithmetic
+    backward: Backward | None
+    repeatable: bool
+    captured: tuple[tuple[Any, Any], ...]
+    backend: Backend | None
