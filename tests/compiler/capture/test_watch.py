@@ -16,6 +16,7 @@ import time
 import uuid
 import warnings
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
@@ -335,3 +336,129 @@ def test_callbacks_of_the_collector_and_finalisers_are_let_run() -> None:
         gc.callbacks.remove(called)
     assert seen
     assert g.report.recordings == 0, g.report
+
+
+# -- once, also on the way out ---------------------------------------------------------------------
+
+
+class Said:
+    """Writes on entry and exit."""
+
+    def __enter__(self):
+        print("enters")
+
+    def __exit__(self, *_):
+        print("exits")
+
+
+def in_finally(x):
+    try:
+        try:
+            time.time()
+            print("not before")
+        finally:
+            print("inner")
+    finally:
+        print("outer")
+    return x
+
+
+def in_an_exit(x):
+    with contextlib.ExitStack() as stack:
+        stack.callback(lambda: print("callback"))
+        with Said(): time.time()  # noqa: E701  # fmt: skip
+    return x
+
+
+def in_a_handler(x):
+    try:
+        time.time()
+        raise KeyError
+    except BaseException:
+        print("handled")
+    finally:
+        print("after")
+    return x
+
+
+def in_a_generator(x):
+    def gives():
+        try:
+            yield time.time()
+        finally:
+            print("closed")
+
+    for _ in gives():
+        print("given")
+    return x
+
+
+def after_a_refusal(x):
+    try:
+        return x * float(wg.sum(x))
+    finally:
+        print("after")
+
+
+def before_a_refusal(x):
+    with ThreadPoolExecutor(1) as pool:
+        list(pool.map(print, ["before"]))
+    return x * float(wg.sum(x))
+
+
+def by_map(x):
+    return x * len([*map(print, ["by map"])])
+
+
+def by_a_context(x):
+    with contextlib.ExitStack() as stack:
+        stack.callback(print, "at the end")
+    return x
+
+
+def by_a_partial(x):
+    partial(print, "partly")()
+    return x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        in_finally,
+        in_an_exit,
+        in_a_handler,
+        in_a_generator,
+        after_a_refusal,
+        before_a_refusal,
+        by_map,
+        by_a_context,
+        by_a_partial,
+    ],
+)
+def test_what_is_done_on_the_way_out_is_done_once(function, capsys):
+    function(wg.ones(2))
+    expected = capsys.readouterr().out
+    assert expected
+    compiled, tracing = wg.compile(function), sys.gettrace()
+    for _ in range(4):
+        compiled(wg.ones(2))
+        assert capsys.readouterr().out == expected
+    assert compiled.report.recordings == 0
+    assert sys.gettrace() is tracing
+
+
+LARGE = np.zeros(100_000, np.float32)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_large_array_is_written_into_once(refused):
+    def writes(x):
+        if LARGE[0] < 100:
+            LARGE[...] += 1
+        return x * float(wg.sum(x)) if refused else x * 2
+
+    compiled = wg.compile(writes)
+    LARGE[...] = 0
+    for i in range(1, 5):
+        compiled(wg.ones(2))
+        assert LARGE[0] == LARGE[-1] == i

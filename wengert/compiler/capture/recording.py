@@ -38,7 +38,7 @@ from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.walk import find_kept, find_state
-from wengert.compiler.capture.watch import Stopped, Watch, check_draws, functions_of, needed
+from wengert.compiler.capture.watch import Stopped, Watch, check_names, functions_of, needed
 from wengert.compiler.program import Program, Value, values_in
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.hooks import Hooked
@@ -263,7 +263,7 @@ def record_call(
             call.enter()
             args, kwargs = structure.unflatten(call.leaves)
             functions = functions_of(state.objects, function)
-            check_draws(functions)
+            check_names(functions)
             seen = watch or needed(state.objects, functions)
             with Watch(stop=True).on() if seen else nullcontext():
                 returned = function(*args, **kwargs)

@@ -117,10 +117,10 @@ class Snapshot:
         lists = [x for x, _, _ in state.lengths]
         objects = (*tensors, *leaves, *held, *lists, *state.objects)
         made = cls(objects, at, contents=contents)
-        if not contents:  # what user's code gets as it is may be written into
-            for x in state.objects:
-                if _is_array(x):
-                    made._copy(x)
+        known = {id(array) for array, _ in made._elements}
+        for x in state.objects:  # what user's code gets as it is may be written into
+            if _is_array(x) and id(x) not in known:
+                made._copy(x, math.inf)  # the walk has let it pass
         return made
 
     def restore(self) -> None:
@@ -147,11 +147,11 @@ class Snapshot:
             if not _same_elements(array, copy):
                 yield Change(array, ..., copy, array)
 
-    def _copy(self, array: Any) -> None:
+    def _copy(self, array: Any, largest: float = LARGEST) -> None:
         if isinstance(array, Lifted):
             return
         backend = backend_of(array)
-        if not backend.immutable and math.prod(array.shape) <= LARGEST:
+        if not backend.immutable and math.prod(array.shape) <= largest:
             self._elements.append((array, backend.xp.asarray(array, copy=True)))
 
 

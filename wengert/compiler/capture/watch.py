@@ -11,10 +11,19 @@ import dis
 import gc
 import sys
 from _thread import get_ident
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from types import CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 from wengert.compiler.capture.errors import TraceError
@@ -25,7 +34,7 @@ from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Stopped", "Watch", "check_draws", "functions_of", "needed"]
+__all__ = ["Stopped", "Watch", "check_names", "functions_of", "needed"]
 
 
 class Stopped(BaseException):
@@ -99,7 +108,7 @@ class Watch:
     @contextmanager
     def on(self) -> Iterator[None]:
         """Watch what this thread does in the ``with`` block; who watched before goes on later."""
-        before, thread = sys.getprofile(), get_ident()
+        before, thread = (sys.getprofile(), sys.gettrace()), get_ident()
 
         def collects(phase: str, info: dict[str, int]) -> None:
             if get_ident() == thread:
@@ -110,7 +119,8 @@ class Watch:
         try:
             yield
         finally:
-            sys.setprofile(before)
+            sys.setprofile(before[0])
+            sys.settrace(before[1])
             gc.callbacks.remove(collects)
 
     def _hook(self, frame: FrameType, event: str, arg: Any) -> None:
@@ -135,14 +145,28 @@ class Watch:
         return known
 
     def _meet(self, frame: FrameType, what: str) -> None:
-        if self.met or _importing(frame) or _collecting(frame):
+        if (self.met and not self._stop) or _importing(frame) or _collecting(frame):
             return
-        line = described(Line(frame.f_code.co_filename, frame.f_lineno))
-        self.met = f"{line}: {what} is called, which a replay would not call again"
+        if not self.met:
+            line = described(Line(frame.f_code.co_filename, frame.f_lineno))
+            self.met = f"{line}: {what} is called, which a replay would not call again"
         if self._stop:
             TraceError(self.met)  # which is known also if the function catches what is raised
             if not _finalising(frame):  # where what is raised gets lost
+                self._go_on(frame)
                 raise Stopped(self.met)
+
+    def _go_on(self, frame: FrameType | None) -> None:
+        """Watch while the stack is left, too: Python takes a hook away that raises."""
+        while frame is not None and frame.f_code.co_name != "record_call":
+            frame.f_trace = self._leaving
+            frame = frame.f_back
+        sys.settrace(self._leaving)
+
+    def _leaving(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "exception":  # which comes before `finally`, `except` and `__exit__`
+            sys.setprofile(self._hook)
+        return self._leaving
 
 
 def _importing(frame: FrameType | None) -> bool:
@@ -210,15 +234,17 @@ def _pure(module: str, name: str) -> bool:
 # -- what can be seen before anything runs --------------------------------------------------------
 
 
-def check_draws(functions: Iterable[Any]) -> None:
-    """Raise if code names a function that draws NumPy's or CuPy's random numbers.
+def check_names(functions: Iterable[Any]) -> None:
+    """Raise if code names what is called where no profile hook is told.
 
-    These are written in Cython, of which no profile hook is told.
+    NumPy's and CuPy's functions that draw random numbers are written in Cython. What is not called
+    but given to something may be called by that: by ``map``, by a context that ends.
     """
     for function in functions:
         for code in _codes(function.__code__):
-            for line, kind, name, attributes in _named_in(code):
-                x = function.__globals__.get(name) if kind == "global" else _free(function, name)
+            for line, kind, name, attributes, called in _named_in(code):
+                scope = ChainMap(function.__globals__, function.__builtins__)
+                x = scope.get(name) if kind == "global" else _free(function, name)
                 for name in attributes:
                     x = vars(x).get(name) if isinstance(x, ModuleType) else None
                 if _draws(x):
@@ -227,24 +253,37 @@ def check_draws(functions: Iterable[Any]) -> None:
                         "that a replay would not draw anew; draw them by wg.random, or give them "
                         "as an argument"
                     )
+                if not called and isinstance(x, BuiltinFunctionType) and not _harmless(x):
+                    raise TraceError(
+                        f"{described(Line(code.co_filename, line))}: {name} is given to something "
+                        "that may call it, which a replay would not; call it where it is named"
+                    )
 
 
 @cache
-def _named_in(code: CodeType) -> list[tuple[int, str, str, list[str]]]:
-    """What code names, each with its line, its kind, its name, and the attributes asked of it."""
-    found: list[tuple[int, str, str, list[str]]] = []
-    line, follows = code.co_firstlineno, False
+def _named_in(code: CodeType) -> list[tuple[int, str, str, list[str], bool]]:
+    """What code names.
+
+    Each with its line, its kind, its name, the attributes asked of it, and whether it is called.
+    """
+    found: list[tuple[int, str, str, list[str], bool]] = []
+    line, follows, before = code.co_firstlineno, False, ""
     for step in dis.get_instructions(code):
         if step.positions is not None and step.positions.lineno is not None:
             line = step.positions.lineno
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"):
             kind = "free" if step.opname == "LOAD_DEREF" else "global"
-            found.append((line, kind, step.argval, []))
+            called = "NULL" in step.argrepr or before == "PUSH_NULL"
+            found.append((line, kind, step.argval, [], called))
             follows = True
         elif follows and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            found[-1][3].append(step.argval)
+            called = step.opname == "LOAD_METHOD" or "NULL" in step.argrepr or found[-1][4]
+            found[-1] = (*found[-1][:3], [*found[-1][3], step.argval], called)
         else:
+            if follows and step.opname == "PUSH_NULL":
+                found[-1] = (*found[-1][:4], True)
             follows = False
+        before = step.opname
     return found
 
 
@@ -326,7 +365,9 @@ def _known(x: Any) -> bool:
         return package_of(x.__name__) in ("wengert", "math", "numpy", "torch", "jax")
     if isinstance(x, FunctionType | MethodType):
         return True  # the user's are looked at by themselves
-    if callable(x) and not isinstance(x, type | Module | Tensor):
+    if isinstance(x, type):
+        return users(x.__module__) or x.__module__ == "builtins" or _pure(x.__module__, x.__name__)
+    if callable(x) and not isinstance(x, Module | Tensor):
         return users(type(x).__module__) or type(x).__module__.startswith(("wengert", "numpy"))
     return True
 
@@ -341,4 +382,4 @@ def _known_names() -> frozenset[str]:
     for cls in (Tensor, Module, Optimizer, *Module.__subclasses__(), list, dict, tuple, str, set):
         found.update(dir(cls))
     found |= {"nn", "optim", "func", "linalg", "special", "fft", "functional", "autograd"}
-    return frozenset(found)
+    return frozenset(found - {"load", "save"})  # which are also those of other libraries
