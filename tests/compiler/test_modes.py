@@ -203,3 +203,43 @@ def test_coroutines_and_generators():
         assert [y.tolist() for y in wg.compile(parts)(wg.ones(1))] == [[2.0], [3.0]]
     with pytest.raises(TraceError, match="coroutine or generator"):
         wg.compile(parts, strict=True)(wg.ones(1))
+
+
+@pytest.mark.parametrize("check", [None, 0, 1])
+def test_a_loss_that_was_differentiated_inside_comes_back_as_it_does_eagerly(check):
+    wg.manual_seed(0)
+    model = wg.nn.Linear(3, 2)
+
+    def step(x):
+        model.zero_grad()
+        out = model(x)
+        loss = wg.mean(out**2)
+        loss.backward()
+        return loss, {"again": loss, "twice": loss * 2.0, "live": wg.sum(model(x)), "no": x * 1.0}
+
+    def seen(call):
+        loss, others = call(x)
+        found = [others["again"] is loss]
+        for each in (loss, *others.values()):
+            error = None
+            try:
+                each.backward()
+            except RuntimeError as raised:
+                error = str(raised)
+            found.append((each.requires_grad, each.is_leaf, error))
+        found += [loss.grad_fn.name(), others["twice"].grad_fn.name()]
+        with pytest.raises(RuntimeError, match="requires grad"):
+            loss.numpy()
+        # Two losses are two places on the tape.
+        one, other = call(x)[0], call(x)[0]
+        found.append(wg.autograd.grad(one + 3.0 * other, [one, other]))
+        found[-1] = [g.item() for g in found[-1]]
+        return found
+
+    x = wg.randn(4, 3)
+    expected = seen(step)
+    assert expected[1][0]
+    compiled = wg.compile(step, check=check)
+    for _ in range(4):
+        assert seen(compiled) == expected
+    assert compiled.report.recordings == 1

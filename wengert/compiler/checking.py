@@ -14,7 +14,7 @@ from wengert.backends import backend_of, dtype_of, generators
 from wengert.compiler.calls import Refusal, failed
 from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.places import State
-from wengert.compiler.capture.recording import swept
+from wengert.compiler.capture.recorded import swept
 from wengert.compiler.capture.snapshot import Snapshot, same_states
 from wengert.compiler.emission.glue import MISS
 from wengert.compiler.replay import Replay, tensors_of
@@ -162,8 +162,7 @@ def _different(name: str, x: Any, y: Any) -> Iterator[str]:
     elif type(x) is _Held:
         if x.tensor is y.tensor and x.array is y.array:
             return
-        tracked = y.tracked and not swept(y.tensor._node)  # whose graph is gone, in any case
-        if type(x.tensor) is not type(y.tensor) or x.tracked != tracked:
+        if type(x.tensor) is not type(y.tensor) or x.tracked != y.tracked:
             yield f"{name} differs in its class, or in whether it requires grad"
         else:
             yield from _unequal(name, x.array, y.array)
@@ -257,6 +256,8 @@ def _of_gradients(one: _Seen, other: _Seen, tensors: Sequence[Tensor]) -> Iterat
     numbers = {x._node.number: x for x in tensors if x._node is not None}
     for x, y in zip(one.leaves, other.leaves, strict=True):
         if type(x) is not _Held or not x.tracked or x.tensor is y.tensor:
+            continue
+        if swept(y.tensor._node):
             continue
         by_program, by_function = (_gradients(each.tensor, numbers) for each in (x, y))
         if by_program.keys() != by_function.keys():

@@ -20,7 +20,6 @@ from tests.compiler.stateful.program import Program
 from wengert.backends import backend_of
 from wengert.compiler.capture.places import is_array
 from wengert.compiler.compiled import Compiled
-from wengert.tape.node import AccumulateGrad
 
 __all__ = ["Finding", "judged", "shortest"]
 
@@ -184,24 +183,6 @@ def _copied(array: Any) -> Any:
     return np.array(backend.to_numpy(backend.array(array)))
 
 
-def _over(x: wg.Tensor) -> bool:
-    """Whether a part of the graph behind a result was swept and let go.
-
-    Nothing can be differentiated there any more, and a compiled function gives it detached.
-    """
-    left: list[Any] = [x._node]
-    seen: set[int] = set()
-    while left:
-        node = left.pop()
-        if not isinstance(node, AccumulateGrad) and node.saved is None:
-            return True
-        for parent in node.parents:
-            if parent is not None and id(parent) not in seen:
-                seen.add(id(parent))
-                left.append(parent)
-    return False
-
-
 #: Values that are compared as they are.
 _PLAIN = {bool, int, float, complex, str, bytes, type(None)}
 
@@ -219,7 +200,7 @@ def _freeze(path: str, x: Any, found: list[Any], known: dict[int, str], kept: li
             return
         known[id(x)] = path
         kept.append(x)
-        found.append((path, (kind, x.requires_grad and (x.is_leaf or not _over(x)))))
+        found.append((path, (kind, x.requires_grad, x.is_leaf)))
         found.append((path, _copied(x._array)))
         if x._grad is not None:
             _freeze(path + ".grad", x._grad, found, known, kept)

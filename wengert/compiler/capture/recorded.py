@@ -8,8 +8,9 @@ from wengert.backends import Backend
 from wengert.compiler.capture.effects import Effect, Ref
 from wengert.compiler.program import Program
 from wengert.func.trees import TreeDef
+from wengert.tape.node import AccumulateGrad, Node, Output, tick
 
-__all__ = ["Arithmetic", "Backward", "Recording", "Way"]
+__all__ = ["Arithmetic", "Backward", "Recording", "Swept", "Way", "swept"]
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ class Recording:
         ``("given", leaf)`` for a raw array that was given, or ``("plain", value)``.
     pinned : dict of Ref to number
         Numbers that the program is for.
+    over : dict of int to str
+        Outputs that the function has differentiated, and what their operations are called.
     decided : Arithmetic
         Comparisons by which the course was decided: it is for these outcomes.
     counting : Arithmetic
@@ -129,9 +132,49 @@ class Recording:
     answer: TreeDef
     leaves: tuple[tuple[str, Any], ...]
     pinned: dict[Ref, Any]
+    over: dict[int, str]
     decided: Arithmetic
     counting: Arithmetic
     backward: Backward | None
     repeatable: bool
     captured: tuple[tuple[Any, Any], ...]
     backend: Backend | None
+
+
+class Swept(Node):
+    """The place on the tape of a result that was differentiated inside: nothing is behind it."""
+
+    __slots__ = ("called",)
+
+    called: str
+
+    def __init__(self, array: Any, called: str) -> None:
+        self.number = tick()
+        self.parents, self.saved, self.watch = (), None, None
+        self.shape, self.dtype, self.called = array.shape, array.dtype, called
+
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
+        self.values()  # which are there no more
+        return []
+
+    def name(self) -> str:
+        return self.called
+
+    @property
+    def operation(self) -> str:
+        return "swept"
+
+
+def swept(root: Node) -> bool:
+    """Whether a part of the graph behind a result has been differentiated and let go."""
+    found, seen = [root], {root.number}
+    while found:
+        node = found.pop()
+        # Of a leaf with hooks a sweep lets go what it has not saved.
+        if not isinstance(node, Output | AccumulateGrad) and node.saved is None:
+            return True
+        for parent in node.parents:
+            if parent is not None and parent.number not in seen:
+                seen.add(parent.number)
+                found.append(parent)
+    return False

@@ -33,7 +33,14 @@ from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import PLAIN, State, is_array
 from wengert.compiler.capture.raw import raw_input, shared
-from wengert.compiler.capture.recorded import Arithmetic, Backward, Recording, Way
+from wengert.compiler.capture.recorded import (
+    Arithmetic,
+    Backward,
+    Recording,
+    Swept,
+    Way,
+    swept,
+)
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced
@@ -44,9 +51,9 @@ from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import ancestors, sweep
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, placed
 
-__all__ = ["raised_inside", "record_call", "swept", "unhooked"]
+__all__ = ["raised_inside", "record_call", "unhooked"]
 
 
 class _Held(NamedTuple):
@@ -87,6 +94,7 @@ class _Call:
                 self.leaf_tensors[i] = known[id(leaf)]
         self.known = known
         self._made: dict[int, tuple[int, Tensor]] = {}  # the outputs that new Tensors hold
+        self.over: dict[int, str] = {}  # the outputs that have been differentiated
         self.kept: list[Any] = []  # what the sweep of results needs, of this run
         self.leaves = list(leaves)
         self.names, self.static = names, static
@@ -315,7 +323,7 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
         and call.trace.given(now)
     }  # fmt: skip
     recording = Recording(
-        program, tuple(call.inputs), tuple(effects), structure, kinds, numbers,
+        program, tuple(call.inputs), tuple(effects), structure, kinds, numbers, call.over,
         call.arithmetic(*call.trace.decisions()),
         call.arithmetic(call.trace.arithmetic([*counts.values()]), [*counts]), backward,
         same_structure(call.state, after), _captured(call),
@@ -330,7 +338,9 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
         }
         for leaf, (kind, what) in zip(leaves, kinds, strict=True):
             if kind == "tensor":
-                made.append(same.setdefault(id(leaf), untracked(own(leaf._array))))
+                array = own(leaf._array)
+                node = Swept(array, call.over[what]) if what in call.over else None
+                made.append(same.setdefault(id(leaf), placed(array, node)))
             elif kind == "array":
                 made.append(leaf.inner if isinstance(leaf, Traced) else copied(leaf))
             elif kind == "given":
@@ -377,8 +387,8 @@ def _programs(
     trace = call.trace
     roots = [
         k
-        for k, (leaf, (kind, _)) in enumerate(zip(leaves, kinds, strict=True))
-        if kind == "tensor" and leaf._node is not None and not swept(leaf._node)
+        for k, (leaf, (kind, what)) in enumerate(zip(leaves, kinds, strict=True))
+        if kind == "tensor" and leaf._node is not None and what not in call.over
     ]
     if not roots:
         return trace.program(call.outputs), None
@@ -476,21 +486,6 @@ def _sweep(
     return program, [number for number, _ in gradients]
 
 
-def swept(root: Node) -> bool:
-    """Whether a part of the graph behind a result has been differentiated and let go."""
-    found, seen = [root], {root.number}
-    while found:
-        node = found.pop()
-        # Of a leaf with hooks a sweep lets go what it has not saved.
-        if not isinstance(node, Output | AccumulateGrad) and node.saved is None:
-            return True
-        for parent in node.parents:
-            if parent is not None and parent.number not in seen:
-                seen.add(parent.number)
-                found.append(parent)
-    return False
-
-
 def _number_at(call: _Call, ref: Ref) -> Any:
     if ref.kind == "number":
         return call.places[len(call.state.arrays) + ref.index][1]
@@ -506,7 +501,10 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
             return "same", Ref("tensor", at)
         if not isinstance(leaf._array, Traced):
             return "tensor", call.output(call.trace.constant(leaf._array))
-        return "tensor", call.made(leaf)
+        output = call.made(leaf)
+        if leaf._node is not None and swept(leaf._node):
+            call.over[output] = leaf._node.name()
+        return "tensor", output
     if isinstance(leaf, Traced):
         for ref, value in call.inputs.items():
             if value is leaf.value:

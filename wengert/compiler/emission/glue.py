@@ -23,13 +23,13 @@ from wengert.compiler.capture.places import (
     makes_items,
     same,
 )
-from wengert.compiler.capture.recorded import Recording
+from wengert.compiler.capture.recorded import Recording, Swept
 from wengert.compiler.emission.spelling import SHORT, Names, Speller, conditions
 from wengert.compiler.program import Value, order_of
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.hooks import has_hooks
 from wengert.tape.recording import is_inference_mode_enabled, observing, recording
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, placed, untracked
 
 __all__ = ["MISS", "Glue", "fits"]
 
@@ -87,6 +87,8 @@ class Glue:
             "take": pool.take,
             "unflatten": found.answer.unflatten,
             "untracked": untracked,
+            "placed": placed,
+            "swept": Swept,
         }
         self._checks: list[str] = []
         self._places: dict[tuple[int, int, str], str] = {}
@@ -348,7 +350,13 @@ class Glue:
 
     def _new(self, output: int | None) -> str:
         """A new Tensor of an output: the same wherever it goes."""
-        return f"m{output}" if output in self._shared else f"untracked(o{output})"
+        return f"m{output}" if output in self._shared else self._made(output)
+
+    def _made(self, output: Any) -> str:
+        called = self._found.over.get(output)  # its operation, if it was differentiated inside
+        if called is None:
+            return f"untracked(o{output})"
+        return f"placed(o{output}, swept(o{output}, {called!r}))"
 
     def _effects(self) -> Iterator[str]:
         found = self._found
@@ -357,7 +365,7 @@ class Glue:
         tracked = [found.leaves[k][1] for k in found.backward.results] if found.backward else []
         self._shared = {x for x, n in made.items() if n > 1 and x not in tracked}
         for output in sorted(self._shared):
-            yield f"m{output} = untracked(o{output})"
+            yield f"m{output} = {self._made(output)}"
         counted = yield from self._counts()
         for effect in found.effects:
             if effect.output in counted and effect.ref.kind == "number":
