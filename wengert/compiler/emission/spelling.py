@@ -124,7 +124,7 @@ def conditions(
         text = speller.call(step, known)
         told = speller.call(step, whole)
         if step.result in outcomes:
-            yield f"if ({text}) is not {outcomes[step.result]}:"
+            yield f"if not ({text}):" if outcomes[step.result] else f"if {text}:"
             yield f"    {otherwise(f'{told} is {outcomes[step.result]}')}"
         else:
             whole[step.result] = f"({told})" if len(told) < SHORT else "..."
