@@ -352,6 +352,9 @@ def test_sequential() -> None:
     net[1] = nn.SiLU()
     assert [type(m).__name__ for m in net] == ["Linear", "SiLU", "Linear"]
     assert [name for name, _ in net.named_children()] == ["0", "1", "2"]
+    del net[0:2]
+    assert list(net) == [c]
+    assert [name for name, _ in net.named_children()] == ["0"]
     joined = nn.Sequential(a) + nn.Sequential(b, c)
     x = wg.ones(2, 4)
     np.testing.assert_array_equal(values(joined(x)), values(c(b(a(x)))))

@@ -230,6 +230,14 @@ def call(name: str, given: dict[str, Any], *, positional: bool = False) -> Any:
 
     ``positional`` arguments are given by position where there is a choice.
     """
+    args, kwargs = placed(name, given, positional=positional)
+    return FUNCTIONS[name](*args, **kwargs)
+
+
+def placed(
+    name: str, given: dict[str, Any], *, positional: bool = False
+) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments by name as those by position and those by keyword that a function takes."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     open_ = True  # no parameter before is left to its default
@@ -250,7 +258,7 @@ def call(name: str, given: dict[str, Any], *, positional: bool = False) -> Any:
             args.append(given[parameter])
         else:
             kwargs[parameter] = given[parameter]
-    return FUNCTIONS[name](*args, **kwargs)
+    return args, kwargs
 
 
 def results(out: Any) -> list[Any]:

@@ -287,3 +287,12 @@ def test_where(backend: Backend) -> None:
     assert wg.where(known, 1, 2).tolist() == [1, 2, 2]
     with pytest.raises(TypeError, match="dtype bool"):
         wg.where(wg.asarray([1, 0, 0]), x, x)
+
+
+def test_what_is_repeated_is_not_copied_where_it_is_large():
+    """A view costs more than a copy of few elements, and as much of many."""
+    with wg.use_backend("numpy"):
+        x = wg.asarray(np.arange(3.0)[:, None])
+        out = wg.broadcast_to(x, (2, 3, 10_000))
+        np.testing.assert_array_equal(out.numpy()[1, :, 77], [0.0, 1.0, 2.0])
+        assert np.shares_memory(out.numpy(), x.numpy())

@@ -2,16 +2,20 @@
 
 import gc
 import weakref
+from contextlib import nullcontext
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import wengert as wg
 from tests.ops.cases import SCALE, apply, function, inexact_results, leaves
 from tests.ops.tables import TABLE
+from wengert.tape.hooks import Packed
 from wengert.tape.node import AccumulateGrad, Output
 from wengert.tape.plan import argument_names
 from wengert.tape.sweep import ancestors
+from wengert.testing.problem import values
 
 TRACKED = [name for name, entry in sorted(TABLE.items()) if entry.tracked and entry.order]
 
@@ -26,6 +30,14 @@ def recorded(name, case):
     entry = TABLE[name]
     inputs = leaves(case)
     return inputs, inexact_results(apply(function(name, entry), case, inputs))
+
+
+def arrays_saved(results):
+    """The arrays that the nodes of results have saved, also those in tuples."""
+    flat = [value for node in operations(results) for value in node.saved]
+    while any(isinstance(value, tuple) for value in flat):
+        flat = [x for value in flat for x in (value if isinstance(value, tuple) else (value,))]
+    return [x for x in flat if hasattr(x, "dtype") and hasattr(x, "shape")]
 
 
 def each(name):
@@ -91,6 +103,38 @@ def test_a_sweep_releases_what_was_saved(name):
                 wg.autograd.backward(tracked, [wg.ones_like(r) for r in tracked])
 
     settings(max_examples=3 * SCALE)(given(each(name))(check))()
+
+
+@pytest.mark.parametrize("name", TRACKED)
+def test_saved_values_that_are_packed_give_the_same_gradients(name):
+    """What a hook is shown of one value or several comes back to where it was."""
+
+    packed = []
+
+    def pack(tensor):
+        packed.append(values(tensor))
+        return len(packed) - 1, tensor.backend.name
+
+    def unpack(known):
+        at, backend = known
+        return wg.from_numpy(packed[at]).to_backend(backend)
+
+    def check(case):
+        state, found = wg.get_rng_state(), []
+        for context in (nullcontext(), wg.autograd.graph.saved_tensors_hooks(pack, unpack)):
+            wg.set_rng_state(state)
+            with context:
+                inputs, results = recorded(name, case)
+            tracked = [r for r in results if r._node is not None]
+            if not isinstance(context, nullcontext):
+                assert all(isinstance(x, Packed) for x in arrays_saved(tracked))
+            if tracked:
+                seeds = [wg.ones_like(r) for r in tracked]
+                found.append(wg.autograd.grad(tracked, inputs, seeds, materialize_grads=True))
+        for plain, again in zip(*found, strict=True) if found else ():
+            np.testing.assert_array_equal(values(plain), values(again))
+
+    settings(max_examples=2 * SCALE)(given(each(name))(check))()
 
 
 def run_without_collector(strategy, check):

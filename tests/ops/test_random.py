@@ -108,6 +108,11 @@ def test_normal_of_tensors_is_differentiated(backend: Backend) -> None:
     np.testing.assert_allclose(h.numpy(), noise.numpy(), rtol=1e-5)
 
 
+def test_a_distribution_of_no_width_is_one_number(backend: Backend) -> None:
+    for draw in (wg.normal(0.5, 0.0, 3), wg.normal(0.5, 0, 3), wg.uniform(0.5, 0.5, 3)):
+        assert draw.tolist() == [0.5] * 3
+
+
 def test_bad_input_is_refused(backend: Backend) -> None:
     for error, make in (
         (TypeError, lambda: wg.randn(2, dtype=wg.int64)),

@@ -1,0 +1,1 @@
+"""Mutation testing: how many small edits of the package the tests notice."""

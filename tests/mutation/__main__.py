@@ -1,0 +1,197 @@
+"""Edit the package in many small ways, and report which edits no test notices.
+
+Each edit is made in a copy of the checkout, and NumPy's tests that reach the edited lines run on
+it, the fastest first, until one fails. Which test reaches what is collected first, and again where
+a file has changed; this needs Python 3.12.
+"""
+
+import argparse
+import hashlib
+import pickle
+import random
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from tests.mutation import reach, trials
+from tests.mutation.equivalent import EQUIVALENT
+from tests.mutation.mutants import Mutant, mutants
+
+#: Seconds for collecting what one file of tests reaches.
+LONGEST = 900
+KILLED, SURVIVED, UNREACHED, LATE = "killed", "survived", "not reached", "timed out"
+
+#: Needs another library than NumPy.
+OTHERS = {f"wengert/backends/{name}.py" for name in ("cupy", "dask", "jax", "torch")}
+
+Plan = list[tuple[str, list[str]]]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser.add_argument("--count", type=int, default=100, help="of mutants, shared among the rooms")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice")
+    parser.add_argument("--only", default="wengert/", metavar="PATH", help="how files begin")
+    parser.add_argument("--line", type=int, help="mutants of this line alone")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for a mutant")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds until it is given up")
+    parser.add_argument(
+        "--work", type=Path, default=Path(tempfile.gettempdir(), "wengert-mutation")
+    )
+    chosen = parser.parse_args(arguments)
+    trees = [trials.copy_checkout(chosen.work / f"tree{k}") for k in range(chosen.jobs)]
+    reached = collected(trees, chosen.work / "reach.pickle")
+    choice = choose(chosen.only, chosen.line, chosen.count, chosen.seed)
+    return report(judge(choice, reached, trees, chosen.budget, chosen.limit))
+
+
+def collected(trees: list[Path], store: Path) -> dict[str, reach.Reach]:
+    """Of each file of tests what its tests reach, as stored where nothing has changed."""
+    known = pickle.loads(store.read_bytes()) if store.exists() else {}
+    sources = [trials.ROOT / path for path in files("wengert/")]
+    package = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    keys = {}
+    for path in sorted((trials.ROOT / "tests").rglob("test_*.py")):
+        text = path.read_bytes() + package.encode()
+        keys[str(path.relative_to(trials.ROOT))] = hashlib.sha256(text).hexdigest()
+    known = {file: known[file] for file in keys if file in known and known[file][0] == keys[file]}
+    missing = [file for file in keys if file not in known]
+    for file, result in trials.run_all(trees, missing, _collect, LONGEST):
+        tests = result if isinstance(result, dict) else {}
+        known[file] = keys[file], tests
+        store.write_bytes(pickle.dumps(known))
+        seconds = sum(seconds for seconds, _ in tests.values())
+        print(f"{file}: {max(len(tests) - 1, 0)} tests, {seconds:.1f} s", flush=True)
+    return {file: tests for file, (_, tests) in known.items()}
+
+
+def _collect(tree: Path, file: str) -> reach.Reach:
+    started = time.perf_counter()
+    plugin = reach.Collect(tree)
+    trials.run_tests(file, plugin)
+    tests = sum(seconds for seconds, _ in plugin.reach.values())
+    if reach.IMPORT in plugin.reach:
+        lines = plugin.reach[reach.IMPORT][1]
+        plugin.reach[reach.IMPORT] = time.perf_counter() - started - tests, lines
+    return plugin.reach
+
+
+def files(start: str) -> list[str]:
+    found = (path.relative_to(trials.ROOT) for path in (trials.ROOT / "wengert").rglob("*.py"))
+    return sorted({str(path) for path in found if str(path).startswith(start)} - OTHERS)
+
+
+def choose(only: str, line: int | None, count: int, seed: int) -> list[Mutant]:
+    """As many mutants of each room, as far as it has them."""
+    rooms = defaultdict(list)
+    for path in files(only):
+        for mutant in mutants(trials.ROOT, path):
+            if line is None or mutant.spans[0][0] <= line <= mutant.spans[0][1]:
+                rooms[mutant.room].append(mutant)
+    for name, found in rooms.items():
+        random.Random(f"{seed} {name}").shuffle(found)
+    chosen: list[Mutant] = []
+    while len(chosen) < count and any(rooms.values()):
+        chosen += [found.pop() for found in rooms.values() if found]
+    return chosen[:count]
+
+
+def plan(mutant: Mutant, reached: dict[str, reach.Reach], budget: float) -> Plan:
+    """The tests of the narrowest lines around the edit that any test reaches, file by file."""
+    for first, last in (*mutant.spans, (1, 10**5)):
+        lines = (1 << last + 1) - (1 << first)
+        found = {
+            file: {
+                name: seconds
+                for name, (seconds, seen) in tests.items()
+                if name != reach.IMPORT and seen.get(mutant.path, 0) & lines
+            }
+            for file, tests in reached.items()
+        }
+        if any(found.values()):
+            break
+        imports = (t[reach.IMPORT][1].get(mutant.path, 0) for t in reached.values() if t)
+        if mutant.in_function and not any(seen & lines for seen in imports):
+            return []
+    else:  # It is seen when the package is imported, or never: any test may tell.
+        found = {f: {n: s for n, (s, _) in tests.items()} for f, tests in reached.items()}
+    steps = []
+    for file, tests in found.items():
+        near = file.startswith(f"tests/{mutant.room}/")
+        order = sorted(tests, key=lambda name: tests[name])
+        # What takes longest of a file is left out, if that makes room for others.
+        while order and sum(map(tests.get, order)) > budget / 2:
+            order.pop()
+        if order:
+            start = reached[file][reach.IMPORT][0]
+            steps.append((not near, start + sum(map(tests.get, order)), file, order))
+    steps.sort()
+    taken, total = [], 0.0
+    for _, seconds, file, order in steps:
+        if total + seconds <= budget:
+            taken.append((file, order))
+            total += seconds
+    return taken
+
+
+def judge(
+    choice: list[Mutant],
+    reached: dict[str, reach.Reach],
+    trees: list[Path],
+    budget: float,
+    limit: float,
+) -> dict[Mutant, str]:
+    plans = {mutant: plan(mutant, reached, budget) for mutant in choice}
+    verdicts = {mutant: UNREACHED for mutant in choice if not plans[mutant]}
+    for mutant in verdicts:
+        show(mutant, UNREACHED)
+    tasks = [(mutant, plans[mutant]) for mutant in choice if plans[mutant]]
+    for (mutant, _), result in trials.run_all(trees, tasks, _try, limit):
+        verdicts[mutant] = LATE if result is None else SURVIVED if result == 0 else KILLED
+        if verdicts[mutant] == SURVIVED:
+            show(mutant, f"{SURVIVED} {sum(len(names) for _, names in plans[mutant])} tests")
+    return verdicts
+
+
+def _try(tree: Path, task: tuple[Mutant, Plan]) -> int:
+    sys.dont_write_bytecode = True
+    mutant, steps = task
+    (tree / mutant.path).write_bytes(mutant.edited((trials.ROOT / mutant.path).read_bytes()))
+    codes = (trials.run_tests(file, reach.Choose(names), "-x") for file, names in steps)
+    return next((code for code in codes if code), 0)
+
+
+def explained(mutant: Mutant) -> bool:
+    source = (trials.ROOT / mutant.path).read_bytes()
+    return (mutant.path, mutant.difference(source)[1]) in EQUIVALENT
+
+
+def show(mutant: Mutant, verdict: str) -> None:
+    if not explained(mutant):
+        source = (trials.ROOT / mutant.path).read_bytes()
+        line = source.count(b"\n", 0, mutant.start) + 1
+        old, new = mutant.difference(source)
+        print(f"{mutant.path}:{line}: {verdict}\n- {old}\n+ {new}", flush=True)
+
+
+def report(verdicts: dict[Mutant, str]) -> int:
+    """Print a table by room; equivalent mutants that survive are left out."""
+    rooms: dict[str, Counter[str]] = defaultdict(Counter)
+    for mutant, verdict in verdicts.items():
+        if verdict == KILLED or not explained(mutant):
+            rooms[mutant.room][verdict] += 1
+    columns = KILLED, LATE, SURVIVED, UNREACHED
+    total: Any = sum(rooms.values(), Counter())
+    print(f"\n{'room':12}{'mutants':>9}" + "".join(f"{name:>13}" for name in columns))
+    for room, counts in (*sorted(rooms.items()), ("all", total)):
+        row = "".join(f"{counts[name]:13}" for name in columns)
+        print(f"{room:12}{counts.total():9}{row}")
+    return 1 if total[SURVIVED] + total[UNREACHED] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""The mutants of a file: each is the file with one piece of its text exchanged."""
+
+import ast
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+
+OPERATORS: dict[type, type] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.MatMult: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.BitXor: ast.BitAnd,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+#: The operators of a rule are functions of its namespace.
+_PAIRS = (
+    "add subtract, multiply divide, maximum minimum, max min, amax amin, argmax argmin, any all, "
+    "sum mean, less less_equal, greater greater_equal, equal not_equal, sin cos, sinh cosh, "
+    "floor ceil, exp expm1, log log1p, triu tril, zeros ones, zeros_like ones_like, "
+    "logical_and logical_or, cumulative_sum cumulative_prod, real imag"
+)
+FUNCTIONS = {a: b for pair in _PAIRS.split(", ") for a, b in (pair.split(), pair.split()[::-1])}
+
+#: What exchanged operands do not change, or always break.
+SYMMETRIC = (
+    "add multiply maximum minimum equal not_equal logical_and logical_or logical_xor hypot "
+    "isinstance issubclass getattr hasattr setattr zip"
+)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One edit: the text from `start` to `end` of the file at `path` becomes `new`."""
+
+    path: str
+    start: int
+    end: int
+    new: str
+    #: Ranges of lines that hold the edit, the narrowest first; a function's is the second.
+    spans: tuple[tuple[int, int], ...] = field(compare=False)
+    in_function: bool = field(compare=False)
+
+    @property
+    def room(self) -> str:
+        return self.path.split("/")[1].removesuffix(".py")
+
+    def edited(self, source: bytes) -> bytes:
+        return source[: self.start] + self.new.encode() + source[self.end :]
+
+    def difference(self, source: bytes) -> tuple[str, str]:
+        """The lines that are edited, before and after, each as one."""
+        first = source.rfind(b"\n", 0, self.start) + 1
+        last = source.find(b"\n", self.end)
+        before, after = source[first : self.start], source[self.end : last]
+        old = source[first:last].decode()
+        new = before.decode() + self.new + after.decode()
+        return " ".join(old.split()), " ".join(new.split())
+
+
+def mutants(root: Path, path: str) -> list[Mutant]:
+    source = (root / path).read_bytes()
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    found = {}
+    for node, new, parents in _edits(ast.parse(source), ()):
+        start = starts[node.lineno - 1] + node.col_offset
+        end = starts[node.end_lineno - 1] + node.end_col_offset
+        mutant = Mutant(path, start, end, new, *_spans((*parents, node)))
+        if mutant.edited(source) != source:
+            found[mutant] = None
+    return sorted(found, key=lambda mutant: (mutant.start, mutant.end, mutant.new))
+
+
+def _spans(chain: tuple[ast.AST, ...]) -> tuple[tuple[tuple[int, int], ...], bool]:
+    """Lines around the last of the chain, the narrowest first, and whether a function has them."""
+    *parents, node = chain
+    for parent in reversed(parents):
+        whole = isinstance(node, ast.Lambda) or (isinstance(node, ast.stmt) and not _holds(node))
+        if whole or (_holds(parent) and hasattr(node, "lineno")):
+            break
+        node = parent
+    functions = [each for each in parents if isinstance(each, ast.FunctionDef | ast.Lambda)]
+    lines = [
+        (
+            min([each.lineno, *(d.lineno for d in getattr(each, "decorator_list", ()))]),
+            each.end_lineno,
+        )
+        for each in (node, *functions[::-1], *chain[1:2])
+    ]
+    return tuple(lines), bool(functions)
+
+
+def _holds(node: ast.AST) -> bool:
+    """Whether other statements stand in a node, so that its own lines are those of its header."""
+    return hasattr(node, "body") or not hasattr(node, "lineno")
+
+
+def _edits(node: ast.AST, parents: tuple[ast.AST, ...]) -> Iterator[tuple[ast.AST, str, tuple]]:
+    """Every node that is exchanged, what for, and what it stands in, the module first."""
+    for new in _replacements(node, parents[-1] if parents else None):
+        yield node, new, parents
+    if isinstance(node, ast.If | ast.IfExp) and not isinstance(node.test, ast.UnaryOp):
+        yield node.test, f"(not ({ast.unparse(node.test)}))", (*parents, node)
+    for name, value in ast.iter_fields(node):
+        if _is_text(node, name):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from _edits(child, (*parents, node))
+
+
+def _is_text(node: ast.AST, name: str) -> bool:
+    """Whether a part of a node is for readers and type checkers alone."""
+    match node:
+        case ast.JoinedStr() | ast.Raise() | ast.Assert() | ast.Import() | ast.ImportFrom():
+            return True
+        case ast.Assign(targets=[ast.Name(id="__all__" | "__slots__")]):
+            return True
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            return name == "body"
+        case ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Subscript(value=ast.Name(id="dict" | "list" | "tuple" | "Callable" | "Literal")):
+            return True
+    return name in ("annotation", "returns", "type_comment", "pattern")
+
+
+def _replacements(node: ast.AST, parent: ast.AST | None) -> Iterator[str]:
+    match node:
+        case ast.BinOp() | ast.BoolOp() if type(node.op) in OPERATORS:
+            yield _text(node, op=OPERATORS[type(node.op)]())
+            if isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.Pow | ast.MatMult):
+                yield _text(node, left=node.right, right=node.left)
+        case ast.UnaryOp(op=ast.USub() | ast.Not() | ast.Invert()):
+            yield f"({ast.unparse(node.operand)})"
+        case ast.Compare():
+            for k, op in enumerate(node.ops):
+                other = OPERATORS[type(op)]()
+                yield _text(node, ops=[*node.ops[:k], other, *node.ops[k + 1 :]])
+        case ast.Constant(value=bool() as value):
+            yield repr(not value)
+        case ast.Constant(value=int() | float() as value):
+            yield repr(value + 1)
+        case ast.Constant(value=str() as value) if value.isidentifier():
+            yield repr(value + "_")
+        case ast.Call():
+            yield from _calls(node)
+        case ast.Expr(value=ast.Call()) | ast.AugAssign() | ast.Raise() | ast.Delete():
+            yield "pass"
+        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
+            yield "pass"
+        case ast.Continue():
+            yield "break"
+        case ast.Break():
+            yield "continue"
+        case ast.Attribute(value=ast.Name(), attr=name) if name in FUNCTIONS:
+            if isinstance(parent, ast.Call) and parent.func is node:
+                yield _text(node, attr=FUNCTIONS[name])
+
+
+def _calls(node: ast.Call) -> Iterator[str]:
+    for k, keyword in enumerate(node.keywords):
+        if keyword.arg is not None:
+            yield _text(node, keywords=[*node.keywords[:k], *node.keywords[k + 1 :]])
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    starred = any(isinstance(each, ast.Starred) for each in node.args[:2])
+    if len(node.args) > 1 and not starred and name not in SYMMETRIC.split():
+        yield _text(node, args=[node.args[1], node.args[0], *node.args[2:]])
+
+
+def _text(node: ast.AST, **changes: object) -> str:
+    changed = deepcopy(node)
+    for name, value in changes.items():
+        setattr(changed, name, value)
+    text = ast.unparse(changed)
+    return text if isinstance(node, ast.Call | ast.Attribute) else f"({text})"

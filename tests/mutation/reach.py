@@ -1,0 +1,71 @@
+"""Which test reaches which lines: pytest plugins that collect it, and that choose tests."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+#: Of each test: the seconds it took, and of each file the lines as the bits of a number.
+Reach = dict[str, tuple[float, dict[str, int]]]
+#: Stands for a test: what is reached before the first one.
+IMPORT = "import"
+TOOL = 5
+
+
+class Collect:
+    """Collects what each test that passes reaches."""
+
+    def __init__(self, root: Path) -> None:
+        self.reach: Reach = {}
+        self._start = f"{root / 'wengert'}{os.sep}"
+        self._skip = len(f"{root}{os.sep}")
+        self._lines: set[tuple[str, int]] = set()
+        events = sys.monitoring
+        events.use_tool_id(TOOL, "mutation")
+        events.register_callback(TOOL, events.events.LINE, self._line)
+        events.set_events(TOOL, events.events.LINE)
+
+    def _line(self, code: object, line: int) -> object:
+        if code.co_filename.startswith(self._start):  # type: ignore[attr-defined]
+            self._lines.add((code.co_filename, line))  # type: ignore[attr-defined]
+        return sys.monitoring.DISABLE
+
+    def _end(self, name: str, seconds: float) -> None:
+        files: dict[str, int] = {}
+        for path, line in self._lines:
+            path = path[self._skip :]
+            files[path] = files.get(path, 0) | 1 << line
+        self.reach[name] = seconds, files
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._end(IMPORT, 0.0)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self._lines.clear()
+        sys.monitoring.restart_events()
+        self._passed = False
+        started = time.perf_counter()
+        result = yield
+        if self._passed:
+            self._end(item.nodeid, time.perf_counter() - started)
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call":
+            self._passed = report.passed
+
+
+class Choose:
+    """Runs the tests of these names alone, in this order."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._order = {name: k for k, name in enumerate(names)}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        chosen = [item for item in items if item.nodeid in self._order]
+        items[:] = sorted(chosen, key=lambda item: self._order[item.nodeid])

@@ -1,0 +1,107 @@
+"""The edits are those that are meant, and are told by whether a test notices them."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mutation.mutants import mutants
+from tests.mutation.trials import ROOT
+
+SOURCE = '''\
+"""Some numbers."""
+
+__all__ = ["half"]
+
+
+def half(x: int, up: bool = False) -> int:
+    """Half of it."""
+    if x < 0:
+        raise ValueError(f"{x} is negative")
+    seen.append(x)
+    return round(x / 2, ndigits=0) if not up else (x + 1) // 2
+
+
+seen = []
+'''
+SMALL = """\
+def half(x):
+    if x < 0:
+        raise ValueError
+    seen.append(x)
+    return x // 2
+
+
+seen = []
+"""
+TESTS = """\
+from wengert.numbers import half
+
+
+def test_half():
+    assert half(5) == 2
+    assert half(0) == 0
+"""
+OPTION = 'def pytest_addoption(parser): parser.addoption("--wengert-backend")'
+
+
+def write(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+
+
+def test_every_edit_of_a_function(tmp_path: Path) -> None:
+    write(tmp_path, "wengert/numbers.py", SOURCE)
+    made = mutants(tmp_path, "wengert/numbers.py")
+    source = SOURCE.encode()
+    edits = {mutant.difference(source) for mutant in made}
+    for mutant in made:
+        ast.parse(mutant.edited(source))
+        assert mutant.room == "numbers"
+    line = "return round(x / 2, ndigits=0) if not up else (x + 1) // 2"
+    for new in (
+        line.replace("x / 2", "(x * 2)"),
+        line.replace("x / 2", "(2 / x)"),
+        line.replace(", ndigits=0", ""),
+        line.replace("=0", "=1"),
+        line.replace("not up", "(up)"),
+        line.replace("x + 1", "(x - 1)"),
+        line.replace("(x + 1) // 2", "((x + 1) * 2)"),
+    ):
+        assert (line, new) in edits, new
+    assert ("seen.append(x)", "pass") in edits
+    assert ("if x < 0:", "if (x <= 0):") in edits
+    assert ("if x < 0:", "if (not (x < 0)):") in edits
+    assert not any("__all__" in old or "negative" in new for old, new in edits)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring is new in Python 3.12")
+def test_what_tests_notice_is_told(tmp_path: Path) -> None:
+    for name in ("__init__", "__main__", "equivalent", "mutants", "reach", "trials"):
+        here = f"tests/mutation/{name}.py"
+        write(tmp_path, here, (ROOT / here).read_text())
+    write(tmp_path, "tests/__init__.py", "")
+    write(tmp_path, "conftest.py", OPTION)
+    write(tmp_path, "pyproject.toml", '[tool.pytest.ini_options]\npythonpath = ["."]\n')
+    write(tmp_path, "wengert/__init__.py", "")
+    write(tmp_path, "wengert/numbers.py", SMALL)
+    write(tmp_path, "tests/numbers/test_numbers.py", TESTS)
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.mutation", "--work", str(tmp_path.parent / "mutated")],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 1, run.stderr
+    told = run.stdout
+    assert "tests/numbers/test_numbers.py: 1 tests" in told
+    assert "- seen.append(x)\n+ pass" in told  # what no test looks at
+    assert ": not reached\n- raise ValueError" in told
+    assert "+ if (x <= 0):" not in told  # half(0) fails
+    # Three of the condition, three of the quotient, two statements dropped.
+    assert told.splitlines()[-1].split() == ["all", "8", "6", "0", "1", "1"]

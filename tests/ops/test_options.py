@@ -1,0 +1,125 @@
+"""All pairs of the options of every function: values, derivatives, batches, compiled programs."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.ops.calls import FUNCTIONS, placed
+from tests.ops.spaces import ELSEWHERE, SPACES, options, pairs, reference
+from wengert.tape.batched import Batched
+from wengert.tape.lifted import new_level
+from wengert.testing import gradcheck
+from wengert.testing.problem import values
+
+
+def shown(chosen):
+    return "-".join(f"{k}={v}" for k, v in chosen.items() if not isinstance(v, np.ndarray | list))
+
+
+CALLS = [
+    pytest.param(name, chosen, id=f"{name}-{shown(chosen)}")
+    for names, space in SPACES
+    for name in names.split()
+    for chosen in pairs(space)
+]
+
+
+@pytest.fixture(autouse=True)
+def on_numpy():
+    with wg.use_backend("numpy"):
+        yield
+
+
+#: Layers hand theirs on to functions.
+NAMES = [name for name in FUNCTIONS if not name.startswith(("nn.", "init.", "optim."))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_option_has_its_values(name):
+    spaces = [space for names, space in SPACES if name in names.split()]
+    for option in options(name):
+        several = any(isinstance(space.get(option), tuple) for space in spaces)
+        assert several or (name, option) in ELSEWHERE, f"tests/ops/spaces.py: {name} has {option}"
+
+
+def prepared(name, chosen):
+    """A function of the floating arrays of a call, and these."""
+    args, kwargs = placed(name, chosen)
+    kwargs = {k: wg.asarray(v) if is_fixed(v) else v for k, v in kwargs.items()}
+    called = FUNCTIONS[name]
+
+    def function(*arrays):
+        rest = iter(arrays)
+        if name == "linalg.cholesky":  # which reads one triangle alone
+            rest = iter([(x + wg.matrix_transpose(x)) * 0.5 for x in arrays])
+        elif name == "F.dropout":
+            wg.manual_seed(5)
+        own = [filled(value, rest) for value in args]
+        named = {key: filled(value, rest) for key, value in kwargs.items()}
+        out = called(*own, **named)
+        return tuple(out) if isinstance(out, tuple | list) else (out,)
+
+    given = [x for v in [*args, *kwargs.values()] for x in (v if isinstance(v, list) else [v])]
+    return function, [x for x in given if is_leaf(x)]
+
+
+def filled(value, rest):
+    """An argument with the next arrays in place of those that are differentiated."""
+    if isinstance(value, list):
+        return [filled(each, rest) for each in value]
+    return next(rest) if is_leaf(value) else value
+
+
+def is_leaf(value):
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
+
+
+def is_fixed(value):
+    return isinstance(value, np.ndarray) and not is_leaf(value)
+
+
+@pytest.mark.parametrize(("name", "chosen"), CALLS)
+def test_options(name, chosen):
+    function, leaves = prepared(name, chosen)
+    expected = [values(out) for out in function(*map(wg.asarray, leaves))]
+    for ours, theirs in zip(expected, reference(name, chosen) or expected, strict=True):
+        assert ours.shape == np.shape(theirs)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+    tracked = [wg.asarray(x, requires_grad=True) for x in leaves]
+    assert gradcheck(
+        function,
+        tracked,
+        check_forward_ad=True,
+        check_batched_grad=True,
+        check_batched_forward_grad=True,
+        fast_mode=True,
+    )
+    if name == "F.dropout":  # each member of a batch, and each call of a program, has its numbers
+        return
+    level = new_level()
+    members = [[x, x * 0.9] for x in leaves]
+    batched = function(*(wg.Tensor(Batched(np.stack(each), level)) for each in members))
+    for k, each in enumerate(zip(*members, strict=True)):
+        for ours, theirs in zip(batched, function(*map(wg.asarray, each)), strict=True):
+            assert tuple(ours.shape) == theirs.shape
+            found = ours._array.inner[k] if isinstance(ours._array, Batched) else values(ours)
+            np.testing.assert_allclose(found, values(theirs), rtol=1e-12, atol=1e-14)
+    check_compiled(function, leaves)
+
+
+def check_compiled(function, leaves):
+    """The results and their gradients."""
+
+    def both(*arrays):
+        outs = function(*arrays)
+        tracked = [out for out in outs if out.requires_grad]
+        return *outs, *wg.autograd.grad(
+            tracked, arrays, [wg.cos(out) for out in tracked], materialize_grads=True
+        )
+
+    compiled = wg.compile(both)
+    inputs = [wg.asarray(x, requires_grad=True) for x in leaves]
+    for ours, theirs in zip(compiled(*inputs), both(*inputs), strict=True):
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(values(ours), values(theirs), rtol=1e-12, atol=1e-14)
+    assert compiled.report.recordings == 1, compiled.report
