@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,10 @@ LONGEST = 900
 KILLED, SURVIVED, UNREACHED, LATE = "killed", "survived", "not reached", "timed out"
 
 #: Needs another library than NumPy.
-OTHERS = {f"wengert/backends/{name}.py" for name in ("cupy", "dask", "jax", "torch")}
+OTHERS = {
+    f"wengert/backends/{name}.py"
+    for name in ("cupy", "dask", "dask_linalg", "fused", "jax", "keys", "torch")
+}
 
 Plan = list[tuple[str, list[str]]]
 
@@ -43,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
         "--work", type=Path, default=Path(tempfile.gettempdir(), "wengert-mutation")
     )
     chosen = parser.parse_args(arguments)
+    if sys.version_info < (3, 12):
+        parser.error("what tests reach is collected by sys.monitoring, of Python 3.12")
     trees = [trials.copy_checkout(chosen.work / f"tree{k}") for k in range(chosen.jobs)]
     reached = collected(trees, chosen.work / "reach.pickle")
     choice = choose(chosen.only, chosen.line, chosen.count, chosen.seed)
@@ -89,7 +95,7 @@ def choose(only: str, line: int | None, count: int, seed: int) -> list[Mutant]:
     """As many mutants of each room, as far as it has them."""
     rooms = defaultdict(list)
     for path in files(only):
-        for mutant in mutants(trials.ROOT, path):
+        for mutant in mutants(path, source(path)):
             if line is None or mutant.spans[0][0] <= line <= mutant.spans[0][1]:
                 rooms[mutant.room].append(mutant)
     for name, found in rooms.items():
@@ -160,21 +166,29 @@ def judge(
 def _try(tree: Path, task: tuple[Mutant, Plan]) -> int:
     sys.dont_write_bytecode = True
     mutant, steps = task
-    (tree / mutant.path).write_bytes(mutant.edited((trials.ROOT / mutant.path).read_bytes()))
+    last = tree / "mutated.txt"
+    if last.exists():
+        (tree / last.read_text()).write_bytes(source(last.read_text()))
+    last.write_text(mutant.path)
+    (tree / mutant.path).write_bytes(mutant.edited(source(mutant.path)))
     codes = (trials.run_tests(file, reach.Choose(names), "-x") for file, names in steps)
     return next((code for code in codes if code), 0)
 
 
+@cache
+def source(path: str) -> bytes:
+    """The text of a file as it was when this began."""
+    return (trials.ROOT / path).read_bytes()
+
+
 def explained(mutant: Mutant) -> bool:
-    source = (trials.ROOT / mutant.path).read_bytes()
-    return (mutant.path, mutant.difference(source)[1]) in EQUIVALENT
+    return (mutant.path, mutant.difference(source(mutant.path))[1]) in EQUIVALENT
 
 
 def show(mutant: Mutant, verdict: str) -> None:
     if not explained(mutant):
-        source = (trials.ROOT / mutant.path).read_bytes()
-        line = source.count(b"\n", 0, mutant.start) + 1
-        old, new = mutant.difference(source)
+        line = source(mutant.path).count(b"\n", 0, mutant.start) + 1
+        old, new = mutant.difference(source(mutant.path))
         print(f"{mutant.path}:{line}: {verdict}\n- {old}\n+ {new}", flush=True)
 
 

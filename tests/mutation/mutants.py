@@ -4,35 +4,14 @@ import ast
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
-from pathlib import Path
 
-OPERATORS: dict[type, type] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.Mult,
-    ast.Pow: ast.Mult,
-    ast.MatMult: ast.Mult,
-    ast.BitAnd: ast.BitOr,
-    ast.BitOr: ast.BitAnd,
-    ast.BitXor: ast.BitAnd,
-    ast.LShift: ast.RShift,
-    ast.RShift: ast.LShift,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
+#: What each operator is exchanged for.
+_OPERATORS = (
+    "Add Sub, Sub Add, Mult Div, Div Mult, FloorDiv Mult, Mod Mult, Pow Mult, MatMult Mult, "
+    "BitAnd BitOr, BitOr BitAnd, BitXor BitAnd, LShift RShift, RShift LShift, And Or, Or And, "
+    "Lt LtE, LtE Lt, Gt GtE, GtE Gt, Eq NotEq, NotEq Eq, Is IsNot, IsNot Is, In NotIn, NotIn In"
+)
+OPERATORS = {getattr(ast, a): getattr(ast, b) for a, b in map(str.split, _OPERATORS.split(", "))}
 #: The operators of a rule are functions of its namespace.
 _PAIRS = (
     "add subtract, multiply divide, maximum minimum, max min, amax amin, argmax argmin, any all, "
@@ -63,7 +42,7 @@ class Mutant:
 
     @property
     def room(self) -> str:
-        return self.path.split("/")[1].removesuffix(".py")
+        return self.path.split("/")[-2 if self.path.count("/") == 1 else 1]
 
     def edited(self, source: bytes) -> bytes:
         return source[: self.start] + self.new.encode() + source[self.end :]
@@ -78,8 +57,7 @@ class Mutant:
         return " ".join(old.split()), " ".join(new.split())
 
 
-def mutants(root: Path, path: str) -> list[Mutant]:
-    source = (root / path).read_bytes()
+def mutants(path: str, source: bytes) -> list[Mutant]:
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))

@@ -4,7 +4,9 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from inspect import CO_OPTIMIZED
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
@@ -28,9 +30,10 @@ class Collect:
         events.register_callback(TOOL, events.events.LINE, self._line)
         events.set_events(TOOL, events.events.LINE)
 
-    def _line(self, code: object, line: int) -> object:
-        if code.co_filename.startswith(self._start):  # type: ignore[attr-defined]
-            self._lines.add((code.co_filename, line))  # type: ignore[attr-defined]
+    def _line(self, code: CodeType, line: int) -> object:
+        # What a module does when it is imported is no test's, not even the first one's.
+        if code.co_flags & CO_OPTIMIZED and code.co_filename.startswith(self._start):
+            self._lines.add((code.co_filename, line))
         return sys.monitoring.DISABLE
 
     def _end(self, name: str, seconds: float) -> None:

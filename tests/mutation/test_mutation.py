@@ -28,8 +28,11 @@ def half(x: int, up: bool = False) -> int:
 seen = []
 '''
 SMALL = """\
+from wengert.others import ZERO
+
+
 def half(x):
-    if x < 0:
+    if x < ZERO:
         raise ValueError
     seen.append(x)
     return x // 2
@@ -53,14 +56,13 @@ def write(root: Path, path: str, text: str) -> None:
     (root / path).write_text(text)
 
 
-def test_every_edit_of_a_function(tmp_path: Path) -> None:
-    write(tmp_path, "wengert/numbers.py", SOURCE)
-    made = mutants(tmp_path, "wengert/numbers.py")
+def test_every_edit_of_a_function() -> None:
     source = SOURCE.encode()
+    made = mutants("wengert/numbers.py", source)
     edits = {mutant.difference(source) for mutant in made}
     for mutant in made:
         ast.parse(mutant.edited(source))
-        assert mutant.room == "numbers"
+        assert mutant.room == "wengert"
     line = "return round(x / 2, ndigits=0) if not up else (x + 1) // 2"
     for new in (
         line.replace("x / 2", "(x * 2)"),
@@ -88,6 +90,7 @@ def test_what_tests_notice_is_told(tmp_path: Path) -> None:
     write(tmp_path, "pyproject.toml", '[tool.pytest.ini_options]\npythonpath = ["."]\n')
     write(tmp_path, "wengert/__init__.py", "")
     write(tmp_path, "wengert/numbers.py", SMALL)
+    write(tmp_path, "wengert/others.py", "ZERO = 0\n")
     write(tmp_path, "tests/numbers/test_numbers.py", TESTS)
     run = subprocess.run(
         [sys.executable, "-m", "tests.mutation", "--work", str(tmp_path.parent / "mutated")],
@@ -102,6 +105,6 @@ def test_what_tests_notice_is_told(tmp_path: Path) -> None:
     assert "tests/numbers/test_numbers.py: 1 tests" in told
     assert "- seen.append(x)\n+ pass" in told  # what no test looks at
     assert ": not reached\n- raise ValueError" in told
-    assert "+ if (x <= 0):" not in told  # half(0) fails
-    # Three of the condition, three of the quotient, two statements dropped.
+    assert "+ if (x <= ZERO):" not in told  # half(0) fails
+    # Two of the condition, three of the quotient, two statements dropped, and the zero.
     assert told.splitlines()[-1].split() == ["all", "8", "6", "0", "1", "1"]

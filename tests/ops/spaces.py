@@ -1,11 +1,9 @@
 """The options of the public functions, and all pairs of their values."""
 
 import itertools
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from tests.ops.calls import FUNCTIONS, kinds, parameters
 
@@ -226,40 +224,6 @@ ELSEWHERE = {
     ("pad", "stat_length"): "tests/ops/test_beyond.py",
     ("pad", "reflect_type"): "tests/ops/test_beyond.py",
 }
-
-#: Functions that NumPy has by the same name, and with the same options.
-NUMPYS = (
-    "sum mean prod max min median var std quantile flip roll take tril triu diff "
-    "cumulative_sum cumulative_prod concat stack unstack repeat squeeze vecdot tensordot "
-    "linalg.vector_norm linalg.matrix_norm linalg.cholesky linalg.cross linalg.diagonal "
-    "linalg.trace linalg.svd linalg.qr "
-    "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fftn fft.ifftn fft.rfftn "
-    "fft.irfftn fft.fftshift fft.ifftshift"
-)
-NAMED = ("ord", "correction", "prepend", "append")
-OTHERS: dict[str, Any] = {
-    "logsumexp": scipy.special.logsumexp,
-    "softmax": scipy.special.softmax,
-    "log_softmax": scipy.special.log_softmax,
-    "sort": lambda x, axis, descending, stable: (
-        -np.sort(-x, axis=axis) if descending else np.sort(x, axis=axis)
-    ),
-}
-
-
-def reference(name: str, chosen: dict[str, Any]) -> list[np.ndarray] | None:
-    """What another library gives for a call; None where there is none."""
-    if name in OTHERS:
-        found = OTHERS[name](**chosen)
-    elif name in NUMPYS.split():
-        own = {
-            each: given for each, given in chosen.items() if each in NAMED or each in options(name)
-        }
-        given = [each for other, each in chosen.items() if other not in own]
-        found = attrgetter(name)(np)(*given, **own)
-    else:
-        return None
-    return list(found) if isinstance(found, tuple) else [np.asarray(found)]
 
 
 def options(name: str) -> list[str]:

@@ -5,7 +5,8 @@ import pytest
 
 import wengert as wg
 from tests.ops.calls import FUNCTIONS, placed
-from tests.ops.spaces import ELSEWHERE, SPACES, options, pairs, reference
+from tests.ops.references import reference
+from tests.ops.spaces import ELSEWHERE, SPACES, options, pairs
 from wengert.tape.batched import Batched
 from wengert.tape.lifted import new_level
 from wengert.testing import gradcheck
