@@ -222,6 +222,16 @@ def test_an_exception_leaves_the_function_as_it_does_when_it_is_not_compiled():
         assert checked(wg.ones(2), 2).tolist() == [2.0, 2.0]
 
 
+def test_a_first_call_that_raises_is_no_reason_to_run_others_as_they_are():
+    f = wg.compile(wg.linalg.cholesky)
+    for _ in range(2):
+        with pytest.raises(np.linalg.LinAlgError):
+            f(-wg.eye(2))
+    for _ in range(2):
+        assert f(4 * wg.eye(2)).tolist() == [[2.0, 0.0], [0.0, 2.0]]
+    assert f.report.recordings == 1
+
+
 def test_what_a_trace_refuses_is_seen_where_the_function_catches_it():
     def careless(x):
         try:

@@ -1,5 +1,6 @@
 """Transforms take Tensors, arrays and numbers in trees, and answer in kind."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -245,3 +246,63 @@ def test_backends_are_not_mixed_silently() -> None:
     other = raw(get_backend("torch"), [1.0, 2.0])
     with pytest.raises(wg.BackendError, match=r"numpy.*torch"):
         func.grad(lambda x: wg.sum(x * other))(np.ones(2))
+
+
+X = np.ones(2)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        *[
+            (name, lambda f: f("no function")(1.0))
+            for name in (
+                *("grad", "value_and_grad", "elementwise_grad", "jacfwd", "jacrev", "jacobian"),
+                "hessian",
+            )
+        ],
+        *[(name, lambda f: f("no function", X)) for name in ("vjp", "linearize")],
+        *[(name, lambda f: f("no function", (X,), (X,))) for name in ("jvp", "hvp")],
+        ("ggnvp", lambda f: f("no function", wg.sum, (X,), (X,))),
+        ("ggnvp", lambda f: f(lambda x: x, "no function", (X,), (X,))),
+        *[(name, lambda f: f(wg.sum, (X,), ())) for name in ("jvp", "hvp")],
+        ("ggnvp", lambda f: f(lambda x: x, wg.sum, (X,), ())),
+        ("grad", lambda f: f(lambda x: x)(X)),
+        ("value_and_grad", lambda f: f(lambda x: x)(X)),
+        ("elementwise_grad", lambda f: f(lambda x: (x, x))(X)),
+        *[(name, lambda f: f(lambda x: "text")(X)) for name in ("jacfwd", "jacrev", "jacobian")],
+        *[(name, lambda f: f(lambda x: "text", (X,), (X,))) for name in ("jvp",)],
+        *[(name, lambda f: f(lambda x: "text", X)) for name in ("vjp", "linearize")],
+    ],
+)
+def test_the_error_of_a_transform_names_it(name: str, wrong: Any) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        wrong(getattr(func, name))
+    assert re.search(rf"\b{name}\b", str(caught.value)), caught.value
+
+
+def test_a_compiled_transform_answers_in_kind(backend: Backend) -> None:
+    x = raw(backend, [1.0, 2.0])
+    if backend.name == "dask":
+        pytest.skip("programs of lazy arrays have tests of their own")
+
+    def both(x: Any) -> Any:
+        return func.grad(lambda t: wg.sum(t**2))(x), func.grad(lambda t: wg.sum(t**2))(
+            wg.asarray(x)
+        )
+
+    for found, wanted in zip(wg.compile(both)(x), both(x), strict=True):
+        assert type(found) is type(wanted)
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+
+
+def test_a_number_is_of_the_first_floating_array_s_precision() -> None:
+    gradients = func.grad(lambda x, n, y: wg.sum(x * n * y), argnums=(0, 2))(
+        2.0, wg.arange(3), wg.ones(3, dtype="float32")
+    )
+    assert gradients[0] == 3.0
+    seen = []
+    func.grad(lambda x, n, y: seen.append(x.dtype) or x)(
+        2.0, wg.arange(3), wg.ones(3, dtype="float32")
+    )
+    assert seen == [wg.float32]

@@ -7,7 +7,7 @@ import pytest
 
 import wengert as wg
 from wengert.backends import Backend
-from wengert.func import grad, vjp
+from wengert.func import grad, jacobians, vjp
 from wengert.func.forward import jacfwd, jvp
 from wengert.func.jacobians import hessian, jacobian, jacrev
 
@@ -441,3 +441,18 @@ def check_trees(found: Any, expected: Any) -> None:
             check_trees(one, other)
     else:
         close(found, np.asarray(expected))
+
+
+@pytest.mark.parametrize(("cache", "sweeps"), [(10**9, 1), (80, 3), (1, 5)])
+def test_sweeps_fit_into_the_cache(monkeypatch: Any, cache: int, sweeps: int) -> None:
+    """Of rows that are large on the way, here of 40 bytes, not all are computed at once."""
+    seen = []
+    rows = jacobians._Source.rows
+    monkeypatch.setattr(jacobians, "_CACHE", cache)
+    monkeypatch.setattr(jacobians, "_FEWEST", 1)
+    monkeypatch.setattr(
+        jacobians._Source, "rows", lambda self, *at: (seen.append(at), rows(self, *at))[1]
+    )
+    x = np.arange(1.0, 6.0)
+    close(jacrev(lambda x: x * x)(x), np.diag(2 * x))
+    assert len(seen) == sweeps

@@ -196,6 +196,7 @@ CALLS = {
     "dot of vectors": (lambda x, y: np.dot(x, y), V, W),
     "inner": (lambda x, y: np.inner(x, y), M, M * 2),
     "kron": (lambda x, y: np.kron(x, y), M, V),
+    "kron of a vector and a matrix": (lambda x, y: np.kron(x, y), V, M),
     "outer": (lambda x, y: np.outer(x, y), M, V),
     "tensordot": (lambda x, y: np.tensordot(x, y, axes=([1], [0])), M, N),
     "trace": (lambda x: np.trace(x, 1, 1, 2), T),

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,11 @@ from tests.mutation.mutants import Mutant, mutants
 LONGEST = 900
 KILLED, SURVIVED, UNREACHED, LATE = "killed", "survived", "not reached", "timed out"
 
-#: Needs another library than NumPy.
+#: What needs another library than NumPy, or runs in processes of its own.
 OTHERS = {
-    f"wengert/backends/{name}.py"
-    for name in ("cupy", "dask", "dask_linalg", "fused", "jax", "keys", "torch")
+    *(f"wengert/backends/{name}.py" for name in ("cupy", "dask", "dask_linalg", "jax", "torch")),
+    *(f"wengert/backends/{name}.py" for name in ("fused", "keys")),
+    *("wengert/testing/oracles.py", "wengert/__main__.py"),
 }
 
 Plan = list[tuple[str, list[str]]]
@@ -58,8 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
 def collected(trees: list[Path], store: Path) -> dict[str, reach.Reach]:
     """Of each file of tests what its tests reach, as stored where nothing has changed."""
     known = pickle.loads(store.read_bytes()) if store.exists() else {}
-    sources = [trials.ROOT / path for path in files("wengert/")]
-    package = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    package = hashlib.sha256(b"".join(map(source, files("wengert/")))).hexdigest()
     keys = {}
     for path in sorted((trials.ROOT / "tests").rglob("test_*.py")):
         text = path.read_bytes() + package.encode()
@@ -156,10 +157,11 @@ def judge(
     for mutant in verdicts:
         show(mutant, UNREACHED)
     tasks = [(mutant, plans[mutant]) for mutant in choice if plans[mutant]]
-    for (mutant, _), result in trials.run_all(trees, tasks, _try, limit):
-        verdicts[mutant] = LATE if result is None else SURVIVED if result == 0 else KILLED
-        if verdicts[mutant] == SURVIVED:
-            show(mutant, f"{SURVIVED} {sum(len(names) for _, names in plans[mutant])} tests")
+    with suppress(KeyboardInterrupt):  # and what is known by then is reported
+        for (mutant, _), result in trials.run_all(trees, tasks, _try, limit):
+            verdicts[mutant] = LATE if result is None else SURVIVED if result == 0 else KILLED
+            if verdicts[mutant] == SURVIVED:
+                show(mutant, f"{SURVIVED} {sum(len(names) for _, names in plans[mutant])} tests")
     return verdicts
 
 

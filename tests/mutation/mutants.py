@@ -80,6 +80,7 @@ def _spans(chain: tuple[ast.AST, ...]) -> tuple[tuple[tuple[int, int], ...], boo
             break
         node = parent
     functions = [each for each in parents if isinstance(each, ast.FunctionDef | ast.Lambda)]
+    inside = [each for each in functions if _runs(each, chain)]
     lines = [
         (
             min([each.lineno, *(d.lineno for d in getattr(each, "decorator_list", ()))]),
@@ -87,7 +88,13 @@ def _spans(chain: tuple[ast.AST, ...]) -> tuple[tuple[tuple[int, int], ...], boo
         )
         for each in (node, *functions[::-1], *chain[1:2])
     ]
-    return tuple(lines), bool(functions)
+    return tuple(lines), bool(inside)
+
+
+def _runs(function: ast.FunctionDef | ast.Lambda, chain: tuple[ast.AST, ...]) -> bool:
+    """Whether what a chain ends in is in the body of a function, not in its defaults."""
+    body = function.body if isinstance(function.body, list) else [function.body]
+    return any(each in body for each in chain)
 
 
 def _holds(node: ast.AST) -> bool:

@@ -44,6 +44,10 @@ def test_parameters_buffers_and_modules_are_found_by_type() -> None:
     assert len(list(net.parameters())) == 5
     assert all(isinstance(p, nn.Parameter) and p.requires_grad for p in net.parameters())
     assert not any(b.requires_grad for b in net.buffers())
+    for outer, own in ((net, ["mean", "steps"]), (nn.Sequential(net), [])):
+        assert [name for name, _ in outer.named_buffers(recurse=False)] == own
+        assert len(list(outer.buffers(recurse=False))) == len(own)
+        assert len(list(outer.parameters(recurse=False))) == (outer is net)
 
 
 def test_a_module_needs_no_call_of_its_base() -> None:
@@ -451,3 +455,17 @@ def test_a_transposed_weight_is_stored_by_its_values(tmp_path: Any) -> None:
     np.testing.assert_array_equal(
         values(nn.load(tmp_path / "t.safetensors")["weight"]), values(weight)
     )
+
+
+def test_modules_move_to_devices_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(nn.Linear, "to", lambda self, **where: asked.append(where) or self)
+    layer = nn.Linear(2, 2)
+    assert layer.cuda() is layer.cuda(1) is layer.cpu() is layer.half() is layer.double() is layer
+    assert asked == [
+        {"device": "cuda"},
+        {"device": "cuda:1"},
+        {"device": "cpu"},
+        {"dtype": "float16"},
+        {"dtype": "float64"},
+    ]

@@ -202,6 +202,20 @@ def test_an_option_refuses_a_tensor_that_is_differentiated(on, name, parameter, 
         said = str(caught.value)
         assert name.rpartition(".")[2] in said
         assert f" as {parameter}, through which no derivative flows" in said
+        words = told_by_default(parameters(FUNCTIONS[name])[parameter])
+        assert any(word in said for word in words), f"{said}: {words}"
+
+
+AXES = ("axis", "axes", "dim", "dims", "source", "destination", "axis1", "axis2")
+
+
+def told_by_default(about):
+    """Words of which one has to be in what an option is said to take: its default is taken, too."""
+    if about.name in AXES:
+        return ("integer",)
+    kinds = {bool: ("True",), int: ("integer", "number"), float: ("number", "probability")}
+    kinds[str] = ("names", "orders")
+    return kinds.get(type(about.default), (" takes ",))
 
 
 def is_variadic(name, parameter):

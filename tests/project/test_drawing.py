@@ -15,7 +15,8 @@ import pytest
 
 import wengert as wg
 from wengert import watching
-from wengert.drawing import draw, to_dot
+from wengert.drawing import SIGNS, draw, to_dot
+from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor
 
 ROOT = Path(__file__).parents[2]
@@ -198,6 +199,20 @@ def test_larger_arrays_show_their_range(backend: Any) -> None:
     assert picture.titled("x").lines == ["x", "(3, 4) float64", "0 … 11"]
     assert picture.titled("z").lines[2] == "abs 5 … 5"
     assert picture.titled("m").lines[2:] == ["[[1, 2]", "[3, 4.5]]"]
+
+
+def test_a_column_is_written_out() -> None:
+    column = wg.asarray(np.arange(5.0)[:, None], requires_grad=True)
+    picture = drawn(column * 2, names={"column": column}, values=True)
+    assert picture.titled("column").lines[2:] == ["[[0]", "[1]", "[2]", "[3]", "[4]]"]
+
+
+def test_signs_are_of_operations() -> None:
+    assert SIGNS.keys() <= PRIMITIVES.keys()
+    x, y = (wg.ones((2, 2), requires_grad=True) for _ in "xy")
+    for name, sign in SIGNS.items():
+        out = getattr(wg, name)(*(x, y)[: 1 if name == "negative" else 2])
+        assert drawn(out).titled(sign)
 
 
 def test_an_empty_array() -> None:

@@ -286,3 +286,16 @@ def test_errors_say_what_to_do() -> None:
         r"an in-place operation\. .*wg\.no_grad",
     ):
         x += 1
+
+
+def test_what_is_shared_is_looked_at_once() -> None:
+    """Of sums of sums there are as many paths as 2 to the power of their number."""
+
+    def function(x: Any) -> Any:
+        total = wg.ones((), dtype="float64", requires_grad=True)
+        for _ in range(60):
+            total = total + total
+        return x * float(total)
+
+    with pytest.warns(UserWarning, match="to a scalar"):
+        assert wg.grad(function)(1.0) == 2.0**60

@@ -18,6 +18,7 @@ from wengert.testing import (
     gradcheck,
     gradgradcheck,
 )
+from wengert.testing.differences import RATIO, derivative
 
 RANDOM = np.random.default_rng(7)
 
@@ -486,3 +487,16 @@ def test_hypothesis_is_not_needed_for_gradcheck():
         "else:\n    raise SystemExit('imported')\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_differences_are_extrapolated_in_every_order():
+    """Each smaller step takes away one more power of it: few steps are exact."""
+    steps = []
+
+    def line(h):
+        steps.append(abs(h))
+        return np.exp(np.asarray([h]))
+
+    estimate = derivative(line, 0.5, lambda found: bool(found.error[0] < 1e-12))
+    assert abs(estimate.value[0] - 1) < 1e-13
+    assert min(filter(None, steps)) == 0.5 / RATIO**4

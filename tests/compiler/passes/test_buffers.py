@@ -1,5 +1,6 @@
 """Results in memory that is there already: the same values, and nobody sees it."""
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -311,3 +312,31 @@ def test_liveness_through_views() -> None:
     assert live.last[made[0]] == 2
     assert live.last[made[2]] == END
     assert live.escaping == {made[2], made[3]}
+
+
+def test_what_is_written_over_a_value_has_its_memory() -> None:
+    trace = Trace()
+    with trace.running():
+        x = trace.input(np.ones(3), "x")
+        y = trace.call("exp", np.exp, (x,), {})
+        out = trace.call("sin", np.sin, (y,), {})
+    program = trace.program([out])
+    first, last = program.instructions
+    written = replace(program, instructions=(first, replace(last, out=first.result)))
+    assert holders(written)[last.result] == {first.result}
+    assert liveness(written).last[first.result] == END
+
+
+@pytest.mark.parametrize(
+    ("function", "written"),
+    [
+        (lambda x, y: x + y, "+"),
+        (lambda x, y: x * y, "*"),
+        (lambda x, y: x - y, "-"),
+        (lambda x, y: x / y, "/"),
+    ],
+)
+def test_arithmetic_of_scalars_is_written_with_its_operator(function: Any, written: str) -> None:
+    x, y = np.asarray(2.0), np.asarray(3.0)
+    emitted = emit(_program(lambda x, y: wg.exp(function(x, y)), x, y), NUMPY)
+    assert re.search(rf"\w {re.escape(written)} \w", emitted.source), emitted.source

@@ -1,0 +1,94 @@
+"""Parameters that are left out are what PyTorch documents."""
+
+import inspect
+
+import pytest
+
+from wengert import nn, optim
+from wengert.nn import functional, init
+
+#: One name has one default, but for these.
+OTHERWISE = {("AdamW", "weight_decay"): 0.01}
+DEFAULTS = {
+    "a": 0,
+    "alpha": 1.0,
+    "amsgrad": False,
+    "approximate": "none",
+    "axis": None,
+    "b": 1.0,
+    "beta": 1.0,
+    "betas": (0.9, 0.999),
+    "bias": True,
+    "dampening": 0,
+    "decoupled_weight_decay": False,
+    "delta": 1.0,
+    "device": None,
+    "dim": None,
+    "dtype": None,
+    "end_dim": -1,
+    "eps": 1e-8,
+    "gain": 1.0,
+    "generator": None,
+    "ignore_index": -100,
+    "inplace": False,
+    "label_smoothing": 0.0,
+    "lr": 1e-3,
+    "maximize": False,
+    "mean": 0.0,
+    "mode": "fan_in",
+    "modules": None,
+    "momentum": 0,
+    "negative_slope": 0.01,
+    "nesterov": False,
+    "nonlinearity": "leaky_relu",
+    "num_classes": -1,
+    "p": 0.5,
+    "param": None,
+    "pos_weight": None,
+    "reduction": "mean",
+    "requires_grad": True,
+    "start_dim": 1,
+    "std": 1.0,
+    "threshold": 20.0,
+    "training": True,
+    "weight": None,
+    "weight_decay": 0,
+}
+OURS = [
+    (space, name)
+    for space in (nn, functional, init, optim)
+    for name in space.__all__
+    if inspect.isfunction(getattr(space, name)) or inspect.isclass(getattr(space, name))
+]
+
+
+def defaults(function):
+    try:
+        found = inspect.signature(function).parameters
+    except ValueError:  # PyTorch's functions in C++ have none
+        return {}
+    return {name: p.default for name, p in found.items() if p.default is not p.empty}
+
+
+@pytest.mark.parametrize(("space", "name"), OURS)
+def test_defaults(space, name):
+    if space is functional and name == "linear":
+        return  # its bias is an array
+    for parameter, default in defaults(getattr(space, name)).items():
+        if parameter in DEFAULTS or (name, parameter) in OTHERWISE:
+            wanted = OTHERWISE.get((name, parameter), DEFAULTS.get(parameter))
+            assert (type(default) is bool) == (type(wanted) is bool)
+            assert default == wanted, parameter
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("space", "name"), OURS)
+def test_pytorch_has_the_same_defaults(space, name):
+    torch = pytest.importorskip("torch")
+    theirs = {nn: torch.nn, functional: torch.nn.functional, init: torch.nn.init}
+    other = getattr(theirs.get(space, torch.optim), name, None)
+    if other is None or name == "Parameter":
+        pytest.skip("PyTorch has no such signature")
+    shared = defaults(other)
+    for parameter, default in defaults(getattr(space, name)).items():
+        assert shared.get(parameter, default) == default, parameter

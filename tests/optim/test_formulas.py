@@ -1,0 +1,88 @@
+"""Steps are those of the formulas that the documentation gives, with all pairs of options."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.ops.spaces import FLAGS, irregular, pairs
+from wengert import nn, optim
+
+STEPS = 4
+SGD = {
+    "lr": (0.1, 0.02),
+    "momentum": (0.0, 0.8),
+    "dampening": (0.0, 0.3),
+    "weight_decay": (0.0, 0.2),
+    "nesterov": FLAGS,
+    "maximize": FLAGS,
+}
+ADAMW = {
+    "lr": (0.1, 0.02),
+    "betas": ((0.9, 0.999), (0.7, 0.6)),
+    "eps": (1e-8, 0.1),
+    "weight_decay": (0.0, 0.2),
+    "amsgrad": FLAGS,
+    "maximize": FLAGS,
+}
+CALLS = [
+    *(("SGD", given) for given in pairs(SGD | {"nesterov": False})),
+    *(("SGD", given) for given in pairs(SGD | {"momentum": 0.8, "dampening": 0.0})),
+    *(("Adam", given) for given in pairs(ADAMW | {"decoupled_weight_decay": FLAGS})),
+    *(("AdamW", given) for given in pairs(ADAMW)),
+]
+
+
+def sgd(p, g, state, lr, momentum, dampening, weight_decay, nesterov, maximize):
+    g = (-g if maximize else g) + weight_decay * p
+    if momentum:
+        old = state.get("b")
+        state["b"] = b = g if old is None else momentum * old + (1 - dampening) * g
+        g = g + momentum * b if nesterov else b
+    return p - lr * g
+
+
+def adam(p, g, state, lr, betas, eps, weight_decay, amsgrad, maximize, decoupled_weight_decay=True):
+    g = -g if maximize else g
+    if decoupled_weight_decay:
+        p = p * (1 - lr * weight_decay)
+    else:
+        g = g + weight_decay * p
+    t = state["t"] = state.get("t", 0) + 1
+    m = state["m"] = betas[0] * state.get("m", 0.0) + (1 - betas[0]) * g
+    v = state["v"] = betas[1] * state.get("v", 0.0) + (1 - betas[1]) * g**2
+    if amsgrad:
+        v = state["largest"] = np.maximum(state.get("largest", 0.0), v)
+    root = np.sqrt(v / (1 - betas[1] ** t)) + eps
+    return p - lr * m / (1 - betas[0] ** t) / root
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("name", "options"), CALLS)
+def test_steps(name: str, options: dict[str, Any], compiled: bool) -> None:
+    step = sgd if name == "SGD" else adam
+    wanted = [irregular(2, 3), irregular(4)]
+    states: list[dict[str, Any]] = [{} for _ in wanted]
+    with wg.use_backend("numpy"):
+        weights = [nn.Parameter(wg.asarray(p)) for p in wanted]
+        optimiser = getattr(optim, name)(weights, **options)
+
+        def update(scale: Any) -> None:
+            optimiser.zero_grad()
+            sum(wg.sum(scale * w**3) for w in weights).backward()
+            optimiser.step()
+
+        run = wg.compile(update) if compiled else update
+        for i in range(STEPS):
+            # A gradient that grows and shrinks, as the largest moment is to be told from the last.
+            scale = (1.0, 2.0, 0.1, -0.5)[i]
+            run(wg.asarray(scale, dtype="float64"))
+            gradients = [3 * scale * p**2 for p in wanted]
+            wanted = [
+                step(p, g, state, **options)
+                for p, g, state in zip(wanted, gradients, states, strict=True)
+            ]
+            for w, p in zip(weights, wanted, strict=True):
+                np.testing.assert_allclose(w.detach().numpy(), p, rtol=1e-11, atol=1e-13)
+    assert not compiled or run.report.recordings
