@@ -339,6 +339,8 @@ class Trace:
 
     def arithmetic(self, outputs: Sequence[Value], after: Sequence[Instruction] = ()) -> Program:
         """What computes some numbers, by further instructions perhaps, from inputs that are."""
+        if not outputs:
+            return Program((), (), ())
         steps = [step for step in self.instructions if step.name.startswith("number.")]
         cut = dead(common(Program(tuple(self.inputs), (*steps, *after), tuple(outputs))))
         read = {*cut.outputs, *[value for step in cut.instructions for value in step.used()]}
