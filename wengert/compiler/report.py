@@ -61,7 +61,10 @@ class Report:
 
 def told(error: BaseException) -> str:
     """An error in a line, with the last line of its traceback."""
-    text = f"{type(error).__name__} ({str(error).partition(chr(10))[0]})"
+    try:
+        text = f"{type(error).__name__} ({str(error).partition(chr(10))[0]})"
+    except Exception:  # it holds a value of a trace that has ended, perhaps
+        text = type(error).__name__
     for frame in traceback.extract_tb(error.__traceback__)[-1:]:
         text += f" at {Path(frame.filename).name}, line {frame.lineno} ({frame.line})"
     return text

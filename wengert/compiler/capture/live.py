@@ -120,6 +120,10 @@ class LiveNumber:
         return other // self, other % self
 
 
+#: What arithmetic with numbers is of.
+_PYTHONS = frozenset({LiveNumber, int, float, complex, bool})
+
+
 def plain(x: Any) -> Any:
     """An argument of NumPy's with the numbers in it as they are now, which are pinned."""
     if type(x) is LiveNumber:
@@ -135,6 +139,23 @@ def _answers(x: Any) -> bool:
     return own not in (None, LiveNumber.__array_ufunc__, np.ndarray.__array_ufunc__)
 
 
+def _as_numbers(number: LiveNumber, other: Any, function: Callable[..., Any]) -> tuple[Any, Any]:
+    """A number and an operand beside it, which may be a member of an `IntEnum`, say.
+
+    That is the Python number that it is, where its class leaves this arithmetic alone; elsewhere
+    the class computes with the number as it is now, which is pinned.
+    """
+    kind = type(other)
+    if kind in _PYTHONS:
+        return number, other
+    base = next(base for base in (int, float, complex) if isinstance(other, base))
+    name = function.__name__.strip("_")
+    for key in (f"__{name}__", f"__r{name}__"):
+        if getattr(kind, key, None) is not getattr(base, key, None):
+            return number.pinned(), other
+    return number, base.__pos__(other)
+
+
 def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
     def method(self: LiveNumber, other: Any, *modulus: Any) -> Any:
         if modulus or isinstance(other, np.generic):  # whose scalars have a dtype
@@ -143,7 +164,10 @@ def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> 
             return pow(*pair, *modulus) if modulus else function(*pair)
         if not isinstance(other, LiveNumber | int | float | complex):
             return NotImplemented
+        self, other = _as_numbers(self, other, function)
         pair = (other, self) if reflected else (self, other)
+        if type(self) is not LiveNumber:
+            return function(*pair)
         if name == "pow" and isinstance(pair[0], int) and isinstance(pair[1], int):
             bool(pair[1] >= 0)  # otherwise it is a float
         return self.trace.number(name, function, pair)
@@ -161,7 +185,10 @@ def _comparison(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return function(self.pinned(), other)
         if not isinstance(other, LiveNumber | int | float | complex):
             return NotImplemented
-        return self.trace.decide(name, function, (self, other))
+        mine, other = _as_numbers(self, other, function)
+        if type(mine) is not LiveNumber:
+            return function(mine, other)
+        return self.trace.decide(name, function, (mine, other))
 
     return method
 

@@ -140,7 +140,7 @@ def settable(place: Place) -> bool:
 
 def makes_items(x: Any) -> bool:
     """Whether an item that is not there may be made when it is asked for."""
-    return isinstance(x, dict) and hasattr(x, "__missing__")
+    return isinstance(x, dict) and hasattr(type(x), "__missing__")
 
 
 class TensorAt(NamedTuple):

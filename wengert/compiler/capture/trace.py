@@ -226,11 +226,7 @@ class Trace:
         """Arithmetic of Python numbers."""
         if not self.here():
             raise self.closed(operands)
-        try:
-            answer = function(*_inner(tuple(operands)))
-        except ArithmeticError as error:
-            self._failed(name, error)
-            raise
+        answer = self._computed(name, function, operands)
         value = Value.like(answer)
         self.numbers[value] = answer
         self._sources[value] = frozenset().union(
@@ -242,6 +238,13 @@ class Trace:
         )
         self._add(f"number.{name}", function, tuple(operands), {}, (value,), answer, True)
         return LiveNumber(answer, value, self)
+
+    def _computed(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        try:
+            return function(*_inner(tuple(operands)))
+        except Exception as error:  # a shift by a negative number, say, which is a ValueError
+            self._failed(name, error)
+            raise
 
     def _failed(self, name: str, error: Exception) -> None:
         """Note that a call has failed, as values decide: who catches it goes on for these alone."""
@@ -306,7 +309,7 @@ class Trace:
     def decide(self, name: str, function: Callable[..., Any], operands: tuple[Any, ...]) -> bool:
         """The outcome of a comparison on which the function's course depends from now on."""
         sources = self._inputs_of(operands)
-        answer: bool = function(*_inner(operands))
+        answer: bool = self._computed(name, function, operands)
         if not self.pinned.keys() >= sources:
             result = Value(None, bool)
             key = (name, *(values := self.value(operands)))

@@ -298,8 +298,8 @@ def _free(function: Any, name: str) -> Any:
 
 def _draws(x: Any) -> bool:
     """Whether this is of NumPy's or CuPy's random numbers, and no module of them."""
-    if x is None or isinstance(x, ModuleType):
-        return False
+    if x is None or isinstance(x, ModuleType) or hasattr(type(x), "__getattr__"):
+        return False  # some answer to every name
     held = getattr(x, "__self__", None)
     cls = x if isinstance(x, type) else type(x)
     modules = [cls.__module__, getattr(x, "__module__", None), type(held).__module__]
@@ -317,7 +317,7 @@ def functions_of(objects: Iterable[Any], function: Callable[..., Any]) -> list[A
     """The user's functions among what was reached."""
     found: dict[int, Any] = {}
     for x in (*objects, function):
-        x = getattr(x, "__func__", x)
+        x = x.__func__ if isinstance(x, MethodType) else x  # of whatever else classes may answer
         if isinstance(x, FunctionType) and users(x.__module__):
             found[id(x)] = x
     return list(found.values())

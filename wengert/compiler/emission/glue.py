@@ -125,8 +125,8 @@ class Glue:
         lines += [f"    {''.join(f'{arg}, ' for arg in args)}= args"] if args else []
         lines += ["    try:"]
         lines += [f"        {line}" for line in self._checks or ["pass"]]
-        lines += ["    except (ArithmeticError, AttributeError, IndexError, KeyError, ValueError):"]
-        lines += ["        return MISS"]
+        missed = "ArithmeticError, AttributeError, LookupError, TypeError, ValueError"
+        lines += [f"    except ({missed}):", "        return MISS"]
         lines += self._run(inputs) if runs else ["    return None"]
         if known:
             lines.insert(1, f"    global {', '.join(known)}")

@@ -202,7 +202,7 @@ class Speller:
         """An operand: a value by its name, a constant as Python writes it, the rest by a name."""
         if isinstance(x, Value):
             return known[x]
-        if x is None or x is Ellipsis or isinstance(x, bool | int | str):
+        if x is None or x is Ellipsis or type(x) in (bool, int, str):
             return "..." if x is Ellipsis else repr(x)
         if type(x) is complex:
             if cmath.isfinite(x) and x.real and x.imag:
