@@ -84,6 +84,7 @@ CALLS = {
     "ptp": (lambda x: np.ptp(x, axis=1), M),
     "average": (lambda x: np.average(x), M),
     "average weighted": (lambda x, w: np.average(x, weights=w, returned=True), V, W),
+    "average and count": (lambda x: np.average(x, axis=1, returned=True), M),
     "average along": (lambda x, w: np.average(x, axis=1, weights=w), M, M[0] + 1),
     "cumsum": (lambda x: np.cumsum(x), M),
     "cumsum along": (lambda x: np.cumsum(x, axis=1), M),

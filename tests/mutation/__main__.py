@@ -109,39 +109,46 @@ def choose(only: str, line: int | None, count: int, seed: int) -> list[Mutant]:
 
 def plan(mutant: Mutant, reached: dict[str, reach.Reach], budget: float) -> Plan:
     """The tests of the narrowest lines around the edit that any test reaches, file by file."""
+    found: dict[str, list[str]] = {}
     for first, last in (*mutant.spans, (1, 10**5)):
         lines = (1 << last + 1) - (1 << first)
-        found = {
-            file: {
-                name: seconds
-                for name, (seconds, seen) in tests.items()
-                if name != reach.IMPORT and seen.get(mutant.path, 0) & lines
-            }
-            for file, tests in reached.items()
-        }
+        for file, tests in reached.items():
+            there = [name for name, (_, seen) in tests.items() if seen.get(mutant.path, 0) & lines]
+            found[file] = [name for name in there if name != reach.IMPORT]
         if any(found.values()):
             break
-        imports = (t[reach.IMPORT][1].get(mutant.path, 0) for t in reached.values() if t)
+        imports = (
+            tests[reach.IMPORT][1].get(mutant.path, 0) for tests in reached.values() if tests
+        )
         if mutant.in_function and not any(seen & lines for seen in imports):
             return []
-    else:  # It is seen when the package is imported, or never: any test may tell.
-        found = {f: {n: s for n, (s, _) in tests.items()} for f, tests in reached.items()}
+    steps = ordered(found, reached, mutant.room, budget)
+    if not mutant.in_function:  # a table, a declaration: what reads it may be elsewhere
+        chosen = {file for file, _ in steps}
+        others = {file: [*tests][1:] for file, tests in reached.items() if file not in chosen}
+        steps += ordered(others, reached, mutant.room, budget / 2)
+    return steps
+
+
+def ordered(
+    found: dict[str, list[str]], reached: dict[str, reach.Reach], room: str, budget: float
+) -> Plan:
+    """The room's own files first, then the fastest, as far as the budget goes."""
     steps = []
-    for file, tests in found.items():
-        near = file.startswith(f"tests/{mutant.room}/")
-        order = sorted(tests, key=lambda name: tests[name])
+    for file, names in found.items():
+        seconds = {name: reached[file][name][0] for name in names}
+        order = sorted(names, key=seconds.__getitem__)
         # What takes longest of a file is left out, if that makes room for others.
-        while order and sum(map(tests.get, order)) > budget / 2:
+        while order and sum(map(seconds.__getitem__, order)) > budget / 2:
             order.pop()
         if order:
-            start = reached[file][reach.IMPORT][0]
-            steps.append((not near, start + sum(map(tests.get, order)), file, order))
-    steps.sort()
-    taken, total = [], 0.0
-    for _, seconds, file, order in steps:
-        if total + seconds <= budget:
+            cost = reached[file][reach.IMPORT][0] + sum(map(seconds.__getitem__, order))
+            steps.append((not file.startswith(f"tests/{room}/"), cost, file, order))
+    taken: Plan = []
+    for _, cost, file, order in sorted(steps):
+        if cost <= budget:
             taken.append((file, order))
-            total += seconds
+            budget -= cost
     return taken
 
 

@@ -127,6 +127,10 @@ def _is_text(node: ast.AST, name: str) -> bool:
             return name == "body"
         case ast.Expr(value=ast.Constant()):
             return True
+        case ast.Call(func=ast.Name(id="ContextVar")):
+            return name == "args"
+        case ast.keyword(arg="strict"):  # of zip, an assertion
+            return True
         case ast.Subscript(value=ast.Name(id="dict" | "list" | "tuple" | "Callable" | "Literal")):
             return True
     return name in ("annotation", "returns", "type_comment", "pattern")
@@ -167,11 +171,11 @@ def _replacements(node: ast.AST, parent: ast.AST | None) -> Iterator[str]:
 
 def _calls(node: ast.Call) -> Iterator[str]:
     for k, keyword in enumerate(node.keywords):
-        if keyword.arg is not None:
+        if keyword.arg not in (None, "strict"):
             yield _text(node, keywords=[*node.keywords[:k], *node.keywords[k + 1 :]])
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     starred = any(isinstance(each, ast.Starred) for each in node.args[:2])
-    if len(node.args) > 1 and not starred and name not in SYMMETRIC.split():
+    if len(node.args) > 1 and not starred and name.lstrip("_") not in SYMMETRIC.split():
         yield _text(node, args=[node.args[1], node.args[0], *node.args[2:]])
 
 

@@ -215,6 +215,8 @@ def told_by_default(about):
         return ("integer",)
     kinds = {bool: ("True",), int: ("integer", "number"), float: ("number", "probability")}
     kinds[str] = ("names", "orders")
+    if about.default is None and str(about.annotation).startswith("int |"):
+        return ("integer",)
     return kinds.get(type(about.default), (" takes ",))
 
 

@@ -518,3 +518,26 @@ def test_scipy_is_imported_when_it_is_used() -> None:
         "else: raise AssertionError\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("minimize", {"method": "Nelder-Mead", "tol": 0.25, "options": {"maxiter": 3}}),
+        ("root", {"method": "lm", "tol": 0.25, "options": {"maxiter": 3}}),
+        ("least_squares", {"method": "lm", "ftol": 0.25, "max_nfev": 3}),
+    ],
+)
+def test_what_is_scipy_s_is_handed_on(
+    monkeypatch: pytest.MonkeyPatch, name: str, options: dict[str, Any]
+) -> None:
+    class Called(Exception):
+        pass
+
+    def called(*args: Any, **given: Any) -> Any:
+        assert options.items() <= given.items()
+        raise Called
+
+    monkeypatch.setattr(f"scipy.optimize.{name}", called)
+    with pytest.raises(Called):
+        getattr(wg.optim, name)(lambda x: wg.sum(x**2), np.ones(1), **options)

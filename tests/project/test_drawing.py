@@ -205,6 +205,9 @@ def test_a_column_is_written_out() -> None:
     column = wg.asarray(np.arange(5.0)[:, None], requires_grad=True)
     picture = drawn(column * 2, names={"column": column}, values=True)
     assert picture.titled("column").lines[2:] == ["[[0]", "[1]", "[2]", "[3]", "[4]]"]
+    row = wg.asarray(np.arange(5.0), requires_grad=True)
+    picture = drawn([row * 2, row[:4] * 2], names={"row": row}, values=True)
+    assert picture.titled("row").lines[2:] == ["0 … 4"]
 
 
 def test_signs_are_of_operations() -> None:

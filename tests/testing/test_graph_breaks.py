@@ -350,3 +350,13 @@ def test_in_forward_mode(backend: Any) -> None:
         jvp(f, (x,), (wg.ones_like(x),))
     assert [one.kind for one in breaks] == ["branch", "detach", "zero"]
     assert [one.function for one in breaks] == ["f"] * 3
+
+
+def test_what_a_module_reads_is_its_own_line_s_doing() -> None:
+    class Reader(wg.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return wg.asarray(x.array) * 2
+
+    with graph_breaks() as found:
+        Reader()(leaf(1.0))
+    assert [each.line for each in found] == [Reader.forward.__code__.co_firstlineno + 1]

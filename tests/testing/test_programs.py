@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import find, given, settings
+from hypothesis import Phase, find, given, settings
 
 import wengert as wg
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.testing import Argument, Program, WrongGradientError, check_gradients, programs
 from wengert.testing import strategies as ws
 from wengert.testing.problem import values
-from wengert.testing.program import Step
+from wengert.testing.program import ALONG, REDUCTIONS, Step
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
@@ -76,6 +76,21 @@ def test_the_functions_can_be_chosen():
         assert {step.name for step in program.steps} <= {"tanh", "multiply", "sin", "sum", "add"}
 
     run()
+
+
+SHAPING = (
+    *("max", "min", "sort", "roll", "expand_dims", "reshape", "concat", "stack", "matmul"),
+    *("matrix_transpose", *REDUCTIONS, *ALONG),
+)
+
+
+@pytest.mark.parametrize("name", SHAPING)
+def test_every_function_is_drawn(name):
+    def is_in(program):
+        return any(step.name == name for step in program.steps)
+
+    chosen = programs(functions=[name])
+    assert find(chosen, is_in, settings=settings(database=None, phases=[Phase.generate]))
 
 
 def test_a_wrong_program_is_told_as_code(monkeypatch):
