@@ -220,6 +220,25 @@ def told_by_default(about):
     return kinds.get(type(about.default), (" takes ",))
 
 
+NUMBERS = [
+    (name, parameter)
+    for name in FUNCTIONS
+    if not name.startswith(("nn.", "optim.", "init."))
+    for parameter, kind in kinds(name).items()
+    if kind in ("differentiable", "constant")
+    and is_number(parameters(FUNCTIONS[name])[parameter].default)
+    and (name, parameter) not in (("arange", "step"), ("normal", "std"))
+    and name != "pad"
+]
+
+
+@pytest.mark.parametrize(("name", "parameter"), NUMBERS)
+def test_what_is_no_number_is_refused_by_its_name(name, parameter):
+    given = others(arguments(name)) | {parameter: "text"}
+    with pytest.raises(TypeError, match=f" takes a number as {parameter}, not 'text'"):
+        call(name, given)
+
+
 def is_variadic(name, parameter):
     about = parameters(FUNCTIONS[name])[parameter]
     return about.kind is about.VAR_POSITIONAL

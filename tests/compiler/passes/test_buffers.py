@@ -339,4 +339,5 @@ def test_what_is_written_over_a_value_has_its_memory() -> None:
 def test_arithmetic_of_scalars_is_written_with_its_operator(function: Any, written: str) -> None:
     x, y = np.asarray(2.0), np.asarray(3.0)
     emitted = emit(_program(lambda x, y: wg.exp(function(x, y)), x, y), NUMPY)
-    assert re.search(rf"\w {re.escape(written)} \w", emitted.source), emitted.source
+    code = re.sub(r"#.*", "", emitted.source)
+    assert re.search(rf"\w {re.escape(written)} \w", code), code
