@@ -270,7 +270,12 @@ X = np.ones(2)
         ("grad", lambda f: f(lambda x: x)(X)),
         ("value_and_grad", lambda f: f(lambda x: x)(X)),
         ("elementwise_grad", lambda f: f(lambda x: (x, x))(X)),
-        *[(name, lambda f: f(lambda x: "text")(X)) for name in ("jacfwd", "jacrev", "jacobian")],
+        *[
+            (name, lambda f: f(lambda x: "text")(X))
+            for name in (
+                *("jacfwd", "jacrev", "jacobian", "grad", "value_and_grad", "elementwise_grad"),
+            )
+        ],
         *[(name, lambda f: f(lambda x: "text", (X,), (X,))) for name in ("jvp",)],
         *[(name, lambda f: f(lambda x: "text", X)) for name in ("vjp", "linearize")],
     ],

@@ -122,12 +122,14 @@ def plan(mutant: Mutant, reached: dict[str, reach.Reach], budget: float) -> Plan
         )
         if mutant.in_function and not any(seen & lines for seen in imports):
             return []
-    steps = ordered(found, reached, mutant.room, budget)
-    if not mutant.in_function:  # a table, a declaration: what reads it may be elsewhere
-        chosen = {file for file, _ in steps}
-        others = {file: [*tests][1:] for file, tests in reached.items() if file not in chosen}
-        steps += ordered(others, reached, mutant.room, budget / 2)
-    return steps
+    if mutant.in_function:
+        return ordered(found, reached, mutant.room, budget)
+    # A table, a declaration: what reads it may be elsewhere.
+    whole = {file: [*tests][1:] for file, tests in reached.items()}
+    near = {file: whole[file] for file, names in found.items() if names}
+    others = {file: names for file, names in whole.items() if file not in near}
+    steps = ordered(near, reached, mutant.room, budget)
+    return steps + ordered(others, reached, mutant.room, budget / 2)
 
 
 def ordered(

@@ -210,6 +210,12 @@ def test_a_column_is_written_out() -> None:
     assert picture.titled("row").lines[2:] == ["0 … 4"]
 
 
+def test_constants_show_their_values() -> None:
+    x = wg.ones(2, requires_grad=True)
+    text = to_dot(x * wg.asarray([1.5, 2.5]), values=True)
+    assert "(2,) float32\\n[1.5, 2.5]" in text
+
+
 def test_signs_are_of_operations() -> None:
     assert SIGNS.keys() <= PRIMITIVES.keys()
     x, y = (wg.ones((2, 2), requires_grad=True) for _ in "xy")
