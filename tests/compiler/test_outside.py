@@ -85,3 +85,126 @@ def test_what_a_sweep_needed_is_let_go_with_it():
         b.backward()
         assert node.saved is None
         assert [x.grad.tolist(), y.grad.tolist()] == [wg.exp(wg.ones(5)).tolist()] * 2
+
+
+def results_of_each_other(w):
+    """A function some results of which others are computed from."""
+
+    def step(x):
+        inner = wg.sin(x * w)
+        hidden, beside = wg.exp(inner), wg.cos(inner * w)
+        loss = wg.sum(hidden * inner * beside)
+        return hidden, beside, loss, loss * 2, hidden
+
+    return step
+
+
+def gradients(function, w, use):
+    """What use makes of three calls' results, and the gradients that it leaves."""
+    found = []
+    for _ in range(3):
+        w.grad = None
+        results = function(wg.asarray([0.5, 2.0]))
+        found.append((use(results), w.grad, [x.grad for x in results if x.retains_grad]))
+    return found
+
+
+def tolist(x):
+    """Trees of Tensors as lists of numbers and None."""
+    if isinstance(x, list | tuple):
+        return [tolist(each) for each in x]
+    return x if x is None else x.tolist()
+
+
+def hooked(results):
+    for x in results[:2]:
+        x.register_hook(lambda g: g * 3)
+        x.retain_grad()
+    results[3].backward()
+
+
+def kept_inputs(results):
+    results[2].backward(inputs=[results[1]])
+    return results[1].grad
+
+
+USES = {
+    "hooks": hooked,
+    "inputs of backward": kept_inputs,
+    "gradients of results": lambda r: wg.autograd.grad(r[3], [r[0], r[2], r[1]]),
+    "a result and one that it is in": lambda r: wg.autograd.grad(r[2] + wg.sum(r[0]), [r[0]]),
+    "what need not be there": lambda r: wg.autograd.grad(r[2], [r[3], r[0]], allow_unused=True),
+    "derivatives of derivatives": lambda r: wg.sum(
+        wg.autograd.grad(r[3], [r[1]], create_graph=True)[0] ** 2
+    ).backward(),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute")
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_results_that_others_are_computed_from_are_on_the_tape(use):
+    w = wg.asarray([1.0, 2.0], requires_grad=True)
+    step = results_of_each_other(w)
+    expected = tolist(gradients(step, w, use))
+    compiled = wg.compile(step)
+    found = gradients(compiled, w, use)
+    assert sum(not replay.checked for replay in compiled._replays) == 0
+    for one, other in zip(flat(tolist(found)), flat(expected), strict=True):
+        assert one == (other if other is None else pytest.approx(other, rel=1e-5))
+
+
+def flat(x):
+    return [y for each in x for y in flat(each)] if isinstance(x, list) else [x]
+
+
+def test_a_sweep_ends_at_arguments_that_lead_to_what_the_function_reads_itself():
+    """Derivatives of derivatives don't flow twice from an argument to that."""
+    w = wg.asarray([0.5, 2.0], requires_grad=True)
+
+    def second(function):
+        y = w * 2
+        (g,) = wg.autograd.grad(function(y, y * w), [w], create_graph=True)
+        (h,) = wg.autograd.grad(wg.sum(g), [w])
+        return [g.tolist(), h.tolist()]
+
+    def step(y, z):
+        return wg.sum(y * y * w * z)
+
+    compiled = wg.compile(step)
+    for _ in range(3):
+        assert second(compiled) == second(step)
+    assert compiled.report.recordings == 1
+
+
+def a_leaf(x):
+    return wg.zeros(2, requires_grad=True)
+
+
+def a_hooked(x):
+    made = x * 2
+    made.register_hook(lambda g: g + 1)
+    return made
+
+
+def a_retained(x):
+    made = x * 2
+    made.retain_grad()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("step", "what"), [(a_leaf, "is a leaf"), (a_hooked, "has hooks"), (a_retained, "retains its")]
+)
+@pytest.mark.filterwarnings("ignore:The .grad attribute")
+def test_results_that_are_more_than_what_was_computed_run_eagerly(step, what):
+    def seen(function):
+        x = wg.asarray([1.0, 2.0], requires_grad=True)
+        made = function(x)
+        made.register_hook(lambda g: g * 3)
+        wg.sum(made).backward()
+        return made.is_leaf, tolist([made.grad, x.grad])
+
+    compiled = wg.compile(step)
+    for _ in range(3):
+        assert seen(compiled) == seen(step)
+    assert what in str(compiled.report)

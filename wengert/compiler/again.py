@@ -10,12 +10,12 @@ from typing import Any
 from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.places import How, State
-from wengert.compiler.capture.recorded import Backward
+from wengert.compiler.capture.recorded import Backward, End
 from wengert.compiler.capture.recording import unhooked
 from wengert.compiler.capture.walk import find_state
 from wengert.compiler.turns import eagerly
 from wengert.func.trees import TreeDef, tree_flatten
-from wengert.tape.node import Node
+from wengert.tape.node import AccumulateGrad, Node, tick
 from wengert.tape.recording import enable_grad
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor
@@ -71,18 +71,30 @@ class Again:
             raise RuntimeError(_CHANGED.format(self._obstacle))
         leaves, tensors, arrays = given
         args, kwargs = self._structure.unflatten(list(leaves))
+        # The graph ends at the parents, from which the caller's own sweep goes on.
+        parents = [(i, x) for i, x in enumerate(node.parents) if x is not None]
+        numbers = {x.number: i for i, x in parents if isinstance(x, AccumulateGrad)}
+        ends = [(i, x, End(x, tick())) for i, x in parents if x.number not in numbers]
+        since = tick()
         with eagerly(), enable_grad():
             moved = any(x._array is not array for x, array in zip(tensors, arrays, strict=True))
             if moved or not self._unchanged(leaves):
                 raise RuntimeError(_CHANGED.format("what it reads has changed since"))
             answer, _ = tree_flatten(self._function(*args, **kwargs), whole)
         roots = [(answer[self._behind.results[i]]._node, x) for i, x in g.items.items()]
-        numbers = {parent.number: i for i, parent in enumerate(node.parents) if parent is not None}
+        for i, place, end in ends:
+            ref = self._behind.leaves[i]
+            if ref.kind == "result":
+                place = answer[ref.index]._node
+                end.number = place.number
+            end.cut(place, [root for root, _ in roots], since)
+            numbers[end.number] = i
         wanted = leading_to(set(numbers), [root for root, _ in roots])
-        # The graph is cut at the parents, to which the caller's own sweep goes on.
         with unhooked(tensors):
             arrived = sweep(roots, keep=True, targets=numbers, wanted=wanted)
-        return [(numbers[parent.number], x) for parent, x in arrived if x is not None]
+        for _, parent, end in ends:
+            end.parents = (parent,)
+        return [(numbers[end.number], x) for end, x in arrived if x is not None]
 
     def _unchanged(self, leaves: Sequence[Any]) -> bool:
         try:

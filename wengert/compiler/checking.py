@@ -79,7 +79,7 @@ def check(
         return Checked(answer, [], failing, before, inputs)
     other = _seen(answer, before)
     found = list(_differences(one, other, state))
-    if not found and replay.adjoint is not None:
+    if not found and replay.adjoints:
         found = list(_of_gradients(one, other, tensors_of(leaves, state)))
     return Checked(answer, found, failing, before, inputs)
 

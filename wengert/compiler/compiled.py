@@ -469,14 +469,14 @@ class Compiled(Generic[P, R]):
             torch = self._options.torch_compile
             replay = Replay(found, signature, structure, names, static, self.report, torch)
             replay.given(leaves)
-            if replay.adjoint is not None:
+            if replay.adjoints:
                 same = functools.partial(alike, signature, structure, static)
                 against = obstacle(found, leaves)
-                behind = replay.adjoint.behind
-                replay.adjoint.again = Again(
-                    self._function, structure, names, behind, same, against, state.how
-                )
-                replay.adjoint.attach(answer, kept, tensors_of(leaves, state), leaves)
+                for adjoint in replay.adjoints:
+                    adjoint.again = Again(
+                        self._function, structure, names, adjoint.behind, same, against, state.how
+                    )
+                replay.attach(answer, kept, tensors_of(leaves, state), leaves)
         except BaseException:
             before.restore()  # the function will run again
             raise

@@ -74,7 +74,12 @@ class Replay:
         self._emitted: Emitted | None = None
         self._pool: Pool | None = None
         self.structure = structure
-        self.adjoint = None if found.backward is None else Adjoint(found.backward, self._copies)
+        self.adjoints = list[Adjoint]()
+        for each in found.backward:
+            before = sum([len(other.behind.ways) for other in self.adjoints])
+            self.adjoints.append(Adjoint(each, self._copies, before))
+        #: Puts results that are differentiated outside on the tape.
+        self.attach = partial(_attach, self.adjoints)
         #: Whether all arguments are leaves, given by position.
         args, kwargs = structure.children
         self.plain = not kwargs.children and all(child.cls is None for child in args.children)
@@ -114,7 +119,7 @@ class Replay:
     def source(self) -> str:
         """The program as Python source, and those of its derivatives outside."""
         parts = [self.emitted.source]
-        return "\n\n".join(parts if self.adjoint is None else [*parts, *self.adjoint.sources])
+        return "\n\n".join([*parts, *(x for each in self.adjoints for x in each.sources)])
 
     @cached_property
     def _copies(self) -> "Copies":
@@ -199,8 +204,7 @@ class Replay:
         return self._glue(pool).function(state, leaves)[1]
 
     def _glue(self, pool: Pool) -> Glue:
-        attach = None if self.adjoint is None else self.adjoint.attach
-        return Glue(self.recording, self.signature, pool, attach)
+        return Glue(self.recording, self.signature, pool, self.attach)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A call that leaves those to be checked to others."""
@@ -280,13 +284,13 @@ class Adjoint:
 
     again: Again
 
-    def __init__(self, behind: Backward, copies: Copies) -> None:
-        self.behind, self._copies = behind, copies
+    def __init__(self, behind: Backward, copies: Copies, before: int) -> None:
+        self.behind, self._copies, self._before = behind, copies, before
 
     @cached_property
     def _emitted(self) -> list[tuple[Way, Program, Emitted]]:
         found = []
-        for i, way in enumerate(self.behind.ways):
+        for i, way in enumerate(self.behind.ways, self._before):
             program, name = optimise(way.program), f"adjoint_{i}" if i else "adjoint"
             found.append((way, program, emit(program, self._copies.backend, name=name)))
         return found
@@ -314,9 +318,14 @@ class Adjoint:
         tensors: Sequence[Tensor],
         leaves: Sequence[Any],
     ) -> None:
-        """Put results that are differentiated outside on the tape."""
+        """Put its results on the tape, after those that they are computed from."""
         behind = self.behind
-        parents = tuple([tensors[ref.index]._node for ref in behind.leaves])
+        parents = tuple(
+            [
+                (answer if ref.kind == "result" else tensors)[ref.index]._node
+                for ref in behind.leaves
+            ]
+        )
         results = [answer[k]._array for k in behind.results]
         saved = (*kept, self.again.given(leaves, tensors))
         node = CompiledNode(parents, saved, results, self)
@@ -324,6 +333,20 @@ class Adjoint:
             answer[k] = placed(answer[k]._array, Output(node, i))
         for k, first in behind.again:
             answer[k] = answer[first]
+
+
+def _attach(
+    adjoints: Sequence[Adjoint],
+    answer: list[Any],
+    kept: Sequence[Any],
+    tensors: Sequence[Tensor],
+    leaves: Sequence[Any],
+) -> None:
+    start = 0
+    for each in adjoints:
+        end = start + len(each.behind.kept)
+        each.attach(answer, kept[start:end], tensors, leaves)
+        start = end
 
 
 class CompiledNode(Several):

@@ -10,7 +10,7 @@ from wengert.compiler.program import Program
 from wengert.func.trees import TreeDef
 from wengert.tape.node import AccumulateGrad, Node, Output, tick
 
-__all__ = ["Arithmetic", "Backward", "Recording", "Swept", "Way", "swept"]
+__all__ = ["Arithmetic", "Backward", "End", "Recording", "Swept", "Way", "swept"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Backward:
-    """The sweeps of results that the caller differentiates.
+    """The sweeps of results that the caller differentiates, and that don't need one another.
 
     Attributes
     ----------
@@ -46,7 +46,8 @@ class Backward:
     again : tuple of (int, int)
         Further positions, and the first, of Tensors that are returned several times.
     leaves : tuple of Ref
-        The Tensors that these were computed from.
+        The Tensors that these were computed from: of the state, among the arguments, and other
+        results (``"result"`` with the position among the answer's leaves), where sweeps end.
     kept : tuple of int
         Outputs of the forward program that some sweep needs.
     ways : tuple of Way
@@ -116,8 +117,8 @@ class Recording:
         Comparisons by which the course was decided: it is for these outcomes.
     counting : Arithmetic
         What becomes of numbers that the user's code counts in.
-    backward : Backward or None
-        How results are differentiated outside.
+    backward : tuple of Backward
+        How results are differentiated outside: first those that are computed from no others.
     repeatable : bool
         Whether the state has the same structure after the call as before it.
     captured : tuple of (weakref, array)
@@ -135,7 +136,7 @@ class Recording:
     over: dict[int, str]
     decided: Arithmetic
     counting: Arithmetic
-    backward: Backward | None
+    backward: tuple[Backward, ...]
     repeatable: bool
     captured: tuple[tuple[Any, Any], ...]
     backend: Backend | None
@@ -163,6 +164,46 @@ class Swept(Node):
     @property
     def operation(self) -> str:
         return "swept"
+
+
+class End(Node):
+    """Where graphs are cut, so that what flows there is complete before it goes on.
+
+    Parameters
+    ----------
+    place : Node
+        What it stands for.
+    number : int
+        Its place on the tape.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, place: Node, number: int) -> None:
+        self.number, self.parents, self.saved, self.watch = number, (), (), None
+        self.shape, self.dtype = place.shape, place.dtype
+
+    def cut(self, place: Node, roots: Sequence[Node], since: int = 0) -> None:
+        """Take the place of a node in graphs, as far as they were made since then."""
+        found, seen = [*roots], set[Node]()
+        while found:
+            node = found.pop()
+            if node in seen or node.number <= since:
+                continue
+            seen.add(node)
+            if place in node.parents:
+                node.parents = tuple([self if x is place else x for x in node.parents])
+            found += [x for x in node.parents if x is not None]
+
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
+        return [(0, g)] if self.parents else []
+
+    def name(self) -> str:
+        return "EndBackward0"
+
+    @property
+    def operation(self) -> str:
+        return "end"
 
 
 def swept(root: Node) -> bool:

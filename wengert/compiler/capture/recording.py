@@ -36,6 +36,7 @@ from wengert.compiler.capture.raw import raw_input, shared
 from wengert.compiler.capture.recorded import (
     Arithmetic,
     Backward,
+    End,
     Recording,
     Swept,
     Way,
@@ -382,8 +383,8 @@ def copied(x: Any) -> Any:
 
 def _programs(
     call: _Call, leaves: Sequence[Any], kinds: Sequence[tuple[str, Any]]
-) -> tuple[Program, Backward | None]:
-    """The program of the call and, for results that require grad, that of their sweep."""
+) -> tuple[Program, tuple[Backward, ...]]:
+    """The program of the call and, for results that require grad, those of their sweeps."""
     trace = call.trace
     roots = [
         k
@@ -391,61 +392,81 @@ def _programs(
         if kind == "tensor" and leaf._node is not None and what not in call.over
     ]
     if not roots:
-        return trace.program(call.outputs), None
+        return trace.program(call.outputs), ()
     first: dict[int, int] = {}
-    again = tuple([(k, at) for k in roots if (at := first.setdefault(id(leaves[k]), k)) != k])
-    roots = list(first.values())
+    again = [(k, at) for k in roots if (at := first.setdefault(id(leaves[k]), k)) != k]
     given, start = len(trace.inputs), len(trace.instructions)
     # What the sweeps will need is alive now.
     alive = [x for ref in trace.arrays if (x := ref()) is not None]
     samples = {x.value: x.inner for x in alive} | trace.numbers
     del alive
     owners = {
-        t._node.number: i for i, t in enumerate(call.tensors) if isinstance(t._node, AccumulateGrad)
+        t._node.number: Ref("tensor", i)
+        for i, t in enumerate(call.tensors)
+        if isinstance(t._node, AccumulateGrad)
     }
-    every = tuple(range(len(roots)))
-    joined = _joined([leaves[k] for k in roots])
-    chosen = [every, *[(k,) for k in every if len(every) > 1]]
+    found, outputs = list[Backward](), list(call.outputs)
     with unhooked(call.tensors):
-        sweeps = [
-            _sweep(
-                trace, [leaves[roots[k]] for k in some], set(owners), keep=some is not chosen[-1]
-            )
-            for some in chosen
-        ]
-    needed = [x.inputs[: -len(some)] for some, (x, _) in zip(chosen, sweeps, strict=True)]
-    kept = list(dict.fromkeys(value for values in needed for value in values))
-    tensors = list(dict.fromkeys(owners[n] for _, numbers in sweeps for n in numbers))
-    ways = [
-        Way(
-            program,
-            some,
-            tuple([tensors.index(owners[number]) for number in numbers]),
-            tuple([kept.index(value) for value in values]),
-        )
-        for some, values, (program, numbers) in zip(chosen, needed, sweeps, strict=True)
-    ]
-    whole = trace.program(call.outputs)
+        for results, joined in _stages({k: leaves[k]._node for k in first.values()}):
+            every = tuple(range(len(results)))
+            chosen = [every, *[(k,) for k in every if len(every) > 1]]
+            sweeps = [
+                _sweep(trace, [leaves[results[k]] for k in some], set(owners)) for some in chosen
+            ]
+            needed = [x.inputs[: -len(some)] for some, (x, _) in zip(chosen, sweeps, strict=True)]
+            kept = list(dict.fromkeys(value for values in needed for value in values))
+            refs = list(dict.fromkeys(owners[n] for _, numbers in sweeps for n in numbers))
+            ways = [
+                Way(
+                    program,
+                    some,
+                    tuple([refs.index(owners[number]) for number in numbers]),
+                    tuple([kept.index(value) for value in values]),
+                )
+                for some, values, (program, numbers) in zip(chosen, needed, sweeps, strict=True)
+            ]
+            places = tuple(range(len(outputs), len(outputs) + len(kept)))
+            same = tuple([(k, at) for k, at in again if at in results])
+            found.append(Backward(results, same, tuple(refs), places, tuple(ways), joined))
+            outputs += kept
+            owners |= {leaves[k]._node.number: Ref("result", k) for k in results}
+    for node in ancestors([leaves[k]._node for k in first.values()]):
+        if not isinstance(node, AccumulateGrad):
+            node.saved = None
+    whole, kept = trace.program(call.outputs), outputs[len(call.outputs) :]
     forward = Program(
         whole.inputs[:given], whole.instructions[:start], (*whole.outputs, *kept), whole.constants
     )
-    count = len(call.outputs)
     call.kept = [samples[value] for value in kept]
-    return forward, Backward(
-        tuple(roots),
-        again,
-        tuple([Ref("tensor", i) for i in tensors]),
-        tuple(range(count, count + len(kept))),
-        tuple(ways),
-        joined,
-    )
+    return forward, tuple(found)
 
 
-def _joined(results: Sequence[Tensor]) -> tuple[frozenset[int], ...]:
+def _stages(
+    results: dict[int, Node],
+) -> Iterator[tuple[tuple[int, ...], tuple[frozenset[int], ...]]]:
+    """Results that are computed from no others, then those that are from these alone, and so on.
+
+    Each time with what `_joined` says of them. Graphs are cut where one leads to another.
+    """
+    numbers = {node.number for node in results.values()}
+    stage: dict[int, int] = {}
+    for node in sorted(results.values(), key=lambda node: node.number):
+        inner = [x.number for x in ancestors([node]) if x.number in numbers and x is not node]
+        stage[node.number] = max([stage[number] + 1 for number in inner], default=0)
+    for node in sorted(set(results.values()), key=lambda node: node.number):
+        above = [x for x in results.values() if stage[x.number] > stage[node.number]]
+        if above:
+            End(node, node.number).cut(node, above)
+    for level in sorted(set(stage.values())):
+        some = tuple([k for k, node in results.items() if stage[node.number] == level])
+        yield some, _joined([results[k] for k in some])
+
+
+def _joined(results: Sequence[Node]) -> tuple[frozenset[int], ...]:
     """For each result, the positions of those whose graphs have an operation of its graph."""
     graphs = [
-        {x.number for x in ancestors([result._node]) if not isinstance(x, Output | AccumulateGrad)}  # type: ignore[list-item]
-        for result in results
+        {x.number for x in ancestors([node]) if not isinstance(x, Output | AccumulateGrad)}
+        for node in results
     ]
     return tuple(
         [
@@ -468,14 +489,12 @@ def unhooked(tensors: Sequence[Tensor]) -> Iterator[None]:
             node.extra = extra
 
 
-def _sweep(
-    trace: Trace, results: Sequence[Tensor], targets: set[int], *, keep: bool
-) -> tuple[Program, list[int]]:
+def _sweep(trace: Trace, results: Sequence[Tensor], targets: set[int]) -> tuple[Program, list[int]]:
     """The program of the sweep of some results, and the numbers of the leaves that it reaches."""
     given, start = len(trace.inputs), len(trace.instructions)
     cotangents = [trace.input(own(x._array), "cotangent") for x in results]
     flows = [(x._node, g) for x, g in zip(results, cotangents, strict=True)]
-    arrived = sweep(flows, keep=keep, targets=targets)  # type: ignore[arg-type]
+    arrived = sweep(flows, keep=True, targets=targets)  # type: ignore[arg-type]
     gradients = [(node.number, g) for node, g in arrived if g is not None]
     whole = trace.program([g for _, g in gradients])
     inputs, steps = whole.inputs[given:], whole.instructions[start:]
@@ -501,6 +520,7 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
             return "same", Ref("tensor", at)
         if not isinstance(leaf._array, Traced):
             return "tensor", call.output(call.trace.constant(leaf._array))
+        _check_result(leaf)
         output = call.made(leaf)
         if leaf._node is not None and swept(leaf._node):
             call.over[output] = leaf._node.name()
@@ -523,6 +543,23 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
         f"{user_line()}: the compiled function returns a {type(leaf).__name__} that it has made, "
         "and a replay would return the same one again; return Tensors, arrays and plain values in "
         "lists, tuples, dicts or dataclasses"
+    )
+
+
+def _check_result(made: Tensor) -> None:
+    """Raise for a result that is more than what was computed: a replay gives that alone."""
+    node = made._node
+    if isinstance(node, AccumulateGrad):
+        what = "is a leaf that requires grad, made by it"
+    elif isinstance(node, Hooked) and node.extra is not None and node.extra.gradient:
+        what = "has hooks of its own"
+    elif node is not None and node.watch is not None:
+        what = "retains its gradient"
+    else:
+        return
+    raise TraceError(
+        f"{user_line()}: a Tensor that the compiled function returns {what}; a replay would return "
+        "one without. Do it outside"
     )
 
 

@@ -52,7 +52,7 @@ class Glue:
         What the function reaches.
     pool : Pool
         Copies of the program, of which a call takes one that no other call uses.
-    attach : callable or None
+    attach : callable
         Puts results on the tape: ``attach(answer, kept, tensors, leaves)``.
     """
 
@@ -61,7 +61,7 @@ class Glue:
         found: Recording,
         signature: dict[str, Any],
         pool: Any,
-        attach: Callable[..., None] | None,
+        attach: Callable[..., None],
     ) -> None:
         self._found, self._signature = found, signature
         self._attach = attach
@@ -362,7 +362,7 @@ class Glue:
         found = self._found
         made = Counter([what for kind, what in found.leaves if kind == "tensor"])
         made.update([x.output for x in found.effects if x.new or x.ref.kind == "place"])
-        tracked = [found.leaves[k][1] for k in found.backward.results] if found.backward else []
+        tracked = [found.leaves[k][1] for each in found.backward for k in each.results]
         self._shared = {x for x, n in made.items() if n > 1 and x not in tracked}
         for output in sorted(self._shared):
             yield f"m{output} = {self._made(output)}"
@@ -442,8 +442,8 @@ class Glue:
                 parts.append(f"a{what}")
             else:
                 parts.append(self._bind(what) if kind == "plain" else f"o{what}")
-        if found.backward is not None:
-            kept = ", ".join(f"o{i}" for i in found.backward.kept)
+        if found.backward:
+            kept = ", ".join(f"o{i}" for each in found.backward for i in each.kept)
             yield f"answer = [{', '.join(parts)}]"
             yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}], args)"
             yield "return unflatten(answer)"
