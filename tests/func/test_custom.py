@@ -262,3 +262,22 @@ def test_misuse():
         custom_vjp(3)
     with pytest.raises(TypeError, match="defvjp takes functions, not str"):
         g.defvjp(lambda x: x, "x")
+
+
+def test_a_forward_rule_sees_arguments_that_are_no_tensors_where_they_were():
+    @custom_vjp
+    def power(n, x):
+        return x**n
+
+    seen = []
+
+    def rule(primals, tangents):
+        seen.append(primals[0])
+        n, x = primals
+        return power._function(n, x), n * x ** (n - 1) * tangents[1]
+
+    power.defvjp(lambda n, x: (x**n, (n, x)), lambda kept, g: (None, g * kept[0] * kept[1] ** 2))
+    power.defjvp(rule)
+    out, t = jvp(lambda x: power(3, x), (array(2.0),), (array(1.0),))
+    assert (out.tolist(), t.tolist()) == ([8.0], [12.0])
+    assert seen == [3]

@@ -193,7 +193,7 @@ def source(path: str) -> bytes:
 
 
 def explained(mutant: Mutant) -> bool:
-    return (mutant.path, mutant.difference(source(mutant.path))[1]) in EQUIVALENT
+    return (mutant.path, *mutant.difference(source(mutant.path))) in EQUIVALENT
 
 
 def show(mutant: Mutant, verdict: str) -> None:

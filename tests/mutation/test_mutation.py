@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutation.equivalent import EQUIVALENT
 from tests.mutation.mutants import mutants
 from tests.mutation.trials import ROOT
 
@@ -80,6 +81,14 @@ def test_every_edit_of_a_function() -> None:
     assert not any("__all__" in old or "negative" in new for old, new in edits)
 
 
+@pytest.mark.parametrize("path", sorted({path for path, _, _ in EQUIVALENT}))
+def test_what_is_explained_is_an_edit_still(path: str) -> None:
+    source = (ROOT / path).read_bytes()
+    edits = {(path, *mutant.difference(source)) for mutant in mutants(path, source)}
+    assert {key for key in EQUIVALENT if key[0] == path} <= edits
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring is new in Python 3.12")
 def test_what_tests_notice_is_told(tmp_path: Path) -> None:
     for name in ("__init__", "__main__", "equivalent", "mutants", "reach", "trials"):

@@ -86,3 +86,20 @@ def test_steps(name: str, options: dict[str, Any], compiled: bool) -> None:
             for w, p in zip(weights, wanted, strict=True):
                 np.testing.assert_allclose(w.detach().numpy(), p, rtol=1e-11, atol=1e-13)
     assert not compiled or run.report.recordings
+
+
+@pytest.mark.parametrize("dtype", [wg.complex64, wg.complex128])
+def test_the_state_of_complex_parameters_is_loaded_as_it_was(dtype: Any) -> None:
+    with wg.use_backend("numpy"):
+        weight = nn.Parameter(wg.asarray([1 + 2j, 3 - 1j], dtype=dtype))
+        optimiser = optim.Adam([weight], amsgrad=True)
+        wg.sum(wg.abs(weight) ** 2).backward()
+        optimiser.step()
+        other = optim.Adam([nn.Parameter(weight.detach())])
+        other.load_state_dict(optimiser.state_dict())
+    before, after = (each.state_dict()["state"][0] for each in (optimiser, other))
+    assert before.keys() == after.keys()
+    for name, value in before.items():
+        if isinstance(value, wg.Tensor):
+            assert after[name].dtype is value.dtype
+            np.testing.assert_array_equal(after[name].numpy(), value.numpy())
