@@ -227,6 +227,7 @@ def test_a_first_call_that_raises_is_no_reason_to_run_others_as_they_are():
     for _ in range(2):
         with pytest.raises(np.linalg.LinAlgError):
             f(-wg.eye(2))
+    assert "2 calls ran as they are: LinAlgError" in str(f.report)
     for _ in range(2):
         assert f(4 * wg.eye(2)).tolist() == [[2.0, 0.0], [0.0, 2.0]]
     assert f.report.recordings == 1

@@ -135,6 +135,21 @@ def test_clip_grad_norm(backend: Any, norm_type: float, max_norm: float) -> None
     np.testing.assert_array_equal(values(alias), before)
 
 
+@pytest.mark.parametrize("norm_type", [1.0, 2.0, np.inf])
+@pytest.mark.parametrize("max_norm", [0.5, 100.0])
+def test_clip_grad_norm_by_formula(backend: Any, norm_type: float, max_norm: float) -> None:
+    arrays = [np.array([[0.5, -2.0], [1.5, 0.25]]), np.array([-3.0, 1.0])]
+    parameters = [nn.Parameter(wg.zeros(each.shape, dtype=wg.float64)) for each in arrays]
+    for parameter, array in zip(parameters, arrays, strict=True):
+        parameter.grad = wg.asarray(array.copy())
+    total = np.linalg.norm(np.concatenate([each.reshape(-1) for each in arrays]), norm_type)
+    found = nn.utils.clip_grad_norm_(parameters, max_norm, norm_type)
+    assert found.item() == pytest.approx(total)
+    for parameter, array in zip(parameters, arrays, strict=True):
+        scale = min(1.0, max_norm / (total + 1e-6))
+        np.testing.assert_allclose(parameter.grad.numpy(), array * scale, rtol=1e-12)
+
+
 def test_clip_grad_norm_of_what_is_not_finite() -> None:
     parameter = nn.Parameter(wg.zeros(2))
     parameter.grad = wg.asarray([1.0, math.inf])

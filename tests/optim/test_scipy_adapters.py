@@ -541,3 +541,15 @@ def test_what_is_scipy_s_is_handed_on(
     monkeypatch.setattr(f"scipy.optimize.{name}", called)
     with pytest.raises(Called):
         getattr(wg.optim, name)(lambda x: wg.sum(x**2), np.ones(1), **options)
+
+
+@pytest.mark.parametrize(("method", "name"), [("trust-constr", "grad"), ("BFGS", "jac")])
+def test_the_gradient_at_the_end_is_a_tree(method: str, name: str) -> None:
+    start = {"a": np.ones(2), "b": 3.0}
+    found = wg.optim.minimize(
+        lambda x: wg.sum(x["a"] ** 2) + (x["b"] - 1) ** 2, start, method=method
+    )
+    gradient = getattr(found, name)
+    assert gradient.keys() == start.keys()
+    assert gradient["a"].shape == (2,)
+    np.testing.assert_allclose([*gradient["a"], gradient["b"]], 0, atol=1e-4)

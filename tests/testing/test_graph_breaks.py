@@ -357,3 +357,11 @@ def test_a_read_is_the_doing_of_the_function_that_the_package_calls() -> None:
     with graph_breaks() as found:
         wg.enable_grad()(lambda: x.array)()
     assert [(each.kind, each.operation) for each in found] == [("array", ".array")]
+
+
+def test_what_is_watched_is_done_as_without() -> None:
+    with graph_breaks():
+        x = held = wg.ones(2)
+        x += 1
+        x[0] = 5.0
+    assert x is held and x.tolist() == [5.0, 2.0]
