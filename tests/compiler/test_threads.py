@@ -262,6 +262,7 @@ def test_what_another_thread_does_beside_a_recording(other, does, monkeypatch):
 def test_a_function_is_not_recorded_while_another_runs_as_it_is(monkeypatch):
     """It waits for a moment, runs as it is too, and is recorded later."""
     monkeypatch.setattr(turns, "PAUSE", 0.01)
+    monkeypatch.delenv("WENGERT_COMPILE_CHECK", raising=False)
     weight = wg.randn(3, requires_grad=True)
     begun, go = threading.Event(), threading.Event()
 
@@ -291,6 +292,7 @@ def test_a_function_is_not_recorded_while_another_runs_as_it_is(monkeypatch):
 def test_programs_run_before_or_after_a_recording(monkeypatch):
     """One in flight is waited for, and none begins until the recording is over."""
     monkeypatch.setattr(turns, "PAUSE", 0.01)
+    monkeypatch.delenv("WENGERT_COMPILE_CHECK", raising=False)
     functions, (_, _, seen), x = training()
     count = wg.compile(functions["count"])
     for _ in range(4):
@@ -317,7 +319,8 @@ def test_programs_run_before_or_after_a_recording(monkeypatch):
     assert seen.tolist() == [n + 8.0 for n in before]
 
 
-def test_a_function_that_runs_as_it_is_may_call_one_that_is_recorded():
+def test_a_function_that_runs_as_it_is_may_call_one_that_is_recorded(monkeypatch):
+    monkeypatch.delenv("WENGERT_COMPILE_CHECK", raising=False)
     weight = wg.randn(3)
     inner = wg.compile(lambda x: x * weight)
 
