@@ -154,7 +154,7 @@ def signature_of(
     leaves: Sequence[Any], structure: TreeDef, static: Sequence[bool], state: State
 ) -> dict[str, Any]:
     """What decides which program a call needs."""
-    seen: dict[int, int] = {}
+    seen = {id(at.tensor): -1 - i for i, at in enumerate(state.tensors)}
     order = [seen.setdefault(id(x), i) for i, x in enumerate(leaves) if isinstance(x, Tensor)]
     where = selection()
     return {

@@ -26,7 +26,7 @@ from wengert.compiler.calls import (
     of_arguments,
     signature_of,
 )
-from wengert.compiler.capture.containers import whole
+from wengert.compiler.capture.containers import Apart, SharedError
 from wengert.compiler.capture.errors import CompileError, CountError, DecisionError, TraceError
 from wengert.compiler.capture.places import (
     PROGRAMS,
@@ -107,6 +107,7 @@ class Compiled(Generic[P, R]):
         self._calls: list[Callable[..., Any]] = []
         self._refusals: list[Refusal] = []
         self._how = How()
+        self._shared: dict[int, Any] = {}  # containers of the last arguments that were state, too
         self._slotted: dict[int, Programs] = {}  # of objects without a ``__dict__``, the last ones
         self._never = never(function)
         self._said: set[str] = set()  # what has been warned of
@@ -207,12 +208,15 @@ class Compiled(Generic[P, R]):
 
     # -- finding and making programs -----------------------------------------------------------
 
-    def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _slow(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], shared: tuple[Any, ...] = ()
+    ) -> Any:
         if current() is not None:  # inside another trace this function is a part of it
             return self._function(*args, **kwargs)
         if kwargs:
             args, kwargs = self._arguments.positional(args, kwargs)
-        leaves, structure = tree_flatten((args, kwargs), whole)
+        apart = Apart([*self._shared, *map(id, shared)], kwargs)
+        leaves, structure = tree_flatten((args, kwargs), apart)
         reason = self._never or not_traceable(leaves)
         if reason and reason is not RECORDING:
             if self._never and self._options.strict:
@@ -221,18 +225,23 @@ class Compiled(Generic[P, R]):
         if self._busy == get_ident():  # a signal's handler, or the function while it is checked
             with eagerly():
                 return self._function(*args, **kwargs)
-        answer, refusal = self._replayed(leaves, structure)
+        answer, refusal = self._replayed(leaves, structure, apart)
         if answer is MISS:
             with looking() as mine:
                 if mine:
                     self._busy = get_ident()
                     try:
                         static = self._arguments.static(args, kwargs, structure)
-                        answer, refusal = self._answer(leaves, structure, static)
+                        answer, refusal = self._answer(leaves, structure, static, apart)
+                    except SharedError as error:
+                        shared += error.args
+                        answer, self._shared = MISS, {id(x): x for x in shared}
                     finally:
                         self._busy = 0
                 else:
                     refusal = Refusal(None, _WAITED)
+        if answer is MISS and refusal is None:
+            return self._slow(args, kwargs, shared)
         return answer if refusal is None else self._eagerly(refusal, args, kwargs)
 
     def _eagerly(self, refusal: Refusal, args: Any, kwargs: Any) -> Any:
@@ -259,13 +268,17 @@ class Compiled(Generic[P, R]):
             self._said.add(text)
             warnings.warn(f"{text}. The call ran as it is", RuntimeWarning, stacklevel=4)
 
-    def _replayed(self, leaves: list[Any], structure: TreeDef) -> "tuple[Any, Refusal | None]":
+    def _replayed(
+        self, leaves: list[Any], structure: TreeDef, apart: Apart
+    ) -> "tuple[Any, Refusal | None]":
         """What a program gives that is bound to the objects of a call, or `MISS`."""
         try:
             layout = Layout(structure)
             for replay in list(self._replays):
                 if layout == replay.signature[ARGUMENTS]:
-                    for call in replay.calls:
+                    for call, reached in replay.bound:
+                        if apart and not reached.isdisjoint(map(id, apart)):
+                            continue
                         answer = call(*leaves)
                         if answer is not MISS:
                             return answer, None
@@ -274,10 +287,11 @@ class Compiled(Generic[P, R]):
         return MISS, None
 
     def _answer(
-        self, leaves: list[Any], structure: TreeDef, static: list[bool]
+        self, leaves: list[Any], structure: TreeDef, static: list[bool], apart: Apart
     ) -> "tuple[Any, Refusal | None]":
         """What a call gives, or why it has to run as it is."""
-        answer, refusal = self._replayed(leaves, structure)  # who was alone may be so no more
+        # Who was alone may be so no more.
+        answer, refusal = self._replayed(leaves, structure, apart)
         if answer is not MISS:
             return answer, refusal
         if reason := not_traceable(leaves):
@@ -286,7 +300,7 @@ class Compiled(Generic[P, R]):
         refusal = next((each for each in self._refusals if each.arguments == arguments), None)
         if refusal is not None and refusal.stands():
             return None, refusal
-        given = leaves, structure, static, arguments, refusal
+        given = leaves, structure, static, apart, arguments, refusal
         if self._replays:
             found = self._found(*given, mine=False)
             if found is not None:
@@ -304,6 +318,7 @@ class Compiled(Generic[P, R]):
         leaves: list[Any],
         structure: TreeDef,
         static: list[bool],
+        apart: Apart,
         arguments: Any,
         refusal: Refusal | None,
         *,
@@ -316,6 +331,7 @@ class Compiled(Generic[P, R]):
             signature = signature_of(leaves, structure, static, state)
         except Exception as error:
             return None, self._refused(arguments, None, error)
+        apart.check(state.called)
         if refusal is not None and refusal.signature == signature:
             return None, refusal
         for replay in list(self._replays):
@@ -343,13 +359,13 @@ class Compiled(Generic[P, R]):
             if error.names <= self._how.counted:
                 return None, self._refused(arguments, signature, error)
             self._how = self._how._replace(counted=self._how.counted | error.names)
-            return self._found(leaves, structure, static, arguments, refusal, mine=True)
+            return self._found(leaves, structure, static, apart, arguments, refusal, mine=True)
         except Exception as error:
             if not state.raws:
                 return None, self._refused(arguments, signature, error)
         # It may be that something is asked of the values of raw arrays: so they are compared.
         self._how = self._how._replace(by_contents=True)
-        again = self._found(leaves, structure, static, arguments, None, mine=True)
+        again = self._found(leaves, structure, static, apart, arguments, None, mine=True)
         refused = None if again is None else again[1]
         self._how = self._how._replace(by_contents=refused is None)
         if refused is not None:

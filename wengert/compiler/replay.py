@@ -84,7 +84,13 @@ class Replay:
         args, kwargs = structure.children
         self.plain = not kwargs.children and all(child.cls is None for child in args.children)
         #: The program bound to the objects of its last calls, such as one model and another.
-        self.calls: list[Callable[..., Any]] = []
+        #: Each with what the function reaches there, by identity.
+        self.bound: list[tuple[Callable[..., Any], frozenset[int]]] = []
+
+    @property
+    def calls(self) -> list[Callable[..., Any]]:
+        """What runs the program for the objects of its last calls."""
+        return [call for call, _ in self.bound]
 
     # -- the program ---------------------------------------------------------------------------
 
@@ -178,8 +184,9 @@ class Replay:
         call = self._bound(leaves, state, self.pool)
         self.given(leaves)
         self.used = _now()
-        self.calls = [call if self.left is None else self._counted(call), *self.calls[:1]]
-        return self.calls[0](*leaves)
+        call = call if self.left is None else self._counted(call)
+        self.bound = [(call, frozenset(state.called)), *self.bound[:1]]
+        return call(*leaves)
 
     def tried(self, leaves: Sequence[Any], state: State) -> tuple[Any, tuple[Any, ...]]:
         """What the program gives by plain calls, and what it has been given, for a check."""

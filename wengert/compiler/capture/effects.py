@@ -264,7 +264,8 @@ def _shown(x: Any) -> str:
 
 def check_arguments(call: Any, structure: TreeDef, arguments: Any) -> None:
     """Raise if containers among the arguments are no longer what they were."""
-    leaves, now = tree_flatten(arguments, whole)
+    given = {id(leaf) for leaf in call.leaves}
+    leaves, now = tree_flatten(arguments, lambda x: id(x) in given or whole(x))
     if now != structure:
         raise _changed(call, "the structure of its arguments", "")
     for name, leaf, given in zip(call.names, leaves, call.leaves, strict=True):
