@@ -208,3 +208,25 @@ def test_results_that_are_more_than_what_was_computed_run_eagerly(step, what):
     for _ in range(3):
         assert seen(compiled) == seen(step)
     assert what in str(compiled.report)
+
+
+def test_a_gradient_that_is_returned_is_the_gradient_itself():
+    """Also where it was there before, so that it is added to; what others do to it stays."""
+
+    def seen(compile):
+        w, found = wg.asarray([1.0, 2.0], requires_grad=True), []
+
+        def step(x):
+            wg.sum(x * w).backward()
+            return w.grad
+
+        step = compile(step)
+        for i in range(6):
+            gradient = step(wg.asarray([3.0, 5.0]))
+            found.append((gradient is w.grad, gradient.tolist()))
+            gradient[...] = 7.0
+            if i == 3:
+                w.grad = None
+        return found
+
+    assert seen(wg.compile) == seen(lambda step: step)

@@ -205,3 +205,22 @@ def test_a_training_step_of_raw_batches() -> None:
         return step, lambda: [x.detach() for x in model.parameters()]
 
     alike(make, [(p, np.array([0, 1, 1])) for p in points()])
+
+
+@pytest.mark.parametrize("check", [0, None, 1])
+def test_what_is_compared_is_not_changed_before_its_program_runs(check: int | None) -> None:
+    """An array in two places is a constant of the program, and may change before that runs."""
+    one, x = np.ones(3), wg.asarray([1.0, 2.0, 3.0], dtype=wg.float64)
+    held, other = [one], {"one": one}
+
+    def step(x: Any) -> Any:
+        return x * held[0] * other["one"]
+
+    compiled = wg.compile(step, check=check)
+    for i in range(6):
+        if i == 1:
+            one[0] = 9.0
+        if i == 3:
+            held[0] = other["one"] = np.ones(3)
+        assert compiled(x).tolist() == step(x).tolist()
+    assert compiled.report.recordings == 2

@@ -184,6 +184,22 @@ def test_gradients_that_add_up_are_state(tmp_path):
     np.testing.assert_array_equal(saved["state"]["w.grad"], [4.0, 40.0])
 
 
+def test_a_gradient_that_is_returned_is_what_it_becomes(tmp_path):
+    w, x = wg.asarray([1.0, 2.0], requires_grad=True), wg.asarray([3.0, 5.0])
+
+    @wg.compile
+    def add(x):
+        wg.sum(x * w).backward()
+        return w.grad
+
+    for _ in range(3):
+        add(x)
+    add.save(tmp_path / "add.py")
+    saved = load(tmp_path / "add.py")
+    for _ in range(2):
+        assert saved.add(x._array).tolist() == add(x).tolist()
+
+
 def test_a_number_that_decides_is_checked(tmp_path):
     @wg.compile
     def power(x, n):

@@ -107,8 +107,8 @@ class Recording:
         The structure of what is returned.
     leaves : tuple
         For each leaf of the answer ``("tensor", output)``, ``("array", output)``,
-        ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached,
-        ``("given", leaf)`` for a raw array that was given, or ``("plain", value)``.
+        ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached, or its
+        gradient, ``("given", leaf)`` for a raw array that was given, or ``("plain", value)``.
     pinned : dict of Ref to number
         Numbers that the program is for.
     over : dict of int to str

@@ -307,6 +307,8 @@ def raised_inside(error: BaseException) -> bool:
 
 def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[Any]]]:
     after = call.after(*check_side_effects(call))
+    captured = _captured(call)
+    _keep(call)
     leaves, structure = tree_flatten(returned, whole)
     effects = tensor_effects(call)
     more, values = place_effects(call, after)
@@ -327,7 +329,7 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
         program, tuple(call.inputs), tuple(effects), structure, kinds, numbers, call.over,
         call.arithmetic(*call.trace.decisions()),
         call.arithmetic(call.trace.arithmetic([*counts.values()]), [*counts]), backward,
-        same_structure(call.state, after), _captured(call),
+        same_structure(call.state, after), captured,
         next(iter(call.trace.backends)) if len(call.trace.backends) == 1 else None,
     )  # fmt: skip
 
@@ -349,7 +351,8 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
             elif kind == "number":
                 made.append(leaf.number)
             elif kind == "same":
-                made.append(call.tensors[what.index])
+                tensor = call.tensors[what.index]
+                made.append(tensor if what.kind == "tensor" else tensor._grad)
             else:
                 made.append(what)
         for place, value in values:
@@ -374,6 +377,13 @@ def _captured(call: _Call) -> tuple[tuple[Any, Any], ...]:
             if isinstance(x, Tensor) and id(x._array) in known
         ]
     return tuple(found)
+
+
+def _keep(call: _Call) -> None:
+    """Copy arrays that are compared by what is in them: others change that in place."""
+    reached = {id(x) for x in call.state.objects if is_array(x)}
+    constants = call.trace.constants
+    constants |= {value: copied(x) for value, x in constants.items() if id(x) in reached}
 
 
 def copied(x: Any) -> Any:
@@ -518,6 +528,9 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
         at = call.known.get(id(leaf))
         if at is not None:
             return "same", Ref("tensor", at)
+        for i, held in enumerate(call.held):
+            if leaf is held.grad and leaf is held.tensor._grad:
+                return "same", Ref("grad", i)
         if not isinstance(leaf._array, Traced):
             return "tensor", call.output(call.trace.constant(leaf._array))
         _check_result(leaf)

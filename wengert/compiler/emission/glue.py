@@ -437,7 +437,8 @@ class Glue:
             if kind == "tensor":
                 parts.append(self._new(what))
             elif kind == "same":
-                parts.append(self._tensors[what.index])
+                name = self._tensors[what.index]
+                parts.append(name if what.kind == "tensor" else f"{name}._grad")
             elif kind == "given":
                 parts.append(f"a{what}")
             else:

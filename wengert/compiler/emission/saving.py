@@ -135,7 +135,7 @@ def _part(
     changed = {
         effect.ref: program.outputs[effect.output]
         for effect in recording.effects
-        if effect.ref.kind == "tensor" and effect.output is not None
+        if effect.ref.kind in ("tensor", "grad") and effect.output is not None
     }
     answer = [_answered(leaf, program, at, changed) for leaf in recording.leaves]
     # What nothing reads but the next value of itself need not be kept: gradients, mostly.
@@ -179,8 +179,7 @@ def _answered(
     """What a leaf of the answer is: a value, or a constant."""
     kind, what = leaf
     if kind == "same":
-        ref = Ref("tensor", what.index)
-        return changed.get(ref, program.inputs[at[ref]])
+        return changed[what] if what in changed else program.inputs[at[what]]
     if kind == "given":
         return program.inputs[at[Ref("leaf", what)]]
     return what if kind == "plain" else program.outputs[what]
