@@ -197,7 +197,7 @@ def test_a_gradient_that_is_returned_is_what_it_becomes(tmp_path):
     add.save(tmp_path / "add.py")
     saved = load(tmp_path / "add.py")
     for _ in range(2):
-        assert saved.add(x._array).tolist() == add(x).tolist()
+        assert saved["add"](x._array).tolist() == add(x).tolist()
 
 
 def test_a_number_that_decides_is_checked(tmp_path):
