@@ -66,6 +66,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "value = astype(value, wanted)",
     ): COPY,
     (
+        "wengert/ops/linalg/norms.py",
+        "found = (statistical.max if ord > 0 else statistical.min)(sums, axis=-1)",
+        "found = (statistical.max if (ord >= 0) else statistical.min)(sums, axis=-1)",
+    ): "there is no such order as 0",
+    (
         "wengert/ops/special/entropy.py",
         "logs = xp.subtract(xp.log(xp.where(near, 1, above)), xp.log(xp.where(near, 1, below)))",
         "logs = xp.subtract(xp.log(xp.where(near, 1, above)), xp.log(xp.where(near, 2, below)))",

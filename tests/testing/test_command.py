@@ -11,7 +11,7 @@ import pytest
 
 import wengert as wg
 from wengert.testing import Argument, Axis, check_gradients
-from wengert.testing.checkup import Examination, Line
+from wengert.testing.checkup import Examination, Line, _differences
 from wengert.testing.command import main
 from wengert.testing.oracles import differences_from
 from wengert.testing.report import page
@@ -301,6 +301,23 @@ def test_a_declaration_keeps_its_options():
     test = declared(lambda x, axis: wg.sum(x, axis=axis)).wengert_check
     assert test.order == 1
     assert test.bounds["min_side"] == 1
+
+
+def test_what_a_declaration_leaves_out_is_said_to_be_unchecked(tmp_path, monkeypatch):
+    (tmp_path / "declared_once.py").write_text(
+        "from wengert.testing import check_gradients\n"
+        "@check_gradients((2, 3), order=1, dtypes=['complex128'], min_side=2)\n"
+        "def square(x):\n"
+        "    return x * x\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    (target,) = find("declared_once", [])
+    assert target.options["order"] == 1
+    assert target.options["dtypes"] == ["complex128"]
+    assert target.options["bounds"]["min_side"] == 2
+    first, second = _differences(target, ["numpy"], 2, None, [])
+    assert (first.status, second.status) == ("ok", "not checked")
+    assert first.what.startswith("first") and second.what.startswith("second")
 
 
 def test_what_ends_the_program_does_not_end_the_check(tmp_path, monkeypatch, capsys):
