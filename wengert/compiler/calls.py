@@ -166,9 +166,7 @@ def signature_of(
         "the state": state.structure(),
         "a Tensor of the state": tuple([_kind(at.tensor, False) for at in state.tensors]),
         "a raw array of the state": tuple([_kind(place.get(), False) for place in state.arrays]),
-        "which gradients there are": tuple(
-            [_grad(x) for x in (*(at.tensor for at in state.tensors), *leaves)]
-        ),
+        "which gradients there are": _gradients([*(at.tensor for at in state.tensors), *leaves]),
     }
 
 
@@ -202,8 +200,20 @@ def obstacle(found: Recording, leaves: Sequence[Any]) -> str:
     return ""
 
 
-def _grad(x: Any) -> bool | None:
-    return x._grad is not None if isinstance(x, Tensor) else None
+def _gradients(held: Sequence[Any]) -> tuple[Any, ...]:
+    """Of each Tensor whether it has a gradient, and which other Tensor or gradient that is."""
+    tensors = {id(x): -1 - i for i, x in enumerate(held) if isinstance(x, Tensor)}
+    seen: dict[int, tuple[int, Any]] = {}
+    found: list[Any] = []
+    for i, x in enumerate(held):
+        grad = x._grad if isinstance(x, Tensor) else None
+        if grad is None:
+            found.append(False if isinstance(x, Tensor) else None)
+            continue
+        first, owner = seen.setdefault(id(grad), (i, x))
+        other = tensors.get(id(grad), first)
+        found.append(True if owner is x and other >= 0 else ("the same as", other))
+    return tuple(found)
 
 
 def _kind(x: Any, fixed: bool) -> Any:

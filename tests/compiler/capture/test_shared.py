@@ -130,3 +130,43 @@ def test_a_tensor_that_is_given_may_be_one_of_the_state(
         found.append(answers)
     assert found[0] == found[1]
     assert function.report.recordings == 3 and not function.report._fallbacks, function.report
+
+
+def _leaf(value: float) -> Any:
+    tensor = wg.full(3, value)
+    tensor.requires_grad = True
+    return tensor
+
+
+@pytest.mark.parametrize("check", [None, 0])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_gradients_that_are_also_other_tensors(zeros: bool, check: int | None) -> None:
+    """In each course another name gets the gradient that a program changes in place."""
+    found = []
+    for compiled in (False, True):
+        w, v, held = _leaf(2.0), _leaf(3.0), {"g": wg.full(3, 5.0)}
+
+        def step(x: Any, given: Any) -> Any:
+            if zeros:
+                w.grad = None  # noqa: B023
+            wg.sum(x * w * v).backward()  # noqa: B023
+            return x * held["g"] + given  # noqa: B023
+
+        function: Any = wg.compile(step, check=check) if compiled else step
+        x, other, seen = wg.asarray([1.0, 2.0, 3.0]), wg.full(3, 7.0), []
+        changes: list[Callable[[], Any]] = [
+            lambda: held.update(g=w.grad),  # noqa: B023
+            lambda: held.update(g=wg.ones(3)),  # noqa: B023
+            lambda: setattr(v, "grad", w.grad),  # noqa: B023
+            lambda: setattr(v, "grad", wg.ones(3)),  # noqa: B023
+            lambda: setattr(w, "grad", held["g"]),  # noqa: B023
+            lambda: setattr(w, "grad", wg.ones(3)),  # noqa: B023
+        ]
+        for i in range(len(changes) * 3):
+            given = w.grad if i % 7 == 5 else other
+            seen.append([part.tolist() for part in (function(x, given), w.grad, v.grad, held["g"])])
+            if i % 3 == 2:
+                changes[i // 3]()
+        found.append(seen)
+    assert found[0] == found[1]
+    assert sum(function.report._fallbacks.values()) < len(found[0]) - 4, function.report

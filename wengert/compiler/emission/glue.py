@@ -316,6 +316,7 @@ class Glue:
             if there is not None:  # of a Tensor
                 tensor = f"t{i}" if i < len(state.tensors) else f"a{i - len(state.tensors)}"
                 self._check(f"{tensor}._grad is {'' if there else 'not '}None")
+        self._apart(gradients)
         for i, place in enumerate(state.arrays):
             self._checks.append(f"r_s{i} = {self._at(place)}")
             self._raw(f"r_s{i}", signature["a raw array of the state"][i])
@@ -336,6 +337,30 @@ class Glue:
             held = weak()
             if held is not None:
                 self._check(f"{self._bind(held)}._array is not {self._bind(array)}")
+
+    def _apart(self, gradients: Sequence[Any]) -> None:
+        """Gradients that the program reads or changes are no other Tensor, nor one of several."""
+        found = self._found
+        read = {value for step in found.program.instructions for value in step.used()}
+        read.update(value for value in found.program.outputs if isinstance(value, Value))
+        inputs = zip(found.refs, found.program.inputs, strict=True)
+        used = any(ref.kind == "grad" and value in read for ref, value in inputs)
+        if not used and all(
+            x.ref.kind != "grad" or x.new or x.output is None for x in found.effects
+        ):
+            return
+        count = len(self._state.tensors)
+        names = [f"t{i}" if i < count else f"a{i - count}" for i in range(len(gradients))]
+        owners = [
+            name
+            for name, there in zip(names, gradients, strict=True)
+            if there and name in self._tensors  # each Tensor once
+        ]
+        known = self._bind(frozenset([at.tensor for at in self._state.tensors]))
+        self._checks.append(f"gradients = {{{', '.join(f'{x}._grad' for x in owners)}}}")
+        self._check(f"len(gradients) != {len(owners)} or not gradients.isdisjoint({known})")
+        for name in (*self._tensors[count:], *(f"t{i}" for i in self._replaced())):
+            self._check(f"{name} in gradients")
 
     def _inputs(self) -> list[str]:
         return [self._input(ref) for ref in self._found.refs]
