@@ -84,12 +84,18 @@ SHAPING = (
 )
 
 
-@pytest.mark.parametrize("name", SHAPING)
-def test_every_function_is_drawn(name):
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        *((name, "float64") for name in SHAPING),
+        *((name, "complex128") for name in ("conj", "real", "imag")),
+    ],
+)
+def test_every_function_is_drawn(name, dtype):
     def is_in(program):
         return any(step.name == name for step in program.steps)
 
-    chosen = programs(functions=[name])
+    chosen = programs(functions=[name], dtype=dtype)
     assert find(chosen, is_in, settings=settings(database=None, phases=[Phase.generate]))
 
 
