@@ -230,3 +230,21 @@ def test_a_gradient_that_is_returned_is_the_gradient_itself():
         return found
 
     assert seen(wg.compile) == seen(lambda step: step)
+
+
+def test_what_is_returned_and_kept_is_one_tensor_from_the_first_call_on():
+    def seen(compile):
+        held, found = {"x": wg.ones(2)}, []
+
+        def step(x):
+            held["x"] = held["x"] + x
+            return held["x"], held["x"] * 2
+
+        step = compile(step)
+        for _ in range(4):
+            kept, other = step(wg.asarray([3.0, 5.0]))
+            found.append((kept is held["x"], kept.tolist(), other.tolist()))
+            kept[...] = 7.0
+        return found
+
+    assert seen(wg.compile) == seen(lambda step: step)

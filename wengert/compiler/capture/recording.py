@@ -335,15 +335,20 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
 
     def answer() -> Any:
         made: list[Any] = []
-        # A gradient that is returned is the gradient itself, and one Tensor comes back as one.
+        # What is returned and kept, as a gradient or elsewhere, is that, and one Tensor is one.
+        kept = [(place, value()) for place, value in values]
         same: dict[int, Tensor] = {
-            id(x._grad): x._grad for x in call.tensors if x._grad is not None
+            id(x): x
+            for x in (*[x._grad for x in call.tensors], *[x for _, x in kept])
+            if isinstance(x, Tensor)
         }
         for leaf, (kind, what) in zip(leaves, kinds, strict=True):
             if kind == "tensor":
-                array = own(leaf._array)
-                node = Swept(array, call.over[what]) if what in call.over else None
-                made.append(same.setdefault(id(leaf), placed(array, node)))
+                if id(leaf) not in same:
+                    array = own(leaf._array)
+                    node = Swept(array, call.over[what]) if what in call.over else None
+                    same[id(leaf)] = placed(array, node)
+                made.append(same[id(leaf)])
             elif kind == "array":
                 made.append(leaf.inner if isinstance(leaf, Traced) else copied(leaf))
             elif kind == "given":
@@ -355,8 +360,8 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
                 made.append(tensor if what.kind == "tensor" else tensor._grad)
             else:
                 made.append(what)
-        for place, value in values:
-            place.set(value())
+        for place, x in kept:
+            place.set(x)
         leaves.clear()
         values.clear()
         return made
