@@ -248,3 +248,72 @@ def test_what_is_returned_and_kept_is_one_tensor_from_the_first_call_on():
         return found
 
     assert seen(wg.compile) == seen(lambda step: step)
+
+
+class Counted(wg.autograd.Function):
+    """Counts how often it is differentiated."""
+
+    times = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        Counted.times += 1
+        return g * 2
+
+
+def _hooked(hook):
+    def step(x, w):
+        h = x * w
+        h.register_hook(hook)
+        return wg.sum(h * h)
+
+    return step
+
+
+def _counts_by_hook():
+    held = {"n": 0}
+    return _hooked(lambda g: held.update(n=held["n"] + 1)), lambda: held["n"]
+
+
+def _notes_by_hook():
+    noted = []
+    return _hooked(lambda g: noted.append(1)), lambda: len(noted)
+
+
+def _counts_by_rule():
+    Counted.times = 0
+    return lambda x, w: wg.sum(Counted.apply(x * w) * 3), lambda: Counted.times
+
+
+@pytest.mark.parametrize("check", [None, 0])
+@pytest.mark.parametrize("make", [_counts_by_hook, _notes_by_hook, _counts_by_rule])
+def test_what_sweeps_outside_change_is_changed_by_them(make, check):
+    """Neither once when the function is recorded, nor never when its program has run."""
+    found = []
+    for compiled in (False, True):
+        step, look = make()
+        function = wg.compile(step, check=check) if compiled else step
+        w, seen = wg.asarray([1.0, 2.0], requires_grad=True), []
+        for _ in range(4):
+            w.grad = None
+            loss = function(wg.asarray([3.0, 5.0]), w)
+            seen.append(look())
+            loss.backward()
+            seen.append((look(), loss.item(), w.grad.tolist()))
+        found.append(seen)
+    assert found[0] == found[1]
+    assert "whenever results are differentiated outside" in str(function.report)
+
+
+def test_what_sweeps_outside_print_is_printed_by_them(capsys):
+    step = wg.compile(_hooked(lambda g: print("swept")))
+    w = wg.asarray([1.0, 2.0], requires_grad=True)
+    for _ in range(3):
+        loss = step(wg.asarray([3.0, 5.0]), w)
+        assert capsys.readouterr().out == ""
+        loss.backward()
+        assert capsys.readouterr().out == "swept\n"

@@ -42,7 +42,7 @@ from wengert.compiler.capture.recorded import (
     Way,
     swept,
 )
-from wengert.compiler.capture.snapshot import Snapshot
+from wengert.compiler.capture.snapshot import Change, Snapshot
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.walk import find_kept, find_state
@@ -421,7 +421,8 @@ def _programs(
         if isinstance(t._node, AccumulateGrad)
     }
     found, outputs = list[Backward](), list(call.outputs)
-    with unhooked(call.tensors):
+    before = [*call.before.changes()]
+    with unhooked(call.tensors), Watch(stop=True).on():
         for results, joined in _stages({k: leaves[k]._node for k in first.values()}):
             every = tuple(range(len(results)))
             chosen = [every, *[(k,) for k in every if len(every) > 1]]
@@ -445,6 +446,7 @@ def _programs(
             found.append(Backward(results, same, tuple(refs), places, tuple(ways), joined))
             outputs += kept
             owners |= {leaves[k]._node.number: Ref("result", k) for k in results}
+    _check_sweeps(before, [*call.before.changes()])
     for node in ancestors([leaves[k]._node for k in first.values()]):
         if not isinstance(node, AccumulateGrad):
             node.saved = None
@@ -454,6 +456,18 @@ def _programs(
     )
     call.kept = [samples[value] for value in kept]
     return forward, tuple(found)
+
+
+def _check_sweeps(before: Sequence[Change], after: Sequence[Change]) -> None:
+    """Raise if hooks and rules of the user's change something in the sweeps of results."""
+    known = [(id(x.owner), x.key, id(x.now)) for x in before]
+    for change in after:
+        if (id(change.owner), change.key, id(change.now)) not in known:
+            raise TraceError(
+                f"a hook, or a rule of a derivative, changes {change}, which it would do again "
+                "whenever results are differentiated outside; differentiate inside the function "
+                "that is compiled, or don't compile it"
+            )
 
 
 def _stages(
