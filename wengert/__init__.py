@@ -62,7 +62,7 @@ __all__ += ops.__all__
 _MODULES = ("fft", "func", "linalg", "nn", "optim", "special", "testing")
 #: Functions of modules that are imported late, like those of `LATER` beside the standard's.
 _TOOLS = {
-    "wengert.compiler.compiled": ("compile",),
+    "wengert.compiler.making": ("compile",),
     "wengert.autograd": ("checkpoint", "checkpoint_sequential"),
     "wengert.drawing": ("draw",),
     "wengert.tape.aliases": ("ViewWarning",),

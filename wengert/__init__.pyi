@@ -23,7 +23,7 @@ from wengert.backends import DType as DType
 from wengert.backends import get_backend as get_backend
 from wengert.backends import set_backend as set_backend
 from wengert.backends import use_backend as use_backend
-from wengert.compiler.compiled import compile as compile  # noqa: A004 -- PyTorch's name
+from wengert.compiler.making import compile as compile  # noqa: A004 -- PyTorch's name
 from wengert.drawing import draw as draw
 from wengert.func import custom_vjp as custom_vjp
 from wengert.func import grad as grad

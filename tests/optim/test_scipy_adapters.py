@@ -11,7 +11,7 @@ import pytest
 import wengert as wg
 from wengert import optim
 from wengert.backends import Backend
-from wengert.compiler import compiled
+from wengert.compiler import making
 
 scipy_optimize = pytest.importorskip("scipy.optimize")
 
@@ -59,11 +59,11 @@ def test_compiled_takes_the_same_steps(
     start = {"x": wg.asarray([0.5, 1.0, 2.0], dtype=wg.float64), "y": 0.3}
     made: list[Any] = []
 
-    def remembered(function: Any, make: Any = compiled.compile) -> Any:
+    def remembered(function: Any, make: Any = making.compile) -> Any:
         made.append(make(function))
         return made[-1]
 
-    monkeypatch.setattr(compiled, "compile", remembered)
+    monkeypatch.setattr(making, "compile", remembered)
     eager = optim.minimize(fun, start, method=method)
     found = optim.minimize(fun, start, method=method, compile=True)
     assert made

@@ -51,7 +51,7 @@ Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 def _maker(compiled: bool) -> Maker:
     if not compiled:
         return lambda function: function
-    from wengert.compiler import compiled as compiler
+    from wengert.compiler import making as compiler
 
     return compiler.compile
 

@@ -1,0 +1,127 @@
+"""`compile`: what makes compiled functions."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar, overload
+
+from wengert.compiler.compiled import Compiled, Options
+from wengert.nn.module import Module
+
+__all__ = ["compile"]
+
+#: The environment variable that says how often programs are checked.
+CHECK = "WENGERT_COMPILE_CHECK"
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@overload
+def compile(
+    function: Callable[P, R],
+    *,
+    static_argnames: str | Sequence[str] = (),
+    cache_size: int = 8,
+    torch_compile: bool | str = False,
+    strict: bool = False,
+    check: int | None = None,
+) -> Compiled[P, R]: ...
+@overload
+def compile(
+    function: None = None,
+    *,
+    static_argnames: str | Sequence[str] = (),
+    cache_size: int = 8,
+    torch_compile: bool | str = False,
+    strict: bool = False,
+    check: int | None = None,
+) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
+def compile(
+    function: Callable[..., Any] | None = None,
+    *,
+    static_argnames: str | Sequence[str] = (),
+    cache_size: int = 8,
+    torch_compile: bool | str = False,
+    strict: bool = False,
+    check: int | None = None,
+) -> Any:
+    """Record a function once for each signature, and replay it as straight-line array code.
+
+    The first call runs the function and records every call of the array library: the forward pass,
+    the sweep of `backward`, an optimiser's update. Later calls with the same signature run the
+    recorded program, in which no Python of the function's own is left. A signature is the
+    structure of the arguments; shapes, dtypes, devices and ``requires_grad`` of the arrays; the
+    modules' settings, such as ``training``; the recording mode; and static values.
+
+    What the function reaches beside its arguments is state: Tensors, modules and optimisers in its
+    closure, its globals, or its ``self``. Each call sees their present values and changes them as
+    the function would. Numbers among the arguments, hyper-parameters and counters of optimisers,
+    and numbers that the function itself changes may differ from call to call. There is a program
+    for each outcome of a comparison of them, and for each value of one that is an index or the
+    like. Other plain values that the function names are compared in each call.
+
+    Parameters
+    ----------
+    function : callable
+        Of trees (see `wengert.func.tree_flatten`) of Tensors, raw arrays, numbers and static
+        values: a `Module`, a method, a transform too. Without it, a decorator is returned.
+    static_argnames : str or sequence of str
+        Arguments whose numbers decide the program.
+    cache_size : int
+        How many programs are kept; the one that was used the longest ago is forgotten, with a
+        warning that says why there was another.
+    torch_compile : bool or str
+        Whether programs of PyTorch's are given to ``torch.compile``, or to which of its backends.
+        It makes machine code, which takes seconds to minutes and a C++ compiler, and may round
+        otherwise. Where it fails the program runs by plain calls, and ``report`` says so.
+    strict : bool
+        Whether what can't be recorded is an error. By default such calls, and those like them,
+        run as if the function were not compiled, and ``report`` says why.
+    check : int, optional
+        At every how many calls a program is checked; 0 for never. By default when it runs for
+        the first time, and then as the environment variable ``WENGERT_COMPILE_CHECK`` says.
+
+    Returns
+    -------
+    Compiled
+        A callable with ``source``, ``save`` and ``report``.
+
+    Raises
+    ------
+    TypeError
+        If ``function`` is not callable.
+    TraceError
+        In a call, with ``strict``, if the function does what a replay could not do again: it
+        branches on values of a Tensor, reads them, keeps a Tensor elsewhere, changes a Python
+        value, or asks for the time. The error names the line, and nothing has changed.
+    CompileError
+        In a call that is checked, if the program gives or leaves something else than the function.
+        It names the first line of ``source`` that differs. What the function has done stays.
+
+    Examples
+    --------
+    >>> @wg.compile
+    ... def step(x, y):
+    ...     optimizer.zero_grad()
+    ...     loss = criterion(model(x), y)
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     return loss
+    """
+    names = frozenset([static_argnames] if isinstance(static_argnames, str) else static_argnames)
+    if cache_size < 1:
+        raise ValueError(f"cache_size is at least 1, not {cache_size}")
+    if check is None and (given := os.environ.get(CHECK)):
+        check = int(given)
+    if check is not None and check < 0:
+        raise ValueError(f"check is how often calls are checked, 0 for never, and not {check}")
+    options = Options(names, cache_size, torch_compile, strict, check)
+    if function is None:
+        return lambda f: Compiled(_callable(f), options)
+    return Compiled(_callable(function), options)
+
+
+def _callable(function: Any) -> Any:
+    if not callable(function):
+        raise TypeError(f"wg.compile takes a function, not {type(function).__name__}")
+    return function.forward if isinstance(function, Module) else function
