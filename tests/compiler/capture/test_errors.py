@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import wengert as wg
 from tests.compiler.capture.courses import Made, same_course
 
 
@@ -120,11 +121,23 @@ def given_to_errors(held: Counts, x: Any) -> Any:
     return x * held.n
 
 
+def too_large_for_an_array(held: Counts, x: Any) -> Any:
+    held.n += 30
+    small = wg.astype(x, wg.int8)
+    return small * held.n, small > held.n, wg.full_like(small, held.n)
+
+
+def too_large_in_between(held: Counts, x: Any) -> Any:
+    held.n += 1
+    return wg.astype(x, wg.uint8) + (held.n - 5) * 50
+
+
 COURSES: dict[str, Callable[[Counts, Any], Any]] = {
     each.__name__: each
     for each in (
         *(caught, caught_where_it_begins, compared_and_caught, only_where_it_can),
         *(only_where_it_is_real, not_caught, members, rates, of_its_own, given_to_errors),
+        *(too_large_for_an_array, too_large_in_between),
     )
 }
 
@@ -172,3 +185,21 @@ def test_who_answers_to_every_name(make_it: Callable[[], Any]) -> None:
         return step, lambda: held.n, [None] * 6
 
     assert same_course(make, strict=True).report.recordings == 2
+
+
+@pytest.mark.parametrize("check", [None, 0])
+def test_a_number_that_an_array_does_not_hold(backend: Any, check: int | None) -> None:
+    """Eagerly that is an error; some libraries wrap it around."""
+
+    def step(x: Any, n: int) -> Any:
+        return x * n, x + (n - 100), x > n
+
+    f = wg.compile(step, check=check)
+    for n in (5, 100, 120, 130, 127, 300, 5):
+        x, seen = wg.asarray([1, 2, 3], dtype=wg.int8), []
+        for function in (step, f):
+            try:
+                seen.append([part.tolist() for part in function(x, n)])
+            except OverflowError as error:
+                seen.append(str(error))
+        assert seen[0] == seen[1]

@@ -14,7 +14,7 @@ from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
-from wengert.backends import Backend, Selection, backend_of, dtype_of, generators, selection
+from wengert.backends import Backend, DType, Selection, backend_of, dtype_of, generators, selection
 from wengert.backends.backend import composite
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
@@ -291,13 +291,27 @@ class Trace:
         like = next((x for x in arrays if isinstance(x, Lifted)), None)
         if like is None:
             raise TypeError("there is no array among the operands")
+        dtypes = [dtype_of(x.dtype) for x in arrays if hasattr(x, "dtype")]
+        for x in arrays:
+            if type(x) is LiveNumber and type(x.number) is int and self.given(x):
+                self._check_range(x, common_dtype(dtypes, [int]))
         if not weak:
-            dtypes = [dtype_of(x.dtype) for x in arrays if hasattr(x, "dtype")]
             for i, x in enumerate(arrays):
                 if isinstance(x, LiveNumber | int | float | complex):
                     dtype = common_dtype(dtypes, [number_type(x)])
                     arrays[i] = traced.asarray(x, dtype=dtype, device=device_of(like))
         return type(like)
+
+    def _check_range(self, number: Any, dtype: DType) -> None:
+        """Let the program be for integers that an integer dtype holds, which libraries may wrap."""
+        if dtype.kind.endswith("integer"):
+            bits, signed = 8 * dtype.itemsize, dtype.kind[0] == "s"
+            low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)
+            if not low <= number < high:
+                raise TraceError(
+                    f"{user_line()}: a number is beside an array of {dtype.name}, which does not "
+                    "hold it"
+                )
 
     def pin(self, number: "LiveNumber") -> Any:
         """The value of a number on which the function's course depends from now on."""
