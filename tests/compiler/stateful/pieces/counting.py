@@ -15,6 +15,7 @@ _PIECES: list[Piece] = [
         "@n += 1\n@total += 0.5 * @n\n@n, @total = @total, @n\nh = h + @total - @n",
         {"n": STARTS, "total": ("0.0", "1")},
         pure=False,
+        decides=True,  # types change places
     ),
     Piece(
         "own schedule",
