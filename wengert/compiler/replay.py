@@ -391,8 +391,9 @@ class CompiledNode(Several):
         behind = self.adjoint.behind
         for i in self._swept.pop(get_ident()):
             self._open -= behind.joined[i]
-        ways = self.adjoint.behind.ways
-        needed = {at for way in ways if self._open.issuperset(way.results) for at in way.kept}
+        needed = {
+            at for way in behind.ways if self._open.issuperset(way.results) for at in way.kept
+        }
         *kept, given = self._kept
         kept = [x if at in needed else None for at, x in enumerate(kept)]
         self._kept = (*kept, given if self._open else ())

@@ -9,7 +9,7 @@ from wengert.ops.creation import default_dtype
 from wengert.ops.indexing import take
 from wengert.ops.single import single
 from wengert.tape import batching
-from wengert.tape.batching import over_axes, shifted
+from wengert.tape.batching import alone, over_axes, shifted
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import SCALARS, Primitive, number_type
 from wengert.tape.tensor import Tensor, untracked
@@ -35,17 +35,13 @@ _count_nonzero = single(
 _nonzero = Primitive("nonzero", ["x"], kind="irregular", several=True).bind
 
 
-def _values_alone(call: Any, x1: Any, x2: Any, *, side: str = "left") -> Any:
-    return call.each(x1, x2, side=side) if call.own[0] else call.run(x1, x2, side=side)
-
-
 _searchsorted = Primitive(
     "searchsorted",
     ["x1", "x2"],
     kind="irregular",
     joined=("x1", "x2"),
     compares=True,
-    batch=_values_alone,
+    batch=alone(1, side="left"),
 ).bind
 
 

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from wengert.ops.elementwise import logical_not
+from wengert.tape.batching import alone
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import UNDEFINED, Primitive
 from wengert.tape.tensor import Tensor
@@ -52,17 +53,13 @@ _unique_inverse = _unique("unique_inverse")
 _unique_values = _unique("unique_values", several=False)
 
 
-def _first_alone_batch(call: Any, x1: Any, x2: Any) -> Any:
-    return call.each(x1, x2) if call.own[1] else call.run(x1, x2)
-
-
 _isin = Primitive(
     "isin",
     ["x1", "x2"],
     kind="irregular",
     joined=("x1", "x2"),
     compares=True,
-    batch=_first_alone_batch,
+    batch=alone(0),
 ).bind
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 __all__ = [
     "Rule",
+    "alone",
     "along",
     "as_it_is",
     "composed",
@@ -67,6 +68,16 @@ def along(**defaults: Any) -> Rule:
 
     def rule(call: Any, x: Any, *, axis: Any = -1, **parameters: Any) -> Any:
         return call.run(x, axis=shifted(axis, call.rank(0)), **{**defaults, **parameters})
+
+    return rule
+
+
+def alone(position: int, **defaults: Any) -> Rule:
+    """Of a function that runs once where one input alone is batched, and for each otherwise."""
+
+    def rule(call: Any, *inputs: Any, **parameters: Any) -> Any:
+        once = call.own[position] and sum(call.own) == 1
+        return (call.run if once else call.each)(*inputs, **{**defaults, **parameters})
 
     return rule
 
