@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.ops.cases import Entry
 from tests.ops.tables import TABLE
-from wengert.tape.forward import how
+from wengert.interpreters.forward import how
 from wengert.tape.options import what_they_are
 from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
@@ -42,6 +42,7 @@ MORE_CHAPTERS = {
     "Layers and losses": ("wengert.nn", "wengert.nn"),
     "Initialisers": ("wengert.nn.init", "wengert.nn.init"),
     "Optimisers": ("wengert.optim", "wengert.optim"),
+    "SciPy's optimisers": ("wengert.optimize", "wengert.optimize"),
 }
 PARAMETERS_HEAD = ["function", "differentiable", "constant", "undefined", "options"]
 HEAD = ["function", "kind", "first derivative", "higher", "forward", "complex", "backends"]

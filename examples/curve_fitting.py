@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from wengert import func, optim
+from wengert import func, optimize
 
 
 @dataclass
@@ -124,7 +124,7 @@ class Fit:
 
 def fit(problem: Problem, *, compiled: bool = False) -> Fit:
     """Fit by least squares; SciPy gets the Jacobian, from which the standard errors come, too."""
-    found = optim.least_squares(
+    found = optimize.least_squares(
         lambda p: problem.model(p, problem.x) - problem.y,
         problem.start,
         x_scale="jac",
@@ -151,7 +151,7 @@ def minimise(problem: Problem, start: Any, *, compiled: bool = False) -> tuple[f
         return np.sum((problem.model(scaled, problem.x) - problem.y) ** 2)
 
     units = func.tree_map(lambda leaf: leaf / leaf, start)
-    found = optim.minimize(
+    found = optimize.minimize(
         loss, units, method="trust-exact", options={"gtol": 1e-6}, compile=compiled
     )
     return float(found.fun), found.nit

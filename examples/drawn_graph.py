@@ -15,7 +15,7 @@ from pathlib import Path
 from shutil import which
 
 import wengert as wg
-from wengert.drawing import draw
+from wengert.inspection import draw
 
 
 def neurons(

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from wengert import func, optim
+from wengert import func, optimize
 
 CELLS = 60
 STEPS = 90
@@ -106,7 +106,7 @@ def invert(measured: Measurement, smoothing: float, *, compiled: bool = False) -
 
     losses: list[float] = []
     start = np.zeros(CELLS)
-    found = optim.minimize(
+    found = optimize.minimize(
         loss,
         start,
         method="L-BFGS-B",

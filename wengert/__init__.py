@@ -25,9 +25,9 @@ from wengert.autograd import (
     set_grad_enabled,
 )
 from wengert.backends import BackendError, DType, get_backend, set_backend, use_backend
+from wengert.interpreters.differentiable import LATER
 from wengert.ops import *  # noqa: F403 -- its __all__ is the list
 from wengert.ops import random
-from wengert.tape.interpreter import LATER
 from wengert.tape.listing import global_tape
 from wengert.tape.tensor import Tensor
 
@@ -59,12 +59,14 @@ __all__ = [
 __all__ += ops.__all__
 
 #: Modules that are imported when they are first named: each has imports of its own.
-_MODULES = ("fft", "func", "linalg", "nn", "optim", "special", "testing")
+_MODULES = (
+    *("fft", "func", "inspection", "linalg", "nn", "optim", "optimize", "special", "testing"),
+)
 #: Functions of modules that are imported late, like those of `LATER` beside the standard's.
 _TOOLS = {
     "wengert.compiler.making": ("compile",),
     "wengert.autograd": ("checkpoint", "checkpoint_sequential"),
-    "wengert.drawing": ("draw",),
+    "wengert.inspection": ("draw",),
     "wengert.tape.aliases": ("ViewWarning",),
     "wengert.func": (
         "custom_vjp",

@@ -3,9 +3,11 @@
 from wengert import autograd as autograd
 from wengert import fft as fft
 from wengert import func as func
+from wengert import inspection as inspection
 from wengert import linalg as linalg
 from wengert import nn as nn
 from wengert import optim as optim
+from wengert import optimize as optimize
 from wengert import special as special
 from wengert import tape as tape
 from wengert import testing as testing
@@ -24,7 +26,6 @@ from wengert.backends import get_backend as get_backend
 from wengert.backends import set_backend as set_backend
 from wengert.backends import use_backend as use_backend
 from wengert.compiler.making import compile as compile  # noqa: A004 -- PyTorch's name
-from wengert.drawing import draw as draw
 from wengert.func import custom_vjp as custom_vjp
 from wengert.func import grad as grad
 from wengert.func import hessian as hessian
@@ -33,6 +34,7 @@ from wengert.func import jacobian as jacobian
 from wengert.func import jvp as jvp
 from wengert.func import value_and_grad as value_and_grad
 from wengert.func import vjp as vjp
+from wengert.inspection import draw as draw
 from wengert.ops import *
 from wengert.ops import random as random
 from wengert.tape.aliases import ViewWarning as ViewWarning

@@ -15,8 +15,8 @@ from wengert.tape.recording import (
 )
 
 if TYPE_CHECKING:
+    from wengert.interpreters.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
     from wengert.tape import graph
-    from wengert.tape.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
     from wengert.tape.function import Function, once_differentiable
 
 __all__ = [
@@ -40,11 +40,11 @@ __all__ = [
 
 #: What is imported when it is first named: most programs need none of it.
 _LATER = {
-    "CheckpointError": "checkpoint",
-    "Function": "function",
-    "checkpoint": "checkpoint",
-    "checkpoint_sequential": "checkpoint",
-    "once_differentiable": "function",
+    "CheckpointError": "wengert.interpreters.checkpoint",
+    "Function": "wengert.tape.function",
+    "checkpoint": "wengert.interpreters.checkpoint",
+    "checkpoint_sequential": "wengert.interpreters.checkpoint",
+    "once_differentiable": "wengert.tape.function",
 }
 
 
@@ -54,7 +54,7 @@ if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
         if name == "graph":
             found = import_module("wengert.tape.graph")
         elif name in _LATER:
-            found = getattr(import_module(f"wengert.tape.{_LATER[name]}"), name)
+            found = getattr(import_module(_LATER[name]), name)
         else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = found

@@ -13,8 +13,8 @@ from tests.ops.cases import SCALE, Entry, apply, function, inexact_results, leav
 from tests.ops.tables import TABLE
 from tests.ops.watching import Call, watched
 from wengert.backends import backend_of, dtype_of, namespaces
-from wengert.tape import differentiable
-from wengert.tape.forward import how, push
+from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.forward import how, push
 from wengert.tape.node import conform
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor
@@ -100,7 +100,7 @@ def pulled(call: Call, cotangents: tuple[Any, ...], tracked: list[bool]) -> dict
 
 
 def interpret(name, kind, backend, check, share=1.0):
-    """Walk the table through an interpreter of `wengert.tape.lifted`, which is one for all."""
+    """Walk the table through an interpreter of arrays with arrays inside, one for all."""
     if backend.name in ("jax", "dask") and SCALE == 1:
         pytest.skip("rules and kernels are tested on it alone; the wide profile runs it")
     run(name, kind, backend, check, share)

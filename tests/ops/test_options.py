@@ -7,8 +7,8 @@ import wengert as wg
 from tests.ops.calls import FUNCTIONS, placed
 from tests.ops.references import reference
 from tests.ops.spaces import ELSEWHERE, SPACES, options, pairs
-from wengert.tape.batched import Batched
-from wengert.tape.lifted import new_level
+from wengert.interpreters.batched import Batched
+from wengert.interpreters.lifted import new_level
 from wengert.testing import gradcheck
 from wengert.testing.problem import values
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert import func, linalg, nn, optim, special
+from wengert import func, linalg, nn, optimize, special
 from wengert.backends import DTYPES, as_dtype
 
 KINDS = {"bool": 0, "int8": 1, "uint8": 1, "int16": 1, "int64": 1}
@@ -366,13 +366,13 @@ def test_scipys_optimisers_of_raw_arrays():
     pytest.importorskip("scipy")
     exact = np.asarray(CONSTANTS)
     tight = {"gtol": 1e-14}
-    found = optim.minimize(
+    found = optimize.minimize(
         lambda x: wg.sum((x - wg.asarray(CONSTANTS)) ** 2), np.zeros(2), options=tight
     )
     np.testing.assert_allclose(found.x, exact, rtol=1e-13)
-    found = optim.least_squares(lambda x: x - wg.asarray(CONSTANTS), np.zeros(2), gtol=1e-15)
+    found = optimize.least_squares(lambda x: x - wg.asarray(CONSTANTS), np.zeros(2), gtol=1e-15)
     np.testing.assert_allclose(found.x, exact, rtol=1e-13)
-    found = optim.root(lambda x: x - wg.asarray(CONSTANTS), np.zeros(2), tol=1e-15)
+    found = optimize.root(lambda x: x - wg.asarray(CONSTANTS), np.zeros(2), tol=1e-15)
     np.testing.assert_allclose(found.x, exact, rtol=1e-13)
 
 
@@ -421,8 +421,8 @@ def test_users_code_in_the_sweep_loses_no_digit_either(name):
         "grad": wg.grad(slope)(x),
         "vjp": pullback(np.ones(2))[0],
         "jacrev": np.diag(func.jacrev(f)(x)),
-        "minimize": optim.minimize(slope, x, options={"maxiter": 0}).jac,
-        "least_squares": np.diag(optim.least_squares(f, x, jac="reverse", max_nfev=1).jac),
+        "minimize": optimize.minimize(slope, x, options={"maxiter": 0}).jac,
+        "least_squares": np.diag(optimize.least_squares(f, x, jac="reverse", max_nfev=1).jac),
     }
     for how, found in founds.items():
         np.testing.assert_allclose(found, exact, rtol=1e-15, err_msg=how)

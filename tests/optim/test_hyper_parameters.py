@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert import nn, optim
+from wengert import nn, optim, optimize
 
 KINDS = {
     "np.float64": np.float64,
@@ -123,6 +123,6 @@ def test_minimizing_a_vector():
     pytest.importorskip("scipy")
     for method in ("BFGS", "nelder-mead", "newton-cg"):
         with pytest.raises(ValueError, match=r"returned a Tensor of shape \(2,\).*least_squares"):
-            optim.minimize(lambda x: x**2, np.ones(2), method=method)
-    found = optim.minimize(lambda x: wg.reshape(wg.sum((x - 1) ** 2), (1,)), np.zeros(2))
+            optimize.minimize(lambda x: x**2, np.ones(2), method=method)
+    found = optimize.minimize(lambda x: wg.reshape(wg.sum((x - 1) ** 2), (1,)), np.zeros(2))
     np.testing.assert_allclose(found.x, 1, atol=1e-6)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import wengert as wg
-from wengert.tape.interpreter import LATER
+from wengert.interpreters.differentiable import LATER
 
 ROOT = Path(wg.__file__).parents[1]
 TARGET = ROOT / "wengert" / "tape" / "methods.pyi"

@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 import wengert as wg
+from wengert.interpreters.differentiable import LATER
 
 NAMESPACES = [
     *("wengert", "wengert.autograd", "wengert.func", "wengert.nn", "wengert.nn.functional"),
     *("wengert.nn.init", "wengert.nn.utils", "wengert.random", "wengert.tape"),
     *(
+        "wengert.inspection",
         "wengert.optim",
+        "wengert.optimize",
         "wengert.testing",
         "wengert.linalg",
         "wengert.fft",
@@ -91,5 +94,5 @@ def test_stub_of_the_namespace_is_current() -> None:
         running: Any = import_module(module)
         names = {*running.__all__, *(wg.ops.__all__ if module == "wengert" else ())}
         if module == "wengert.ops":
-            names |= {*wg.tape.interpreter.LATER}
+            names |= {*LATER}
         assert exported(module) - {"__all__"} == names, module

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 import wengert as wg
+from wengert.interpreters.differentiable import differentiable
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.testing import Argument, Axis, GradcheckError, check_gradients, strided
 from wengert.testing.likeness import Found, likeness, named
@@ -23,13 +24,13 @@ def plant():
         names = forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
         primitive = Primitive(name, names, rules, kind=kind, forward=forward)
         made.append(name)
-        setattr(wg.tape.interpreter.differentiable, name, primitive.bind)
+        setattr(differentiable, name, primitive.bind)
         return lambda *arrays, **parameters: primitive.bind(*arrays, **parameters)
 
     yield make
     for name in made:
         del PRIMITIVES[name]
-        delattr(wg.tape.interpreter.differentiable, name)
+        delattr(differentiable, name)
 
 
 def told(function, *arguments, **options):

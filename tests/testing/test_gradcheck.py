@@ -9,6 +9,7 @@ import pytest
 
 import wengert as wg
 from wengert.backends import get_backend
+from wengert.interpreters.differentiable import differentiable
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.testing import (
     BadlyScaledError,
@@ -46,13 +47,13 @@ def plant():
         parameters = forward.__kwdefaults__ or {}
         primitive = Primitive(name, names, rules, kind=kind, forward=forward)
         made.append(name)
-        setattr(wg.tape.interpreter.differentiable, name, primitive.bind)
+        setattr(differentiable, name, primitive.bind)
         return lambda *arrays, **given: primitive.bind(*arrays, **{**parameters, **given})
 
     yield make
     for name in made:
         del PRIMITIVES[name]
-        delattr(wg.tape.interpreter.differentiable, name)
+        delattr(differentiable, name)
 
 
 def square(xp, x):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.interpreters.differentiable import differentiable
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.testing import (
     Argument,
@@ -29,7 +30,7 @@ def plant():
         names = forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
         primitive = Primitive(name, names, rules, kind=kind, forward=forward)
         made.append(name)
-        setattr(wg.tape.interpreter.differentiable, name, primitive.bind)
+        setattr(differentiable, name, primitive.bind)
 
         def planted(*arrays, **parameters):
             return primitive.bind(*arrays, **parameters)
@@ -40,7 +41,7 @@ def plant():
     yield make
     for name in made:
         del PRIMITIVES[name]
-        delattr(wg.tape.interpreter.differentiable, name)
+        delattr(differentiable, name)
 
 
 def square(xp, x):

@@ -187,7 +187,7 @@ def backend_of(array: Any) -> Backend:
     if not namespace.plain:
         raise TypeError(f"{kind.__qualname__} is not a raw array")
     backend: Backend | None = namespace.backend
-    # An array with another inside (wengert.tape.lifted) is the backend's of the one inside.
+    # An array with another inside (wengert.interpreters.lifted) is the backend's of the one inside.
     return backend_of(array.bottom) if backend is None else backend
 
 

@@ -15,10 +15,10 @@ from wengert.compiler.program import order_of
 from wengert.compiler.replay import draws
 from wengert.compiler.report import told
 from wengert.func.trees import TreeDef
+from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import changes
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.hooks import has_hooks
-from wengert.tape.lifted import Lifted
 from wengert.tape.recording import is_grad_enabled, is_inference_mode_enabled, observing
 from wengert.tape.tensor import Tensor
 

@@ -16,8 +16,8 @@ import numpy as np
 from wengert import ops
 from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of, namespaces
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map
-from wengert.tape.interpreter import differentiable
-from wengert.tape.lifted import Lifted, bottom
+from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.lifted import Lifted, bottom
 from wengert.tape.promotion import at_least
 from wengert.tape.tensor import Tensor, untracked
 

@@ -15,12 +15,12 @@ from wengert.func.arguments import (
 )
 from wengert.func.reverse import grad, vjp
 from wengert.func.trees import TreeDef, tree_flatten
+from wengert.interpreters.batched import identity, members
+from wengert.interpreters.dual import Exit, drop, lift, tangent_of, without_tangent
+from wengert.interpreters.lifted import bottom, constant, new_level
+from wengert.interpreters.linear import Linear, Program
 from wengert.ops.creation import zeros_like
 from wengert.ops.manipulation import concat, moveaxis, reshape
-from wengert.tape.batched import identity, members
-from wengert.tape.dual import Exit, drop, lift, tangent_of, without_tangent
-from wengert.tape.lifted import bottom, constant, new_level
-from wengert.tape.linear import Linear, Program
 from wengert.tape.node import tick
 from wengert.tape.promotion import at_least
 from wengert.tape.recording import recording, transforming
@@ -47,7 +47,7 @@ class Forward:
     has_aux : bool
         Whether the function returns a pair, of which the second is passed on.
     always : bool
-        As for `wengert.tape.dual.lift`.
+        As for `wengert.interpreters.dual.lift`.
 
     Attributes
     ----------

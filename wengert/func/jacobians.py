@@ -10,8 +10,8 @@ from wengert.backends import DType, as_dtype, backend_of, dtype_of, namespaces
 from wengert.func.arguments import Argnums, check_function, named_like, split
 from wengert.func.forward import check_chunk_size, jacfwd
 from wengert.func.reverse import Reverse
-from wengert.tape.batched import identity, members
-from wengert.tape.lifted import bottom, new_level
+from wengert.interpreters.batched import identity, members
+from wengert.interpreters.lifted import bottom, new_level
 from wengert.tape.node import AccumulateGrad, Node, Output, Several
 from wengert.tape.recording import recording
 from wengert.tape.sweep import leading_to, sweep

@@ -14,7 +14,7 @@ from wengert.func.arguments import (
     value_and_aux,
 )
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
-from wengert.tape.lifted import bottom, constant
+from wengert.interpreters.lifted import bottom, constant
 from wengert.tape.node import Node, tick
 from wengert.tape.primitive import PRIMITIVES, record
 from wengert.tape.promotion import at_least

@@ -9,6 +9,7 @@ so is the namespace that rules see when derivatives are themselves differentiate
 from importlib import import_module
 from typing import Any
 
+from wengert.interpreters.differentiable import LATER, differentiable
 from wengert.ops import (
     constants,
     conversion,
@@ -39,7 +40,6 @@ from wengert.ops.searching import *
 from wengert.ops.sorting import *
 from wengert.ops.statistical import *
 from wengert.ops.utility import *
-from wengert.tape.interpreter import LATER, differentiable
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import BackendError, DType, Selection, as_dtype, backend_of, dtype_of
+from wengert.interpreters import batching
+from wengert.interpreters.differentiable import differentiable as xp
 from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, place
 from wengert.ops.data_type import astype, result_type, to_device
-from wengert.tape import batching
-from wengert.tape.interpreter import differentiable as xp
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, Primitive
 from wengert.tape.tensor import Tensor, same, show, untracked

@@ -21,6 +21,7 @@ from wengert.backends import (
     namespaces,
     selection,
 )
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import number, raw_array, shape_of
 from wengert.ops.data_type import (
     astype,
@@ -29,7 +30,6 @@ from wengert.ops.data_type import (
     to_backend,
     to_device,
 )
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import check_range, default_complex_dtype

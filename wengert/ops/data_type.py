@@ -11,7 +11,7 @@ from wengert.backends import (
     dtype_of,
     get_backend,
 )
-from wengert.tape import batching
+from wengert.interpreters import batching
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import (

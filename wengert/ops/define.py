@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, TypeVar
 
+from wengert.interpreters import batching
 from wengert.ops.single import single
-from wengert.tape import batching
 from wengert.tape.parameters import DECLARED
 from wengert.tape.plan import Rule, argument_names
 from wengert.tape.primitive import Declared, Primitive, binary, unary

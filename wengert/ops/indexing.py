@@ -10,11 +10,11 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of
 from wengert.backends.keys import SLOT, as_view
+from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, raw_array, shape_of, unexpected
 from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.index_composites import gather, place, put
 from wengert.ops.single import single
-from wengert.tape.batching import shifted
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import check_range

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any, Never
 
+from wengert.interpreters.batching import as_it_is, labelled, paired, shifted
 from wengert.ops.axes import as_axes, axis_from_end, shape_of, unexpected
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.ops.single import single
-from wengert.tape.batching import as_it_is, labelled, paired, shifted
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive, binary
 from wengert.tape.tensor import Tensor

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from wengert.backends import DType, as_dtype
+from wengert.interpreters.differentiable import LATER, differentiable
 from wengert.ops.constants import bool as bool_
 from wengert.ops.constants import float16, float32, float64, int32, int64
 from wengert.ops.conversion import asarray
@@ -25,7 +26,6 @@ from wengert.ops.elementwise import (
 from wengert.ops.indexing import getitem, setitem
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
-from wengert.tape.interpreter import LATER, differentiable
 from wengert.tape.parameters import refuse
 from wengert.tape.plan import argument_names
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive, binary, is_foreign, reflecting

@@ -13,13 +13,13 @@ import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators
 from wengert.backends.generators import get_rng_state, host, lock, set_rng_state
+from wengert.interpreters import batching
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops import elementwise
 from wengert.ops.axes import number, operand
 from wengert.ops.conversion import asarray
 from wengert.ops.creation import as_lengths, leaf, place
 from wengert.ops.data_type import astype, get_default_dtype, result_type
-from wengert.tape import batching
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped

@@ -4,12 +4,12 @@ import math
 from typing import Any, Literal, Never
 
 from wengert.backends import backend_of, dtype_of, namespaces
+from wengert.interpreters import batching
+from wengert.interpreters.batching import alone, over_axes, shifted
 from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of, unexpected
 from wengert.ops.creation import default_dtype
 from wengert.ops.indexing import take
 from wengert.ops.single import single
-from wengert.tape import batching
-from wengert.tape.batching import alone, over_axes, shifted
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import SCALARS, Primitive, number_type
 from wengert.tape.tensor import Tensor, untracked

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from wengert.interpreters.batching import alone
 from wengert.ops.elementwise import logical_not
-from wengert.tape.batching import alone
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import UNDEFINED, Primitive
 from wengert.tape.tensor import Tensor

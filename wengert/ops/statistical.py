@@ -4,11 +4,11 @@ import math
 from typing import Any, Never
 
 from wengert.backends import dtype_of
+from wengert.interpreters.batching import over_axes
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import all_axes, as_axes, operand, raw_dtype, shape_of, unexpected
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
 from wengert.ops.single import single
-from wengert.tape.batching import over_axes
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, Primitive
 from wengert.tape.tensor import Tensor

@@ -3,9 +3,9 @@
 from operator import index
 from typing import Any, Never
 
+from wengert.interpreters.batching import along, over_axes
 from wengert.ops.axes import as_axes, as_axis, shape_of, unexpected
 from wengert.ops.manipulation import concat, reshape
-from wengert.tape.batching import along, over_axes
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor

@@ -1,7 +1,6 @@
 """The tape: Tensors, the nodes that record their operations, and the reverse sweep."""
 
 from wengert.tape.autograd import backward, grad
-from wengert.tape.interpreter import differentiable
 from wengert.tape.listing import Entries, GlobalTape, global_tape
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
@@ -27,7 +26,6 @@ __all__ = [
     "Primitive",
     "Tensor",
     "backward",
-    "differentiable",
     "enable_grad",
     "global_tape",
     "grad",

@@ -143,8 +143,8 @@ class Primitive:
         Whether the elements of these are compared and no more: then they are made what holds the
         values of both best, and integers stay what they are.
     batch : callable, optional
-        How it runs on batches (`wengert.tape.batching`). By default an elementwise one runs once
-        for all members, and another for each.
+        How it runs on batches (`wengert.interpreters.batching`). By default an elementwise one
+        runs once for all members, and another for each.
     """
 
     def __init__(

@@ -7,14 +7,14 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from wengert.testing.gradcheck import gradcheck, gradgradcheck
-from wengert.testing.graph_breaks import (
+from wengert.inspection.graph_breaks import (
     GraphBreak,
     GraphBreakError,
     GraphBreaks,
     assert_differentiable,
     graph_breaks,
 )
+from wengert.testing.gradcheck import gradcheck, gradgradcheck
 from wengert.testing.problem import strided
 from wengert.testing.verdicts import BadlyScaledError, GradcheckError, KinkError, WrongGradientError
 

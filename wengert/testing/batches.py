@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tape.batched import Batched, members
-from wengert.tape.dual import Dual
-from wengert.tape.lifted import new_level
+from wengert.interpreters.batched import Batched, members
+from wengert.interpreters.dual import Dual
+from wengert.interpreters.lifted import new_level
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked
 from wengert.testing.differences import to_reals

@@ -8,10 +8,10 @@ import hypothesis
 import numpy as np
 
 from wengert.func.trees import tree_map
-from wengert.testing.breaks import GraphBreakError
+from wengert.inspection.breaks import GraphBreakError
+from wengert.inspection.graph_breaks import assert_differentiable
 from wengert.testing.check import GradientTest, as_input
 from wengert.testing.gradcheck import gradcheck
-from wengert.testing.graph_breaks import assert_differentiable
 from wengert.testing.oracles import ORACLES, differences_from
 from wengert.testing.targets import Target
 from wengert.testing.verdicts import GradcheckError, KinkError

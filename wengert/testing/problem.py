@@ -9,9 +9,9 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of, selection
 from wengert.func.trees import tree_flatten, tree_leaves, tree_map
+from wengert.interpreters.dual import Dual
+from wengert.interpreters.lifted import new_level
 from wengert.tape.autograd import grad
-from wengert.tape.dual import Dual
-from wengert.tape.lifted import new_level
 from wengert.tape.tensor import Tensor, untracked
 from wengert.testing.differences import Reals, to_reals
 from wengert.testing.verdicts import GradcheckError, KinkError

@@ -28,7 +28,7 @@ from wengert.compiler.kernels import (
 )
 from wengert.compiler.passes.forms import ARGMAX, ASTYPE, DOT, RESHAPE, TAKE, TRANSPOSE, VIEW
 from wengert.compiler.program import order_of
-from wengert.tape.lifted import bottom
+from wengert.interpreters.lifted import bottom
 
 __all__ = ["lowered"]
 

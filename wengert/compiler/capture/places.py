@@ -9,7 +9,7 @@ import numpy as np
 from wengert.backends import backend_of, namespaces
 from wengert.compiler.capture.live import LiveNumber
 from wengert.func.trees import TreeDef
-from wengert.tape.lifted import Lifted
+from wengert.interpreters.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
 __all__ = [

@@ -14,11 +14,11 @@ from weakref import WeakKeyDictionary
 
 from wengert.backends import backend_of, generators, registry
 from wengert.compiler.capture.places import PROGRAMS, Place, State
+from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import changes
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape import recording
 from wengert.tape.hooks import Hooked
-from wengert.tape.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
 __all__ = ["Change", "Snapshot", "same_states"]

@@ -26,8 +26,8 @@ from wengert.compiler.capture.traced import Traced, device_of, running, traced, 
 from wengert.compiler.passes.common import common
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.program import Instruction, Line, Program, Value, order_of
+from wengert.interpreters.lifted import Lifted, bottom, new_level
 from wengert.tape.anomaly import detecting
-from wengert.tape.lifted import Lifted, bottom, new_level
 from wengert.tape.node import tick
 from wengert.tape.promotion import common_dtype, number_type
 from wengert.tape.recording import observing

@@ -17,8 +17,8 @@ from wengert.backends.backend import Kernel
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import reader, user_line
 from wengert.compiler.program import Value
-from wengert.tape.interpreter import differentiable
-from wengert.tape.lifted import Lifted, bottom, conjugate, late_namespace, lifted, real_part
+from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.lifted import Lifted, bottom, conjugate, late_namespace, lifted, real_part
 from wengert.tape.primitive import Primitive
 
 if TYPE_CHECKING:

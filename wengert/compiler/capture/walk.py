@@ -59,10 +59,10 @@ from wengert.compiler.capture.places import (
 from wengert.compiler.capture.raw import RawArray
 from wengert.compiler.capture.reads import reads
 from wengert.func.trees import TreeDef, is_node
+from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.hooks import Extra, Hooked, Hooks
-from wengert.tape.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
 __all__ = ["find_kept", "find_state", "is_leaf"]

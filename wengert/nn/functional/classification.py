@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from wengert import ops
 from wengert.backends import DTYPES, add_composite, backend_of, dtype_of, namespaces
+from wengert.interpreters.batching import as_it_is
 from wengert.nn.functional.activation import log_softmax
 from wengert.nn.functional.define import (
     REDUCTIONS,
@@ -16,7 +17,6 @@ from wengert.nn.functional.define import (
     refused,
 )
 from wengert.ops.axes import number, operand
-from wengert.tape.batching import as_it_is
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive, record
 from wengert.tape.recording import recording

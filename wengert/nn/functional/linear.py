@@ -5,7 +5,7 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends import dtype_of
-from wengert.tape.batching import composed
+from wengert.interpreters.batching import composed
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive, record
 from wengert.tape.recording import recording

@@ -6,12 +6,12 @@ from operator import index
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of
+from wengert.interpreters.batching import labelled
 from wengert.ops.axes import raw_array
 from wengert.ops.beyond.subscripts import Labels, parsed
 from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import permute_dims, reshape
 from wengert.ops.statistical import sum as sum_over
-from wengert.tape.batching import labelled
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal, cast
 import numpy as np
 
 from wengert.backends import backend_of
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops import statistical
 from wengert.ops.axes import as_axis, shape_of
 from wengert.ops.beyond.quantiles import median
@@ -17,7 +18,6 @@ from wengert.ops.elementwise import round as round_half_even
 from wengert.ops.indexing import getitem, replaced, take
 from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import where
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, untracked, wrapped

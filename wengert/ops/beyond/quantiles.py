@@ -7,6 +7,7 @@ from typing import Any, Final, Never
 import numpy as np
 
 from wengert.backends import as_dtype, backend_of, dtype_of
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import all_axes, as_axes, as_axis, raw_array, shape_of, unexpected
 from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.creation import arange
@@ -14,7 +15,6 @@ from wengert.ops.data_type import astype, get_default_dtype
 from wengert.ops.elementwise import equal
 from wengert.ops.manipulation import expand_dims, moveaxis, permute_dims, reshape
 from wengert.ops.sorting import sort
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, untracked, wrapped
 

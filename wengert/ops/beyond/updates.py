@@ -6,6 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends.keys import SLOT
+from wengert.interpreters.batching import composed
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.conversion import asarray
 from wengert.ops.creation import arange, zeros
 from wengert.ops.data_type import astype
@@ -24,8 +26,6 @@ from wengert.ops.indexing import getitem, parse_key, replaced, take
 from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import where
 from wengert.ops.sorting import argsort
-from wengert.tape.batching import composed
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import PRIMITIVES, SCALARS, Primitive, number_type
 from wengert.tape.tensor import Tensor, wrapped

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from wengert.interpreters import batching
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
-from wengert.tape import batching
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, Primitive, unary
 from wengert.tape.tensor import Tensor

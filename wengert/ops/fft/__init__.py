@@ -7,10 +7,10 @@ one's adjoint, so derivatives of any order need nothing else.
 
 import sys
 
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.fft.frequency import fftfreq, fftshift, ifftshift, rfftfreq
 from wengert.ops.fft.real import hfft, ihfft, irfft, irfftn, rfft, rfftn
 from wengert.ops.fft.spectrum import fft, fftn, ifft, ifftn
-from wengert.tape.interpreter import differentiable
 
 __all__ = [
     "fft",

@@ -5,13 +5,13 @@ from operator import index
 from typing import Any, Never
 
 from wengert.backends import as_dtype
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import as_axes, operand, shape_of, unexpected
 from wengert.ops.creation import arange, floating_tensors
 from wengert.ops.data_type import get_default_dtype
 from wengert.ops.elementwise import multiply
 from wengert.ops.fft.transform import check_length
 from wengert.ops.manipulation import roll
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 

@@ -5,13 +5,13 @@ from operator import index
 from typing import Any, Final, Literal
 
 from wengert.backends import dtype_of
+from wengert.interpreters.batching import shifted
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import as_axes, as_axis, raw_array, shape_of
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import concat
 from wengert.ops.single import single
-from wengert.tape.batching import shifted
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import refuse
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped

@@ -6,6 +6,7 @@ page "Linear algebra" of the documentation says how.
 
 import sys
 
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.linalg.determinants import SlogdetResult, det, slogdet
 from wengert.ops.linalg.factorisations import QRResult, cholesky, qr
 from wengert.ops.linalg.norms import matrix_norm, matrix_rank, vector_norm
@@ -14,7 +15,6 @@ from wengert.ops.linalg.singular_values import SVDResult, svd, svdvals
 from wengert.ops.linalg.solving import inv, pinv, solve
 from wengert.ops.linalg.spectral import EighResult, EigResult, eig, eigh, eigvals, eigvalsh
 from wengert.ops.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
-from wengert.tape.interpreter import differentiable
 
 __all__ = [
     "EigResult",

@@ -3,9 +3,9 @@
 from typing import Any, NamedTuple
 
 from wengert.backends import add_composite, namespaces
+from wengert.interpreters.batching import as_it_is
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.linalg.common import adjoint, columns, complex_dtype, imaginary, matrices, product
-from wengert.tape.batching import as_it_is
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped

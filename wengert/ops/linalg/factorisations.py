@@ -2,6 +2,7 @@
 
 from typing import Any, Literal, NamedTuple
 
+from wengert.interpreters.batching import as_it_is
 from wengert.ops.elementwise import conj
 from wengert.ops.linalg.common import (
     adjoint,
@@ -13,7 +14,6 @@ from wengert.ops.linalg.common import (
 )
 from wengert.ops.linear_algebra import matmul, matrix_transpose
 from wengert.ops.manipulation import concat
-from wengert.tape.batching import as_it_is
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped

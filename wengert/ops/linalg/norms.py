@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, Never
 
+from wengert.interpreters.batching import over_axes
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops import elementwise, statistical
 from wengert.ops.axes import as_axes, operand, raw_array, unexpected
 from wengert.ops.data_type import astype
@@ -23,8 +25,6 @@ from wengert.ops.linalg.common import inexact, matrices
 from wengert.ops.linalg.singular_values import svdvals
 from wengert.ops.manipulation import expand_dims, squeeze
 from wengert.ops.searching import count_nonzero, where
-from wengert.tape.batching import over_axes
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped

@@ -3,6 +3,8 @@
 from operator import index
 from typing import Any, Never
 
+from wengert.interpreters.batching import paired
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops import statistical
 from wengert.ops.axes import axis_from_end, shape_of, unexpected
 from wengert.ops.conversion import clone
@@ -14,8 +16,6 @@ from wengert.ops.linalg.solving import inv
 from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import broadcast_to, reshape
 from wengert.ops.searching import where
-from wengert.tape.batching import paired
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped

@@ -3,11 +3,11 @@
 import math
 from typing import Any
 
+from wengert.interpreters.batching import as_it_is
 from wengert.ops.axes import raw_array
 from wengert.ops.limits import finfo
 from wengert.ops.linalg.common import adjoint, inexact, matrices, product, promoted
 from wengert.ops.manipulation import expand_dims, squeeze
-from wengert.tape.batching import as_it_is
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from wengert.interpreters.batching import as_it_is
 from wengert.ops.linalg.common import (
     adjoint,
     columns,
@@ -12,7 +13,6 @@ from wengert.ops.linalg.common import (
     product,
     skew,
 )
-from wengert.tape.batching import as_it_is
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor

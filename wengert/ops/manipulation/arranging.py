@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Never
 
+from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axes, as_axis, as_shape, shape_of, unexpected
 from wengert.ops.single import single
-from wengert.tape.batching import shifted
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor

@@ -8,11 +8,11 @@ from typing import Any, Never
 import numpy as np
 
 from wengert.backends import backend_of
+from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of, unexpected
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
 from wengert.ops.single import single
-from wengert.tape.batching import shifted
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped

@@ -3,9 +3,9 @@
 from typing import Any, Never
 
 from wengert.backends.keys import as_view
+from wengert.interpreters.batching import along, shifted
 from wengert.ops.axes import as_axis, shape_of, unexpected
 from wengert.ops.manipulation.arranging import reshape
-from wengert.tape.batching import along, shifted
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, show

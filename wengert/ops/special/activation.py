@@ -3,9 +3,9 @@
 import math
 from typing import Any
 
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import operand
 from wengert.ops.define import elementwise
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor, wrapped

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.backends import dtype_of
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.define import elementwise
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor

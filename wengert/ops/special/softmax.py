@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, Never, overload
 
+from wengert.interpreters.batching import over_axes
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import all_axes, as_axes, shape_of, unexpected
 from wengert.ops.elementwise.rules import is_complex
-from wengert.tape.batching import over_axes
-from wengert.tape.interpreter import differentiable
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor

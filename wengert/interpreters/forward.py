@@ -32,7 +32,7 @@ def push(
     Parameters
     ----------
     xp : namespace
-        That of the arrays: a backend's own for raw arrays, `wengert.tape.differentiable` for
+        That of the arrays: a backend's own for raw arrays, Wengert's functions for
         Tensors. With Tensors the tangent is on the tape, as a function of inputs and tangents.
     primitive : Primitive
         Which function.

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert import watching
-from wengert.tape.checkpoint import checkpoint
+from wengert.inspection import watching
+from wengert.inspection.lineage import ZERO_IF_REAL
+from wengert.interpreters.checkpoint import checkpoint
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor
 from wengert.testing import GraphBreakError, assert_differentiable
-from wengert.testing.lineage import ZERO_IF_REAL
 
 ROOT = Path(__file__).parents[2]
 

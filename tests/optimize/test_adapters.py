@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert import optim
+from wengert import optimize
 from wengert.backends import Backend
 from wengert.compiler import making
 
@@ -36,7 +36,7 @@ def test_every_method_finds_the_minimum(method: str | None) -> None:
     # changes of the value has to be its square.
     of_values = method in ("L-BFGS-B", "SLSQP", "TNC")
     tol = 1e-12 if of_values else 1e-6
-    found = optim.minimize(bowl, [0.5, 1.0, 2.0], method=method, tol=tol)
+    found = optimize.minimize(bowl, [0.5, 1.0, 2.0], method=method, tol=tol)
     assert found.success
     assert type(found.x) is np.ndarray
     # The function is flat to rounding within about the square root of epsilon.
@@ -64,8 +64,8 @@ def test_compiled_takes_the_same_steps(
         return made[-1]
 
     monkeypatch.setattr(making, "compile", remembered)
-    eager = optim.minimize(fun, start, method=method)
-    found = optim.minimize(fun, start, method=method, compile=True)
+    eager = optimize.minimize(fun, start, method=method)
+    found = optimize.minimize(fun, start, method=method, compile=True)
     assert made
     for each in made:
         assert each.report.recordings <= 1
@@ -85,15 +85,17 @@ def test_compiled_fits_and_roots(mode: str) -> None:
         return p["height"] * np.exp(-p["rate"] * t) - data
 
     start = {"height": 1.0, "rate": 1.0}
-    found = optim.least_squares(residuals, start, jac=mode, compile=True)
+    found = optimize.least_squares(residuals, start, jac=mode, compile=True)
     assert (found.x["height"], found.x["rate"]) == pytest.approx((3, 2), rel=1e-6)
-    assert optim.root(lambda x: wg.cos(x) - x, 1.0, compile=True).x == pytest.approx(0.7390851332)
+    assert optimize.root(lambda x: wg.cos(x) - x, 1.0, compile=True).x == pytest.approx(
+        0.7390851332
+    )
 
 
 def test_compiled_constraints() -> None:
     limits = {"type": "ineq", "fun": lambda x: 1 - wg.sum(x**2)}
     found = [
-        optim.minimize(
+        optimize.minimize(
             wg.sum, [0.1, 0.2], method="SLSQP", constraints=limits, tol=1e-12, compile=compiled
         )
         for compiled in (False, True)
@@ -115,13 +117,13 @@ def test_the_gradient_and_the_hessian_are_what_scipy_gets() -> None:
 
     x = np.asarray([1.2, -0.7, 0.4, 2.0])
     hessian = scipy_optimize.rosen_hess(x)
-    optim.minimize(rosenbrock, x, method=method)
+    optimize.minimize(rosenbrock, x, method=method)
     assert given["value"] == pytest.approx(scipy_optimize.rosen(x), rel=1e-14)
     np.testing.assert_allclose(given["jac"], scipy_optimize.rosen_der(x), rtol=1e-13)
     assert given["hess"] is given["hessp"] is None
-    optim.minimize(rosenbrock, x, method=method, hess="product")
+    optimize.minimize(rosenbrock, x, method=method, hess="product")
     np.testing.assert_allclose(given["hessp"], hessian, rtol=1e-13, atol=1e-11)
-    optim.minimize(rosenbrock, x, method=method, hess="dense")
+    optimize.minimize(rosenbrock, x, method=method, hess="dense")
     np.testing.assert_allclose(given["hess"], hessian, rtol=1e-13, atol=1e-11)
 
 
@@ -137,7 +139,7 @@ def test_a_hessian_of_operations_without_forward_derivatives() -> None:
             (x,) = ctx.saved_tensors
             return g * 3 * x**2
 
-    found = optim.minimize(
+    found = optimize.minimize(
         lambda x: wg.sum(Cube.apply(x) ** 2 + (x - 1) ** 2), np.ones(3), method="trust-exact"
     )
     root = np.roots([6, 0, 0, 0, 2, -2])  # of the derivative, 6 x⁵ + 2 (x - 1)
@@ -147,10 +149,10 @@ def test_a_hessian_of_operations_without_forward_derivatives() -> None:
 
 def test_second_derivatives_take_fewer_steps() -> None:
     x0 = np.full(10, -1.0)
-    first = optim.minimize(rosenbrock, x0, method="BFGS")
-    second = optim.minimize(rosenbrock, x0, method="trust-exact")
-    dense = optim.minimize(rosenbrock, x0, method="Newton-CG", hess="dense")
-    product = optim.minimize(rosenbrock, x0, method="Newton-CG")
+    first = optimize.minimize(rosenbrock, x0, method="BFGS")
+    second = optimize.minimize(rosenbrock, x0, method="trust-exact")
+    dense = optimize.minimize(rosenbrock, x0, method="Newton-CG", hess="dense")
+    product = optimize.minimize(rosenbrock, x0, method="Newton-CG")
     assert second.nit < first.nit
     assert second.nhev > 0
     for found in (first, second):
@@ -165,7 +167,7 @@ def test_the_function_is_run_once_for_value_and_gradient() -> None:
         calls.append(x)
         return bowl(x)
 
-    found = optim.minimize(f, np.zeros(3), method="L-BFGS-B")
+    found = optimize.minimize(f, np.zeros(3), method="L-BFGS-B")
     assert len(calls) == found.nfev
     assert all(isinstance(x, wg.Tensor) and x.shape == (3,) for x in calls)
 
@@ -177,7 +179,7 @@ def test_products_at_one_point_share_one_run() -> None:
         calls.append(x)
         return rosenbrock(x)
 
-    found = optim.minimize(f, np.full(6, -1.0), method="trust-ncg")
+    found = optimize.minimize(f, np.full(6, -1.0), method="trust-ncg")
     assert found.nhev > found.nit
     assert len(calls) <= found.nfev + found.njev + found.nit + 1
 
@@ -197,7 +199,7 @@ def test_trees_in_kind(backend: Backend) -> None:
     target = model(Curve(3.0, [2.0, 0.5]), t)
     array = backend.from_numpy(np.asarray([1.0]))
     x0 = Curve(1.0, [wg.ones(1, dtype=wg.float64, requires_grad=True), array])
-    found = optim.minimize(lambda c, t: wg.sum((model(c, t) - target) ** 2), x0, t, tol=1e-9)
+    found = optimize.minimize(lambda c, t: wg.sum((model(c, t) - target) ** 2), x0, t, tol=1e-9)
     assert found.success
     for tree in (found.x, found.jac):
         assert type(tree) is Curve
@@ -227,9 +229,9 @@ def test_backends_and_precisions_in_one_tree() -> None:
 
     x0 = {"w": torch.zeros(2), "b": np.zeros(2)}
     found = [
-        optim.minimize(loss, x0, method="BFGS", tol=1e-4),
-        optim.minimize(loss, x0, method="trust-exact"),
-        *(optim.least_squares(residuals, x0, jac=jac) for jac in ("forward", "reverse")),
+        optimize.minimize(loss, x0, method="BFGS", tol=1e-4),
+        optimize.minimize(loss, x0, method="trust-exact"),
+        *(optimize.least_squares(residuals, x0, jac=jac) for jac in ("forward", "reverse")),
     ]
     for one in found:
         assert one.x["w"].dtype == torch.float32
@@ -246,29 +248,31 @@ def test_complex_parameters() -> None:
         return wg.sum(wg.abs(weights @ (z - target)) ** 2)
 
     for method in ("BFGS", "trust-exact", "trust-ncg"):
-        found = optim.minimize(f, np.zeros(2, dtype=complex), method=method, tol=1e-7)
+        found = optimize.minimize(f, np.zeros(2, dtype=complex), method=method, tol=1e-7)
         np.testing.assert_allclose(found.x, target, atol=1e-6)
         assert found.x.dtype == np.complex128
         assert found.jac.shape == (2,)
     for jac in ("forward", "reverse"):
-        fit = optim.least_squares(lambda z: weights @ (z - target), np.zeros(2, complex), jac=jac)
+        fit = optimize.least_squares(
+            lambda z: weights @ (z - target), np.zeros(2, complex), jac=jac
+        )
         np.testing.assert_allclose(fit.x, target, atol=1e-12)
-    fit = optim.least_squares(lambda z: weights @ (z - target), np.zeros(2, dtype=complex))
+    fit = optimize.least_squares(lambda z: weights @ (z - target), np.zeros(2, dtype=complex))
     np.testing.assert_allclose(fit.x, target, atol=1e-12)
     assert fit.jac.shape == (4, 4)
-    solved = optim.root(lambda z: z**2 - target, np.asarray([1 + 1j, 1 - 1j]), tol=1e-13)
+    solved = optimize.root(lambda z: z**2 - target, np.asarray([1 + 1j, 1 - 1j]), tol=1e-13)
     np.testing.assert_allclose(solved.x**2, target, rtol=1e-12)
 
 
 def test_numbers_and_integers_to_begin_with() -> None:
-    found = optim.minimize(lambda x: (x - 2) ** 2, 5.0)
+    found = optimize.minimize(lambda x: (x - 2) ** 2, 5.0)
     assert type(found.x) is float
     assert found.x == pytest.approx(2)
-    assert optim.minimize(lambda x: (x - 2) ** 2, 5).x == pytest.approx(2)
-    assert optim.minimize(bowl, [0, 0, 0]).x.dtype == np.float64
-    assert optim.minimize(bowl, (0, 1, 0)).x.shape == (3,)
-    assert optim.minimize(bowl, np.zeros(3, dtype=int)).x.dtype == np.float64
-    matrix = optim.minimize(lambda x: wg.sum((x - 1) ** 2), [[0, 0], [1, 5.0]])
+    assert optimize.minimize(lambda x: (x - 2) ** 2, 5).x == pytest.approx(2)
+    assert optimize.minimize(bowl, [0, 0, 0]).x.dtype == np.float64
+    assert optimize.minimize(bowl, (0, 1, 0)).x.shape == (3,)
+    assert optimize.minimize(bowl, np.zeros(3, dtype=int)).x.dtype == np.float64
+    matrix = optimize.minimize(lambda x: wg.sum((x - 1) ** 2), [[0, 0], [1, 5.0]])
     np.testing.assert_allclose(matrix.x, np.ones((2, 2)), atol=1e-6)
 
 
@@ -279,17 +283,17 @@ def test_bounds_in_the_form_of_the_tree() -> None:
     x0 = {"a": np.zeros((2, 2)), "b": [0.0, 0.0]}
     upper = np.asarray([[1.0, 2.0], [np.inf, 4.0]])
     bounds = {"a": (None, upper), "b": [(-1, None), None]}
-    found = optim.minimize(f, x0, method="L-BFGS-B", bounds=bounds)
+    found = optimize.minimize(f, x0, method="L-BFGS-B", bounds=bounds)
     np.testing.assert_allclose(found.x["a"], [[1, 2], [3, 3]], atol=1e-6)
     assert found.x["b"] == pytest.approx([-1, 1], abs=1e-6)
     flat = scipy_optimize.Bounds([-1] * 6, [1, 2, np.inf, 4, 9, 9])
-    again = optim.minimize(f, x0, method="L-BFGS-B", bounds=flat)
+    again = optimize.minimize(f, x0, method="L-BFGS-B", bounds=flat)
     np.testing.assert_allclose(again.x["a"], found.x["a"], atol=1e-6)
     pairs = [(None, 0.5), (0, 1), (None, None)]  # of one array: SciPy's own form
     np.testing.assert_allclose(
-        optim.minimize(bowl, np.zeros(3), method="TNC", bounds=pairs).x[:2] <= [0.5, 1], True
+        optimize.minimize(bowl, np.zeros(3), method="TNC", bounds=pairs).x[:2] <= [0.5, 1], True
     )
-    fit = optim.least_squares(
+    fit = optimize.least_squares(
         lambda p: p["a"] - 3, {"a": np.zeros((2, 2))}, bounds={"a": (-1, upper)}
     )
     np.testing.assert_allclose(fit.x["a"], [[1, 2], [3, 3]], atol=1e-4)
@@ -306,9 +310,9 @@ def test_bounds_in_the_form_of_the_tree() -> None:
 )
 def test_bounds_that_do_not_fit(bounds: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        optim.minimize(lambda p: p["b"], {"a": np.zeros(2), "b": 1.0}, bounds=bounds)
+        optimize.minimize(lambda p: p["b"], {"a": np.zeros(2), "b": 1.0}, bounds=bounds)
     with pytest.raises(ValueError, match=r"bounds\[0\] are for a complex parameter"):
-        optim.minimize(lambda p: wg.abs(p[0]), [np.ones(1, dtype=complex)], bounds=[(0, 1)])
+        optimize.minimize(lambda p: wg.abs(p[0]), [np.ones(1, dtype=complex)], bounds=[(0, 1)])
 
 
 @pytest.mark.parametrize(
@@ -335,13 +339,13 @@ def test_constraints_are_functions_of_the_tree(method: str, form: str) -> None:
         constraints: Any = {"type": "ineq", "fun": inside, "args": (1.0,)}
     else:
         constraints = [scipy_optimize.NonlinearConstraint(inside, 0, np.inf)]
-    found = optim.minimize(
+    found = optimize.minimize(
         distance, {"x": 0.1, "y": 0.1}, method=method, constraints=constraints, tol=1e-8
     )
     expected = np.asarray([2, 1]) / np.sqrt(5)
     assert [found.x["x"], found.x["y"]] == pytest.approx(expected.tolist(), abs=1e-4)
     linear = scipy_optimize.LinearConstraint([[1, 1]], -np.inf, 0)
-    found = optim.minimize(distance, {"x": 0.0, "y": -1.0}, method=method, constraints=linear)
+    found = optimize.minimize(distance, {"x": 0.0, "y": -1.0}, method=method, constraints=linear)
     assert [found.x["x"], found.x["y"]] == pytest.approx([0.5, -0.5], abs=1e-3)
 
 
@@ -353,7 +357,7 @@ def test_jacobians_that_constraints_bring_are_used() -> None:
         return -2 * vector
 
     constraint = {"type": "ineq", "fun": lambda p: 1 - wg.sum(p**2), "jac": jac}
-    found = optim.minimize(bowl, np.zeros(3), method="SLSQP", constraints=[constraint])
+    found = optimize.minimize(bowl, np.zeros(3), method="SLSQP", constraints=[constraint])
     assert calls
     assert np.sum(found.x**2) == pytest.approx(1, abs=1e-6)
 
@@ -366,8 +370,8 @@ def test_callbacks_see_the_tree(method: str) -> None:
     def f(p: Any) -> Any:
         return wg.sum(wg.cosh(p["a"] - 1)) + p["b"] ** 2
 
-    optim.minimize(f, x0, method=method, callback=lambda x, *rest: seen.append(x))
-    optim.minimize(
+    optimize.minimize(f, x0, method=method, callback=lambda x, *rest: seen.append(x))
+    optimize.minimize(
         f,
         x0,
         method=method,
@@ -382,7 +386,7 @@ def test_a_callback_can_stop() -> None:
     def stop(intermediate_result: Any) -> None:
         raise StopIteration
 
-    found = optim.minimize(rosenbrock, np.zeros(5), method="BFGS", callback=stop)
+    found = optimize.minimize(rosenbrock, np.zeros(5), method="BFGS", callback=stop)
     assert found.nit == 1
 
 
@@ -396,7 +400,7 @@ def test_least_squares(jac: str, method: str) -> None:
         fit = p["height"] * np.exp(-p["rate"] * t) + p["offset"]
         return {"first": weight * (fit - data)[:5], "rest": wg.reshape((fit - data)[5:-1], (2, 3))}
 
-    found = optim.least_squares(
+    found = optimize.least_squares(
         residuals,
         {"height": 1.0, "rate": 1.0, "offset": 0.0},
         jac=jac,
@@ -424,7 +428,7 @@ def test_least_squares_agrees_with_differences_and_takes_a_loss() -> None:
         return x[0] * np.exp(-x[1] * t) - data
 
     options: Any = {"loss": "soft_l1", "f_scale": 0.1, "xtol": 1e-12, "ftol": 1e-14, "gtol": 1e-12}
-    found = optim.least_squares(residuals, [1.0, 1.0], **options)
+    found = optimize.least_squares(residuals, [1.0, 1.0], **options)
     expected = scipy_optimize.least_squares(residuals, [1.0, 1.0], jac="3-point", **options)
     np.testing.assert_allclose(found.x, expected.x, rtol=1e-6)
     np.testing.assert_allclose(found.x, [2.5, 1.3], rtol=0.03)
@@ -435,7 +439,7 @@ def test_root(method: str) -> None:
     def f(p: Any, c: float) -> Any:
         return {"u": p["x"] + p["y"] * 0.1 - c, "v": p["y"] + 0.1 * wg.sin(p["x"])}
 
-    found = optim.root(f, {"x": np.zeros(2), "y": wg.zeros(2, dtype=wg.float64)}, 1.0, method)
+    found = optimize.root(f, {"x": np.zeros(2), "y": wg.zeros(2, dtype=wg.float64)}, 1.0, method)
     assert found.success
     x, y = found.x["x"], found.x["y"].numpy()
     np.testing.assert_allclose(x + 0.1 * y, 1, atol=1e-5)
@@ -447,7 +451,7 @@ def test_root(method: str) -> None:
 def test_models_are_not_touched() -> None:
     """What the function closes over keeps its ``.grad``, and no graph is built beyond it."""
     w = wg.ones(3, dtype=wg.float64, requires_grad=True)
-    found = optim.minimize(lambda x: wg.sum((w * x - 2) ** 2), np.zeros(3))
+    found = optimize.minimize(lambda x: wg.sum((w * x - 2) ** 2), np.zeros(3))
     np.testing.assert_allclose(found.x, 2, atol=1e-6)
     assert type(found.x) is np.ndarray
     assert w.grad is None
@@ -460,19 +464,19 @@ def test_models_are_not_touched() -> None:
 @pytest.mark.parametrize("method", ["BFGS", "Nelder-Mead"])
 def test_functions_that_return_no_scalar(method: str) -> None:
     with pytest.raises(ValueError, match=r"functions that return a scalar, .* shape \(3,\)"):
-        optim.minimize(lambda x: x * 2, np.ones(3), method=method)
+        optimize.minimize(lambda x: x * 2, np.ones(3), method=method)
 
 
 def test_results_and_parameters_without_derivatives() -> None:
     with pytest.raises(TypeError, match="is a float, and should be a Tensor"):
-        optim.minimize(lambda x: 3.0, np.ones(3))
+        optimize.minimize(lambda x: 3.0, np.ones(3))
     with pytest.raises(TypeError, match="given to least_squares is a float"):
-        optim.least_squares(lambda x: 3.0, np.ones(3))
+        optimize.least_squares(lambda x: 3.0, np.ones(3))
     with pytest.raises(TypeError, match=r"argument 0\['n'\] is a str"):
-        optim.minimize(lambda x: x, {"n": "text"})
+        optimize.minimize(lambda x: x, {"n": "text"})
     with pytest.raises(TypeError, match="dtype bool"):
-        optim.minimize(lambda x: x, np.ones(2) > 0)
-    for adapter in (optim.minimize, optim.least_squares, optim.root):
+        optimize.minimize(lambda x: x, np.ones(2) > 0)
+    for adapter in (optimize.minimize, optimize.least_squares, optimize.root):
         name = adapter.__name__
         with pytest.raises(TypeError, match=f"{name} takes a function, not int"):
             adapter(3, np.ones(3))
@@ -491,29 +495,29 @@ def test_results_and_parameters_without_derivatives() -> None:
 )
 def test_hessians_that_a_method_does_not_use(method: Any, hess: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        optim.minimize(bowl, np.zeros(3), method=method, hess=hess)
+        optimize.minimize(bowl, np.zeros(3), method=method, hess=hess)
 
 
 def test_hessian_approximations_are_passed_on() -> None:
-    found = optim.minimize(
+    found = optimize.minimize(
         bowl, np.zeros(3), method="trust-constr", hess=scipy_optimize.BFGS(), tol=1e-8
     )
     np.testing.assert_allclose(found.x, [1, 2, 3], atol=1e-5)
     with pytest.raises(ValueError, match="Hessian matrix is required"):
-        optim.minimize(bowl, np.zeros(3), method="trust-exact", hess=None)
+        optimize.minimize(bowl, np.zeros(3), method="trust-exact", hess=None)
 
 
 def test_jac_of_no_known_kind() -> None:
     with pytest.raises(ValueError, match='jac should be "auto", "forward" or "reverse"'):
-        optim.least_squares(bowl, np.zeros(3), jac="2-point")
+        optimize.least_squares(bowl, np.zeros(3), jac="2-point")
 
 
 def test_scipy_is_imported_when_it_is_used() -> None:
     program = (
-        "import sys, wengert as wg; wg.optim.SGD; wg.optim.minimize\n"
+        "import sys, wengert as wg; wg.optim.SGD; wg.optimize.minimize\n"
         "assert 'scipy' not in sys.modules\n"
         "sys.modules['scipy'] = None\n"
-        "try: wg.optim.minimize(lambda x: x * x, 1.0)\n"
+        "try: wg.optimize.minimize(lambda x: x * x, 1.0)\n"
         "except ImportError as error: assert 'install wengert[scipy]' in str(error), error\n"
         "else: raise AssertionError\n"
     )
@@ -546,7 +550,7 @@ def test_what_is_scipy_s_is_handed_on(
 @pytest.mark.parametrize(("method", "name"), [("trust-constr", "grad"), ("BFGS", "jac")])
 def test_the_gradient_at_the_end_is_a_tree(method: str, name: str) -> None:
     start = {"a": np.ones(2), "b": 3.0}
-    found = wg.optim.minimize(
+    found = wg.optimize.minimize(
         lambda x: wg.sum(x["a"] ** 2) + (x["b"] - 1) ** 2, start, method=method
     )
     gradient = getattr(found, name)

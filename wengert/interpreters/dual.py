@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
-from wengert.tape.forward import push
-from wengert.tape.lifted import Lifted, apply, bottom, constant, namespace_of, raw
+from wengert.interpreters.forward import push
+from wengert.interpreters.lifted import Lifted, apply, bottom, constant, namespace_of, raw
 from wengert.tape.node import Node, Output, Parts, Several, conform, tick
 from wengert.tape.primitive import Primitive
 from wengert.tape.recording import recording, transforming

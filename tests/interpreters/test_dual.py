@@ -14,8 +14,8 @@ from tests.ops.cases import apply, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from tests.ops.test_forward import TRACKED, close, inner, interpret, normal, numbers, size
 from wengert.backends import dtype_of
-from wengert.tape.dual import Dual, Exit, drop, lift
-from wengert.tape.lifted import new_level
+from wengert.interpreters.dual import Dual, Exit, drop, lift
+from wengert.interpreters.lifted import new_level
 from wengert.tape.node import tick
 from wengert.tape.recording import transforming
 from wengert.tape.tensor import Tensor, untracked

@@ -55,6 +55,6 @@ def device(x: Tensor) -> Selection:
 
 #: The functions of `wengert.ops` on Tensors: the ``xp`` of ``create_graph=True`` and of a
 #: ``grad_fn`` that is called by hand. `wengert.ops` fills it.
-differentiable = ModuleType("wengert.tape.differentiable")
+differentiable = ModuleType("wengert.interpreters.differentiable.namespace")
 vars(differentiable).update(device=device, lift=lift, plain=False)
 namespaces[Tensor] = differentiable

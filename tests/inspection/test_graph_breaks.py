@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert import watching
 from wengert.func.forward import jvp
+from wengert.inspection import watching
 from wengert.tape.function import Function
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -289,7 +289,7 @@ def test_a_module_that_is_imported_meanwhile_is_put_right() -> None:
     code = (
         "import sys, wengert as wg\n"
         "from wengert.testing import graph_breaks\n"
-        "from wengert import watching\n"
+        "from wengert.inspection import watching\n"
         "from wengert.tape.primitive import record\n"
         "assert 'wengert.nn' not in sys.modules\n"
         "with graph_breaks():\n"

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from wengert.backends import EXTENSIONS, Selection, backend_of, dtype_of, namespaces
-from wengert.tape.interpreter import differentiable
+from wengert.interpreters.differentiable import differentiable
 from wengert.tape.plan import argument_names
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.tensor import Tensor, untracked
@@ -388,7 +388,7 @@ def real_part(name: str, function: Callable[[Any], Any], xp: ModuleType) -> Call
 
 
 #: The functions of all lifted arrays.
-lifted = late_namespace("wengert.tape.lifted.namespace", _function)
+lifted = late_namespace("wengert.interpreters.lifted.namespace", _function)
 vars(lifted).update(
     plain=True,
     backend=None,

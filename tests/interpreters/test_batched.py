@@ -13,10 +13,10 @@ from tests.ops.cases import SCALE, Entry, apply, function, leaves
 from tests.ops.tables import TABLE
 from tests.ops.watching import Call, watched
 from wengert.backends import Backend, backend_of, dtype_of, namespaces
-from wengert.tape.batched import Batched, RecordedBatched, identity, members
-from wengert.tape.dual import Dual
-from wengert.tape.forward import push
-from wengert.tape.lifted import constant, lifted, new_level
+from wengert.interpreters.batched import Batched, RecordedBatched, identity, members
+from wengert.interpreters.dual import Dual
+from wengert.interpreters.forward import push
+from wengert.interpreters.lifted import constant, lifted, new_level
 from wengert.tape.node import conform
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.sweep import sweep

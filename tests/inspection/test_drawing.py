@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert import watching
-from wengert.drawing import SIGNS, draw, to_dot
+from wengert.inspection import watching
+from wengert.inspection.drawing import SIGNS, draw, to_dot
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor
 

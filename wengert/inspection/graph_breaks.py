@@ -7,13 +7,13 @@ from typing import Any
 
 from wengert.backends import BackendError, backend_of, dtype_of, namespaces
 from wengert.func.trees import tree_flatten
+from wengert.inspection.breaks import CONVERSIONS, GraphBreak, GraphBreakError, GraphBreaks
+from wengert.inspection.lineage import Lineage, Tag, declared
+from wengert.inspection.watching import watching
 from wengert.ops import asarray
 from wengert.tape.autograd import grad
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.tensor import Tensor, placed, untracked
-from wengert.testing.breaks import CONVERSIONS, GraphBreak, GraphBreakError, GraphBreaks
-from wengert.testing.lineage import Lineage, Tag, declared
-from wengert.watching import watching
 
 __all__ = [
     "GraphBreak",

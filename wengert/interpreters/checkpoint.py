@@ -8,9 +8,9 @@ from contextvars import copy_context
 from typing import Any, NamedTuple, TypeVar
 
 from wengert.backends import dtype_of, generators
+from wengert.interpreters.lifted import Lifted, new_level
 from wengert.tape.graph import saved_tensors_hooks
 from wengert.tape.hooks import hold, release
-from wengert.tape.lifted import Lifted, new_level
 from wengert.tape.node import Node, tick
 from wengert.tape.primitive import anew
 from wengert.tape.recording import recording

@@ -272,8 +272,8 @@ _BETWEEN = frozenset(
     {
         __name__,
         "wengert.ops.numpy_protocols",
-        "wengert.testing.lineage",
-        "wengert.watching",
+        "wengert.inspection.lineage",
+        "wengert.inspection.watching",
     }
 )
 

@@ -1,9 +1,9 @@
 """How primitives run on batches: once, with an axis in front that the program does not see.
 
 The rule of a primitive stands in its row, ``batch``. It is called with the application (which
-`wengert.tape.batched.Application` describes) and the arrays inside, of which those that are batched
-have the axis, and answers with results that have it. Here are the rules of whole families. A
-primitive without one runs for each member: right, but a Python loop.
+`wengert.interpreters.batched.Application` describes) and the arrays inside, of which those that are
+batched have the axis, and answers with results that have it. Here are the rules of whole families.
+A primitive without one runs for each member: right, but a Python loop.
 """
 
 from collections.abc import Callable, Sequence

@@ -11,7 +11,7 @@ import numpy as np
 from wengert import ops
 from wengert.func import grad, hessian, jacfwd, jacobian, jacrev, value_and_grad, vjp
 from wengert.func.arguments import check_function
-from wengert.optim.vectors import Vector, Vectors, host, joined, real_parts
+from wengert.optimize.vectors import Vector, Vectors, host, joined, real_parts
 from wengert.tape.recording import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -38,7 +38,7 @@ def _scipy(asking: str) -> Any:
         from scipy import optimize
     except ImportError as error:
         raise ImportError(
-            f"wengert.optim.{asking} needs SciPy, which cannot be imported ({error}); install "
+            f"wengert.optimize.{asking} needs SciPy, which cannot be imported ({error}); install "
             "wengert[scipy]"
         ) from error
     return optimize
@@ -64,7 +64,7 @@ def _scalar(result: Any) -> Any:
         raise ValueError(
             "minimize is for functions that return a scalar, and this one returned a Tensor of "
             f"shape {tuple(result.shape)}; return one number, such as wg.sum(result**2), or pass "
-            "the function of residuals to wg.optim.least_squares"
+            "the function of residuals to wg.optimize.least_squares"
         )
     return ops.reshape(result, ())
 
@@ -242,7 +242,7 @@ def minimize(
     >>> import wengert as wg
     >>> def rosenbrock(x):
     ...     return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
-    >>> found = wg.optim.minimize(rosenbrock, np.zeros(4), method="trust-ncg")
+    >>> found = wg.optimize.minimize(rosenbrock, np.zeros(4), method="trust-ncg")
     >>> found.x.round(6)
     array([1., 1., 1., 1.])
     """
@@ -394,7 +394,7 @@ def least_squares(
     >>> import wengert as wg
     >>> t = np.linspace(0, 1, 5)
     >>> data = 3 * np.exp(-2 * t)
-    >>> found = wg.optim.least_squares(
+    >>> found = wg.optimize.least_squares(
     ...     lambda p: p["height"] * np.exp(-p["rate"] * t) - data, {"height": 1.0, "rate": 1.0}
     ... )
     >>> round(found.x["height"], 6), round(found.x["rate"], 6)
@@ -468,7 +468,7 @@ def root(
     Examples
     --------
     >>> import wengert as wg
-    >>> round(wg.optim.root(lambda x: wg.cos(x) - x, 1.0).x, 6)
+    >>> round(wg.optimize.root(lambda x: wg.cos(x) - x, 1.0).x, 6)
     0.739085
     """
     optimize = _scipy("root")

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of
-from wengert.tape.lifted import Lifted, apply, bottom, raw
+from wengert.interpreters.lifted import Lifted, apply, bottom, raw
 from wengert.tape.primitive import Primitive
 
 __all__ = ["Linear", "Program"]

@@ -10,9 +10,9 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from wengert.backends import namespaces
-from wengert.tape.batching import composed, elementwise
-from wengert.tape.interpreter import differentiable
-from wengert.tape.lifted import Lifted, apply, bottom, late_namespace, lifted, namespace_of
+from wengert.interpreters.batching import composed, elementwise
+from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.lifted import Lifted, apply, bottom, late_namespace, lifted, namespace_of
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.tensor import Tensor
 
@@ -277,6 +277,6 @@ def _device(x: Any) -> Any:
     return (lifted if isinstance(x, Lifted) else differentiable).device(x)
 
 
-_recorded = late_namespace("wengert.tape.batched.recorded", _function)
+_recorded = late_namespace("wengert.interpreters.batched.recorded", _function)
 vars(_recorded).update(plain=False, lift=differentiable.lift, backend=None, device=_device)
 namespaces[RecordedBatched] = _recorded

@@ -5,14 +5,14 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of
-from wengert.tape.dual import Dual, Lift
-from wengert.tape.lifted import Lifted
+from wengert.inspection.breaks import GraphBreak, GraphBreaks, again, made, place
+from wengert.inspection.watching import Watcher
+from wengert.interpreters.dual import Dual, Lift
+from wengert.interpreters.lifted import Lifted
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Primitive
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor
-from wengert.testing.breaks import GraphBreak, GraphBreaks, again, made, place
-from wengert.watching import Watcher
 
 __all__ = ["Lineage", "Tag", "declared", "moving"]
 

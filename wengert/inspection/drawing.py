@@ -11,11 +11,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of, namespaces
+from wengert.inspection.watching import Watcher, watching
 from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform
 from wengert.tape.primitive import Primitive
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
-from wengert.watching import Watcher, watching
 
 __all__ = ["draw", "to_dot"]
 
@@ -120,7 +120,7 @@ def draw(
     except ImportError as error:
         raise ImportError(
             "wg.draw needs the package graphviz: install wengert[draw]. The text that Graphviz's "
-            "programs read, wengert.drawing.to_dot gives without it"
+            "programs read, wengert.inspection.to_dot gives without it"
         ) from error
     text = to_dot(
         what,

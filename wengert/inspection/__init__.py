@@ -1,0 +1,19 @@
+"""Looking at a running program: pictures of its graph, and where its derivatives are lost."""
+
+from wengert.inspection.breaks import GraphBreak, GraphBreakError, GraphBreaks
+from wengert.inspection.drawing import draw, to_dot
+from wengert.inspection.graph_breaks import assert_differentiable, graph_breaks
+
+__all__ = [
+    "GraphBreak",
+    "GraphBreakError",
+    "GraphBreaks",
+    "assert_differentiable",
+    "draw",
+    "graph_breaks",
+    "to_dot",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

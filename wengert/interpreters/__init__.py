@@ -1,0 +1,1 @@
+"""What runs the primitives' rules on other things than raw arrays: Tensors, duals, batches."""

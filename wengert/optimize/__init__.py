@@ -1,0 +1,9 @@
+"""SciPy's optimisers: ``scipy.optimize`` with derivatives from the tape."""
+
+from wengert.optimize.adapters import least_squares, minimize, root
+
+__all__ = ["least_squares", "minimize", "root"]
+
+
+def __dir__() -> list[str]:
+    return __all__
