@@ -544,7 +544,7 @@ def test_what_is_scipy_s_is_handed_on(
 
     monkeypatch.setattr(f"scipy.optimize.{name}", called)
     with pytest.raises(Called):
-        getattr(wg.optim, name)(lambda x: wg.sum(x**2), np.ones(1), **options)
+        getattr(wg.optimize, name)(lambda x: wg.sum(x**2), np.ones(1), **options)
 
 
 @pytest.mark.parametrize(("method", "name"), [("trust-constr", "grad"), ("BFGS", "jac")])
