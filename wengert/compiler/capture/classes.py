@@ -62,7 +62,7 @@ def _foreign_module(walk: "Walk", x: ModuleType, held: dict[str, Any], name: str
                 walk.at(place)
             else:
                 walk.fact(place.name, Identity(value))
-                walk.state.links.append((place, value))
+                walk.state.held.append((place, value))
                 if isinstance(value, abc.ABCMeta):
                     walk.abstract()
         elif type(value) in PLAIN and walk.named.wants_of_module(x, key) and key[:2] != "__":

@@ -35,8 +35,6 @@ def visit_container(walk: "Walk", x: Any, name: str) -> None:
     if users(cls.__module__):
         walk.object(x, name)
     walk.fact(name, Identity(cls))
-    if cls in (list, dict):
-        walk.state.lengths.append((x, len(x), name))
     nested: dict[int, tuple[Any, str]] = {}
     if cls in (list, dict, tuple) and _all_plain(walk, x, name, nested):
         walk.fact(name, Exact(x))

@@ -5,16 +5,15 @@ import gc
 import linecache
 import sys
 import time
-from collections.abc import Callable
-from itertools import product
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from wengert.compiler.capture.containers import item_name, whole
 from wengert.compiler.capture.errors import CountError, DecisionError, TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.places import NUMBERS, OF_OPTIMIZER, PLAIN, State, same
-from wengert.compiler.capture.snapshot import Change
+from wengert.compiler.capture.places import NUMBERS, PLAIN, State, same
+from wengert.compiler.capture.snapshot import NOTHING, Change, kinds_of, shown
 from wengert.compiler.capture.traced import Traced
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.node import AccumulateGrad
@@ -28,11 +27,12 @@ __all__ = [
     "check_side_effects",
     "own",
     "place_effects",
-    "same_structure",
     "tensor_effects",
 ]
 
 
+#: What of a Tensor its effects are.
+_OF_TENSORS = frozenset({"_array", "grad", "_node", "watch"})
 #: Seconds for which it is waited until other threads look at a function's frames no more.
 _PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
 
@@ -122,7 +122,7 @@ def _name(call: Any, i: int) -> str:
     return call.inputs[Ref("tensor", i)].name or "a Tensor"
 
 
-def place_effects(call: Any, after: State) -> tuple[list[Effect], list[Any]]:
+def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
     """What has become of what optimisers keep, and which places have got another Tensor."""
     effects: list[Effect] = []
     values: list[Any] = []
@@ -136,14 +136,14 @@ def place_effects(call: Any, after: State) -> tuple[list[Effect], list[Any]]:
                 given = Ref(kind, call.state.shares[i] if kind == "number" else i)
                 if now.value is not call.inputs[given]:
                     effects.append(Effect(Ref(kind, i), call.output(now)))
-                values.append((place, _frozen(now)))
+                values.append((place, now))
             elif kind == "number" and type(now) in (int, float):
                 # What is compared in each call has decided it, even if it was there before.
                 effects.append(Effect(Ref(kind, i), call.output(now)))
             elif now is call.places[first + i][1]:
                 continue
             else:
-                raise _changed(call, f"{place.name} to {_shown(now)}", place.name)
+                raise _changed(call, f"{place.name} to {shown(now)}", place.name)
             if kind == "number" and i in call.state.counts:
                 _check_decision(call, i, now)
     for i, at in enumerate(call.state.tensors):
@@ -162,18 +162,7 @@ def place_effects(call: Any, after: State) -> tuple[list[Effect], list[Any]]:
                     "into which a later call would run; detach it"
                 )
             effects.append(Effect(Ref("place", i), call.made(now)))
-            values.append((at.place, _tensor(now)))
-    if after is not call.state:
-        known = {place.at for place, _ in values}
-        values += [
-            (place, _frozen(now))
-            for place in (*after.arrays, *after.numbers)
-            if place.at not in known and isinstance(now := place.get(), Traced | LiveNumber)
-        ]
-        for tensor, _, at in after.tensors:
-            new = id(tensor) not in call.known and isinstance(tensor._array, Traced)
-            if new and at is not None and at.at not in known:
-                values.append((at, _tensor(tensor)))
+            values.append((at.place, now))
     return effects, values
 
 
@@ -189,77 +178,83 @@ def _check_decision(call: Any, i: int, now: Any) -> None:
         )
 
 
-def _frozen(x: Any) -> Callable[[], Any]:
-    return lambda: x.inner if isinstance(x, Traced) else x.number
-
-
-def _tensor(x: Tensor) -> Callable[[], Any]:
-    def fix() -> Tensor:
+def outside(x: Any, kept: dict[int, Any]) -> Any:
+    """What something is outside the trace, and all that it holds, which is noted."""
+    if isinstance(x, Traced | LiveNumber):
+        return x.inner if isinstance(x, Traced) else x.number
+    if isinstance(x, Tensor):
         x._array = own(x._array)
-        return x
+        kept[id(x)] = x
+    elif not isinstance(x, type | FunctionType) and id(x) not in kept:
+        kept[id(x)] = x
+        for kind in kinds_of(x):
+            now = kind.read(x)
+            then = {key: outside(part, kept) for key, part in now.items()}
+            if any(then[key] is not part for key, part in now.items()):
+                kind.write(x, then, now)
+    return x
 
-    return fix
 
-
-def check_side_effects(call: Any) -> tuple[bool, bool]:
+def check_side_effects(call: Any) -> list[Any]:
     """Raise for what a replay would not do again.
 
-    Whether there may be other state than before where Tensors and such have been, and whether
-    in what optimisers keep.
+    What has come where Tensors have been, or is kept by optimisers, and is no effect.
     """
     trace, state = call.trace, call.state
     if trace.refused:
         raise trace.refused[0]
     if trace.failed:
         raise TraceError(trace.failed)
-    for x, length, name in state.lengths:
-        if len(x) != length and not name.endswith(OF_OPTIMIZER):
-            raise _changed(call, f"the length of {name} from {length} to {len(x)}", "")
-    places = (*state.arrays, *state.numbers, *[at.place for at in state.tensors if at.place])
-    known = {place.at for place in places}
-    kept = {id(x) for x, _, name in state.lengths if name.endswith(OF_OPTIMIZER)}
-    moved = added = False
+    values = {place.at for place in (*state.arrays, *state.numbers)}
+    tensors = {at.place.at for at in state.tensors if at.place}
+    more: list[Any] = []
     counted: dict[str, str] = {}
-    for change in call.before.changes():
+    changes = [*call.before.changes()]
+    for change in changes:
         owner, key = change.owner, change.key
-        if isinstance(owner, Tensor) and key != "hooks":
-            continue  # its array, gradient and node are looked at by `tensor_effects`
+        if isinstance(owner, Tensor) and key in _OF_TENSORS:
+            continue  # which `tensor_effects` looks at
         owners = {id(owner), id(getattr(owner, "__dict__", None))}
-        known_here = any(one in known for one in product(owners, (key,)))
-        if not known_here and not owners & kept:
-            what, name = _described(change, state)
-            if not (_is_number(change.before) and _is_number(change.now)):
-                raise _changed(call, what, name)
-            counted[name] = what
+        where = {(one, key) for one in owners}
+        if not where.isdisjoint(values):
+            continue  # `place_effects` looks at it
+        if not (where.isdisjoint(tensors) and owners.isdisjoint(state.growing)):
+            if where.isdisjoint(tensors):
+                more.append(owner)
+            elif not isinstance(change.now, Tensor):
+                more.append(change.now)
             continue
-        if not isinstance(change.now, Traced | LiveNumber):
-            moved |= known_here
-            added |= not known_here
+        what, name = _described(change, changes, state)
+        if not (_is_number(change.before) and _is_number(change.now)):
+            raise _changed(call, what, name)
+        counted[name] = what
     for name, what in counted.items():
         raise CountError(str(_changed(call, what, name)), counted)
-    return moved, added
+    return more
 
 
-def _described(change: Change, state: State) -> tuple[str, str]:
+def _described(change: Change, changes: list[Change], state: State) -> tuple[str, str]:
     """What has changed, by the name of its place where that is known, and this name."""
+    called = state.called.get(id(change.owner))
+    resized = change.before is NOTHING or change.now is NOTHING
+    if called and resized and isinstance(change.owner, dict | list):
+        length = len(change.owner)
+        of = [x for x in changes if x.owner is change.owner]
+        before = length + sum((x.now is NOTHING) - (x.before is NOTHING) for x in of)
+        if length != before:
+            return f"the length of {called} from {before} to {length}", ""
     owners = change.owner, getattr(change.owner, "__dict__", None)
     where = [(id(owner), change.key) for owner in owners]
-    name = next((place.name for place, _ in state.statics if place.at in where), "")
-    if not name and isinstance(change.owner, dict | list) and id(change.owner) in state.called:
-        name = item_name(state.called[id(change.owner)], change.key)
+    name = next((place.name for place, _ in state.held if place.at in where), "")
+    if not name and called and isinstance(change.owner, dict | list):
+        name = item_name(called, change.key)
     if not name:
         return str(change), str(change.key)
-    return f"{name} from {change.before!r} to {_shown(change.now)}", name
+    return f"{name} from {shown(change.before)} to {shown(change.now)}", name
 
 
 def _is_number(x: Any) -> bool:
-    return type(x) in NUMBERS
-
-
-def _shown(x: Any) -> str:
-    if isinstance(x, Tensor | Traced):
-        return f"a {type(x).__name__}"
-    return repr(x.number if type(x) is LiveNumber else x)
+    return type(x) in NUMBERS or type(x) is LiveNumber
 
 
 def check_arguments(call: Any, structure: TreeDef, arguments: Any) -> None:
@@ -301,22 +296,6 @@ def _line_that_sets(function: Any, name: str) -> str:
             break
     text = linecache.getline(code.co_filename, number).strip()
     return f"{code.co_filename.rpartition('/')[2]}, line {number} ({text})"
-
-
-def same_structure(before: State, after: State) -> bool:
-    """Whether a call like this one may come again: there is what was there before."""
-    kept = [
-        [(length, name) for _, length, name in state.lengths if name.endswith(OF_OPTIMIZER)]
-        for state in (before, after)
-    ]
-    return (
-        kept[0] == kept[1]
-        and all(
-            [(x.key, x.name) for x in a] == [(x.key, x.name) for x in b]
-            for a, b in ((before.arrays, after.arrays), (before.numbers, after.numbers))
-        )
-        and [x.name for x in before.tensors] == [x.name for x in after.tensors]
-    )
 
 
 def check_kept(call: Any) -> None:

@@ -7,14 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.backends import backend_of, namespaces
-from wengert.compiler.capture.live import LiveNumber
 from wengert.func.trees import TreeDef
 from wengert.interpreters.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
 __all__ = [
     "NUMBERS",
-    "OF_OPTIMIZER",
     "PLAIN",
     "PROGRAMS",
     "Contents",
@@ -39,10 +37,7 @@ __all__ = [
 #: What decides a program, and is compared by value.
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
 #: What may differ from call to call where an optimiser has it.
-NUMBERS = (int, float, LiveNumber)
-#: Ends the names of containers to which an optimiser may add.
-OF_OPTIMIZER = " in an optimizer's state"
-
+NUMBERS = (int, float)
 #: The attribute in which an object has its compiled methods, which is no state.
 PROGRAMS = "_wengert_programs"
 
@@ -247,23 +242,18 @@ class State:
     facts : list of Fact
         What has to be the same for one program, wherever the objects are: structure, plain values,
         code.
-    links : list of (Place, object)
-        That the same objects are there is checked in each call.
-    statics : list of (Place, value)
-        That the same values are there, exactly.
-    absents : list of Place
-        That there is nothing.
+    held : list of (Place, object)
+        What is looked for in each call: a plain value that is the same exactly, `Missing` where
+        nothing may be, and otherwise this very object.
     tests : list of (str, tuple)
         What else is checked: an expression, with ``{}`` for each of the objects, that is true where
         something has changed.
-    rest : object
-        The walk as it was before it came to optimisers, to go on from there; None without any.
     types : bool
         Whether the code asks for the types of objects by name: ``type(x)``.
     objects : list
         Every mutable object that was reached: what a run can change.
-    lengths : list of (container, int, str)
-        Of lists and dicts among them, with their names.
+    growing : set of int
+        By identity, those of them to which an optimiser may add.
     called : dict of int to str
         The names of what was reached, by identity.
     """
@@ -277,14 +267,11 @@ class State:
         self.counts: set[int] = set()
         self.shares: list[int] = []
         self.facts: list[Fact] = []
-        self.links: list[tuple[Place, Any]] = []
-        self.statics: list[tuple[Place, Any]] = []
-        self.absents: list[Place] = []
+        self.held: list[tuple[Place, Any]] = []
         self.tests: list[tuple[str, tuple[Any, ...]]] = []
-        self.rest: Any = None
         self.types = False
         self.objects: list[Any] = []
-        self.lengths: list[tuple[Any, int, str]] = []
+        self.growing: set[int] = set()
         self.called: dict[int, str] = {}
 
     def structure(self) -> tuple[Any, ...]:

@@ -22,9 +22,9 @@ from wengert.compiler.capture.effects import (
     check_arguments,
     check_kept,
     check_side_effects,
+    outside,
     own,
     place_effects,
-    same_structure,
     tensor_effects,
 )
 from wengert.compiler.capture.errors import TraceError
@@ -45,7 +45,6 @@ from wengert.compiler.capture.recorded import (
 from wengert.compiler.capture.snapshot import Change, Snapshot
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced
-from wengert.compiler.capture.walk import find_kept, find_state
 from wengert.compiler.capture.watch import Stopped, Watch, check_names, functions_of, needed
 from wengert.compiler.program import Program, Value, values_in
 from wengert.func.trees import TreeDef, tree_flatten
@@ -177,16 +176,6 @@ class _Call:
                 if grad is not None:
                     grad._array = own(grad._array)
 
-    def after(self, moved: bool, kept: bool) -> State:
-        """What can be reached now, as it differs from what could be."""
-        if not moved and not kept:
-            return self.state
-        found = None if moved else find_kept(self.state)
-        if found is None:
-            arguments, how = zip(self.names, self.leaves, strict=True), self.state.how
-            found = find_state(self.function, arguments, self.structure, how=how)
-        return found
-
     def output(self, x: Any) -> int:
         """The position of a traced array or number among the program's outputs."""
         self.outputs.append(x)
@@ -306,13 +295,12 @@ def raised_inside(error: BaseException) -> bool:
 
 
 def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[Any]]]:
-    after = call.after(*check_side_effects(call))
+    more = check_side_effects(call)
     captured = _captured(call)
     _keep(call)
     leaves, structure = tree_flatten(returned, whole)
-    effects = tensor_effects(call)
-    more, values = place_effects(call, after)
-    effects += more
+    effects, (others, values) = tensor_effects(call), place_effects(call)
+    effects += others
     kinds = tuple([_leaf(call, leaf) for leaf in leaves])
     pinned = call.trace.pinned
     numbers = {ref: _number_at(call, ref) for ref, value in call.inputs.items() if value in pinned}
@@ -329,19 +317,19 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
         program, tuple(call.inputs), tuple(effects), structure, kinds, numbers, call.over,
         call.arithmetic(*call.trace.decisions()),
         call.arithmetic(call.trace.arithmetic([*counts.values()]), [*counts]), backward,
-        same_structure(call.state, after), captured,
+        not more, captured,
         next(iter(call.trace.backends)) if len(call.trace.backends) == 1 else None,
     )  # fmt: skip
 
     def answer() -> Any:
         made: list[Any] = []
         # What is returned and kept, as a gradient or elsewhere, is that, and one Tensor is one.
-        kept = [(place, value()) for place, value in values]
         same: dict[int, Tensor] = {
-            id(x): x
-            for x in (*[x._grad for x in call.tensors], *[x for _, x in kept])
-            if isinstance(x, Tensor)
+            id(x._grad): x._grad for x in call.tensors if x._grad is not None
         }
+        for place, x in values:
+            place.set(outside(x, same))
+        outside(more, same)
         for leaf, (kind, what) in zip(leaves, kinds, strict=True):
             if kind == "tensor":
                 if id(leaf) not in same:
@@ -360,10 +348,8 @@ def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[
                 made.append(tensor if what.kind == "tensor" else tensor._grad)
             else:
                 made.append(what)
-        for place, x in kept:
-            place.set(x)
-        leaves.clear()
-        values.clear()
+        for held in (leaves, values, more):
+            held.clear()
         return made
 
     return recording, answer

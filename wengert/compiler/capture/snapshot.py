@@ -7,12 +7,15 @@ is asked for. Objects stay who they are when their parts are put back.
 
 import math
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import CellType, FunctionType
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from types import FunctionType
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from wengert.backends import backend_of, generators, registry
+from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import PROGRAMS, Place, State
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import changes
@@ -21,17 +24,32 @@ from wengert.tape import recording
 from wengert.tape.hooks import Hooked
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Change", "Snapshot", "same_states"]
+__all__ = ["NOTHING", "Change", "Snapshot", "kinds_of", "same_states", "shown"]
 
 #: Elements of the largest array that is copied. Programs write into no array that they are given,
 #: so the copies are for finding those that do, and for functions that write into raw arrays.
 LARGEST = 1 << 16
+
+
+class _Hooks(tuple[tuple[int, Any], ...]):
+    """The hooks on a node: their kinds, and themselves with their numbers."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{len(self)} hooks"
+
+
 #: What is compared by value: an equal number is no change.
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), _Hooks)
 #: Stands for what is not there.
-_NOTHING: Any = type("Nothing", (), {"__repr__": lambda self: "nothing"})()
+NOTHING: Any = type("Nothing", (), {"__repr__": lambda self: "nothing"})()
 #: Attributes of functions that may be replaced.
 _OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
+#: Whose parts the modes are: what is set for the running thread, or for all.
+_MODES: Final = type("Modes", (), {})()
+
+Parts = Mapping[Any, Any]
 
 
 class Change(NamedTuple):
@@ -52,12 +70,19 @@ class Change(NamedTuple):
 
     def __str__(self) -> str:
         what = type(self.owner).__name__
-        if self.owner is MODES:
-            return f"the mode {self.key} from {_shown(self.before)} to {_shown(self.now)}"
+        if self.owner is _MODES:
+            return f"the mode {self.key} from {shown(self.before)} to {shown(self.now)}"
         if self.key is ...:
             return f"elements of a {what}"
         called = f".{self.key}" if isinstance(self.key, str) else f"[{self.key!r}]"
-        return f"{what}{called} from {_shown(self.before)} to {_shown(self.now)}"
+        return f"{what}{called} from {shown(self.before)} to {shown(self.now)}"
+
+
+class Kind(NamedTuple):
+    """How some parts of an object are read, by their keys, and written where they differ."""
+
+    read: Callable[[Any], Parts]
+    write: Callable[[Any, Parts, Parts], None]  # the object, what there was, what there is
 
 
 class Snapshot:
@@ -77,46 +102,50 @@ class Snapshot:
     def __init__(
         self, objects: Iterable[Any], places: Iterable[Place] = (), *, contents: bool = False
     ) -> None:
-        self._parts: list[_Parts] = []
+        self._parts: list[tuple[Any, Kind, Parts]] = []
         self._elements: list[tuple[Any, Any]] = []
         seen: set[int] = set()
+        kept: set[int] = set()
         known = list(objects)
         for x in known:
             if id(x) in seen:
                 continue
             seen.add(id(x))
+            if _is_array(x):
+                if contents:
+                    self._copy(x)
+                continue
+            for kind in kinds_of(x):
+                self._keep(x, kind)
+                kept.add(id(x))
+                if kind is _ATTRIBUTES:
+                    kept.add(id(x.__dict__))
             if isinstance(x, Tensor):
-                self._parts.append(_OfTensor(x))
+                if x._node is not None:
+                    self._keep(x, Kind(partial(_hooks, x._node), partial(_set_hooks, x._node)))
                 if x._grad is not None:
                     known.append(x._grad)
                 if contents and id(x._array) not in seen:
                     seen.add(id(x._array))
                     self._copy(x._array)
-            elif _is_array(x):
-                if contents:
-                    self._copy(x)
-            else:
-                self._parts += [kind(x) for kind in _kinds_of(x)]
-        # What is in the dict of an object above is kept with that.
-        kept = {id(x.owner) for x in self._parts}
-        kept |= {id(x.owner.__dict__) for x in self._parts if type(x) is _Attributes}
-        self._parts += [_OfPlace(place) for place in places if id(place.owner) not in kept]
-        self._parts.append(_OfModes(MODES))
+        for place in places:
+            if id(place.owner) not in kept:  # otherwise it is a part of an object above
+                self._keep(place.owner, Kind(partial(_at, place), partial(_set_at, place)))
+        self._keep(_MODES, Kind(_modes, partial(_set_modes, registry._default)))
         self._random = generators.get_rng_state()
         self._version = changes[0]
+
+    def _keep(self, x: Any, kind: Kind) -> None:
+        self._parts.append((x, kind, kind.read(x)))
 
     @classmethod
     def of(cls, state: State, leaves: Sequence[Any], *, contents: bool = False) -> "Snapshot":
         """What a call with these leaves among its arguments can change."""
-        at = [*state.arrays, *state.numbers, *state.absents]
-        at += [place for place, _ in state.statics]
-        at += [place for place, _ in state.links]
+        at = [*state.arrays, *state.numbers, *[place for place, _ in state.held]]
         at += [each.place for each in state.tensors if each.place is not None]
         tensors = [each.tensor for each in state.tensors]
         held = [x for place in state.arrays if _is_array(x := place.get())]
-        lists = [x for x, _, _ in state.lengths]
-        objects = (*tensors, *leaves, *held, *lists, *state.objects)
-        made = cls(objects, at, contents=contents)
+        made = cls((*tensors, *leaves, *held, *state.objects), at, contents=contents)
         known = {id(array) for array, _ in made._elements}
         for x in state.objects:  # what user's code gets as it is may be written into
             if _is_array(x) and id(x) not in known:
@@ -125,8 +154,10 @@ class Snapshot:
 
     def restore(self) -> None:
         """Put everything back."""
-        for parts in self._parts:
-            parts.restore()
+        for owner, kind, before in self._parts:
+            now = kind.read(owner)
+            if _different(before, now) or [*map(hash, now)] != [*map(hash, before)]:
+                kind.write(owner, before, now)
         for array, copy in self._elements:
             if not _same_elements(array, copy):
                 array[...] = copy
@@ -140,9 +171,15 @@ class Snapshot:
 
     def changes(self) -> Iterator[Change]:
         """What differs now, but for the generators."""
-        for parts in self._parts:
-            for key, before, now in parts.differences():
-                yield Change(parts.owner, key, before, now)
+        for owner, kind, before in self._parts:
+            now = kind.read(owner)
+            for key, x in before.items():
+                there = now.get(key, NOTHING)
+                if there is not x and _differs(x, there):
+                    yield Change(owner, key, x, there)
+            if now.keys() != before.keys():
+                for key in [key for key in now if key not in before]:
+                    yield Change(owner, key, NOTHING, now[key])
         for array, copy in self._elements:
             if not _same_elements(array, copy):
                 yield Change(array, ..., copy, array)
@@ -181,190 +218,48 @@ def _same_elements(array: Any, copy: Any) -> bool:
 
 
 def _differs(before: Any, now: Any) -> bool:
-    if now is before:
-        return False
     if isinstance(before, _PLAIN) and type(now) is type(before):
         return bool(now != before and (now == now or before == before)) or repr(now) != repr(before)
     return True
 
 
-def _shown(x: Any) -> str:
-    return repr(x) if isinstance(x, _PLAIN) or x is _NOTHING else f"a {type(x).__name__}"
+def _different(before: Parts, now: Parts) -> bool:
+    return before.keys() != now.keys() or any(
+        now[key] is not x and _differs(x, now[key]) for key, x in before.items()
+    )
 
 
-# -- the parts of one object ---------------------------------------------------------------------
+def shown(x: Any) -> str:
+    """A part as an error shows it."""
+    if type(x) is LiveNumber:  # which would be pinned
+        return repr(x.number)
+    return repr(x) if isinstance(x, _PLAIN) or x is NOTHING else f"a {type(x).__name__}"
 
 
-class _Parts:
-    """What one object is made of."""
-
-    owner: Any
-
-    def restore(self) -> None:
-        raise NotImplementedError
-
-    def differences(self) -> Iterator[tuple[Any, Any, Any]]:
-        raise NotImplementedError
+# -- the parts of objects --------------------------------------------------------------------------
 
 
-class _OfTensor(_Parts):
-    """A Tensor's array and gradient, and its place on the tape with the hooks on that."""
-
-    def __init__(self, x: Tensor) -> None:
-        self.owner = x
-        self.array, self.grad, self.node = x._array, x._grad, x._node
-        self.watch = None if x._node is None else x._node.watch
-        self.hooks = _hooks(x._node)
-
-    def restore(self) -> None:
-        x = self.owner
-        x._array, x._grad, x._node = self.array, self.grad, self.node
-        if self.node is not None:
-            self.node.watch = self.watch
-            if _hooks(self.node) != self.hooks:
-                for hooks, before in zip(_kinds(self.node), self.hooks or [()] * 4, strict=True):
-                    hooks.clear()
-                    hooks.update(before)
-
-    def differences(self) -> Iterator[tuple[Any, Any, Any]]:
-        x = self.owner
-        for key, before in (("_array", self.array), ("grad", self.grad), ("_node", self.node)):
-            if getattr(x, "_grad" if key == "grad" else key) is not before:
-                yield key, before, getattr(x, "_grad" if key == "grad" else key)
-        if x._node is self.node and _hooks(x._node) != self.hooks:
-            yield "hooks", self.hooks, _hooks(x._node)
+def kinds_of(x: Any) -> Sequence[Kind]:
+    """What an object consists of, which may be of several kinds."""
+    if isinstance(x, type):
+        return (_OF_CLASSES,) if x.__flags__ & (1 << 9) else ()  # if a class statement made it
+    found = _by_class.get(type(x))
+    if found is None:
+        found = _by_class[type(x)] = _kinds_by_class(type(x))
+    return found
 
 
-def _hooks(node: Any) -> list[tuple[tuple[int, Any], ...]] | None:
-    """The hooks on a node, by kind; None where there has never been one."""
-    if not isinstance(node, Hooked) or node.extra is None:
-        return None
-    found = [tuple(hooks.items()) for hooks in _kinds(node)]
-    return found if any(found) else None
+_by_class: "WeakKeyDictionary[type, Sequence[Kind]]" = WeakKeyDictionary()
 
 
-def _kinds(node: Any) -> list[Any]:
-    extra = node.extra
-    return [extra.gradient, extra.before, extra.after, extra.accumulated]
-
-
-class _Mapping(_Parts):
-    """The items of a dict, or what else is read and written by keys."""
-
-    def __init__(self, x: Any) -> None:
-        self.owner = x
-        self.items = dict(x.items())
-
-    def current(self) -> Any:
-        return self.owner
-
-    def differences(self) -> Iterator[tuple[Any, Any, Any]]:
-        now = self.current()
-        for key, before in self.items.items():
-            if _differs(before, there := now.get(key, _NOTHING)):
-                yield key, before, there
-        if len(now) != len(self.items):
-            for key, there in list(now.items()):
-                if key not in self.items:
-                    yield key, _NOTHING, there
-
-    def restore(self) -> None:
-        changed = any(True for _ in self.differences())
-        if changed or list(self.owner) != list(self.items):
-            kind = OrderedDict if isinstance(self.owner, OrderedDict) else dict
-            kind.clear(self.owner)
-            kind.update(self.owner, self.items)
-
-
-class _Attributes(_Mapping):
-    """What is in the ``__dict__`` of an object or class."""
-
-    def __init__(self, x: Any) -> None:
-        self.owner = x
-        self.items = self.current()
-
-    def current(self) -> Any:
-        return {key: value for key, value in vars(self.owner).items() if key != PROGRAMS}
-
-    def restore(self) -> None:
-        if isinstance(self.owner, type):
-            for key, before, _ in list(self.differences()):
-                if before is _NOTHING:
-                    type.__delattr__(self.owner, key)
-                else:
-                    type.__setattr__(self.owner, key, before)
-            return
-        held = vars(self.owner)
-        if any(True for _ in self.differences()) or list(self.current()) != list(self.items):
-            programs = {PROGRAMS: held[PROGRAMS]} if PROGRAMS in held else {}
-            held.clear()
-            held.update(self.items | programs)
-
-
-class _Slots(_Parts):
-    """What is in the slots of an object, and what a function is made of."""
-
-    def __init__(self, x: Any) -> None:
-        self.owner = x
-        self.items = {name: _slot(x, name) for name in _slots(x)}
-
-    def restore(self) -> None:
-        for name, before, _ in list(self.differences()):
-            if before is _NOTHING:
-                object.__delattr__(self.owner, name)
-            else:
-                object.__setattr__(self.owner, name, before)
-
-    def differences(self) -> Iterator[tuple[Any, Any, Any]]:
-        for name, before in self.items.items():
-            if _differs(before, now := _slot(self.owner, name)):
-                yield name, before, now
-
-
-class _Modes:
-    """Stands for what is set for the running thread, or for all."""
-
-
-MODES: Final = _Modes()
-
-
-class _OfModes(_Mapping):
-    """The recording mode, the backend and the dtype of new arrays."""
-
-    def __init__(self, x: Any) -> None:
-        self.owner = x
-        self.items = self.current()
-        self.chosen = registry._default
-
-    def current(self) -> Any:
-        return {
-            "grad_enabled": recording._recording.get(),
-            "inference": recording._inference.get(),
-            "default_dtype": get_default_dtype().name,
-            "backend": str(registry._default),
-        }
-
-    def restore(self) -> None:
-        changed = {key for key, _, _ in self.differences()}
-        if "grad_enabled" in changed:
-            recording._recording.set(self.items["grad_enabled"])
-        if "inference" in changed:
-            recording._inference.set(self.items["inference"])
-        if "default_dtype" in changed:
-            set_default_dtype(self.items["default_dtype"])
-        if "backend" in changed:
-            registry._default = self.chosen
-
-
-def _slot(x: Any, name: str) -> Any:
-    try:
-        return object.__getattribute__(x, name)
-    except AttributeError:
-        return _NOTHING
-
-
-def _slots(x: Any) -> Sequence[str]:
-    return _OF_FUNCTIONS if isinstance(x, FunctionType) else _slots_of(type(x))
+def _kinds_by_class(cls: type) -> Sequence[Kind]:
+    found = [kind for base, kind in _CONTAINERS if issubclass(cls, base)]
+    if any("__dict__" in vars(base) for base in cls.__mro__):
+        found.append(_ATTRIBUTES)
+    names = _OF_FUNCTIONS if cls is FunctionType else _slots_of(cls)
+    if names:
+        found.append(Kind(partial(_slots, names), _set_slots))
+    return found
 
 
 def _slots_of(kind: type) -> Sequence[str]:
@@ -373,7 +268,7 @@ def _slots_of(kind: type) -> Sequence[str]:
     for cls in kind.__mro__:
         given = cls.__dict__.get("__slots__", ())
         names = (given,) if isinstance(given, str) else given
-        for name in names:
+        for name in names if cls is not Tensor else ():
             if name.startswith("__") and not name.endswith("__"):
                 name = f"_{cls.__name__.lstrip('_')}{name}"
             if hasattr(cls.__dict__.get(name), "__set__"):
@@ -381,94 +276,122 @@ def _slots_of(kind: type) -> Sequence[str]:
     return found
 
 
-class _Sequence(_Parts):
-    """The items of a list or deque."""
-
-    def __init__(self, x: Any) -> None:
-        self.owner = x
-        self.items = list(x)
-
-    def restore(self) -> None:
-        if any(True for _ in self.differences()):
-            self.owner.clear()
-            self.owner.extend(self.items)
-
-    def differences(self) -> Iterator[tuple[Any, Any, Any]]:
-        now = list(self.owner)
-        for i in range(max(len(now), len(self.items))):
-            before = self.items[i] if i < len(self.items) else _NOTHING
-            there = now[i] if i < len(now) else _NOTHING
-            if _differs(before, there):
-                yield i, before, there
-
-
-class _Set(_Parts):
-    """The elements of a set."""
-
-    def __init__(self, x: Any) -> None:
-        self.owner = x
-        self.items = set(x)
-
-    def restore(self) -> None:
-        if self.owner != self.items:
-            self.owner.clear()
-            self.owner.update(self.items)
-
-    def differences(self) -> Iterator[tuple[Any, Any, Any]]:
-        for x in self.items - self.owner:
-            yield x, x, _NOTHING
-        for x in self.owner - self.items:
-            yield x, _NOTHING, x
-
-
-class _Bytes(_Sequence):
-    """What a bytearray holds."""
-
-
-class _OfPlace(_Parts):
-    """What a name stands for."""
-
-    def __init__(self, place: Place) -> None:
-        self.owner, self.key, self.name = place.owner, place.key, place.name
-        self.place = place
-        self.before = place.get()
-
-    def restore(self) -> None:
-        if self.place.get() is not self.before:
-            self.place.set(self.before)
-
-    def differences(self) -> Iterator[tuple[Any, Any, Any]]:
-        if _differs(self.before, now := self.place.get()):
-            yield self.key, self.before, now
-
-
-def _kinds_of(x: Any) -> Iterable[Callable[[Any], _Parts]]:
-    """What an object consists of, which may be of several kinds."""
-    if isinstance(x, type):
-        return (_Attributes,) if x.__flags__ & (1 << 9) else ()  # if a class statement made it
-    kind = type(x)
-    known = _by_class.get(kind)
-    if known is None:
-        known = _by_class[kind] = _kinds_by_class(kind)
-    return known
-
-
-_by_class: "WeakKeyDictionary[type, list[Callable[[Any], _Parts]]]" = WeakKeyDictionary()
-
-
-def _kinds_by_class(kind: type) -> list[Callable[[Any], _Parts]]:
-    found = [parts for base, parts in _CONTAINERS if issubclass(kind, base)]
-    if any("__dict__" in vars(cls) for cls in kind.__mro__):
-        found.append(_Attributes)
-    if kind is FunctionType or (kind is not CellType and _slots_of(kind)):
-        found.append(_Slots)
+def _slots(names: Sequence[str], x: Any) -> Parts:
+    found = {}
+    for name in names:
+        with suppress(AttributeError):
+            found[name] = object.__getattribute__(x, name)
     return found
 
 
-_CONTAINERS: Sequence[tuple[type, Callable[[Any], _Parts]]] = (
-    (dict, _Mapping),
-    (list, _Sequence),
-    (deque, _Sequence),
-    (set, _Set),
-    (bytearray, _Bytes),
+def _set_slots(x: Any, before: Parts, now: Parts, cls: Any = object) -> None:
+    for name in now.keys() - before.keys():
+        cls.__delattr__(x, name)
+    for name, held in before.items():
+        if name not in now or now[name] is not held:
+            cls.__setattr__(x, name, held)
+
+
+def _items(x: Any) -> Parts:
+    return dict(_mapping(x).items(x))
+
+
+def _set_items(x: Any, before: Parts, now: Parts) -> None:
+    _mapping(x).clear(x)
+    _mapping(x).update(x, before)
+
+
+def _mapping(x: Any) -> Any:
+    """Whose methods read and write all items, whatever the class of a dict does."""
+    return OrderedDict if isinstance(x, OrderedDict) else dict
+
+
+def _elements(x: Any) -> Parts:
+    return dict(enumerate(x))
+
+
+def _set_elements(x: Any, before: Parts, now: Parts) -> None:
+    x.clear()
+    x.extend(before.values())
+
+
+def _members(x: Any) -> Parts:
+    return dict.fromkeys(x, "an element")
+
+
+def _set_members(x: Any, before: Parts, now: Parts) -> None:
+    x.clear()
+    x.update(before)
+
+
+def _attributes(x: Any) -> Parts:
+    return {key: held for key, held in vars(x).items() if key != PROGRAMS}
+
+
+def _set_attributes(x: Any, before: Parts, now: Parts) -> None:
+    held = vars(x)
+    programs = {key: held[key] for key in held.keys() & {PROGRAMS}}
+    held.clear()
+    held.update({**before, **programs})
+
+
+def _of_tensor(x: Tensor) -> Parts:
+    return {"_array": x._array, "grad": x._grad, "_node": x._node}
+
+
+def _set_tensor(x: Tensor, before: Parts, now: Parts) -> None:
+    x._array, x._grad, x._node = before.values()
+
+
+def _hooks(node: Any, x: Tensor) -> Parts:
+    """The hooks on the node of a Tensor, and who gets its gradient."""
+    extra = node.extra if isinstance(node, Hooked) else None
+    kinds = () if extra is None else _kinds(extra)
+    hooks = _Hooks([(i, *pair) for i, held in enumerate(kinds) for pair in held.items()])
+    return {"hooks": hooks or None, "watch": node.watch}
+
+
+def _set_hooks(node: Any, x: Tensor, before: Parts, now: Parts) -> None:
+    node.watch = before["watch"]
+    for i, hooks in enumerate(_kinds(node.extra) if isinstance(node, Hooked) else ()):
+        hooks.clear()
+        hooks.update({number: hook for kind, number, hook in before["hooks"] or () if kind == i})
+
+
+def _kinds(extra: Any) -> tuple[Any, ...]:
+    return extra.gradient, extra.before, extra.after, extra.accumulated
+
+
+def _at(place: Place, x: Any) -> Parts:
+    return {place.key: place.get()}
+
+
+def _set_at(place: Place, x: Any, before: Parts, now: Parts) -> None:
+    place.set(before[place.key])
+
+
+def _modes(x: Any) -> Parts:
+    return {
+        "grad_enabled": recording._recording.get(),
+        "inference": recording._inference.get(),
+        "default_dtype": get_default_dtype().name,
+        "backend": str(registry._default),
+    }
+
+
+def _set_modes(chosen: Any, x: Any, before: Parts, now: Parts) -> None:
+    recording._recording.set(before["grad_enabled"])
+    recording._inference.set(before["inference"])
+    if now["default_dtype"] != before["default_dtype"]:
+        set_default_dtype(before["default_dtype"])
+    registry._default = chosen
+
+
+_ATTRIBUTES: Final = Kind(_attributes, _set_attributes)
+_OF_CLASSES: Final = Kind(_attributes, partial(_set_slots, cls=type))
+_CONTAINERS: Final = (
+    (Tensor, Kind(_of_tensor, _set_tensor)),
+    (dict, Kind(_items, _set_items)),
+    ((list, deque, bytearray), Kind(_elements, _set_elements)),
+    (set, Kind(_members, _set_members)),
 )

@@ -56,7 +56,6 @@ from wengert.compiler.capture.places import (
     is_array_class,
     settable,
 )
-from wengert.compiler.capture.raw import RawArray
 from wengert.compiler.capture.reads import reads
 from wengert.func.trees import TreeDef, is_node
 from wengert.interpreters.lifted import Lifted
@@ -65,7 +64,7 @@ from wengert.optim.optimizer import Optimizer
 from wengert.tape.hooks import Extra, Hooked, Hooks
 from wengert.tape.tensor import Tensor
 
-__all__ = ["find_kept", "find_state", "is_leaf"]
+__all__ = ["find_state", "is_leaf"]
 
 #: Raw arrays of more bytes are data.
 LARGEST_ARRAY = 1 << 20
@@ -106,8 +105,8 @@ def find_state(
         walk = Walk(named, how)
         try:
             walk.root(function, arguments, nodes)
-            walk.state.rest = walk.branch() if walk.optimizers else None
-            walk.of_optimizers()
+            for optimizer, name in walk.optimizers:  # whose parameters have better names elsewhere
+                visit_optimizer(walk, optimizer, name)
         except RecursionError:
             raise TraceError(
                 "what the compiled function reaches is nested too deeply to be compared from call "
@@ -116,13 +115,6 @@ def find_state(
         if walk.found == named:
             return walk.state
         named = walk.found
-
-
-def find_kept(before: State) -> State | None:
-    """What can be reached when optimisers alone hold more than before; None if that names more."""
-    walk: Walk = before.rest
-    walk.of_optimizers()
-    return walk.state if walk.found == walk.named else None
 
 
 def _nodes_of(structure: TreeDef) -> list[Any]:
@@ -176,17 +168,6 @@ class Walk:
             self.visit(function, name, None)
         self.state.types |= self.found.typed
 
-    def branch(self) -> "Walk":
-        """Another walk that goes on from here."""
-        made: Walk = branch(self)
-        made.state, made.found = branch(self.state), branch(self.found)
-        return made
-
-    def of_optimizers(self) -> None:
-        """Visit what optimisers hold, whose parameters have better names elsewhere."""
-        for optimizer, name in self.optimizers:
-            visit_optimizer(self, optimizer, name)
-
     # -- anything ------------------------------------------------------------------------------
 
     def at(self, place: Place) -> None:
@@ -217,7 +198,7 @@ class Walk:
         if kind in PLAIN or isinstance(x, np.generic):
             self.fact(name, Exact(x))
             if place is not None:
-                self.state.statics.append((place, x))
+                self.state.held.append((place, x))
             return
         if isinstance(x, type):
             if name != "__class__":
@@ -231,9 +212,9 @@ class Walk:
         if place is not None and not looked_at:
             given = self._is_input(x, place)
             if not given:
-                self.state.links.append((place, x))
+                self.state.held.append((place, x))
         if id(x) in self.seen:
-            if is_array(x) or kind is RawArray:
+            if is_array(x):
                 self.found.shared.add(id(x))
             self.fact(name, ("the same as", self.seen[id(x)][0]))
             return
@@ -261,7 +242,7 @@ class Walk:
     def number(self, place: Place, shared: int | None = None) -> None:
         """Say that the number at a place is an input, the same as another or of its own."""
         numbers, x = self.state.numbers, place.get()
-        self.fact(place.name, Identity(x.follows if type(x) is LiveNumber else type(x)))
+        self.fact(place.name, Identity(type(x)))
         self.state.shares.append(len(numbers) if shared is None else shared)
         numbers.append(place)
 
@@ -271,6 +252,11 @@ class Walk:
         self.visit(cls, f"type of {name}", None)
         if not made and not self.named.untyped:
             self.found.made.discard(id(cls))
+
+    def reached(self, x: Any, name: str) -> None:
+        """Say that an object that a run can change is known by a name."""
+        self.state.objects.append(x)
+        self.state.called.setdefault(id(x), name)
 
     def fact(self, name: str, what: Any) -> None:
         """Say what a program depends on."""
@@ -312,7 +298,7 @@ class Walk:
     def _is_input(self, x: Any, place: Place) -> bool:
         """Whether a raw array is read at its place by each call, and is at no other."""
         if not is_array(x):
-            return type(x) is RawArray  # for the recording
+            return False
         if self.state.how.by_contents or id(x) in self.named.shared or users(type(x).__module__):
             return False
         if place.kind == "item" and not isinstance(place.owner, dict | list | deque):
@@ -376,7 +362,7 @@ class Walk:
                 if key in beneath:
                     place = Place(beneath, key, key)
                     if reading(beneath[key]) or key == "type":  # of which the bytecode tells more
-                        self.state.links.append((place, beneath[key]))
+                        self.state.held.append((place, beneath[key]))
                     else:
                         self.at(place)
                         self.refuse(beneath[key])
@@ -394,9 +380,8 @@ class Walk:
         """Visit what code names; of what it adds to alone it does not matter what is in it."""
         x = place.get()
         if filled and type(x) in (list, set, dict, deque):
-            self.state.links.append((place, x))
-            self.state.objects.append(x)
-            self.state.lengths.append((x, len(x), place.name))
+            self.state.held.append((place, x))
+            self.reached(x, place.name)
         else:
             self.at(place)
 
@@ -407,11 +392,7 @@ class Walk:
             return
         self._asked.add(key)
         self.fact(place.name, Missing)
-        self.state.absents.append(place)
-        if place.kind == "item":
-            self.test("{} in {}", place.key, place.owner)
-        else:
-            self.test("{}.get() is not {}", place, Missing)
+        self.state.held.append((place, Missing))
 
     def abstract(self) -> None:
         """Say which classes are registered with abstract ones, of all of them."""
@@ -494,7 +475,7 @@ class Walk:
             if key == PROGRAMS:
                 continue
             if key == "training" and isinstance(x, Module):
-                self.state.statics.append((Place(held, key, f"{name}.training"), value))
+                self.state.held.append((Place(held, key, f"{name}.training"), value))
             elif wants is None or wants(key, value):
                 self.at(Place(held, key, f"{name}.{key}"))
 

@@ -11,11 +11,15 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
+import numpy as np
+
 from wengert.backends import backend_of, selection
 from wengert.compiler.capture.effects import Ref
 from wengert.compiler.capture.places import (
+    PLAIN,
     Contents,
     Exact,
+    Missing,
     Place,
     State,
     contents,
@@ -257,12 +261,18 @@ class Glue:
         """What the function reaches is as it was."""
         state = self._state
         moved = [self._place(i) for i in self._replaced()]
-        skipped = {(id(place.owner), place.key) for place in moved}
-        for place, x in state.links:
-            if (id(place.owner), place.key) not in skipped:  # where each call puts another Tensor
+        skipped = {place.at for place in moved}
+        for place, x in state.held:
+            if place.at in skipped:  # where each call puts another Tensor
+                continue
+            if type(x) in PLAIN or isinstance(x, np.generic):
+                self._exactly(self._at(place), x)
+            elif x is not Missing:
                 self._check(f"{self._at(place)} is not {self._bind(x)}")
-        for place, x in state.statics:
-            self._exactly(self._at(place), x)
+            elif place.kind == "item":
+                self._check(f"{self._bind(place.key)} in {self._bind(place.owner)}")
+            else:
+                self._check(f"{self._bind(place)}.get() is not {self._bind(Missing)}")
         for changed, objects in state.tests:
             self._check(changed.format(*map(self._bind, objects)))
 

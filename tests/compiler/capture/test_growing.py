@@ -1,0 +1,107 @@
+"""What calls put where optimisers keep things, and where Tensors have been, stays as eagerly."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import wengert as wg
+
+Kept = dict[str, Any]
+
+
+def _list(kept: Kept, g: Any) -> None:
+    held = kept.setdefault("sum", [wg.zeros(2)])
+    held[0] = held[0] + g
+
+
+def _object(kept: Kept, g: Any) -> None:
+    kept.setdefault("sum", SimpleNamespace(value=wg.zeros(2))).value += g
+
+
+def _new(kept: Kept, g: Any) -> None:
+    kept["sum"] = (g * 1.0) if "sum" not in kept else kept["sum"] + g
+
+
+def _pair(kept: Kept, g: Any) -> None:
+    kept["sum"] = (g * 1.0,)
+
+
+def _count(kept: Kept, g: Any) -> None:
+    kept["count"] = kept.get("count", 0) + 1
+
+
+def _flag(kept: Kept, g: Any) -> None:
+    kept["odd"], kept["sum"] = not kept.get("odd", False), g * 1.0
+
+
+def _less(kept: Kept, g: Any) -> None:
+    if kept.pop("sum", None) is None:
+        kept["sum"] = g * 1.0
+
+
+def _seen(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {key: _seen(part) for key, part in x.items()}
+    if isinstance(x, list | tuple):
+        return [type(x).__name__, *map(_seen, x)]
+    return x.tolist() if hasattr(x, "tolist") else _seen(vars(x)) if hasattr(x, "value") else x
+
+
+@pytest.mark.parametrize("add", [_list, _object, _new, _pair, _count, _flag, _less])
+def test_what_an_optimizer_keeps(add: Callable[[Kept, Any], None]) -> None:
+    def run(*, compiled: bool) -> list[Any]:
+        p = wg.nn.Parameter(wg.ones(2))
+        optimizer = wg.optim.SGD([p], lr=0.1)
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = (p * x).sum()
+            loss.backward()
+            optimizer.step()
+            add(optimizer.state.setdefault(p, {}), p.grad)
+            return loss
+
+        call, seen = wg.compile(step) if compiled else step, []
+        for i in range(6):
+            loss = call(wg.asarray([1.0 + i, 2.0]))
+            seen.append((loss.tolist(), p.tolist(), _seen(optimizer.state[p])))
+        return seen
+
+    assert run(compiled=True) == run(compiled=False)
+
+
+def _none(held: Any, z: Any) -> None:
+    held.h = None if held.h is not None else z
+
+
+def _wrapped(held: Any, z: Any) -> None:
+    held.h = z if isinstance(held.h, list) else [z]
+
+
+def _swapped(held: Any, z: Any) -> None:
+    held.h, held.c = held.c, z
+
+
+def _same(held: Any, z: Any) -> None:
+    held.h = held.c
+    held.c = z
+
+
+@pytest.mark.parametrize("put", [_none, _wrapped, _swapped, _same])
+def test_where_a_tensor_has_been(put: Callable[[Any, Any], None]) -> None:
+    def run(*, compiled: bool) -> list[Any]:
+        held = SimpleNamespace(h=wg.zeros(2), c=wg.ones(2))
+
+        def step(x: Any) -> Any:
+            h = held.h[0] if isinstance(held.h, list) else held.h
+            z = x * 2.0 if h is None else wg.tanh(h + x)
+            put(held, z)
+            return z * 1.0
+
+        call = wg.compile(step) if compiled else step
+        given = [wg.asarray([0.1 * i, 0.5]) for i in range(6)]
+        return [(call(x).tolist(), _seen(vars(held))) for x in given]
+
+    assert run(compiled=True) == run(compiled=False)
