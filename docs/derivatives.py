@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.ops.cases import Entry
 from tests.ops.tables import TABLE
 from wengert.interpreters.forward import how
+from wengert.tape.domain import EVERYWHERE
 from wengert.tape.options import what_they_are
 from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
@@ -45,8 +46,13 @@ MORE_CHAPTERS = {
     "SciPy's optimisers": ("wengert.optimize", "wengert.optimize"),
 }
 PARAMETERS_HEAD = ["function", "differentiable", "constant", "undefined", "options"]
-HEAD = ["function", "kind", "first derivative", "higher", "forward", "complex", "backends"]
-WIDTHS = "24 13 15 10 14 10 14"
+HEAD = [
+    *("function", "kind", "first derivative", "higher", "forward", "complex"),
+    *("smooth in", "backends"),
+]
+#: What is said of most.
+ALL = str(EVERYWHERE)
+WIDTHS = "20 12 14 9 13 9 13 10"
 
 
 def tables() -> list[str]:
@@ -84,9 +90,13 @@ def primitive_of(public: str, name: str) -> Primitive | None:
 def row(function: str, primitive: Primitive | None) -> list[str]:
     """The cells of a function's row."""
     if primitive is None:
-        return [function, "composition", "of its parts", "", "", "", ""]
+        return [function, "composition", "of its parts", "", "", "", "", ""]
     entry = TABLE[primitive.name]
-    return [function, primitive.kind, *derivatives(primitive, entry), backends(entry)]
+    return [
+        *(function, primitive.kind),
+        *derivatives(primitive, entry),
+        *(domains(primitive), backends(entry)),
+    ]
 
 
 def derivatives(primitive: Primitive, entry: Entry) -> list[str]:
@@ -99,6 +109,15 @@ def derivatives(primitive: Primitive, entry: Entry) -> list[str]:
     higher = "any order" if "yes" in first.values() and entry.order == 3 else ""
     is_complex = "yes" if entry.complex is not None else "no"
     return [by_input(first), higher, by_input(forward), is_complex]
+
+
+def domains(primitive: Primitive) -> str:
+    """Where it is smooth, as its row says; nothing where that is everywhere."""
+    if len(primitive.inputs) == 1:
+        return "".join(str(domain) for domain in primitive.domain.values() if str(domain) != ALL)
+    return "; ".join(
+        f"``{name}``: {domain}" for name, domain in primitive.domain.items() if str(domain) != ALL
+    )
 
 
 def by_input(words: dict[str, str]) -> str:

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from wengert.backends import selection
+from wengert.tape.parameters import DECLARED
+from wengert.tape.primitive import Primitive
 from wengert.testing import strategies as ws
 
+#: The public functions that the primitives were made of.
+PUBLIC = {
+    primitive.name: function
+    for function, primitive in DECLARED.items()
+    if isinstance(primitive, Primitive)
+}
 #: Examples a test takes for each that it takes by default: the wide profile takes more.
 SCALE = max(1, settings().max_examples // 20)
 DTYPES = {"real": "float64", "complex": "complex128"}
@@ -117,7 +125,7 @@ class Entry:
 
 def function(name: str, entry: Entry) -> Callable[..., Any]:
     """What users call."""
-    return entry.call or getattr(wg, name)
+    return entry.call or PUBLIC.get(name) or getattr(wg, name)
 
 
 def tensor(array: np.ndarray, requires_grad: bool = False) -> Any:

@@ -37,18 +37,21 @@ def test_every_primitive_is_in_a_table(rows):
 
 
 def test_what_some_rows_say(rows):
-    # kind, first, higher, forward, complex, backends
+    # kind, first, higher, forward, complex, smooth in, backends
     elementwise = "Elementwise functions"
     assert rows[elementwise, "exp"] == [
-        "elementwise", "yes", "any order", "derived", "yes", "all"
+        "elementwise", "yes", "any order", "derived", "yes", "", "all"
     ]  # fmt: skip
-    assert rows[elementwise, "floor"] == ["elementwise", "zero", "", "zero", "no", "all"]
-    assert rows[elementwise, "less"] == ["elementwise", "not tracked", "", "", "", "all"]
+    assert rows[elementwise, "floor"] == [
+        "elementwise", "zero", "", "zero", "no", "all but 0 ± 1 k", "all"
+    ]  # fmt: skip
+    assert rows[elementwise, "less"] == ["elementwise", "not tracked", "", "", "", "", "all"]
     assert rows[elementwise, "nextafter"][1] == "undefined"
     assert rows[elementwise, "copysign"][1] == "yes: ``x1``; zero: ``x2``"
     assert rows["Sorting", "sort"][:4] == ["irregular", "yes", "any order", "explicit"]
     assert rows["Extension linalg", "outer"][0] == "composition"
-    assert "all but dask" in rows["Searching", "nonzero"][5]
+    assert rows[elementwise, "divide"][5] == "``x2``: all but 0"
+    assert "all but dask" in rows["Searching", "nonzero"][6]
     assert ("Manipulation", "broadcast_shapes") not in rows
 
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from wengert.interpreters import batching
 from wengert.ops.single import single
+from wengert.tape.domain import EVERYWHERE, Domain
 from wengert.tape.parameters import DECLARED
 from wengert.tape.plan import Rule, argument_names
 from wengert.tape.primitive import Declared, Primitive, binary, unary
@@ -23,13 +24,14 @@ def elementwise(
     weak: bool = False,
     compares: bool = False,
     forward: Callable[..., Any] | None = None,
+    domain: Domain | dict[str, Domain] = EVERYWHERE,
     **rules: Rule | Declared,
 ) -> Callable[[F], F]:
     """Make a primitive of the standard's function whose name, arguments and docstring a stub has.
 
     Parameters
     ----------
-    label, kind, view, weak, compares, forward
+    label, kind, view, weak, compares, forward, domain
         As for `Primitive`.
     **rules
         Argument name to rule. Without any, the result is not tracked.
@@ -53,6 +55,7 @@ def elementwise(
             weak=weak,
             compares=compares,
             forward=forward,
+            domain=domain,
             joined=names,
             batch=batching.elementwise,
         )

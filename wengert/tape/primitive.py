@@ -17,6 +17,7 @@ from wengert.backends import (
     dtype_of,
     namespaces,
 )
+from wengert.tape.domain import EVERYWHERE, Domain
 from wengert.tape.hooks import observe
 from wengert.tape.node import Node, Output, Several, tick
 from wengert.tape.plan import Plan, Rule, Unused
@@ -142,6 +143,9 @@ class Primitive:
     compares : bool
         Whether the elements of these are compared and no more: then they are made what holds the
         values of both best, and integers stay what they are.
+    domain : Domain or dict of str to Domain, optional
+        Where it is smooth, as a function of its first input or of each input named; everywhere by
+        default. Tests draw their points there, and the documentation shows it.
     batch : callable, optional
         How it runs on batches (`wengert.interpreters.batching`). By default an elementwise one
         runs once for all members, and another for each.
@@ -163,6 +167,7 @@ class Primitive:
         weak: bool = False,
         joined: Iterable[str] | None = None,
         compares: bool = False,
+        domain: Domain | dict[str, Domain] = EVERYWHERE,
         batch: Callable[..., Any] | None = None,
     ) -> None:
         self.name = name
@@ -181,6 +186,7 @@ class Primitive:
         self.view = view
         self.weak = weak
         self.compares = compares
+        self.domain = {self.inputs[0]: domain} if isinstance(domain, Domain) else domain
         self.batch = batch
         if joined is None:
             alone = kind in ("reduction", "irregular") and len(self.inputs) == 1

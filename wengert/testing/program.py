@@ -3,13 +3,18 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 
+from wengert import ops
 from wengert.backends import get_backend
 from wengert.ops import __all__ as public  # type: ignore[attr-defined]
+from wengert.tape.domain import EVERYWHERE, NOT_ZERO
+from wengert.tape.parameters import DECLARED
+from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.testing import strategies as ws
 from wengert.testing.problem import on_backend
 from wengert.testing.snippets import tensor_code
@@ -109,62 +114,52 @@ def _apply(xp: Any, step: Step, known: Sequence[Any]) -> Any:
 # -- what the steps may be -------------------------------------------------------------------------
 
 
-def _everywhere(x: Any) -> bool:
+def _alone(function: Any) -> Primitive | None:
+    """The primitive of a smooth function of one array and nothing else."""
+    primitive = DECLARED.get(function) if callable(function) and function.__hash__ else None
+    if isinstance(primitive, Primitive) and len(signature(function).parameters) == 1:
+        return (
+            primitive if primitive.rules and primitive.kind in ("elementwise", "linear") else None
+        )
+    return None
+
+
+#: Functions of complex numbers.
+PARTS = ("conj", "real", "imag")
+#: The primitives of other functions of one array: drawn where they are smooth.
+UNARY = {
+    name: found
+    for name in public
+    if name not in PARTS and (found := _alone(getattr(ops, name))) is not None
+}
+
+
+def _smooth(primitive: Primitive, *operands: Any) -> bool:
+    """Whether a primitive has all derivatives around its operands, one by one."""
+    for name, x in zip(primitive.inputs, operands, strict=True):
+        domain = primitive.domain.get(name, EVERYWHERE)
+        if x.dtype.kind == "f":
+            if not np.all(domain.distance(x) > NEAR):
+                return False
+        elif not domain.plane and primitive.kind not in ("linear", "multilinear"):
+            return bool(domain is NOT_ZERO and np.all(abs(x) > NEAR))
     return True
-
-
-def _positive(x: Any) -> bool:
-    return bool(np.all(x > NEAR))
-
-
-def _apart_from_zero(x: Any) -> bool:
-    return bool(np.all(abs(x) > NEAR))
-
-
-def _inside(x: Any) -> bool:
-    return bool(np.all(abs(x) < 1 - NEAR))
-
-
-def _apart_from_integers(x: Any) -> bool:
-    return bool(np.all(abs(x - np.round(x)) > NEAR))
-
-
-#: Functions of one array, each with where it is smooth; the second are of real numbers alone.
-UNARY: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("sin", "cos", "exp", "negative", "square"), _everywhere),
-    **dict.fromkeys(("sinh", "cosh", "expm1"), _everywhere),
-    "sqrt": _positive,
-    "log": _positive,
-    "reciprocal": _apart_from_zero,
-}
-REAL: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("tanh", "atan", "asinh"), _everywhere),
-    "log1p": lambda x: bool(np.all(x > NEAR - 1)),
-    "asin": _inside,
-    "atanh": _inside,
-    "acosh": lambda x: bool(np.all(x > 1 + NEAR)),
-    "abs": _apart_from_zero,
-    "sign": _apart_from_zero,
-    "floor": _apart_from_integers,
-}
 
 
 def _distinct(x: Any, y: Any) -> bool:
     return bool(np.all(abs(x - y) > NEAR))
 
 
-#: Functions of two arrays that broadcast.
-BINARY: dict[str, Callable[[Any, Any], bool]] = {
-    **dict.fromkeys(("add", "subtract", "multiply"), lambda x, y: True),
-    "divide": lambda x, y: _apart_from_zero(y),
-}
-REAL_BINARY: dict[str, Callable[[Any, Any], bool]] = {
-    "logaddexp": lambda x, y: True,
-    "maximum": _distinct,
-    "minimum": _distinct,
-    "atan2": lambda x, y: bool(np.all(np.hypot(x, y) > NEAR)),
-    "hypot": lambda x, y: bool(np.all(np.hypot(x, y) > NEAR)),
-    "pow": lambda x, y: _positive(x),
+def _apart_from_origin(x: Any, y: Any) -> bool:
+    return bool(np.all(np.hypot(x, y) > NEAR))
+
+
+#: Functions of two arrays that broadcast, the second of real numbers alone; and conditions on both.
+BINARY = ("add", "subtract", "multiply", "divide")
+REAL_BINARY = ("logaddexp", "maximum", "minimum", "atan2", "hypot", "pow")
+BOTH: dict[str, Callable[[Any, Any], bool]] = {
+    **dict.fromkeys(("maximum", "minimum"), _distinct),
+    **dict.fromkeys(("atan2", "hypot"), _apart_from_origin),
 }
 REDUCTIONS = ("sum", "mean", "prod")
 ALONG = ("cumulative_sum", "flip")
@@ -243,18 +238,13 @@ def _possible(draw: Any, known: list[Any], functions: Sequence[str] | None) -> l
     i, j = (last - draw(st.integers(0, last)) for _ in range(2))
     x, y = known[i], known[j]
     real = x.dtype.kind == y.dtype.kind == "f"
-    found = [
-        Step(name, (i,))
-        for name, smooth in UNARY.items()
-        if smooth is _everywhere or (real and smooth(x))
-    ]
+    found = [Step(name, (i,)) for name, primitive in UNARY.items() if _smooth(primitive, x)]
     if x.dtype.kind == "c":
-        found += [Step(name, (i,)) for name in ("conj", "real", "imag")]
-    if real:
-        found += [Step(name, (i,)) for name, smooth in REAL.items() if smooth(x)]
+        found += [Step(name, (i,)) for name in PARTS]
     if _broadcast(x.shape, y.shape):
-        pairs = {**BINARY, **REAL_BINARY} if real else BINARY
-        found += [Step(name, (i, j)) for name, smooth in pairs.items() if smooth(x, y)]
+        for name in BINARY + REAL_BINARY if real else BINARY:
+            if _smooth(PRIMITIVES[name], x, y) and (name not in BOTH or BOTH[name](x, y)):
+                found.append(Step(name, (i, j)))
     if x.ndim:
         axis = draw(ws.axis(x.ndim))
         keep = draw(st.booleans())

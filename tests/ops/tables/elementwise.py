@@ -5,27 +5,16 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.ops.cases import BOX, Case, Constant, Entry, binary, unary
+from tests.ops.tables.derived import OFF_AXES, PLANE, smooth
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
 
-#: A quarter away from the axes of the complex plane lie no poles and no branch cuts.
-OFF_AXES = ws.complexes(ws.reals(-2, 2, away_from=(0,), distance=0.25))
-PLANE = ws.complexes(BOX)
 NONZERO = ws.reals(-3, 3, away_from=(0,), distance=0.25)
 POSITIVE = ws.reals(0.25, 3)
 #: Between the points of the grid, so never equal to one, nor half-way between two integers.
 BETWEEN = BOX.map(lambda x: x + 1 / 32)
 #: Never a multiple of a number on the grid.
 NO_MULTIPLE = ws.reals(-3, 3).map(lambda x: x + 0.01)
-
-
-def one(real, complex_=PLANE, **more):
-    """A function of one array, in the complex plane too unless told otherwise."""
-    return Entry(
-        real=unary(real),
-        complex=None if complex_ is None else unary(complex_, "complex"),
-        **more,
-    )
 
 
 def two(first, second=None, complex_=True, **more):
@@ -133,6 +122,7 @@ def power_reference(x, exponent):
     return np.power(x, exponent)
 
 
+#: Rows of functions of one array follow from their primitives (`tests.ops.tables.derived`).
 ELEMENTWISE = {
     # arithmetic
     "add": two(BOX),
@@ -146,11 +136,6 @@ ELEMENTWISE = {
         differs={"torch-real": "PyTorch has no derivative of floor_divide"},
     ),
     "remainder": two(NO_MULTIPLE, NONZERO, complex_=False),
-    "positive": one(BOX),
-    "negative": one(BOX),
-    "reciprocal": one(NONZERO, OFF_AXES),
-    "square": one(BOX),
-    "sqrt": one(POSITIVE, OFF_AXES),
     "pow": Entry(
         real=powers(),
         complex=complex_powers(),
@@ -171,22 +156,12 @@ ELEMENTWISE = {
         jax="pow",
     ),
     # exponentials
-    "exp": one(BOX),
-    "expm1": one(BOX),
-    "log": one(POSITIVE, OFF_AXES),
-    "log1p": one(ws.reals(-0.75, 3), OFF_AXES),
-    "log2": one(POSITIVE, OFF_AXES),
-    "log10": one(POSITIVE, OFF_AXES),
     "logaddexp": two(BOX, complex_=False),
     # trigonometry
-    "sin": one(BOX),
-    "cos": one(BOX),
-    "tan": one(ws.reals(-1.25, 1.25), OFF_AXES),
-    "asin": one(ws.reals(-0.75, 0.75), OFF_AXES),
-    "acos": one(ws.reals(-0.75, 0.75), OFF_AXES),
-    "atan": one(BOX, OFF_AXES),
-    "one_minus_square": one(
-        BOX, call=PRIMITIVES["one_minus_square"].bind, reference=lambda x: 1 - x * x
+    "one_minus_square": smooth(
+        PRIMITIVES["one_minus_square"],
+        call=PRIMITIVES["one_minus_square"].bind,
+        reference=lambda x: 1 - x * x,
     ),
     "cosine_of": two(
         NONZERO,
@@ -197,24 +172,15 @@ ELEMENTWISE = {
     ),
     "atan2": two(NONZERO, BOX, complex_=False),
     "hypot": two(NONZERO, BOX, complex_=False),
-    "sinh": one(BOX),
-    "cosh": one(BOX),
-    "tanh": one(BOX, ws.complexes(ws.reals(-1.25, 1.25))),
-    "asinh": one(BOX, OFF_AXES),
-    "acosh": one(
-        ws.reals(1.25, 4),
-        OFF_AXES,
+    "acosh": smooth(
+        PRIMITIVES["acosh"],
         differs={"jax-complex": "JAX's derivative has the wrong sign in the left half-plane"},
     ),
-    "atanh": one(ws.reals(-0.75, 0.75), OFF_AXES),
     # complex numbers
-    "conj": one(BOX),
-    "real": one(BOX),
+    "conj": Entry(real=unary(), complex=unary(PLANE, "complex")),
     "imag": Entry(complex=unary(PLANE, "complex")),
-    "abs": one(NONZERO, OFF_AXES),
-    "sign": one(
-        NONZERO,
-        OFF_AXES,
+    "sign": smooth(
+        PRIMITIVES["sign"],
         differs={"jax-complex": "JAX takes the direction of a complex number as constant"},
     ),
     # extrema
@@ -222,10 +188,6 @@ ELEMENTWISE = {
     "minimum": two(BOX, BETWEEN, complex_=False),
     "clip": Entry(real=clips(), reference=clip_reference),
     # rounding
-    "ceil": one(BETWEEN, None),
-    "floor": one(BETWEEN, None),
-    "round": one(BETWEEN, None),
-    "trunc": one(BETWEEN, None),
     "copysign": two(NONZERO, NONZERO, complex_=False),
     "nextafter": two(NONZERO, NONZERO, complex_=False, order=0),
     # not tracked

@@ -4,6 +4,7 @@ from typing import Any
 
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex, matched
+from wengert.tape.domain import ENTIRE, NOT_ZERO, POSITIVE
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, ZERO, Primitive, binary, inexact
 from wengert.tape.tensor import Tensor
@@ -103,6 +104,7 @@ def multiply(x1: Any, x2: Any, /) -> Tensor:
     weak=True,
     x1=lambda xp, g, x2: xp.divide(g, xp.conj(x2)),
     x2=lambda xp, g, x2, out: xp.multiply(g, xp.negative(xp.conj(xp.divide(out, x2)))),
+    domain={"x2": NOT_ZERO},
 )
 def divide(x1: Any, x2: Any, /) -> Tensor:
     """Quotient, :math:`x_1 / x_2`.
@@ -123,7 +125,7 @@ def divide(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(weak=True, x1=ZERO, x2=ZERO)
+@elementwise(weak=True, x1=ZERO, x2=ZERO, domain={"x2": NOT_ZERO})
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     r"""Quotient rounded down, :math:`\lfloor x_1 / x_2 \rfloor`.
 
@@ -147,6 +149,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     weak=True,
     x1=lambda xp, g: g,
     x2=lambda xp, g, x1, x2: xp.multiply(g, xp.negative(xp.floor_divide(x1, x2))),
+    domain={"x2": NOT_ZERO},
 )
 def remainder(x1: Any, x2: Any, /) -> Tensor:
     r"""Remainder with the sign of the divisor, :math:`x_1 - \lfloor x_1 / x_2 \rfloor x_2`.
@@ -167,7 +170,7 @@ def remainder(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(kind="linear", view=None, x=lambda xp, g: g)
+@elementwise(kind="linear", view=None, x=lambda xp, g: g, domain=ENTIRE)
 def positive(x: Any, /) -> Tensor:
     """Equal values, :math:`+x`.
 
@@ -187,7 +190,7 @@ def positive(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(label="Neg", kind="linear", x=lambda xp, g: xp.negative(g))
+@elementwise(label="Neg", kind="linear", x=lambda xp, g: xp.negative(g), domain=ENTIRE)
 def negative(x: Any, /) -> Tensor:
     """Opposite values, :math:`-x`.
 
@@ -208,7 +211,7 @@ def negative(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    x=lambda xp, g, out: xp.multiply(g, xp.negative(xp.conj(xp.square(out)))),
+    x=lambda xp, g, out: xp.multiply(g, xp.negative(xp.conj(xp.square(out)))), domain=NOT_ZERO
 )
 def reciprocal(x: Any, /) -> Tensor:
     """Reciprocal, :math:`1 / x`.
@@ -229,7 +232,9 @@ def reciprocal(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(label="Pow", x=lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), 2)))
+@elementwise(
+    label="Pow", x=lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), 2)), domain=ENTIRE
+)
 def square(x: Any, /) -> Tensor:
     """Square, :math:`x^2`.
 
@@ -249,7 +254,7 @@ def square(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, out: xp.divide(g, xp.multiply(xp.conj(out), 2)))
+@elementwise(x=lambda xp, g, out: xp.divide(g, xp.multiply(xp.conj(out), 2)), domain=POSITIVE)
 def sqrt(x: Any, /) -> Tensor:
     r"""Principal square root, :math:`\sqrt x`.
 
@@ -305,6 +310,7 @@ _pow_scalar = Primitive(
     label="Pow",
     forward=_pow_scalar_forward,
     joined=("x", "exponent"),
+    domain=POSITIVE,
 ).bind
 
 
@@ -371,6 +377,7 @@ Primitive(
     },
     kind="elementwise",
     forward=_slope_of_pow,
+    domain={"x1": POSITIVE},
 )
 
 _pow = binary(
@@ -380,6 +387,7 @@ _pow = binary(
         {"x1": _pow_base, "x2": _pow_exponent},
         kind="elementwise",
         label="Pow",
+        domain={"x1": POSITIVE},
     )
 )
 

@@ -5,6 +5,7 @@ from typing import Any
 from wengert.interpreters import batching
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
+from wengert.tape.domain import NOT_ZERO
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, Primitive, unary
 from wengert.tape.tensor import Tensor
@@ -86,7 +87,7 @@ def imag(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.sign(x)))
+@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.sign(x)), domain=NOT_ZERO)
 def abs(x: Any, /) -> Tensor:
     r"""Absolute value or modulus, :math:`|x|`.
 
@@ -119,7 +120,7 @@ def _sign_rule(xp: Any, g: Any, x: Any) -> Any:
     return xp.where(zero, 0, xp.divide(xp.subtract(g, along), safe))
 
 
-@elementwise(x=_sign_rule)
+@elementwise(x=_sign_rule, domain=NOT_ZERO)
 def sign(x: Any, /) -> Tensor:
     r"""Sign, -1, 0 or 1; the direction :math:`x / |x|` for complex ``x``, and 0 at 0.
 

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from wengert.ops.define import elementwise
+from wengert.tape.domain import ENTIRE, POSITIVE, Domain
 from wengert.tape.tensor import Tensor
 
 __all__ = ["exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp"]
@@ -12,7 +13,7 @@ LOG2 = math.log(2)
 LOG10 = math.log(10)
 
 
-@elementwise(x=lambda xp, g, out: xp.multiply(g, xp.conj(out)))
+@elementwise(x=lambda xp, g, out: xp.multiply(g, xp.conj(out)), domain=ENTIRE)
 def exp(x: Any, /) -> Tensor:
     """Exponential, :math:`e^x`.
 
@@ -33,7 +34,7 @@ def exp(x: Any, /) -> Tensor:
 
 
 # exp(x), and not out + 1, which has lost its digits where x is very negative.
-@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.exp(x))))
+@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.exp(x))), domain=ENTIRE)
 def expm1(x: Any, /) -> Tensor:
     """Exponential less one, :math:`e^x - 1`, accurate for small ``x``.
 
@@ -53,7 +54,7 @@ def expm1(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(x)))
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(x)), domain=POSITIVE)
 def log(x: Any, /) -> Tensor:
     r"""Natural logarithm, :math:`\log x`; the principal branch for complex ``x``.
 
@@ -73,7 +74,9 @@ def log(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(label="Log1P", x=lambda xp, g, x: xp.divide(g, xp.conj(xp.add(x, 1))))
+@elementwise(
+    label="Log1P", x=lambda xp, g, x: xp.divide(g, xp.conj(xp.add(x, 1))), domain=Domain(-1)
+)
 def log1p(x: Any, /) -> Tensor:
     r"""Logarithm of one more, :math:`\log(1 + x)`, accurate for small ``x``.
 
@@ -93,7 +96,7 @@ def log1p(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.multiply(xp.conj(x), LOG2)))
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.multiply(xp.conj(x), LOG2)), domain=POSITIVE)
 def log2(x: Any, /) -> Tensor:
     r"""Logarithm to base 2, :math:`\log_2 x`.
 
@@ -113,7 +116,7 @@ def log2(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.multiply(xp.conj(x), LOG10)))
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.multiply(xp.conj(x), LOG10)), domain=POSITIVE)
 def log10(x: Any, /) -> Tensor:
     r"""Logarithm to base 10, :math:`\log_{10} x`.
 

@@ -3,13 +3,14 @@
 from typing import Any
 
 from wengert.ops.define import elementwise
+from wengert.tape.domain import NOT_ZERO, Domain
 from wengert.tape.primitive import UNDEFINED, ZERO
 from wengert.tape.tensor import Tensor
 
 __all__ = ["ceil", "copysign", "floor", "nextafter", "round", "signbit", "trunc"]
 
 
-@elementwise(view=None, x=ZERO)
+@elementwise(view=None, x=ZERO, domain=Domain(without=(0,), period=1))
 def ceil(x: Any, /) -> Tensor:
     r"""Nearest integer that is not less, :math:`\lceil x \rceil`.
 
@@ -29,7 +30,7 @@ def ceil(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(view=None, x=ZERO)
+@elementwise(view=None, x=ZERO, domain=Domain(without=(0,), period=1))
 def floor(x: Any, /) -> Tensor:
     r"""Nearest integer that is not greater, :math:`\lfloor x \rfloor`.
 
@@ -49,7 +50,7 @@ def floor(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(view=None, x=ZERO)
+@elementwise(view=None, x=ZERO, domain=Domain(without=(0.5,), period=1))
 def round(x: Any, /) -> Tensor:
     """Nearest integer, the even one of two that are equally near.
 
@@ -69,7 +70,7 @@ def round(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(view=None, x=ZERO)
+@elementwise(view=None, x=ZERO, domain=Domain(without=(0,), period=1))
 def trunc(x: Any, /) -> Tensor:
     """Nearest integer that is not farther from 0.
 
@@ -113,6 +114,7 @@ def signbit(x: Any, /) -> Tensor:
     weak=True,
     x1=lambda xp, g, x1, out: xp.multiply(g, xp.multiply(xp.sign(x1), xp.sign(out))),
     x2=ZERO,
+    domain={"x1": NOT_ZERO, "x2": NOT_ZERO},
 )
 def copysign(x1: Any, x2: Any, /) -> Tensor:
     """Magnitude of ``x1`` with the sign of ``x2``.

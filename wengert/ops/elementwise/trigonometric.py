@@ -1,9 +1,11 @@
 """Trigonometric and hyperbolic functions and their inverses."""
 
+import math
 from typing import Any
 
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex, over_radius
+from wengert.tape.domain import ENTIRE, Domain
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -57,7 +59,7 @@ def _side(xp: Any, x: Any) -> Any:
 _FAR = 2.0**30
 
 
-@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.cos(x))))
+@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.cos(x))), domain=ENTIRE)
 def sin(x: Any, /) -> Tensor:
     r"""Sine of an angle in radians, :math:`\sin x`.
 
@@ -77,7 +79,7 @@ def sin(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.negative(xp.conj(xp.sin(x)))))
+@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.negative(xp.conj(xp.sin(x)))), domain=ENTIRE)
 def cos(x: Any, /) -> Tensor:
     r"""Cosine of an angle in radians, :math:`\cos x`.
 
@@ -97,7 +99,10 @@ def cos(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, out: xp.multiply(g, xp.conj(xp.add(xp.square(out), 1))))
+@elementwise(
+    x=lambda xp, g, out: xp.multiply(g, xp.conj(xp.add(xp.square(out), 1))),
+    domain=Domain(without=(math.pi / 2,), period=math.pi),
+)
 def tan(x: Any, /) -> Tensor:
     r"""Tangent of an angle in radians, :math:`\tan x`.
 
@@ -117,7 +122,9 @@ def tan(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(_root_of_one_minus_square(xp, x))))
+@elementwise(
+    x=lambda xp, g, x: xp.divide(g, xp.conj(_root_of_one_minus_square(xp, x))), domain=Domain(-1, 1)
+)
 def asin(x: Any, /) -> Tensor:
     r"""Inverse sine, :math:`\arcsin x`, of real values in :math:`[-\pi/2, \pi/2]`.
 
@@ -138,7 +145,8 @@ def asin(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    x=lambda xp, g, x: xp.divide(xp.negative(g), xp.conj(_root_of_one_minus_square(xp, x)))
+    x=lambda xp, g, x: xp.divide(xp.negative(g), xp.conj(_root_of_one_minus_square(xp, x))),
+    domain=Domain(-1, 1),
 )
 def acos(x: Any, /) -> Tensor:
     r"""Inverse cosine, :math:`\arccos x`, of real values in :math:`[0, \pi]`.
@@ -235,7 +243,7 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.cosh(x))))
+@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.cosh(x))), domain=ENTIRE)
 def sinh(x: Any, /) -> Tensor:
     r"""Hyperbolic sine, :math:`\sinh x`.
 
@@ -255,7 +263,7 @@ def sinh(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.sinh(x))))
+@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.sinh(x))), domain=ENTIRE)
 def cosh(x: Any, /) -> Tensor:
     r"""Hyperbolic cosine, :math:`\cosh x`.
 
@@ -329,7 +337,8 @@ def asinh(x: Any, /) -> Tensor:
 @elementwise(
     x=lambda xp, g, x: xp.divide(
         g, xp.conj(xp.multiply(xp.sqrt(xp.subtract(x, 1)), xp.sqrt(xp.add(x, 1))))
-    )
+    ),
+    domain=Domain(1),
 )
 def acosh(x: Any, /) -> Tensor:
     r"""Inverse hyperbolic cosine, :math:`\operatorname{arcosh} x`.
@@ -350,7 +359,7 @@ def acosh(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.one_minus_square(x))))
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.one_minus_square(x))), domain=Domain(-1, 1))
 def atanh(x: Any, /) -> Tensor:
     r"""Inverse hyperbolic tangent, :math:`\operatorname{artanh} x`.
 

@@ -6,6 +6,7 @@ from typing import Any
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import operand
 from wengert.ops.define import elementwise
+from wengert.tape.domain import NOT_ZERO
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor, wrapped
@@ -27,6 +28,7 @@ Primitive(
     forward=lambda xp, x: xp.maximum(x, 0),
     # What is not zero is positive, or nan: which lets the gradient pass, as in PyTorch.
     x=lambda xp, g, out: xp.mask(g, out),
+    domain=NOT_ZERO,
 )
 def relu(x: Any, /) -> Tensor:
     r"""Rectifier, :math:`\max(x, 0)`.
@@ -61,6 +63,7 @@ _leaky_relu = Primitive(
     {"x": _leaky_relu_rule},
     kind="elementwise",
     forward=_leaky_relu_forward,
+    domain=NOT_ZERO,
 ).bind
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.special.series import of_reals, polynomial
+from wengert.tape.domain import POSITIVE, Domain
 from wengert.tape.tensor import Tensor
 
 __all__ = ["entr", "kl_div", "rel_entr", "xlog1py"]
@@ -30,7 +31,7 @@ def _xlog1py_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
     return xp.multiply(g, xp.conj(xp.divide(x, xp.add(xp.where(both, 0, y), 1))))
 
 
-@elementwise(forward=_xlog1py_forward, x=_xlog1py_x, y=_xlog1py_y)
+@elementwise(forward=_xlog1py_forward, x=_xlog1py_x, y=_xlog1py_y, domain={"y": Domain(-1)})
 def xlog1py(x: Any, y: Any, /) -> Tensor:
     r"""Product with a logarithm, :math:`x \log(1 + y)`: 0 where ``x`` is 0 and ``y`` is not nan.
 
@@ -61,6 +62,7 @@ def _entr_forward(xp: Any, x: Any) -> Any:
 @elementwise(
     forward=_entr_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.subtract(-1, xp.log(x))),
+    domain=POSITIVE,
 )
 def entr(x: Any, /) -> Tensor:
     r"""Entropy's summand, :math:`-x \log x`.
@@ -130,6 +132,7 @@ def _kl_div_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
     forward=of_reals("rel_entr")(_relative),
     x=_rel_entr_x,
     y=lambda xp, g, x, y: xp.negative(xp.multiply(g, _ratio(xp, x, y))),
+    domain={"x": POSITIVE, "y": POSITIVE},
 )
 def rel_entr(x: Any, y: Any, /) -> Tensor:
     r"""Relative entropy's summand, :math:`x \log(x / y)`.
@@ -174,6 +177,7 @@ def _kl_div_forward(xp: Any, x: Any, y: Any) -> Any:
     forward=_kl_div_forward,
     x=_kl_div_x,
     y=lambda xp, g, x, y: xp.multiply(g, xp.subtract(1, _ratio(xp, x, y))),
+    domain={"x": POSITIVE, "y": POSITIVE},
 )
 def kl_div(x: Any, y: Any, /) -> Tensor:
     r"""Kullback and Leibler's divergence's summand, :math:`x \log(x / y) - x + y`.

@@ -14,6 +14,7 @@ from wengert.backends import dtype_of
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.define import elementwise
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
+from wengert.tape.domain import Domain
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor
@@ -86,7 +87,11 @@ def _gammaln_forward(xp: Any, x: Any) -> Any:
     return xp.where(pole, math.inf, xp.where(left, mirrored, value))
 
 
-@elementwise(forward=_gammaln_forward, x=lambda xp, g, x: xp.multiply(g, xp.digamma(x)))
+@elementwise(
+    forward=_gammaln_forward,
+    x=lambda xp, g, x: xp.multiply(g, xp.digamma(x)),
+    domain=Domain(without=(0,), period=-1),
+)
 def gammaln(x: Any, /) -> Tensor:
     r"""Logarithm of the absolute value of the gamma function, :math:`\log |\Gamma(x)|`.
 
@@ -133,7 +138,11 @@ def _digamma_forward(xp: Any, x: Any) -> Any:
     return xp.where(xp.equal(x, 0), xp.copysign(xp.full_like(x, math.inf), xp.negative(x)), value)
 
 
-@elementwise(forward=_digamma_forward, x=lambda xp, g, x: xp.multiply(g, xp.polygamma(x, n=1)))
+@elementwise(
+    forward=_digamma_forward,
+    x=lambda xp, g, x: xp.multiply(g, xp.polygamma(x, n=1)),
+    domain=Domain(without=(0,), period=-1),
+)
 def digamma(x: Any, /) -> Tensor:
     r"""Logarithmic derivative of the gamma function, :math:`\psi(x) = \Gamma'(x) / \Gamma(x)`.
 
@@ -188,6 +197,7 @@ def _gamma_forward(xp: Any, x: Any) -> Any:
 @elementwise(
     forward=_gamma_forward,
     x=lambda xp, g, x, out: xp.multiply(g, xp.multiply(out, xp.digamma(x))),
+    domain=Domain(without=(0,), period=-1),
 )
 def gamma(x: Any, /) -> Tensor:
     r"""Gamma function, :math:`\Gamma(x) = \int_0^\infty t^{x-1} e^{-t} dt`.
@@ -220,7 +230,7 @@ def _gammasgn_forward(xp: Any, x: Any) -> Any:
     return xp.where(nothing, math.nan, value)
 
 
-@elementwise(forward=_gammasgn_forward, x=ZERO)
+@elementwise(forward=_gammasgn_forward, x=ZERO, domain=Domain(without=(0,), period=-1))
 def gammasgn(x: Any, /) -> Tensor:
     r"""Sign of the gamma function.
 

@@ -6,6 +6,7 @@ from typing import Any
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.elementwise.sigmoid import expit
+from wengert.tape.domain import POSITIVE, Domain
 from wengert.tape.tensor import Tensor
 
 __all__ = ["expit", "log_expit", "logit", "softplus", "xlogy"]
@@ -31,6 +32,7 @@ def _logit_forward(xp: Any, x: Any) -> Any:
     x=lambda xp, g, x: xp.multiply(
         g, xp.conj(xp.add(xp.reciprocal(x), xp.reciprocal(xp.subtract(1, x))))
     ),
+    domain=Domain(0, 1),
 )
 def logit(x: Any, /) -> Tensor:
     r"""Log-odds, :math:`\log(x / (1 - x))`, the inverse of `expit`.
@@ -133,7 +135,7 @@ def _xlogy_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
     return xp.multiply(g, xp.conj(xp.divide(x, xp.where(both, 1, y))))
 
 
-@elementwise(forward=_xlogy_forward, x=_xlogy_x, y=_xlogy_y)
+@elementwise(forward=_xlogy_forward, x=_xlogy_x, y=_xlogy_y, domain={"y": POSITIVE})
 def xlogy(x: Any, y: Any, /) -> Tensor:
     r"""Product with a logarithm, :math:`x \log y`, which is 0 where ``x`` is 0 and ``y`` not nan.
 

@@ -6,6 +6,7 @@ from typing import Any
 from wengert.ops.define import elementwise
 from wengert.ops.special.error import BORDER, exponential_of_square, near, scaled_tail
 from wengert.ops.special.series import of_reals, rational
+from wengert.tape.domain import Domain
 from wengert.tape.tensor import Tensor
 
 __all__ = ["erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"]
@@ -88,6 +89,7 @@ def _erfinv_forward(xp: Any, x: Any) -> Any:
 @elementwise(
     forward=_erfinv_forward,
     x=lambda xp, g, out: _bowl(xp, g, out, math.sqrt(math.pi) / 2, 1.0),
+    domain=Domain(-1, 1),
 )
 def erfinv(x: Any, /) -> Tensor:
     r"""Inverse of `erf`.
@@ -119,6 +121,7 @@ def _erfcinv_forward(xp: Any, x: Any) -> Any:
 @elementwise(
     forward=_erfcinv_forward,
     x=lambda xp, g, out: _bowl(xp, g, out, -math.sqrt(math.pi) / 2, 1.0),
+    domain=Domain(0, 2),
 )
 def erfcinv(x: Any, /) -> Tensor:
     r"""Inverse of `erfc`, accurate for small ``x``.
@@ -251,6 +254,7 @@ def _ndtri_forward(xp: Any, x: Any) -> Any:
 @elementwise(
     forward=_ndtri_forward,
     x=lambda xp, g, out: _bowl(xp, g, out, math.sqrt(2 * math.pi), 0.5),
+    domain=Domain(0, 1),
 )
 def ndtri(x: Any, /) -> Tensor:
     r"""Quantile of the normal distribution, the inverse of `ndtr`.

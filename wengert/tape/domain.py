@@ -1,0 +1,77 @@
+"""Where a function of real numbers is smooth: said in its primitive's row, and asked by tests."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ENTIRE", "EVERYWHERE", "NOT_ZERO", "POSITIVE", "Domain"]
+
+
+class Domain:
+    """An open interval without some points, in which a function has all derivatives.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends of the interval.
+    without : tuple of float
+        Points where a derivative does not exist: kinks, jumps and poles.
+    period : float, optional
+        The distance at which these points recur, in both directions; where it is negative, towards
+        smaller numbers alone.
+    plane : bool
+        Whether it has all derivatives in the whole complex plane, too.
+    """
+
+    __slots__ = ("high", "low", "period", "plane", "without")
+
+    def __init__(
+        self,
+        low: float = -math.inf,
+        high: float = math.inf,
+        *,
+        without: tuple[float, ...] = (),
+        period: float | None = None,
+        plane: bool = False,
+    ) -> None:
+        self.low, self.high, self.without, self.period = low, high, without, period
+        self.plane = plane
+
+    def distance(self, x: Any) -> Any:
+        """How far NumPy's numbers are from an end or a point left out; negative beyond an end."""
+        found = np.minimum(np.subtract(x, self.low), np.subtract(self.high, x))
+        for point in self.without:
+            off = np.subtract(x, point)
+            if self.period is not None:
+                times = np.round(off / self.period)
+                off = off - self.period * (np.maximum(times, 0) if self.period < 0 else times)
+            found = np.minimum(found, abs(off))
+        return found
+
+    def points(self, low: float, high: float) -> list[float]:
+        """The points left out from ``low`` to ``high``, and the ends that lie there."""
+        found = {self.low, self.high, *self.without}
+        if self.period is not None:
+            reach = range(0 if self.period < 0 else -_MANY, _MANY + 1)
+            found |= {point + k * self.period for point in self.without for k in reach}
+        return sorted(point for point in found if low <= point <= high)
+
+    def __repr__(self) -> str:
+        """As text: ``(0, inf)``, ``all but 0``, ``all but 1.571 ± 3.142 k``."""
+        bounded = math.isfinite(self.low) or math.isfinite(self.high)
+        text = f"({self.low:g}, {self.high:g})" if bounded else "all"
+        if self.without:
+            text += f" but {', '.join(f'{point:.4g}' for point in self.without)}"
+        if self.period is not None:
+            text += f" {'-' if self.period < 0 else '±'} {abs(self.period):.4g} k"
+        return text
+
+
+#: How many recurrences of a point on each side are listed.
+_MANY = 100
+
+EVERYWHERE = Domain()
+ENTIRE = Domain(plane=True)
+POSITIVE = Domain(0)
+NOT_ZERO = Domain(without=(0,))
