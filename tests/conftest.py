@@ -6,6 +6,7 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
+import wengert as wg
 from wengert.backends import Backend
 
 # The default profile runs the same examples every time, so that a failure is a change's doing.
@@ -81,6 +82,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """Let each test draw the same random numbers every time, in whatever order tests run."""
+    wg.manual_seed(0)
 
 
 @pytest.fixture

@@ -31,9 +31,9 @@ NAMESPACES = {
 #: Functions of functions, of files and of the process's state take no numbers to differentiate.
 ELSEWHERE = (
     *("wengert.autograd", "wengert.backends", "wengert.compiler", "wengert.inspection.drawing"),
-    *("wengert.func", "wengert.tape", "wengert.nn.storage", "wengert.nn.module"),
+    *("wengert.func", "wengert.interpreters", "wengert.tape", "wengert.nn.storage"),
     *("wengert.nn.containers", "wengert.nn.parameter", "wengert.optimize.adapters"),
-    *("wengert.optim.optimizer",),
+    *("wengert.nn.module", "wengert.optim.optimizer"),
 )
 
 

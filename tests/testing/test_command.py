@@ -314,7 +314,7 @@ def test_what_a_declaration_leaves_out_is_said_to_be_unchecked(tmp_path, monkeyp
     (target,) = find("declared_once", [])
     assert target.options["order"] == 1
     assert target.options["dtypes"] == ["complex128"]
-    assert target.options["bounds"]["min_side"] == 2
+    assert target.options["min_side"] == 2
     first, second = _differences(target, ["numpy"], 2, None, [])
     assert (first.status, second.status) == ("ok", "not checked")
     assert first.what.startswith("first") and second.what.startswith("second")

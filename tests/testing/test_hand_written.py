@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+import wengert as wg
 from wengert.testing import (
     Argument,
     GradcheckError,
     KinkError,
     WrongGradientError,
     check_derivative,
+    gradcheck,
 )
 
 
@@ -50,7 +52,7 @@ def test_complex():
     check_derivative(
         lambda z: np.sum(abs(z) ** 2), lambda z, g: 2 * g * z, ..., form="vjp", dtypes=both
     )
-    with pytest.raises(WrongGradientError, match="d result / d Im arguments"):
+    with pytest.raises(WrongGradientError, match=r"d result 0 / d Im inputs\[0\]"):
         check_derivative(
             lambda z: np.sum(abs(z) ** 2),
             lambda z, g: 2 * g * np.conj(z),
@@ -64,12 +66,73 @@ def test_a_wrong_one_is_shown_with_code_that_runs():
     with pytest.raises(WrongGradientError) as caught:
         check_derivative(softplus, np.exp, ..., form="elementwise")
     text = str(caught.value)
-    assert "softplus: the derivative is wrong: d result / d arguments[0]\n" in text
-    assert "  numerical: 0.5\n  by hand:   1\n" in text
+    assert "softplus: the derivative is wrong: d result 0 / d inputs[0]\n" in text
+    assert "  numerical: 0.5\n  analytic:  1\n" in text
+    assert "  looks:     off by a factor of 2\n" in text
     code = text.partition("To see it again:\n\n")[2]
     assert "np.array(0.0, dtype=np.float64)" in code
     with pytest.raises(WrongGradientError, match="softplus: the derivative is wrong"):
         exec("\n".join(line.strip() for line in code.splitlines()), {})
+
+
+@pytest.mark.parametrize(
+    ("form", "wrong"),
+    [
+        ("jacobian", lambda a, x: np.diag(x)),
+        ("elementwise", lambda a, x: x),
+        ("vjp", lambda a, x, g: x * g),
+        ("jvp", lambda a, x, t: a + t),
+    ],
+)
+def test_each_form_can_be_wrong(form, wrong):
+    constant = Argument(("n",), differentiated=False)
+    with pytest.raises(WrongGradientError) as caught:
+        check_derivative(np.multiply, wrong, constant, ("n",), form=form, min_side=1)
+    code = str(caught.value).partition("To see it again:\n\n")[2]
+    assert "import wengert as wg\n" in code  # the constant is one
+    with pytest.raises(WrongGradientError, match=r"^multiply: the (derivative|gradient) is wrong"):
+        exec("\n".join(line.strip() for line in code.splitlines()), {"wrong": wrong, "np": np})
+
+
+def test_a_product_that_is_not_linear_in_the_cotangent():
+    with pytest.raises(GradcheckError, match="not linear in the cotangent"):
+        check_derivative(np.square, lambda x, g: 2 * x * g**2, ("n",), form="vjp", min_side=1)
+
+
+def test_functions_see_arrays_and_what_is_constant_as_it_is():
+    seen = []
+
+    def scaled(x, n, labels, options):
+        seen.append((type(x), type(n), labels.dtype, type(options["by"])))
+        return x * n + labels + options["by"]
+
+    labels, by = np.array([1, 2]), {"by": np.array([0.5, 1.5])}
+    check_derivative(scaled, lambda x, n, *_: n, np.ones(2), 3, labels, by, form="elementwise")
+    assert set(seen) == {(np.ndarray, int, np.dtype(np.int64), np.ndarray)}
+    with pytest.raises(ValueError, match="float32: differences tell nothing"):
+        check_derivative(np.square, lambda x: 2 * x, np.ones(2, np.float32), form="elementwise")
+
+
+def test_an_integer_does_not_move():
+    check_derivative(lambda x: 3, lambda x: 0 * x, ("n",))
+    check_derivative(lambda x: x.size, lambda x, g: np.zeros(x.shape, int), ("n",), form="vjp")
+
+
+def test_complex_numbers_of_real_arguments():
+    check_derivative(lambda x: np.exp(1j * x), lambda x: 1j * np.exp(1j * x), np.array(0.3))
+    pull = lambda x, g: -1j * np.exp(-1j * x) * g
+    check_derivative(lambda x: np.exp(1j * x), pull, ("n",), form="vjp")
+
+
+def test_forward_mode_alone_says_what_is_wrong():
+    @wg.custom_vjp
+    def wrong(x):
+        return wg.sin(x)
+
+    wrong.defjvp(lambda x, t: (wg.sin(x[0]), 2 * t[0]))
+    x = wg.tensor([1.0, 2.0], dtype=wg.float64, requires_grad=True)
+    with pytest.raises(WrongGradientError, match=r"the derivative is wrong: d result 0\[1\]"):
+        gradcheck(wrong, [x], check_forward_ad=True, check_backward_ad=False)
 
 
 def test_wrong_at_a_special_value_only():
@@ -104,9 +167,9 @@ def test_damage_to_an_argument():
         x += 1
         return x
 
-    with pytest.raises(GradcheckError, match=r"the function changed arguments\[0\] in place"):
+    with pytest.raises(GradcheckError, match=r"the function changed inputs\[0\] in place"):
         check_derivative(damages, np.ones_like, ("n",), form="elementwise", min_side=1)
-    with pytest.raises(GradcheckError, match=r"the derivative changed arguments\[0\] in place"):
+    with pytest.raises(GradcheckError, match=r"the derivative changed inputs\[0\] in place"):
         check_derivative(np.square, damages, ("n",), form="elementwise", min_side=1)
 
 

@@ -59,7 +59,13 @@ if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
     def __getattr__(name: str) -> Any:
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module = import_module(f"{__name__}.{_LATER[name] or name}")
+        try:
+            module = import_module(f"{__name__}.{_LATER[name] or name}")
+        except ModuleNotFoundError as error:
+            if error.name != "hypothesis":
+                raise
+            needs = f"wengert.testing.{name} needs Hypothesis: install wengert[testing]"
+            raise ImportError(needs) from error
         return getattr(module, name) if _LATER[name] else module
 
     def __dir__() -> list[str]:

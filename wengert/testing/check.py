@@ -1,44 +1,28 @@
 """Property-based tests of derivatives, made from a function and what its arguments may be."""
 
-import inspect
-import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
-from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
+from hypothesis import strategies as st
 
 from wengert.backends import BackendError, get_backend, use_backend
-from wengert.func.trees import tree_leaves, tree_map
+from wengert.func.trees import tree_map
 from wengert.tape.tensor import Tensor
 from wengert.testing.backends import installed_backends
+from wengert.testing.contrast import Case, Outcome, contrasted
+from wengert.testing.exploration import Exploration, Kinks
 from wengert.testing.gradcheck import EPS, gradcheck, gradgradcheck
 from wengert.testing.problem import Problem, on_backend, strided, values
 from wengert.testing.snippets import block, function_code, value_code
 from wengert.testing.tracebacks import shortened
-from wengert.testing.verdicts import (
-    BadlyScaledError,
-    GradcheckError,
-    KinkError,
-    WrongGradientError,
-)
+from wengert.testing.verdicts import BadlyScaledError, GradcheckError, KinkError
 
-try:
-    import hypothesis
-    from hypothesis import strategies as st
-except ImportError as error:
-    raise ImportError(
-        "wengert.testing.check_gradients needs Hypothesis: install wengert[testing]"
-    ) from error
+__all__ = ["GradientTest", "as_input", "check_gradients"]
 
-from wengert.testing.arguments import SPECIAL, Argument, Axis, calls, special_calls, understood
-from wengert.testing.contrast import Case, Outcome, contrasted
-
-__all__ = ["GradientTest", "PropertyTest", "as_input", "check_gradients"]
-
-Kinks = Literal["skip", "fail"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -76,184 +60,10 @@ class _Options(TypedDict, total=False):
 
 #: The share of the examples for libraries that compile or schedule anew for each shape.
 SHARE = {"jax": 0.1, "dask": 0.1}
-#: Of several failures the first in this order is told.
-GRAVITY = (WrongGradientError, GradcheckError, BadlyScaledError, KinkError)
+TOLERANCES = {"eps": EPS, "atol": 1e-8, "rtol": 1e-6, "nondet_tol": 0.0}
 
 
-class PropertyTest:
-    """A function with the strategy of its arguments: what Hypothesis runs.
-
-    Attributes
-    ----------
-    function : callable
-        What is tested.
-    """
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        arguments: Sequence[Any],
-        *,
-        kinks: Kinks,
-        examples: int | None,
-        settings: Any,
-        dtypes: Sequence[str],
-        bounds: dict[str, int],
-    ) -> None:
-        if kinks not in ("skip", "fail"):
-            raise ValueError(f"kinks should be 'skip' or 'fail', not {kinks!r}")
-        self.function, self.kinks = function, kinks
-        self.dtypes, self.bounds = list(dtypes), bounds
-        self.arguments = understood(arguments or [...] * _arity(function))
-        # What is free to be empty is: lengths without a value, where `min_side` lets them be 0.
-        self.may_be_empty = not bounds["min_side"] and any(
-            isinstance(given, Argument) and any(type(part) is not int for part in given.shape)
-            for given in self.arguments
-        )
-        self.strategy = self.drawing(dtypes, bounds | {"min_side": max(1, bounds["min_side"])})
-        self.has_special = all(
-            given.elements is None and not given.unique and given.specials()
-            for given in self.arguments
-            if isinstance(given, Argument)
-        ) and any(isinstance(given, Argument) for given in self.arguments)
-        # Arrays of any shape are numbers there, which have no axis.
-        self.has_special &= not any(
-            isinstance(given, Axis) and getattr(self.arguments[given.of], "shape", ()) == (...,)
-            for given in self.arguments
-        )
-        self.special = self.drawing(dtypes, None)
-        self.empties = self.drawing(dtypes, bounds).filter(_has_empty)
-        self.settings, self.examples = settings, examples
-        self.skipped = self.checked = 0
-        self.seed: int | None = None
-
-    def drawing(self, dtypes: Sequence[str], bounds: dict[str, int] | None) -> Any:
-        """The strategy of what `example` is given; without bounds, that of special values."""
-        if bounds is None:
-            return special_calls(self.arguments, dtypes[0], max(1, self.bounds["min_side"]))
-        return calls(self.arguments, dtypes=list(dtypes), **bounds)
-
-    @property
-    def name(self) -> str:
-        """The function's name."""
-        return str(getattr(self.function, "__name__", type(self.function).__name__))
-
-    def example(self, drawn: tuple[Any, ...]) -> None:
-        """Check one call; raise if a derivative is wrong."""
-        raise NotImplementedError
-
-    def only(self) -> Any:
-        """What `example` is given where there is nothing to draw."""
-        return tuple(self.arguments)
-
-    def fixed(self) -> bool:
-        """Whether there is nothing to draw: one call is all."""
-        return not any(
-            isinstance(given, Argument | Axis | st.SearchStrategy) for given in self.arguments
-        )
-
-    def explore(self, digest: str, share: float = 1.0) -> None:
-        """Check as many calls as the settings say, or that share, and raise the gravest failure."""
-        self.skipped = self.checked = 0
-        if self.fixed():
-            self.example(self.only())
-            self.checked += 1
-            return
-        given = self.settings or hypothesis.settings()
-        count = math.ceil(share * (self.examples or given.max_examples))
-        # Empty arrays come last: a failure would shrink to one, and hide what it is about.
-        empty = count // 5 if self.may_be_empty else 0
-        special = min(len(SPECIAL), count // 3) if self.has_special else 0
-        __tracebackhide__ = True
-        if special:
-            self._explored(self.special, f"{digest}_special", special)
-        if not self._explored(self.strategy, digest, count - empty - special):
-            raise KinkError(
-                f"{self.name} could be checked nowhere: {self.skipped} examples lie at kinks, or "
-                "at the edge of the domain. Say with Argument(domain=..., away_from=...) where it "
-                "is differentiable"
-            )
-        if empty:
-            try:
-                self._explored(self.empties, f"{digest}_empty", empty)
-            except Exception as error:
-                error.add_note(
-                    f"{self.name} is right for arrays with elements, in {count - empty} examples: "
-                    "min_side=1 leaves empty ones out"
-                )
-                raise
-
-    def _explored(self, strategy: Any, digest: str, count: int) -> bool:
-        """Check that many calls; False if there was none that could be checked."""
-
-        def run(drawn: tuple[Any, ...]) -> None:
-            try:
-                self.example(drawn)
-            except KinkError:
-                if self.kinks == "fail":
-                    raise
-                self.skipped += 1
-                hypothesis.reject()
-            self.checked += 1
-
-        run.__name__ = run.__qualname__ = digest  # what Hypothesis's database knows it by
-        chosen = hypothesis.settings(
-            self.settings or hypothesis.settings(),
-            deadline=None,
-            print_blob=False,
-            suppress_health_check=list(hypothesis.HealthCheck),
-            max_examples=count,
-        )
-        __tracebackhide__ = True
-        try:
-            test = hypothesis.given(strategy)(run)
-            chosen(test if self.seed is None else hypothesis.seed(self.seed)(test))()
-        except GradcheckError as error:
-            raise _bare(error) from None
-        except BaseExceptionGroup as group:
-            raise _bare(min(group.exceptions, key=_gravity)) from None
-        except hypothesis.errors.Unsatisfiable:
-            return False
-        return True
-
-
-def _has_empty(drawn: Any) -> bool:
-    """Whether a drawn call has an array without elements."""
-    return any(isinstance(x, np.ndarray) and not x.size for x in tree_leaves(drawn))
-
-
-def _gravity(error: BaseException) -> tuple[int, int]:
-    kinds = [kind for kind in GRAVITY if isinstance(error, kind)]
-    return (GRAVITY.index(kinds[0]) if kinds else len(GRAVITY)), getattr(error, "order", 0)
-
-
-def _bare(error: BaseException) -> BaseException:
-    """An error without Hypothesis's notes, where the message has the same as code that runs."""
-    if isinstance(error, GradcheckError):
-        error.__notes__ = []
-    return error
-
-
-def _arity(function: Callable[..., Any]) -> int:
-    """The number of arguments that a function has to be given."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        parameters = ()  # type: ignore[assignment]
-    needed = [
-        p
-        for p in parameters
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
-    ]
-    if not needed:
-        raise TypeError(
-            f"{function!r} does not tell how many arguments it takes: give check_gradients one "
-            "strategy, shape or value for each"
-        )
-    return len(needed)
-
-
-class GradientTest(PropertyTest):
+class GradientTest(Exploration):
     """What `check_gradients` makes of a function; see there."""
 
     def __init__(
@@ -261,20 +71,21 @@ class GradientTest(PropertyTest):
         function: Callable[..., Any],
         arguments: Sequence[Any],
         *,
-        order: int,
-        backends: Sequence[str] | None,
-        forward: bool | None,
-        single: bool,
-        fast_mode: bool | None,
-        tolerances: dict[str, float],
+        order: int = 2,
+        backends: str | Sequence[str] | None = None,
+        forward: bool | None = None,
+        single: bool = True,
+        fast_mode: bool | None = None,
         **rest: Any,
     ) -> None:
+        # What is checked to the default tolerances is shown without them.
+        given = {name: rest.pop(name, default) for name, default in TOLERANCES.items()}
+        self.tolerances = {name: x for name, x in given.items() if x != TOLERANCES[name]}
         super().__init__(function, arguments, **rest)
         if order not in (1, 2):
             raise ValueError(f"order should be 1 or 2, not {order!r}")
-        self.order, self.forward, self.single = order, forward, single
-        self.fast_mode, self.tolerances = fast_mode, tolerances
-        self.backends = None if backends is None else list(backends)
+        self.order, self.forward, self.single, self.fast_mode = order, forward, single, fast_mode
+        self.backends = [backends] if isinstance(backends, str) else backends and list(backends)
         self.lacks_forward = False
         self._only: list[str] | None = None
 
@@ -319,10 +130,10 @@ class GradientTest(PropertyTest):
                     shortened(error)
                     raise
 
-    def drawing(self, dtypes: Sequence[str], bounds: dict[str, int] | None) -> Any:
+    def drawing(self, bounds: dict[str, int] | None) -> Any:
         # Shrinking takes the contiguous layout, unless the other one alone fails.
         apart = st.just(False) if bounds is None else st.booleans()
-        return st.tuples(super().drawing(dtypes, bounds), apart)
+        return st.tuples(super().drawing(bounds), apart)
 
     def only(self) -> Any:
         return tuple(self.arguments), False
@@ -555,30 +366,8 @@ def check_gradients(
     TypeError, ValueError
         If arguments cannot be understood.
     """
-    if settings is not None and not isinstance(settings, hypothesis.settings):
-        raise TypeError(f"settings should be hypothesis.settings, not {type(settings).__name__}")
-    options: dict[str, Any] = {
-        "order": order,
-        "dtypes": [dtypes] if isinstance(dtypes, str) else dtypes,
-        "backends": [backends] if isinstance(backends, str) else backends,
-        "kinks": kinks,
-        "forward": forward,
-        "single": single,
-        "fast_mode": fast_mode,
-        "tolerances": {
-            name: value
-            for name, value, default in (
-                ("eps", eps, EPS),
-                ("atol", atol, 1e-8),
-                ("rtol", rtol, 1e-6),
-                ("nondet_tol", nondet_tol, 0.0),
-            )
-            if value != default
-        },
-        "examples": examples,
-        "settings": settings,
-        "bounds": {"min_side": min_side, "max_side": max_side, "max_dims": max_dims},
-    }
+    options = locals()
+    del options["arguments"]
     if arguments and callable(arguments[0]) and not isinstance(arguments[0], st.SearchStrategy):
         __tracebackhide__ = True
         GradientTest(arguments[0], arguments[1:], **options).run()

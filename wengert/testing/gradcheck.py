@@ -286,7 +286,7 @@ def _carried_out(checks: _Checks, numerical: "_Numerical", raise_exception: bool
         if checks.backward:
             rows = _check_mode(numerical, _Reverse(problem), checks.fast)
         if checks.forward:
-            _check_mode(numerical, _Forward(problem), checks.fast)
+            _check_mode(numerical, _Forward(problem, alone=not checks.backward), checks.fast)
         if checks.batched:
             check_batched_cotangents(problem)
         if checks.batched_forward:
@@ -302,7 +302,7 @@ def _carried_out(checks: _Checks, numerical: "_Numerical", raise_exception: bool
             return False
         if problem.changed() is None:  # of a random function nothing else is true
             try:
-                check_repeatable(problem, checks.nondet_tol)
+                check_repeatable(problem, checks.nondet_tol, swept=checks.backward)
             except GradcheckError as cause:
                 raise shortened(cause) from None
         shortened(error)
@@ -447,12 +447,11 @@ class _Reverse:
 
 
 class _Forward:
-    """A problem's derivatives by forward mode."""
+    """A problem's derivatives by forward mode, which may be the one mode that is checked."""
 
-    name = "the forward derivative"
-
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, alone: bool) -> None:
         self.problem = problem
+        self.name = "the derivative" if alone else "the forward derivative"
 
     def jacobian(self) -> Reals:
         problem = self.problem

@@ -1,16 +1,20 @@
-"""Derivatives written by hand, of functions of NumPy arrays: tests that need nothing of Wengert."""
+"""Derivatives written by hand, of functions of NumPy arrays: as operations, for `gradcheck`."""
 
-import re
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from functools import update_wrapper
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from wengert.testing.check import Kinks, PropertyTest
-from wengert.testing.differences import Estimate, Reals, derivative, to_reals
+from wengert.tape.function import Function
+from wengert.tape.tensor import Tensor
+from wengert.testing.check import GradientTest, as_input
+from wengert.testing.contrast import Case
+from wengert.testing.exploration import Exploration, Kinks
 from wengert.testing.gradcheck import EPS
-from wengert.testing.snippets import array_code, block, function_code, number_code
-from wengert.testing.verdicts import GradcheckError, Tolerance, WrongGradientError, judge
+from wengert.testing.problem import like, values
+from wengert.testing.snippets import function_code, value_code
+from wengert.testing.verdicts import GradcheckError
 
 __all__ = ["check_derivative"]
 
@@ -78,203 +82,167 @@ def check_derivative(
     """
     if form not in ("jacobian", "elementwise", "vjp", "jvp"):
         raise ValueError(f"form should be 'jacobian', 'elementwise', 'vjp' or 'jvp', not {form!r}")
-    test = _DerivativeTest(
-        function,
+    pair = _Pair(function, derivatives, form)
+    _HandWrittenTest(
+        pair,
         arguments,
+        dtypes=dtypes,
         kinks=kinks,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
         examples=examples,
         settings=settings,
-        dtypes=[dtypes] if isinstance(dtypes, str) else dtypes,
-        bounds={"min_side": min_side, "max_side": max_side, "max_dims": max_dims},
-    )
-    test.derivatives, test.form, test.eps = derivatives, form, eps
-    test.tolerance = Tolerance(atol, rtol)
-    module = getattr(function, "__module__", "")
-    test.explore(re.sub(r"\W", "_", f"{module}_{test.name}_derivative"))
+        min_side=min_side,
+        max_side=max_side,
+        max_dims=max_dims,
+    ).run()
 
 
-class _DerivativeTest(PropertyTest):
+class _Pair(NamedTuple):
+    """A function and its derivatives."""
+
+    function: Callable[..., Any]
     derivatives: Callable[..., Any]
     form: Form
-    eps: float
-    tolerance: Tolerance
 
-    def example(self, drawn: tuple[Any, ...]) -> None:
-        inputs = [np.array(x) if isinstance(x, np.ndarray) else x for x in drawn]
-        with np.errstate(all="ignore"):
-            error = self._compare(inputs)
-        if error is None:
-            return
-        given = [array_code(x) if isinstance(x, np.ndarray) else _code(x) for x in drawn]
-        lines, name = function_code(self.function, "function")
-        more, other = function_code(self.derivatives, "derivatives")
-        options = "" if self.form == "jacobian" else f", form={self.form!r}"
-        for key, value, default in (
-            ("eps", self.eps, EPS),
-            ("atol", self.tolerance.atol, 1e-8),
-            ("rtol", self.tolerance.rtol, 1e-6),
-        ):
-            options += "" if value == default else f", {key}={value!r}"
-        code = [
-            "import numpy as np",
-            "from wengert.testing import check_derivative",
-            *dict.fromkeys([*lines, *more]),
-            f"check_derivative({name}, {other}, {', '.join(given)}{options}, kinks='fail')",
-        ]
-        raise type(error)(
-            f"{self.name}: {error}\n  verdict:   {error.verdict}\nTo see it again:\n\n"
-            + block(code)
-            + "\n"
-        )
+    def value(self, inputs: Sequence[Any]) -> Array:
+        return _inexact(_undamaged("the function", self.function, inputs))
 
-    def _compare(self, inputs: list[Any]) -> GradcheckError | None:
-        """Compare all derivatives along all directions."""
-        moving = [
-            i for i, x in enumerate(inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"
-        ]
-        if not moving:
-            raise TypeError(
-                "check_derivative needs an argument that is a floating or complex array"
-            )
-        before = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
-        middle = np.asarray(self.function(*inputs))
-        if error := _changed(inputs, before, "the function"):
-            return error
-        analytic = self._analytic(inputs, moving, middle)
-        if error := _changed(inputs, before, "the derivative"):
-            return error
-        found: GradcheckError | None = None
-        for i in moving:
-            for column, unit in enumerate(_units(inputs[i])):
-                estimate = self._along(inputs, i, unit, middle)
-                given = to_reals(analytic(i, unit))
-                error = self._judge(estimate, given, middle, i, column, inputs[i])
-                if isinstance(error, WrongGradientError):
-                    return error
-                found = found or error
-        return found
+    def pulled(self, inputs: Sequence[Any], moving: Sequence[int], g: Array) -> list[Array]:
+        """What a cotangent of the result gives for each argument that moves."""
+        found = self._each(moving, _undamaged("the derivative", self.derivatives, inputs, g))
+        return [_shaped(f, inputs[i].shape, i) for i, f in zip(moving, found, strict=True)]
 
-    def _along(self, inputs: list[Any], i: int, unit: Array, middle: Array) -> Estimate:
-        def line(t: float) -> Reals:
-            moved = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
-            moved[i] = inputs[i] + (t * unit).astype(inputs[i].dtype)
-            value = np.asarray(self.function(*moved))
-            return to_reals(value.astype(np.result_type(value, middle)))
-
-        return derivative(line, self.eps, self.tolerance.settled, to_reals(middle))
-
-    def _analytic(
-        self, inputs: list[Any], moving: list[int], middle: Array
-    ) -> Callable[[int, Array], Array]:
-        """A function of an argument's position and a direction: the derivative along it."""
+    def pushed(
+        self, inputs: Sequence[Any], moving: Sequence[int], tangents: Sequence[Array], result: Array
+    ) -> Array:
+        """What tangents of the arguments that move give for the result."""
         if self.form == "jvp":
+            tangent = _undamaged("the derivative", self.derivatives, inputs, *tangents)
+            return _shaped(_inexact(tangent), result.shape, moving[0]).astype(result.dtype)
+        found = self._each(moving, _undamaged("the derivative", self.derivatives, inputs))
+        total = np.zeros(result.shape, result.dtype)
+        for i, derivative, t in zip(moving, found, tangents, strict=True):
+            if self.form == "jacobian":
+                _shaped(derivative, (*result.shape, *t.shape), i)
+                axes = tuple(range(result.ndim, derivative.ndim))
+                total += np.sum(derivative * t, axis=axes).astype(result.dtype)
+                continue
+            try:
+                diagonal = np.broadcast_to(derivative, result.shape)
+            except ValueError:
+                diagonal = _shaped(derivative, result.shape, i)
+            # Not infinity times zero, where another element is at the edge of the domain.
+            total += np.where(t == 0, 0.0, diagonal * t).astype(result.dtype)
+        return total
 
-            def pushed(i: int, unit: Array) -> Array:
-                tangents = [unit if j == i else np.zeros_like(inputs[j]) for j in moving]
-                tangent = np.asarray(self.derivatives(*inputs, *tangents))
-                return _shaped(tangent, middle.shape, i).astype(middle.dtype)
-
-            return pushed
-        if self.form == "vjp":
-            rows = {
-                (index, unit): self._listed(
-                    self.derivatives(*inputs, _at(middle, index, unit)), moving
-                )
-                for index in np.ndindex(middle.shape)
-                for unit in _parts(middle)
-            }
-            for found in rows.values():
-                for i in moving:
-                    _shaped(found[i], inputs[i].shape, i)
-
-            def pulled(i: int, unit: Array) -> Array:
-                out = np.zeros(middle.shape, middle.dtype)
-                for (index, part), found in rows.items():
-                    out[index] += part * np.sum(np.real(np.conj(found[i]) * unit))
-                return out
-
-            return pulled
-        found = self._listed(self.derivatives(*inputs), moving)
-        if self.form == "elementwise":
-
-            def diagonal(i: int, unit: Array) -> Array:
-                try:
-                    factor = np.broadcast_to(found[i], middle.shape)
-                except ValueError:
-                    factor = _shaped(found[i], middle.shape, i)
-                # Not infinity times zero, where another element is at the edge of the domain.
-                return np.where(unit == 0, 0.0, factor * unit).astype(middle.dtype)
-
-            return diagonal
-        for i in moving:
-            _shaped(found[i], (*middle.shape, *inputs[i].shape), i)
-        return lambda i, unit: np.sum(
-            found[i] * unit, axis=tuple(range(middle.ndim, found[i].ndim))
-        ).astype(middle.dtype)
-
-    def _listed(self, given: Any, moving: list[int]) -> dict[int, Array]:
+    @staticmethod
+    def _each(moving: Sequence[int], given: Any) -> list[Array]:
         found = list(given) if isinstance(given, tuple) else [given]
         if len(found) != len(moving):
             raise ValueError(
                 f"the derivatives are {len(found)}, and the floating and complex array arguments "
                 f"are {len(moving)}: return a tuple of one for each"
             )
-        return {i: np.asarray(x) for i, x in zip(moving, found, strict=True)}
-
-    def _judge(
-        self, found: Estimate, given: Reals, middle: Array, i: int, column: int, x: Array
-    ) -> GradcheckError | None:
-        allowed = self.tolerance(found)
-        excess = abs(given - found.value) / allowed
-        wrong = np.flatnonzero(~(excess <= 1))
-        if not wrong.size:
-            return None
-        row = int(wrong[np.argmax(np.nan_to_num(excess[wrong], nan=np.inf))])
-        kind, cause = judge(
-            found, row, float(given[row]), float(to_reals(middle)[row]), float(allowed[row])
-        )
-        cause = cause.replace("the gradient", "the derivative")
-        return kind(
-            f"{cause}: d {_entry('result', middle, row)} / d {_entry(f'arguments[{i}]', x, column)}"
-            f"\n  numerical: {found.value[row]:.12g}\n  by hand:   {given[row]:.12g}"
-        )
+        return [_inexact(f) for f in found]
 
 
-def _changed(inputs: list[Any], before: list[Any], culprit: str) -> GradcheckError | None:
-    for i, (x, old) in enumerate(zip(inputs, before, strict=True)):
-        if isinstance(x, np.ndarray) and x.tobytes() != old.tobytes():
-            return GradcheckError(f"{culprit} changed arguments[{i}] in place")
-    return None
+class _ByHand(Function):
+    """A pair as an operation: ``apply(pair, moving, *arguments)``."""
+
+    @staticmethod
+    def forward(ctx: Any, pair: _Pair, moving: Sequence[int], *arguments: Any) -> Tensor:
+        ctx.pair, ctx.moving, ctx.like = pair, moving, arguments[moving[0]].detach()
+        ctx.inputs = [values(x) if isinstance(x, Tensor) else x for x in arguments]
+        ctx.result = pair.value(ctx.inputs)
+        return like(ctx.like, ctx.result)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        found = ctx.pair.pulled(ctx.inputs, ctx.moving, values(g))
+        of = dict(zip(ctx.moving, (like(g, f) for f in found), strict=True))
+        return (None, None, *(of.get(i) for i in range(len(ctx.inputs))))
+
+    @staticmethod
+    def jvp(ctx: Any, _pair: None, _moving: None, *tangents: Tensor | None) -> Tensor:
+        moved = [values(tangents[i]) for i in ctx.moving]
+        return like(ctx.like, ctx.pair.pushed(ctx.inputs, ctx.moving, moved, ctx.result))
+
+
+class _HandWrittenTest(GradientTest):
+    """What `check_derivative` makes of a pair."""
+
+    def __init__(self, pair: _Pair, arguments: Sequence[Any], **options: Any) -> None:
+        def function(*inputs: Any) -> Tensor:
+            moving = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+            made: Tensor = _ByHand.apply(pair, moving, *inputs)
+            return made
+
+        self.pair = pair
+        update_wrapper(function, pair.function)
+        forward = pair.form != "vjp"
+        super().__init__(function, arguments, backends="numpy", forward=forward, **options)
+
+    def drawing(self, bounds: dict[str, int] | None) -> Any:
+        return Exploration.drawing(self, bounds)
+
+    def only(self) -> Any:
+        return Exploration.only(self)
+
+    def example(self, drawn: tuple[Any, ...]) -> None:
+        error = self._check(1, drawn, False, {"check_backward_ad": not self.forward})
+        if error is not None:
+            raise error
+
+    @staticmethod
+    def _inputs(call: tuple[Any, ...], apart: bool) -> tuple[Any, ...]:
+        inputs = tuple(map(as_input, call))  # what containers hold is constant
+        if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+            raise TypeError(
+                "check_derivative needs an argument that is a floating or complex array"
+            )
+        return inputs
+
+    def _snippet(self, case: Case) -> list[str]:
+        lines, name = function_code(self.pair.function, "function")
+        more, other = function_code(self.pair.derivatives, "derivatives")
+        given = ", ".join(value_code(x, "np") for x in case.call)
+        options = {"form": self.pair.form, **self.tolerances, "kinks": "fail"}
+        if self.pair.form == "jacobian":
+            del options["form"]
+        told = "".join(f", {key}={value!r}" for key, value in options.items())
+        constants = any(isinstance(x, Tensor) for x in case.call)
+        return [
+            "import numpy as np",
+            *(["import wengert as wg"] if constants else []),
+            "from wengert.testing import check_derivative",
+            *dict.fromkeys([*lines, *more]),
+            f"check_derivative({name}, {other}, {given}{told})",
+        ]
+
+
+def _undamaged(
+    culprit: str, function: Callable[..., Any], inputs: Sequence[Any], *more: Any
+) -> Any:
+    """What a function gives for copies of the inputs, which it has to leave as they are."""
+    copies = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
+    found = function(*copies, *more)
+    for i, (copy, x) in enumerate(zip(copies, inputs, strict=True)):
+        if isinstance(x, np.ndarray) and copy.tobytes() != x.tobytes():
+            raise GradcheckError(f"{culprit} changed inputs[{i}] in place")
+    return found
+
+
+def _inexact(found: Any) -> Array:
+    """What a function gave as an array: floating where it gave integers, which it may."""
+    array = np.asarray(found)
+    return array.astype(np.result_type(array, 1.0))
 
 
 def _shaped(found: Array, shape: tuple[int, ...], i: int) -> Array:
     if found.shape != shape:
         raise ValueError(
-            f"the derivative for arguments[{i}] has shape {found.shape}, and should have {shape}"
+            f"the derivative for inputs[{i}] has shape {found.shape}, and should have {shape}"
         )
     return found
-
-
-def _parts(x: Array) -> tuple[complex, ...]:
-    return (1.0, 1j) if x.dtype.kind == "c" else (1.0,)
-
-
-def _at(x: Array, index: tuple[int, ...], unit: complex) -> Array:
-    made = np.zeros(x.shape, np.complex128 if x.dtype.kind == "c" else np.float64)
-    made[index] = unit
-    return made
-
-
-def _units(x: Array) -> list[Array]:
-    return [_at(x, index, unit) for index in np.ndindex(x.shape) for unit in _parts(x)]
-
-
-def _entry(what: str, x: Array, place: int) -> str:
-    if x.dtype.kind == "c":
-        what, place = f"{('Re', 'Im')[place % 2]} {what}", place // 2
-    index = [int(n) for n in np.unravel_index(place, x.shape)] if x.shape else []
-    return f"{what}{index}" if index else what
-
-
-def _code(value: Any) -> str:
-    return number_code(value, "np") if isinstance(value, float | complex) else repr(value)

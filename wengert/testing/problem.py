@@ -160,8 +160,11 @@ class Problem:
         self.check_unchanged("func")
         return results
 
-    def _shaped(self) -> list[tuple[tuple[int, ...], bool, bool]]:
-        self.run()
+    @property
+    def shapes(self) -> list[tuple[tuple[int, ...], bool, bool]]:
+        """Those of the results, with whether each is complex, and on the tape."""
+        if not self._shapes:
+            self.run()
         return self._shapes
 
     def changed(self) -> int | None:
@@ -227,7 +230,7 @@ class Problem:
         tensor = self.arguments[at]
         if tensor.dtype.complex:
             raise ValueError("complex_step is for real inputs")
-        for i, (_, is_complex, _) in enumerate(self._shapes or self._shaped()):
+        for i, (_, is_complex, _) in enumerate(self.shapes):
             if is_complex:
                 raise ValueError(f"complex_step is for real results, and result {i} is complex")
         moved = raw_like(tensor, self._base(at) + IMAGINARY_STEP * 1j * direction)
@@ -311,18 +314,18 @@ class Problem:
     def kinds(self) -> tuple[list[tuple[tuple[int, ...], bool]], ...]:
         """The shapes of inputs and of results, each with whether they are complex."""
         inputs = [(before.shape, before.dtype.kind == "c") for before in self.before]
-        return inputs, [(shape, c) for shape, c, _ in self._shapes or self._shaped()]
+        return inputs, [(shape, c) for shape, c, _ in self.shapes]
 
     def tracked(self) -> bool:
         """Whether any result is on the tape, so that there is a derivative to differentiate."""
-        return any(on_tape for _, _, on_tape in self._shapes or self._shaped())
+        return any(on_tape for _, _, on_tape in self.shapes)
 
     def tracks(self, row: int) -> bool:
         """Whether the result that a row of the Jacobian belongs to is on the tape."""
-        return self._shapes[self._result_of(row)[0]][2]
+        return self.shapes[self._result_of(row)[0]][2]
 
     def _result_of(self, row: int) -> tuple[int, int]:
-        for at, (shape, is_complex, _) in enumerate(self._shapes):
+        for at, (shape, is_complex, _) in enumerate(self.shapes):
             size = int(np.prod(shape)) * (2 if is_complex else 1)
             if row < size:
                 return at, row
@@ -332,7 +335,7 @@ class Problem:
     def result_entry(self, row: int) -> str:
         """What a row of the Jacobian stands for, in words."""
         at, row = self._result_of(row)
-        shape, is_complex, _ = self._shapes[at]
+        shape, is_complex, _ = self.shapes[at]
         return _entry(f"result {at}", shape, is_complex, row)
 
     def input_entry(self, column: int) -> str:

@@ -54,20 +54,22 @@ def tensor_code(tensor: Tensor) -> str:
     return f"wg.tensor({_nested(values(tensor).tolist(), 'wg')}, {dtype}{flag})"
 
 
-def value_code(value: Any) -> str:
-    """Return code for an argument: a Tensor, an array, a container of them, or anything else."""
+def value_code(value: Any, inf: str = "wg") -> str:
+    """Return code for an argument: a Tensor, an array, a container of them, or anything else.
+
+    ``inf`` names the module of a number's inf and nan.
+    """
     if isinstance(value, Tensor):
         return tensor_code(value)
     if isinstance(value, np.ndarray):
         return array_code(value)
     if type(value) is dict:
-        return "{" + ", ".join(f"{k!r}: {value_code(v)}" for k, v in value.items()) + "}"
-    if type(value) is list:
-        return f"[{', '.join(map(value_code, value))}]"
-    if type(value) is tuple:
-        return f"({', '.join(map(value_code, value))}{',' if len(value) == 1 else ''})"
+        return "{" + ", ".join(f"{k!r}: {value_code(v, inf)}" for k, v in value.items()) + "}"
+    if type(value) in (list, tuple):
+        items = ", ".join(value_code(v, inf) for v in value)
+        return f"[{items}]" if type(value) is list else f"({items}{',' * (len(value) == 1)})"
     if isinstance(value, float | complex) and not isinstance(value, np.generic):
-        return number_code(value, "wg")
+        return number_code(value, inf)
     return repr(value)
 
 

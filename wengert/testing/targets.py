@@ -184,11 +184,9 @@ def _imported(place: str) -> types.ModuleType:
 def _target(name: str, value: Any, shapes: Sequence[Any]) -> Target:
     check = getattr(value, "wengert_check", None)
     if check is not None:
-        if not hasattr(check, "tolerances"):
-            return Target(name, None, why_not="it is a test of another kind")
         options = {"kinks": check.kinks, "forward": check.forward, "single": check.single}
-        options |= {"dtypes": check.dtypes, "bounds": check.bounds, "order": check.order}
-        options["tolerances"] = check.tolerances
+        options |= {"dtypes": check.dtypes, "order": check.order}
+        options |= check.bounds | check.tolerances
         source = "its check_gradients declaration"
         return Target(name, check.function, check.arguments, source, options=options)
     called = value.forward if isinstance(value, Module) else value

@@ -109,7 +109,7 @@ def judge(
             )
         return WrongGradientError, (
             f"the function has a kink here, with the derivatives {left:.6g} and {right:.6g} from "
-            "both sides, and the gradient is not between them: it is wrong"
+            "both sides, and the one given is not between them: it is wrong"
         )
     if found.jump[row]:
         return KinkError, (

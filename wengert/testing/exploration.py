@@ -1,0 +1,205 @@
+"""Explorations: what Hypothesis draws of a function's arguments, and the gravest failure there."""
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import hypothesis
+import numpy as np
+from hypothesis import strategies as st
+
+from wengert.func.trees import tree_leaves
+from wengert.testing.arguments import SPECIAL, Argument, Axis, calls, special_calls, understood
+from wengert.testing.verdicts import (
+    BadlyScaledError,
+    GradcheckError,
+    KinkError,
+    WrongGradientError,
+)
+
+__all__ = ["Exploration", "Kinks"]
+
+Kinks = Literal["skip", "fail"]
+#: Of several failures the first in this order is told.
+GRAVITY = (WrongGradientError, GradcheckError, BadlyScaledError, KinkError)
+
+
+class Exploration:
+    """A function with the strategy of its arguments: what Hypothesis runs.
+
+    Attributes
+    ----------
+    function : callable
+        What is tested.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        *,
+        dtypes: str | Sequence[str] = ("float64",),
+        kinks: Kinks = "skip",
+        examples: int | None = None,
+        settings: Any = None,
+        min_side: int = 0,
+        max_side: int = 3,
+        max_dims: int = 3,
+    ) -> None:
+        if settings is not None and not isinstance(settings, hypothesis.settings):
+            raise TypeError(
+                f"settings should be hypothesis.settings, not {type(settings).__name__}"
+            )
+        if kinks not in ("skip", "fail"):
+            raise ValueError(f"kinks should be 'skip' or 'fail', not {kinks!r}")
+        self.function, self.kinks = function, kinks
+        self.dtypes = [dtypes] if isinstance(dtypes, str) else list(dtypes)
+        self.bounds = {"min_side": min_side, "max_side": max_side, "max_dims": max_dims}
+        self.arguments = understood(arguments or [...] * _arity(function))
+        # What is free to be empty is: lengths without a value, where `min_side` lets them be 0.
+        self.may_be_empty = not min_side and any(
+            isinstance(given, Argument) and any(type(part) is not int for part in given.shape)
+            for given in self.arguments
+        )
+        self.strategy = self.drawing(self.bounds | {"min_side": max(1, min_side)})
+        self.has_special = all(
+            given.elements is None and not given.unique and given.specials()
+            for given in self.arguments
+            if isinstance(given, Argument)
+        ) and any(isinstance(given, Argument) for given in self.arguments)
+        # Arrays of any shape are numbers there, which have no axis.
+        self.has_special &= not any(
+            isinstance(given, Axis) and getattr(self.arguments[given.of], "shape", ()) == (...,)
+            for given in self.arguments
+        )
+        self.special = self.drawing(None)
+        self.empties = self.drawing(self.bounds).filter(_has_empty)
+        self.settings, self.examples = settings, examples
+        self.skipped = self.checked = 0
+        self.seed: int | None = None
+
+    def drawing(self, bounds: dict[str, int] | None) -> Any:
+        """The strategy of what `example` is given; without bounds, that of special values."""
+        if bounds is None:
+            return special_calls(self.arguments, self.dtypes[0], max(1, self.bounds["min_side"]))
+        return calls(self.arguments, dtypes=self.dtypes, **bounds)
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def example(self, drawn: tuple[Any, ...]) -> None:
+        """Check one call; raise if a derivative is wrong."""
+        raise NotImplementedError
+
+    def only(self) -> Any:
+        """What `example` is given where there is nothing to draw."""
+        return tuple(self.arguments)
+
+    def fixed(self) -> bool:
+        """Whether there is nothing to draw: one call is all."""
+        return not any(
+            isinstance(given, Argument | Axis | st.SearchStrategy) for given in self.arguments
+        )
+
+    def explore(self, digest: str, share: float = 1.0) -> None:
+        """Check as many calls as the settings say, or that share, and raise the gravest failure."""
+        self.skipped = self.checked = 0
+        if self.fixed():
+            self.example(self.only())
+            self.checked += 1
+            return
+        given = self.settings or hypothesis.settings()
+        count = math.ceil(share * (self.examples or given.max_examples))
+        # Empty arrays come last: a failure would shrink to one, and hide what it is about.
+        empty = count // 5 if self.may_be_empty else 0
+        special = min(len(SPECIAL), count // 3) if self.has_special else 0
+        __tracebackhide__ = True
+        if special:
+            self._explored(self.special, f"{digest}_special", special)
+        if not self._explored(self.strategy, digest, count - empty - special):
+            raise KinkError(
+                f"{self.name} could be checked nowhere: {self.skipped} examples lie at kinks, or "
+                "at the edge of the domain. Say with Argument(domain=..., away_from=...) where it "
+                "is differentiable"
+            )
+        if empty:
+            try:
+                self._explored(self.empties, f"{digest}_empty", empty)
+            except Exception as error:
+                error.add_note(
+                    f"{self.name} is right for arrays with elements, in {count - empty} examples: "
+                    "min_side=1 leaves empty ones out"
+                )
+                raise
+
+    def _explored(self, strategy: Any, digest: str, count: int) -> bool:
+        """Check that many calls; False if there was none that could be checked."""
+
+        def run(drawn: tuple[Any, ...]) -> None:
+            try:
+                self.example(drawn)
+            except KinkError:
+                if self.kinks == "fail":
+                    raise
+                self.skipped += 1
+                hypothesis.reject()
+            self.checked += 1
+
+        run.__name__ = run.__qualname__ = digest  # what Hypothesis's database knows it by
+        chosen = hypothesis.settings(
+            self.settings or hypothesis.settings(),
+            deadline=None,
+            print_blob=False,
+            suppress_health_check=list(hypothesis.HealthCheck),
+            max_examples=count,
+        )
+        __tracebackhide__ = True
+        try:
+            test = hypothesis.given(strategy)(run)
+            chosen(test if self.seed is None else hypothesis.seed(self.seed)(test))()
+        except GradcheckError as error:
+            raise _bare(error) from None
+        except BaseExceptionGroup as group:
+            raise _bare(min(group.exceptions, key=_gravity)) from None
+        except hypothesis.errors.Unsatisfiable:
+            return False
+        return True
+
+
+def _has_empty(drawn: Any) -> bool:
+    """Whether a drawn call has an array without elements."""
+    return any(isinstance(x, np.ndarray) and not x.size for x in tree_leaves(drawn))
+
+
+def _gravity(error: BaseException) -> tuple[int, int]:
+    kinds = [kind for kind in GRAVITY if isinstance(error, kind)]
+    return (GRAVITY.index(kinds[0]) if kinds else len(GRAVITY)), getattr(error, "order", 0)
+
+
+def _bare(error: BaseException) -> BaseException:
+    """An error without Hypothesis's notes, where the message has the same as code that runs."""
+    if isinstance(error, GradcheckError):
+        error.__notes__ = []
+    return error
+
+
+def _arity(function: Callable[..., Any]) -> int:
+    """The number of arguments that a function has to be given."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        parameters = ()  # type: ignore[assignment]
+    needed = [
+        p
+        for p in parameters
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
+    if not needed:
+        raise TypeError(
+            f"{function!r} does not tell how many arguments it takes: give check_gradients one "
+            "strategy, shape or value for each"
+        )
+    return len(needed)
