@@ -132,8 +132,14 @@ def expand_dims(x: Any, /, axis: int) -> Any:
     )
 
 
+def astype(x: Any, /, dtype: Any, *, copy: bool = True) -> Any:
+    """``x.astype``, of complex numbers to bool without a warning."""
+    dtype = np.dtype(dtype)
+    return x != 0 if dtype.kind == "b" and x.dtype.kind == "c" else x.astype(dtype, copy=copy)
+
+
 def concat_arrays(*arrays: Any, axis: int) -> Any:
-    return np.concatenate(arrays, axis)
+    return np.concatenate(arrays, axis=axis)
 
 
 # -- indexing ------------------------------------------------------------------------------------
@@ -203,7 +209,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
         kept, keep = x2, np.logical_not(condition)
     else:
         return np.where(condition, x1, x2)
-    if type(kept) is np.ndarray and kept.dtype.char in BITS:
+    if hasattr(kept, "dtype") and kept.dtype.char in BITS:
         return masked(kept, keep)
     return np.where(condition, x1, x2)
 
@@ -227,6 +233,10 @@ class NumpyBackend(Backend):
     name = "numpy"
     module = "array_api_compat.numpy"
     kernels: Mapping[str, Kernel] = {
+        **{name: getattr(np, name) for name in ("ceil", "floor", "trunc")},
+        **{name: getattr(np, name) for name in ("empty", "full", "ones", "zeros")},
+        **{name: getattr(np, name) for name in ("take_along_axis", "tensordot")},
+        "astype": astype,
         "broadcast_to": broadcast_to,
         "clip": clip,
         "concat_arrays": concat_arrays,

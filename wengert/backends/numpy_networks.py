@@ -11,23 +11,15 @@ from wengert.backends.backend import Kernel
 
 __all__ = [
     "BITS",
-    "FILLED",
     "KERNELS",
-    "WIDE",
-    "counted_targets",
+    "LOOKING",
     "masked",
     "ones",
-    "row_layout",
     "scalar",
-    "zeros",
 ]
 
 _add, _multiply, _divide = np.add, np.multiply, np.divide
 _sum = np.add.reduce
-
-
-# `np.matmul` of small matrices takes a third of a microsecond longer than the method `dot`.
-_dot = np.ndarray.dot
 
 
 @lru_cache(maxsize=16)
@@ -44,7 +36,7 @@ def row_layout(rows: int, columns: int) -> tuple[Any, Any]:
 
 def _along_rows(values: Any, row_of: Any) -> Any:
     """One value for each row, to be used with a matrix: NumPy broadcasts row by row."""
-    return values[:, None] if row_of is None else values.take(row_of)
+    return values.reshape((-1, 1)) if row_of is None else values.take(row_of)
 
 
 @lru_cache(maxsize=16)
@@ -75,7 +67,7 @@ def _add_into(out: Any, x: Any) -> Any:
 
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """``x @ weight.T + bias`` of a matrix or vector ``x``."""
-    out = _dot(x, weight.T)
+    out = x.dot(weight.mT)  # `np.matmul` of small matrices takes a third of a microsecond longer
     if bias is None:
         return out
     try:
@@ -87,7 +79,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 def _sum_last(x: Any) -> Any:
     """The sum over the last axis: by BLAS, which needs a third of the time, where it can."""
     if x.dtype.char in "fd":
-        return _dot(x, ones(x.shape[-1], x.dtype))
+        return x.dot(ones(x.shape[-1], x.dtype))
     return _sum(x, axis=-1)
 
 
@@ -107,9 +99,10 @@ def axpby(a: float, x: Any, b: float, y: Any) -> Any:
 def normalised(m: Any, v: Any, scale: float, eps: float) -> Any:
     """``m / (sqrt(v) / scale + eps)``."""
     root = np.sqrt(v)
-    if type(root) is not np.ndarray:
+    try:
+        _divide(root, scale, out=root)
+    except TypeError:  # a scalar
         return m / (root / scale + eps)
-    _divide(root, scale, out=root)
     _add(root, eps, out=root)
     return _divide(m, root, out=root)
 
@@ -133,14 +126,10 @@ def softmax_cross_entropy_parts(
     """The loss, and its derivative by each logit."""
     rows, classes = x.shape
     starts, row_of = row_layout(rows, classes)
+    mean = reduction == "mean"
+    places, part, counted = targets(target, starts, classes, ignore_index, mean, x.dtype)
     # For short rows, finding the largest and taking it costs half of `np.max` along an axis.
-    z = np.subtract(x, _along_rows(x.take(starts + x.argmax(1)), row_of))
-    counted, number = None, rows
-    # Unsigned, a negative index is larger than any other.
-    plain = target.view(np.uint64)
-    if rows and (plain.item(plain.argmax()) >= classes or 0 <= ignore_index < classes):
-        target, counted, number = counted_targets(target, classes, ignore_index, x.dtype)
-    places = starts + target
+    z = np.subtract(x, _along_rows(x.take(x.argmax(1) + starts), row_of))
     chosen = z.take(places)
     if label_smoothing:
         _multiply(chosen, 1 - label_smoothing, chosen)
@@ -148,37 +137,75 @@ def softmax_cross_entropy_parts(
     np.exp(z, z)
     total = _sum_last(z)
     losses = np.log(total)
-    np.subtract(losses, chosen, losses)
-    # Each row's part in the loss, and so in the slopes too.
-    part = 1 / number if number and reduction == "mean" else 1
-    part = scalar(part, x.dtype)
-    if counted is not None:
-        part = _multiply(counted, part)
-        losses = np.where(counted, losses, 0)
+    losses = counted_losses(np.subtract(losses, chosen, losses), counted)
     _multiply(z, _along_rows(_divide(part, total), row_of), z)
     if label_smoothing:
         even = _multiply(part, label_smoothing / classes)
-        np.subtract(z, even if counted is None else _along_rows(even, row_of), z)
+        np.subtract(z, _along_rows(even, row_of), z)
         part = _multiply(part, 1 - label_smoothing)
     z.put(places, np.subtract(z.take(places), part))
     if reduction == "none":
         return losses, z
-    loss = _dot(losses, ones(rows, losses.dtype))
-    return (loss / number if number else loss * math.nan) if reduction == "mean" else loss, z
+    loss = losses.dot(ones(rows, losses.dtype))
+    return loss / number_counted(counted) if mean else loss, z
 
 
-def counted_targets(
-    target: Any, classes: int, ignore_index: int, dtype: Any
-) -> tuple[Any, Any, int]:
-    """Indices that can be looked up, which of them count, and how many do."""
-    valid = target != ignore_index
-    wrong = target[valid & ((target < 0) | (target >= classes))]
+#: Of indices: a negative one is larger than any other.
+_UNSIGNED = np.dtype(np.uint64)
+
+
+@lru_cache(maxsize=64)
+def _all_counted(rows: int) -> Any:
+    """What says that each row counts."""
+    return np.ones(rows, bool)
+
+
+@lru_cache(maxsize=64)
+def _same_parts(rows: int, mean: bool, dtype: Any) -> tuple[Any, Any]:
+    """The same part for each row, and that all count."""
+    return np.full(rows, 1 / rows if mean and rows else 1, dtype), _all_counted(rows)
+
+
+def targets(
+    target: Any, starts: Any, classes: int, ignore_index: int, mean: bool, dtype: Any
+) -> tuple[Any, Any, Any]:
+    """Where each row's right class is, the row's part in the loss, and which rows count.
+
+    Raises
+    ------
+    IndexError
+        For a class that there is not.
+    """
+    rows = len(target)
+    plain = target.view(_UNSIGNED)
+    if not rows or (plain.item(plain.argmax()) < classes and not 0 <= ignore_index < classes):
+        return starts + target, *_same_parts(rows, mean, dtype)
+    counted = target != ignore_index
+    wrong = target[counted & ((target < 0) | (target >= classes))]
     if wrong.size:
         raise IndexError(
             f"Target {wrong[0]} is out of bounds: there are {classes} classes, so targets are "
             f"from 0 to {classes - 1}, or ignore_index={ignore_index}"
         )
-    return np.where(valid, target, 0), valid.astype(dtype), int(np.count_nonzero(valid))
+    number = int(np.count_nonzero(counted)) or 1
+    part = _multiply(counted, scalar(1 / number if mean else 1, dtype))
+    return starts + np.where(counted, target, 0), part, counted
+
+
+def counted_losses(losses: Any, counted: Any) -> Any:
+    """The losses of rows that count, and zero for the others."""
+    return losses if counted is _all_counted(len(losses)) else np.where(counted, losses, 0)
+
+
+def number_counted(counted: Any) -> float:
+    """How many rows count; not a number if none does."""
+    if counted is _all_counted(len(counted)):
+        return len(counted) or math.nan
+    return int(np.count_nonzero(counted)) or math.nan
+
+
+#: Parts of kernels that look at values, and whether some values raise errors.
+LOOKING: Mapping[Kernel, bool] = {targets: True, counted_losses: False, number_counted: False}
 
 
 #: Elements from which the time in NumPy's loops outweighs that of starting them.
@@ -211,10 +238,9 @@ def mask(x: Any, by: Any) -> Any:
 
 def masked(x: Any, keep: Any) -> Any:
     """``x`` where ``keep`` holds, and zero elsewhere, without a branch for each element."""
-    dtype = x.dtype
+    dtype, shape = x.dtype, x.shape
     bits = BITS.get(dtype.char)
-    arrays = type(x) is type(keep) is np.ndarray  # and not scalars
-    if bits is None or x.shape != keep.shape or not arrays:
+    if bits is None or not shape or shape != keep.shape:
         return np.where(keep, x, scalar(0, dtype))
     # As integers, for which zero times an infinity is no question.
     factors = keep.astype(bits)

@@ -67,14 +67,18 @@ def _astype(out: Any, dtype: Any) -> Any:
     return out.astype(dtype)
 
 
+def polygamma(x: Any, *, n: int) -> Any:
+    """SciPy's polygamma function, which takes the order first."""
+    return importlib.import_module("scipy.special").polygamma(n, x)
+
+
 def scipy_special() -> dict[str, Kernel]:
     """SciPy's, for NumPy's arrays; it is imported when one of them is first called."""
 
     def named(name: str) -> Kernel:
         def function() -> Kernel:
-            special = importlib.import_module("scipy.special")
-            found: Kernel = getattr(special, name)
-            return (lambda x, *, n: found(n, x)) if name == "polygamma" else found
+            found: Kernel = getattr(importlib.import_module("scipy.special"), name)
+            return polygamma if name == "polygamma" else found
 
         return _kept(name, function, _astype, analytic=SCIPY_COMPLEX)
 

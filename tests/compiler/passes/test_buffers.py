@@ -163,7 +163,7 @@ def test_a_buffer_is_used_again_when_nothing_needs_it() -> None:
         return wg.sum(c)
 
     placed = _placed(_program(function, x, w))
-    outs = [step.out for step in placed.instructions if step.name == "dot"]
+    outs = [step.out for step in placed.instructions if step.name == "matmul"]
     assert outs[0] is outs[2] is not outs[1]
     assert len(placed.buffers) == 2
 

@@ -1,330 +1,282 @@
-"""What compiled programs call in place of a backend's fast kernels.
+"""What compiled programs call in place of a backend's functions.
 
 A kernel looks at shapes and dtypes in each call, and its temporaries are its own. A trace knows
 shapes and dtypes, and a program has memory for temporaries: so it calls NumPy's functions, of which
-the kernel is made, one by one. They give what the kernel gives, to the last bit.
-
-A lowering takes the trace, and what the kernel takes. It returns NotImplemented where the kernel
-itself should be called.
+the kernel is made, one by one. The kernel itself says which: it runs on arrays that record what is
+done with them. Other libraries have no such protocol, and their kernels are called whole.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from operator import attrgetter
+from types import FunctionType, ModuleType
 from typing import Any, Final
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from wengert.backends import dtype_of
+from wengert.backends import dtype_of, numpy, numpy_networks
 from wengert.backends.keys import cut
-from wengert.backends.numpy import SMALL
-from wengert.backends.numpy_networks import BITS, FILLED, WIDE, ones, row_layout, scalar, zeros
-from wengert.compiler.kernels import (
-    copied_into,
-    counted_losses,
-    number_counted,
-    placed,
-    polygamma,
-    targets,
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.live import LiveNumber
+from wengert.compiler.capture.traced import Traced, current
+from wengert.compiler.passes.forms import (
+    ARGMAX,
+    ASTYPE,
+    COPY,
+    DOT,
+    RESHAPE,
+    TAKE,
+    TRANSPOSE,
+    VIEW,
+    put,
 )
-from wengert.compiler.passes.forms import ARGMAX, ASTYPE, DOT, RESHAPE, TAKE, TRANSPOSE, VIEW
 from wengert.compiler.program import order_of
-from wengert.interpreters.lifted import bottom
 
 __all__ = ["lowered"]
 
-#: Columns up to which rows are added faster to a whole array of copies than one by one.
-NARROW: Final = 128
 
-_reduce: Final[Mapping[str, Any]] = {
-    "sum": np.add.reduce,
-    "prod": np.multiply.reduce,
-    "max": np.maximum.reduce,
-    "min": np.minimum.reduce,
-}
+class _WholeError(Exception):
+    """A kernel does what a program does not do in pieces."""
 
 
-def _char(*arrays: Any) -> str:
-    """The one real floating dtype of arrays, by its letter; "" if there is none."""
-    chars = {getattr(getattr(x, "dtype", None), "char", "") for x in arrays}
-    return chars.pop() if len(chars) == 1 and chars <= {"e", "f", "d"} else ""
+class _Number:
+    """A number that may change, in a kernel's hands.
+
+    It equals none: kernels leave out products with 1, which are the same to the last bit.
+    """
+
+    def __init__(self, live: LiveNumber) -> None:
+        self.live = live
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __hash__ = object.__hash__
 
 
-# -- sums and products -----------------------------------------------------------------------------
+class _Array(NDArrayOperatorsMixin):
+    """A traced array in a kernel's hands. What the kernel writes into it makes another value."""
 
+    def __init__(self, traced: Traced, *, own: bool = False) -> None:
+        self.traced = traced
+        self.own = own  # whether nothing else has its memory
+        self.shape, self.dtype = traced.inner.shape, traced.inner.dtype
 
-def _reduction(name: str) -> Callable[..., Any]:
-    function = _reduce[name]
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: self.traced.inner.size)
 
-    def lowered(
-        trace: Any, x: Any, *, axis: Any = None, dtype: Any = None, keepdims: bool = False
+    def __len__(self) -> int:
+        return self.shape[0]  # type: ignore[no-any-return]
+
+    def _asked(self, *given: Any) -> Any:
+        raise _WholeError
+
+    __array__ = __bool__ = __float__ = __getitem__ = __index__ = __int__ = __iter__ = _asked
+    __setitem__ = _asked
+
+    # -- functions -----------------------------------------------------------------------------
+
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **keywords: Any
     ) -> Any:
-        rows = axis == 0 and dtype is None and not keepdims and len(x.shape) == 2
-        if name == "sum" and rows and x.dtype.char in "fd":
-            return trace.record("dot", DOT, ones(x.shape[0], x.dtype), x)  # by BLAS
-        given = {"axis": axis}
-        if dtype is not None:
-            given["dtype"] = dtype
-        if keepdims:
-            given["keepdims"] = True
-        return trace.call(name, function, (x,), given)
+        if method == "reduce":
+            made = _called(_REDUCTIONS[ufunc], ufunc.reduce, inputs, _without_defaults(keywords))
+        elif method == "__call__":
+            made = _called(ufunc.__name__, ufunc, inputs, keywords, own=True)
+        else:
+            raise _WholeError
+        return made if out is None else _written(out[0], made)
 
-    return lowered
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _called(func.__name__, func, args, kwargs)
 
+    # -- methods -------------------------------------------------------------------------------
 
-def _mean(trace: Any, x: Any, *, axis: Any = None, keepdims: bool = False) -> Any:
-    size = math.prod(x.shape)
-    if not size or x.dtype.char == "e":
-        return NotImplemented
-    total = _SUM(trace, x, axis=axis, keepdims=keepdims) if keepdims else None
-    if total is None:
-        total = trace.call("sum", _reduce["sum"], (x,), {"axis": axis})
-    return trace.record("divide", np.divide, total, size // math.prod(total.shape))
+    def argmax(self, axis: int) -> Any:
+        return _called("argmax", ARGMAX, (self, axis), {}, own=True)
 
+    def astype(self, dtype: Any, *, copy: bool = True) -> Any:
+        if not copy and self.dtype == dtype:
+            return self
+        return _called("astype", ASTYPE, (self, np.dtype(dtype)), {}, own=True)
 
-_SUM = _reduction("sum")
+    def conjugate(self) -> Any:
+        return np.conj(self) if self.dtype.kind == "c" else self
 
+    def copy(self) -> Any:
+        return _called("copy", COPY, (self,), {}, own=True)
 
-def _matmul(trace: Any, x1: Any, x2: Any) -> Any:
-    if len(x1.shape) == len(x2.shape) == 2 and x1.dtype == x2.dtype:
-        return trace.record("dot", DOT, x1, x2)
-    return trace.record("matmul", np.matmul, x1, x2)
+    def dot(self, other: Any) -> Any:
+        return _called("dot", DOT, (self, other), {}, own=True)
 
+    def put(self, places: Any, values: Any) -> None:
+        _written(self, _called("put", put, (self, places, values), {}))
 
-# -- shapes ----------------------------------------------------------------------------------------
+    def take(self, places: Any) -> Any:
+        return _called("take", TAKE, (self, places), {}, own=True)
 
+    def reshape(self, shape: Any) -> Any:
+        return self._view("reshape", RESHAPE, shape)
 
-def _reshape(trace: Any, x: Any, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
-    return NotImplemented if copy is not None else trace.record("reshape", RESHAPE, x, shape)
+    def transpose(self, axes: Any) -> Any:
+        return self._view("permute_dims", TRANSPOSE, axes)
 
+    def view(self, dtype: Any) -> Any:
+        return self._view("view", VIEW, dtype)
 
-def _expand_dims(trace: Any, x: Any, axis: int = 0) -> Any:
-    if axis < 0:
-        return NotImplemented
-    return trace.record("expand_dims", RESHAPE, x, (*x.shape[:axis], 1, *x.shape[axis:]))
+    @property
+    def mT(self) -> Any:
+        return self._view("matrix_transpose", attrgetter("mT"))
 
-
-def _permute_dims(trace: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    return trace.record("permute_dims", TRANSPOSE, x, axes)
-
-
-def _broadcast_to(trace: Any, x: Any, shape: tuple[int, ...]) -> Any:
-    if math.prod(shape) > SMALL or len(shape) < len(x.shape):
-        return NotImplemented
-    return trace.record("broadcast_to", copied_into, x, tuple(shape))
-
-
-def _concat_arrays(trace: Any, *arrays: Any, axis: int) -> Any:
-    return trace.call("concat", np.concatenate, (arrays,), {"axis": axis})
+    def _view(self, name: str, function: Callable[..., Any], *operands: Any) -> Any:
+        self.own = False
+        return _called(name, function, (self, *operands), {})
 
 
-def _creation(name: str) -> Callable[..., Any]:
-    """NumPy's own function: there is one device, and nothing to look at in each call."""
-    function = getattr(np, name)
-
-    def lowered(trace: Any, *operands: Any, dtype: Any = None, device: Any = None) -> Any:
-        return trace.call(name, function, operands, {"dtype": dtype})
-
-    return lowered
+#: What reductions are called.
+_REDUCTIONS: Final = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
 
 
-def _take_along_axis(trace: Any, x: Any, indices: Any, *, axis: int = -1) -> Any:
-    return trace.call("take_along_axis", np.take_along_axis, (x, indices), {"axis": axis})
+def _without_defaults(keywords: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of a reduction that say something."""
+    return {k: x for k, x in keywords.items() if k == "axis" or (x is not None and x is not False)}
 
 
-def _tensordot(trace: Any, x1: Any, x2: Any, *, axes: Any = 2) -> Any:
-    return trace.call("tensordot", np.tensordot, (x1, x2), {"axes": axes})
-
-
-# -- elements --------------------------------------------------------------------------------------
-
-
-def _rounding(name: str) -> Callable[..., Any]:
-    function = getattr(np, name)
-
-    def lowered(trace: Any, x: Any) -> Any:
-        return trace.record(name, function, x) if x.dtype.kind == "f" else NotImplemented
-
-    return lowered
-
-
-def _astype(trace: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
-    dtype = np.dtype(dtype)
-    if (x.dtype.kind == "c" and dtype.kind != "c") or not copy or x.dtype == dtype:
-        return NotImplemented
-    return trace.record("astype", ASTYPE, x, dtype)
-
-
-def _where(trace: Any, condition: Any, x1: Any, x2: Any) -> Any:
-    if type(x2) is int and x2 == 0 and hasattr(x1, "dtype"):
-        kept, keep = x1, condition
-    elif type(x1) is int and x1 == 0 and hasattr(x2, "dtype"):
-        kept, keep = x2, None
-    else:
-        return trace.record("where", np.where, condition, x1, x2)
-    if kept.dtype.char not in BITS or not kept.shape or kept.shape != condition.shape:
-        return NotImplemented
-    if keep is None:
-        keep = trace.record("logical_not", np.logical_not, condition)
-    return _masked(trace, kept, keep)
-
-
-def _masked(trace: Any, x: Any, keep: Any) -> Any:
-    """``x`` where ``keep`` holds, and zero elsewhere, without a branch for each element."""
-    dtype, bits = x.dtype, BITS[x.dtype.char]
-    whole = trace.record("view", VIEW, x, bits)
-    factors = trace.record("astype", ASTYPE, keep, bits)
-    product = trace.record("multiply", np.multiply, whole, factors)
-    return trace.record("view", VIEW, product, dtype)
-
-
-def _mask(trace: Any, x: Any, by: Any) -> Any:
-    if x.dtype.char not in BITS or not x.shape or x.shape != by.shape:
-        return NotImplemented
-    return _masked(trace, x, trace.record("not_equal", np.not_equal, by, scalar(0, by.dtype)))
-
-
-def _relu(trace: Any, x: Any) -> Any:
-    if not _char(x) or not x.shape:
-        return NotImplemented
-    size, width = math.prod(x.shape), x.shape[-1]
-    if size <= FILLED:
-        zero = zeros(x.shape, x.dtype)
-    elif 64 <= width <= 16 * WIDE:
-        zero = zeros(width, x.dtype)
-    else:
-        zero = scalar(0, x.dtype)
-    return trace.record("relu", np.maximum, x, zero)
-
-
-def _linear(trace: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-    given = (x, weight) if bias is None else (x, weight, bias)
-    if not _char(*given) or len(x.shape) not in (1, 2) or len(weight.shape) != 2:
-        return NotImplemented
-    product = trace.record("dot", DOT, x, trace.apply(_numpy(), "matrix_transpose", (weight,), {}))
-    if bias is None:
-        return product
-    if len(x.shape) == 2 and x.shape[0] > 1 and 0 < bias.shape[-1] <= NARROW:
-        bias = trace.record("broadcast_to", copied_into, bias, tuple(product.shape))
-    return trace.record("add", np.add, product, bias)
-
-
-def _numpy() -> Any:
-    from wengert.backends.numpy import BACKEND
-
-    return BACKEND
-
-
-# -- optimisers ------------------------------------------------------------------------------------
-
-
-def _is_one(x: Any) -> bool:
-    return type(x) in (int, float) and x == 1
-
-
-def _axpby(trace: Any, a: Any, x: Any, b: Any, y: Any) -> Any:
-    if not _char(x, y):
-        return NotImplemented
-    if not _is_one(b):
-        y = trace.record("multiply", np.multiply, y, b)
-    if _is_one(a):
-        return trace.record("add", np.add, y, x)
-    x = trace.record("multiply", np.multiply, x, a)
-    return trace.record("add", np.add, x, y)
-
-
-def _normalised(trace: Any, m: Any, v: Any, scale: Any, eps: Any) -> Any:
-    if not _char(m, v):
-        return NotImplemented
-    root = trace.record("sqrt", np.sqrt, v)
-    root = trace.record("divide", np.divide, root, scale)
-    root = trace.record("add", np.add, root, eps)
-    return trace.record("divide", np.divide, m, root)
-
-
-# -- cross entropy ---------------------------------------------------------------------------------
-
-
-def _along_rows(trace: Any, values: Any, rows: int, columns: int) -> Any:
-    """One value for each row, to be used with a matrix."""
-    _, row_of = row_layout(rows, columns)
-    if row_of is None:
-        return trace.record("expand_dims", RESHAPE, values, (rows, 1))
-    return trace.record("take", TAKE, values, row_of)
-
-
-def _softmax_cross_entropy_parts(
-    trace: Any, x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
+def _called(
+    name: str, function: Any, operands: Any, keywords: Mapping[str, Any], *, own: bool = False
 ) -> Any:
-    char = _char(x)
-    if not char or char == "e" or target.dtype != np.int64 or 0 in x.shape:
+    """Record a call of what is in a kernel's hands, and hand it the result."""
+    trace = current()
+    assert trace is not None, "a kernel is in pieces only where a trace runs"
+    given = {name: _given(x) for name, x in keywords.items()}
+    answer = trace.call(name, function, _given(tuple(operands)), given)
+    if answer is None:  # it has written into something
+        raise _WholeError
+    return _handed(answer, own=own)
+
+
+def _given(x: Any) -> Any:
+    """An operand as the trace has it."""
+    if isinstance(x, _Array):
+        return x.traced
+    if isinstance(x, _Number):
+        return x.live
+    return type(x)(map(_given, x)) if type(x) in (tuple, list) else x
+
+
+def _handed(x: Any, *, own: bool = False) -> Any:
+    """An operand, or what a call gives, as the kernel has it."""
+    if isinstance(x, Traced):
+        return _Array(x, own=own)
+    if type(x) is LiveNumber:
+        return _Number(x)
+    if type(x) in (tuple, list):
+        return type(x)([_handed(part, own=own) for part in x])
+    return x
+
+
+def _written(out: Any, made: _Array) -> Any:
+    """What a kernel has written into an array of its own: that array, with another value."""
+    if not isinstance(out, _Array):
+        raise _WholeError
+    before, after = out.traced.inner, made.traced.inner
+    if isinstance(before, np.generic):
+        raise TypeError("return arrays must be of ArrayType")  # as NumPy says
+    alike = before.shape == after.shape and before.dtype == after.dtype
+    # NumPy rounds products of complex numbers otherwise when it writes into an operand.
+    if not out.own or not alike or order_of(before) != order_of(after) or before.dtype.kind == "c":
+        raise _WholeError
+    out.traced = made.traced
+    return out
+
+
+# -- kernels in pieces -----------------------------------------------------------------------------
+
+
+def _as_one(function: Callable[..., Any], *, raises: bool) -> Callable[..., Any]:
+    """A part of kernels that looks at values, and is recorded as one call."""
+
+    def call(*operands: Any) -> Any:
+        trace, name = current(), function.__name__
+        assert trace is not None, "a kernel is in pieces only where a trace runs"
+        given = _given(operands)
+        answer = trace.call(name, function, given, {}, pure=not raises)
+        if isinstance(answer, int | float):
+            answer = trace.number(name, function, given)
+        return _handed(answer)
+
+    return call
+
+
+def _again(module: ModuleType, helpers: Mapping[str, Any]) -> dict[str, Any]:
+    """A module's functions over again, which call the helpers in place of its own of that name."""
+    names = {**vars(module), **helpers}
+    for name, x in vars(module).items():
+        if isinstance(x, FunctionType) and x.__module__ == module.__name__ and name not in helpers:
+            names[name] = FunctionType(x.__code__, names, name, x.__defaults__, x.__closure__)
+            names[name].__kwdefaults__ = x.__kwdefaults__
+    return names
+
+
+def _scalar(value: Any, dtype: Any) -> Any:
+    return value if isinstance(value, _Number) else numpy_networks.scalar(value, dtype)
+
+
+def _ones(length: int, dtype: Any) -> Any:
+    trace = current()
+    assert trace is not None, "a kernel is in pieces only where a trace runs"
+    return _Array(trace.constant(numpy_networks.ones(length, dtype)))
+
+
+@cache
+def _in_pieces(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel of NumPy's that calls recording helpers; one of the library as it is."""
+    networks, own = _kernels()
+    home = {numpy_networks.__name__: networks, numpy.__name__: own}.get(kernel.__module__, {})
+    found: Callable[..., Any] = home.get(getattr(kernel, "__name__", ""), kernel)
+    return found
+
+
+@cache
+def _kernels() -> tuple[dict[str, Any], dict[str, Any]]:
+    helpers: dict[str, Any] = {"scalar": _scalar, "ones": _ones}
+    for function, raises in numpy_networks.LOOKING.items():
+        helpers[function.__name__] = _as_one(function, raises=raises)
+    networks = _again(numpy_networks, helpers)
+    shared = {name: networks[name] for name in networks.keys() & vars(numpy).keys()}
+    return networks, _again(numpy, {k: x for k, x in shared.items() if callable(x)} | helpers)
+
+
+def _pieces(
+    trace: Any,
+    kernel: Callable[..., Any],
+    name: str,
+    operands: Sequence[Any],
+    parameters: Mapping[str, Any],
+) -> Any:
+    """Record what a kernel calls; NotImplemented where it is called whole."""
+    before = trace.mark()
+    given = {k: _handed(x) for k, x in parameters.items()}
+    try:
+        made = _in_pieces(kernel)(*[_handed(x) for x in operands], **given)
+    except TraceError:
+        raise
+    except Exception:  # which the whole kernel raises too, or it does what has no pieces
+        made = None
+    answer = _given(made)
+    parts = answer if isinstance(answer, tuple) else (answer,)
+    if not all(isinstance(x, Traced) for x in parts):
+        trace.back(before)
         return NotImplemented
-    rows, classes = x.shape
-    call, record = trace.call, trace.record
-    starts, total_of = row_layout(rows, classes)[0], ones(classes, x.dtype)
-    mean = reduction == "mean"
-    # Raises for a wrong class, so it stays though nobody needs what it gives.
-    places, part, counted = call(
-        "targets", targets, (target, classes, ignore_index, mean, x.dtype), {}, pure=False
-    )
-    top = record("add", np.add, record("argmax", ARGMAX, x, 1), starts)
-    top = _along_rows(trace, record("take", TAKE, x, top), rows, classes)
-    z = record("subtract", np.subtract, x, top)
-    chosen = record("take", TAKE, z, places)
-    if label_smoothing:
-        chosen = record("multiply", np.multiply, chosen, 1 - label_smoothing)
-        all_of = record("dot", DOT, z, total_of)
-        even = record("multiply", np.multiply, all_of, label_smoothing / classes)
-        chosen = record("add", np.add, chosen, even)
-    z = record("exp", np.exp, z)
-    total = record("dot", DOT, z, total_of)
-    losses = record("subtract", np.subtract, record("log", np.log, total), chosen)
-    losses = record("counted_losses", counted_losses, losses, counted)
-    # Each row's part in the loss, and so in the slopes too.
-    share = _along_rows(trace, record("divide", np.divide, part, total), rows, classes)
-    z = record("multiply", np.multiply, z, share)
-    if label_smoothing:
-        even = record("multiply", np.multiply, part, label_smoothing / classes)
-        z = record("subtract", np.subtract, z, _along_rows(trace, even, rows, classes))
-        part = record("multiply", np.multiply, part, 1 - label_smoothing)
-    right = record("subtract", np.subtract, record("take", TAKE, z, places), part)
-    slope = record("put", placed, z, places, right)
-    if reduction == "none":
-        return losses, slope
-    loss = record("dot", DOT, losses, ones(rows, x.dtype))
-    if mean:
-        loss = record(
-            "divide", np.divide, loss, trace.number("counted", number_counted, (counted,))
-        )
-    return loss, slope
+    trace.named(before, name)
+    return answer
 
-
-_NUMPY: Final[Mapping[str, Callable[..., Any]]] = {
-    "astype": _astype,
-    "axpby": _axpby,
-    "broadcast_to": _broadcast_to,
-    "concat_arrays": _concat_arrays,
-    "expand_dims": _expand_dims,
-    "linear": _linear,
-    "mask": _mask,
-    "matmul": _matmul,
-    "mean": _mean,
-    "normalised": _normalised,
-    "permute_dims": _permute_dims,
-    "relu": _relu,
-    "reshape": _reshape,
-    "softmax_cross_entropy_parts": _softmax_cross_entropy_parts,
-    "take_along_axis": _take_along_axis,
-    "tensordot": _tensordot,
-    "where": _where,
-    **{name: _creation(name) for name in ("empty", "full", "ones", "zeros")},
-    **{name: _reduction(name) for name in _reduce},
-    **{name: _rounding(name) for name in ("ceil", "floor", "trunc")},
-}
 
 # -- every library ---------------------------------------------------------------------------------
 
 
-def _any_astype(trace: Any, backend: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
+def _astype(trace: Any, backend: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
     if dtype_of(dtype).kind == "bool" and dtype_of(x.dtype).complex:
         return trace.apply(backend, "not_equal", (x, 0), {})
     return trace.call("astype", backend.xp.astype, (x, dtype), {"copy": copy})
@@ -348,10 +300,6 @@ def _imag(trace: Any, backend: Any, x: Any) -> Any:
     return trace.record("imag", backend.xp.imag, x)
 
 
-#: Special functions that the library has under other parameters, by backend and name.
-_SPELLED: Final = {("numpy", "polygamma"): polygamma}
-
-
 def _special(
     trace: Any,
     backend: Any,
@@ -369,24 +317,13 @@ def _special(
     if kind.itemsize < 4:
         single = backend.xp.float32
         operands = [trace.apply(backend, "astype", (x, single), {}) for x in operands]
-    function = _SPELLED.get((backend.name, name)) or kernel.library()
-    out = trace.call(name, function, operands, parameters)
+    out = trace.call(name, kernel.library(), operands, parameters)
     return out if out.dtype == dtype else trace.apply(backend, "astype", (out, dtype), {})
 
 
-#: Of which a program has several functions in place of one.
-_SEVERAL: Final = frozenset(
-    {
-        *("axpby", "mask", "normalised", "relu"),
-        *("softmax_cross_entropy_parts", "where"),
-    }
-)
-
-#: By backend and by the function's name.
-_OF_LIBRARY: Final[dict[str, Mapping[str, Callable[..., Any]]]] = {"numpy": _NUMPY}
-#: What every library has, without the looks at dtypes that a trace has taken already.
-_COMMON: Final[Mapping[str, Callable[..., Any]]] = {
-    "astype": _any_astype,
+#: What asks in each call what a trace knows.
+_KNOWN: Final[Mapping[str, Callable[..., Any]]] = {
+    "astype": _astype,
     "conj": _conj,
     "cut": _cut,
     "imag": _imag,
@@ -402,15 +339,11 @@ def lowered(
     parameters: Mapping[str, Any],
 ) -> Any:
     """Record what a program calls in place of a backend's function; NotImplemented for itself."""
-    own = _OF_LIBRARY.get(backend.name, {}).get(name)
-    if name in _SEVERAL and any(order_of(bottom(x)) for x in operands if hasattr(x, "dtype")):
-        own = None  # a kernel's temporaries may be in another order than those of a program
-    answer = NotImplemented if own is None else own(trace, *operands, **parameters)
-    if answer is not NotImplemented:
-        return answer
-    if name in _COMMON:
-        return _COMMON[name](trace, backend, *operands, **parameters)
     kernel = backend.kernels.get(name)
     if hasattr(kernel, "library"):
         return _special(trace, backend, kernel, name, operands, parameters)
+    if kernel is not None and backend.name == "numpy":
+        return _pieces(trace, kernel, name, operands, parameters)
+    if name in _KNOWN:
+        return _KNOWN[name](trace, backend, *operands, **parameters)
     return NotImplemented

@@ -222,6 +222,20 @@ class Trace:
         """Call any function of raw arrays, as lowerings do."""
         return self.call(name, function, operands, _NO_PARAMETERS)
 
+    def mark(self) -> tuple[int, str]:
+        """Where the trace is now, to which `back` goes."""
+        return len(self.instructions), self.failed
+
+    def back(self, mark: tuple[int, str]) -> None:
+        """Forget what has been recorded since."""
+        count, self.failed = mark
+        del self.instructions[count:], self._ticks[count:]
+
+    def named(self, mark: tuple[int, str], name: str) -> None:
+        """Give an instruction a name, if it is the only one since."""
+        if len(self.instructions) == mark[0] + 1:
+            self.instructions[-1] = replace(self.instructions[-1], name=name)
+
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Arithmetic of Python numbers."""
         if not self.here():

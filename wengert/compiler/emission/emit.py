@@ -14,7 +14,6 @@ import numpy as np
 
 from wengert.backends import Backend, backend_of
 from wengert.compiler.emission.spelling import LIBRARIES, Names, Speller, identifier
-from wengert.compiler.kernels import copied
 from wengert.compiler.passes.buffers import Buffer, Placed, buffers
 from wengert.compiler.passes.forms import COPY, form
 from wengert.compiler.passes.liveness import may_view
@@ -99,6 +98,11 @@ def emit(
 def _shared(step: Instruction) -> bool:
     """Whether results may be views of what somebody else has: parts of a new line are not."""
     return step.name != "split" and may_view(step)
+
+
+def copied(x: Any) -> Any:
+    """A copy of an array of no axes; one of NumPy's scalars, which nobody changes, as it is."""
+    return x if isinstance(x, np.generic) else x.copy()
 
 
 def _copied(x: Any) -> Any:

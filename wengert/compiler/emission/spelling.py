@@ -326,7 +326,9 @@ class Speller:
             owner = function.__self__
             called = getattr(owner, "name", type(owner).__name__.lower())
             return f"{self.bind(owner, identifier(called))}.{function.__name__}"
-        return self.public(function, name) or self.bind(function, identifier(name))
+        return self.public(function, name) or self.bind(
+            function, identifier(name.removeprefix("number."))
+        )
 
     def public(self, function: Callable[..., Any], name: str) -> str | None:
         """The library's own name for a function."""

@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from wengert.backends.numpy import SMALL, broadcast_to
 from wengert.compiler.passes.forms import Form, form, taken
 from wengert.compiler.passes.liveness import Liveness, liveness
 from wengert.compiler.program import Instruction, Program, Value
 
 __all__ = ["Buffer", "Placed", "buffers"]
+
+#: Columns up to which a row is added faster as an array of copies.
+NARROW: Final = 128
 
 
 class Buffer(Value):
@@ -89,8 +93,32 @@ def buffers(program: Program, *, kept: bool = True) -> Placed:
         Whether there are buffers, which stay from call to call. On a GPU two calls may be under
         way at once, in two streams, and what is allocated in each call is that call's own.
     """
-    placed = Placed.of(program)
+    placed = Placed.of(_spread(program) if kept else program)
     return _hoisted(_Placer(placed, kept).placed())
+
+
+def _spread(program: Program) -> Program:
+    """Add a short row to a matrix as a whole array of copies: faster than row by row."""
+    steps: list[Instruction] = []
+    for step in program.instructions:
+        row = next((x for x in step.used() if x.shape is not None and len(x.shape) == 1), None)
+        if row is not None and step.function is np.add and _is_narrow(step.result):
+            whole = Value(step.result.shape, row.dtype)
+            steps.append(
+                Instruction(
+                    "broadcast_to", broadcast_to, (row, whole.shape), {}, (whole,), line=step.line
+                )
+            )
+            step = step.with_values({row: whole})
+        steps.append(step)
+    return replace(program, instructions=tuple(steps))
+
+
+def _is_narrow(x: Value) -> bool:
+    """Whether it is a matrix of several short rows, in order."""
+    if x.shape is None or len(x.shape) != 2 or x.order:
+        return False
+    return x.shape[0] > 1 and 0 < x.shape[1] <= NARROW and x.size <= SMALL
 
 
 class _Placer:

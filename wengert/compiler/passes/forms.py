@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from wengert.backends.numpy import broadcast_to
 from wengert.backends.numpy_networks import KERNELS
 from wengert.compiler.program import Instruction
 from wengert.tape.primitive import PRIMITIVES
@@ -27,6 +28,7 @@ __all__ = [
     "Method",
     "form",
     "fresh",
+    "put",
     "taken",
 ]
 
@@ -57,6 +59,13 @@ ASTYPE: Final = Method("astype")
 RESHAPE: Final = Method("reshape")
 TRANSPOSE: Final = Method("transpose")
 VIEW: Final = Method("view")
+
+
+def put(x: Any, places: Any, values: Any) -> Any:
+    """A copy of ``x`` with other values at some places, counted along the whole array."""
+    out = x.copy()
+    out.put(places, values)
+    return out
 
 
 class Form(NamedTuple):
@@ -93,7 +102,7 @@ _VIEW: Final = Form(views=True, takes=True)
 _FRESH: Final = Form()
 _REDUCTION: Final = Form("keyword")
 
-#: By function: the lowerings add theirs.
+#: By function.
 FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(KERNELS.values(), _FRESH),
     COPY: _FRESH,
@@ -105,6 +114,9 @@ FORMS: dict[Callable[..., Any], Form] = {
     RESHAPE: _VIEW,
     TRANSPOSE: _VIEW,
     VIEW: _VIEW,
+    put: Form("{out}.put({1}, {2})", inside="only", statement=True),
+    # The kernel for small arrays, which it copies.
+    broadcast_to: Form("{out}[...] = {0}", statement=True),
     np.concatenate: Form("keyword"),
     np.stack: Form("keyword"),
 }

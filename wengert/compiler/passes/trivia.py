@@ -233,7 +233,7 @@ def _chosen(step: Instruction, known: Known) -> Any:
 
 def _only(step: Instruction, known: Known) -> Any:
     """The concatenation of one array, which some libraries take in a list."""
-    arrays = step.operands[0] if step.name == "concat" else step.operands
+    arrays = step.used()
     return arrays[0] if len(arrays) == 1 and step.parameters.get("axis") is not None else None
 
 
@@ -264,7 +264,7 @@ _RULES: Mapping[str, Rule] = {
     "sum": _sum_over_no_axes,
     **dict.fromkeys(("maximum", "minimum"), _idle),
     "where": _chosen,
-    **dict.fromkeys(("concat", "concat_arrays"), _only),
+    **dict.fromkeys(("concat_arrays",), _only),
     "getitem": _all_of_it,
 }
 

@@ -1,0 +1,160 @@
+"""Kernels in pieces: programs call what NumPy's kernels call, and give what these give."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.compiler.bits import same_bits
+from tests.compiler.recorded import names
+from wengert.backends import get_backend, numpy_networks
+from wengert.compiler.capture.live import LiveNumber
+from wengert.compiler.capture.trace import Trace
+from wengert.compiler.emission.emit import emit
+from wengert.compiler.passes import optimise
+from wengert.compiler.program import Program
+
+NUMPY = get_backend("numpy")
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(5, 7)), RNG.normal(size=(5, 7))
+TARGET = np.array([0, 3, 6, 2, 3])
+
+#: Operands and parameters of kernels.
+CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
+    "astype": [((X,), {"dtype": np.dtype(dtype)}) for dtype in (np.float32, bool, np.float64)],
+    "axpby": [((a, X, b, Y), {}) for a in (1, 0.5) for b in (1, -0.25)],
+    "broadcast_to": [((X[0],), {"shape": (3, 7)}), ((X[0],), {"shape": (1 << 14, 7)})],
+    "clip": [((X, -0.5, 0.5), {})],
+    "concat_arrays": [((X, Y), {"axis": 1})],
+    "count_nonzero": [((X,), {"axis": 0})],
+    "expand_dims": [((X,), {"axis": 1}), ((X,), {"axis": -1})],
+    "linear": [((X, RNG.normal(size=(3, 7)), bias), {}) for bias in (None, np.arange(3.0))],
+    "logistic_bell": [((X,), {"width": width}) for width in (1, 2)],
+    "mask": [((X, np.maximum(Y, 0)), {})],
+    "matmul": [((X, Y.T.copy()), {}), ((X[None], Y.T.copy()[None]), {})],
+    "max": [((X,), {"axis": 1, "keepdims": True})],
+    "mean": [((X,), {"axis": axis}) for axis in (None, 0)],
+    "min": [((X,), {"axis": 1})],
+    "normalised": [((X, Y * Y, 0.5, 1e-8), {}), ((X[0, 0].copy(), abs(Y[0, 0]), 0.5, 1e-8), {})],
+    "permute_dims": [((X,), {"axes": (1, 0)})],
+    "prod": [((X,), {"axis": (0, 1)})],
+    "relu": [((X,), {}), ((RNG.normal(size=(1 << 8, 1 << 7)),), {})],
+    "reshape": [((X,), {"shape": (7, 5)})],
+    "softmax_cross_entropy_parts": [
+        ((x, TARGET), {"ignore_index": i, "reduction": reduction, "label_smoothing": smoothing})
+        for x in (X, X.astype(np.float32), RNG.normal(size=(5, 20)))
+        for i in (-100, 3)
+        for reduction in ("none", "sum", "mean")
+        for smoothing in (0.0, 0.1)
+    ],
+    "std": [((X,), {"axis": 1})],
+    "sum": [((X,), {"axis": axis}) for axis in (None, 0, 1)],
+    "take_along_axis": [((X, np.argsort(X, axis=1)), {"axis": 1})],
+    "tensordot": [((X, Y), {"axes": ((0,), (0,))})],
+    "var": [((X,), {"axis": 1, "correction": 1.0})],
+    "where": [((X > 0, X, 0), {}), ((X > 0, 0, X), {}), ((X > 0, X, Y), {}), ((X > 0, X, 2.0), {})],
+}
+
+
+def recorded(name: str, operands: tuple[Any, ...], parameters: dict[str, Any]) -> Program:
+    trace = Trace()
+    with trace.running():
+        given = [trace.input(x) if hasattr(x, "dtype") else x for x in operands]
+        answer = trace.apply(NUMPY, name, given, parameters)
+        return trace.program(answer if isinstance(answer, tuple) else (answer,))
+
+
+def arrays(operands: tuple[Any, ...]) -> list[Any]:
+    return [x for x in operands if hasattr(x, "dtype")]
+
+
+def kernel(name: str) -> Callable[..., Any]:
+    return NUMPY.kernels[name]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_pieces_give_what_the_kernel_gives(name: str) -> None:
+    for operands, parameters in CALLS[name]:
+        expected = kernel(name)(
+            *[np.array(x) if type(x) is np.ndarray else x for x in operands], **parameters
+        )
+        program = recorded(name, operands, parameters)
+        if name not in ("broadcast_to", "take_along_axis", "tensordot"):
+            assert all(step.function is not kernel(name) for step in program.instructions)
+        function = emit(optimise(program), NUMPY).function
+        for found in (program(*arrays(operands)), *[function(*arrays(operands))] * 2):
+            several = expected if isinstance(expected, tuple) else (expected,)
+            assert all(same_bits(x, y) for x, y in zip(found, several, strict=True))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_elements_in_another_order(name: str) -> None:
+    """What a kernel writes keeps its order: where a program's does not, it is called whole."""
+    for operands, parameters in CALLS[name]:
+        turned = [np.asfortranarray(x) if type(x) is np.ndarray else x for x in operands]
+        expected = kernel(name)(*turned, **parameters)
+        program = recorded(name, tuple(turned), parameters)
+        found = emit(optimise(program), NUMPY).function(*arrays(tuple(turned)))
+        several = expected if isinstance(expected, tuple) else (expected,)
+        assert all(same_bits(x, y) for x, y in zip(found, several, strict=True))
+
+
+def test_every_kernel_of_networks_is_in_pieces() -> None:
+    assert numpy_networks.KERNELS.keys() <= CALLS.keys()
+
+
+def test_a_kernel_of_one_call_has_the_name_of_the_function() -> None:
+    assert names(recorded("matmul", (X, Y.T.copy()), {})) == ["matmul"]
+    assert names(recorded("mean", (X,), {"axis": 0})) == ["sum", "divide"]
+
+
+def test_numbers_that_change_are_compared_with_none() -> None:
+    trace = Trace()
+    with trace.running():
+        a, x, y = trace.input(1.0, "a"), trace.input(X), trace.input(Y)
+        assert type(a) is LiveNumber
+        answer = trace.apply(NUMPY, "axpby", (a, x, a, y), {})
+    program = trace.program((answer,))
+    assert not trace.pinned
+    assert not trace.decided
+    for number in (1.0, 0.5):
+        assert same_bits(program(number, X, Y)[0], kernel("axpby")(number, X, number, Y))
+
+
+def test_what_looks_at_values_raises_in_each_run() -> None:
+    operands, parameters = CALLS["softmax_cross_entropy_parts"][0]
+    program = optimise(recorded("softmax_cross_entropy_parts", operands, parameters))
+    with pytest.raises(IndexError, match="Target 7 is out of bounds"):
+        emit(program, NUMPY).function(X, np.array([0, 1, 7, 2, 3]))
+
+
+def _into_an_operand(x: Any) -> Any:
+    return np.exp(x, x)
+
+
+def _into_a_view(x: Any) -> Any:
+    out = x + 1
+    flat = out.reshape((-1,))
+    np.exp(out, out)
+    return flat
+
+
+def _by_values(x: Any) -> Any:
+    return x + 1 if x.shape and np.max(x) > 0 else x
+
+
+def _another_dtype(x: Any) -> Any:
+    out = x.astype(np.dtype(np.float32))
+    return np.multiply(out, x, out)
+
+
+@pytest.mark.parametrize("kernel", [_into_an_operand, _into_a_view, _by_values, _another_dtype])
+def test_what_has_no_pieces_is_called_whole(
+    monkeypatch: pytest.MonkeyPatch, kernel: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(NUMPY, "kernels", {**NUMPY.kernels, "silu": kernel})
+    monkeypatch.setattr(NUMPY.namespace, "silu", kernel)
+    program = recorded("silu", (X.copy(),), {})
+    assert [step.function for step in program.instructions] == [kernel]
+    assert same_bits(program(X.copy())[0], kernel(X.copy()))
