@@ -85,7 +85,13 @@ def host() -> "np.random.Generator":  # naming it imports np.random, which costs
 
 
 def get_rng_state() -> dict[str, Any]:
-    """Return the state of all random generators, for `set_rng_state`; it can be pickled."""
+    """Return the state of all random generators, for `set_rng_state`.
+
+    Returns
+    -------
+    dict
+        It can be pickled.
+    """
     with lock:
         state = {"host": host().bit_generator.state, "devices": get_states()}
     if (known := follower.get()) is not None:
@@ -94,7 +100,13 @@ def get_rng_state() -> dict[str, Any]:
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
-    """Go back to a state that `get_rng_state` returned."""
+    """Set the state of all random generators.
+
+    Parameters
+    ----------
+    state : dict
+        What `get_rng_state` returned.
+    """
     if (known := follower.get()) is not None:
         known.given(state)
     with lock:

@@ -125,7 +125,8 @@ class Sequential(_Numbered):
     Examples
     --------
     >>> model = wg.nn.Sequential(wg.nn.Linear(4, 8), wg.nn.ReLU(), wg.nn.Linear(8, 1))
-    >>> model[0], model[-1], model[:2]
+    >>> model[:2](wg.ones((3, 4))).shape
+    (3, 8)
     """
 
     _keeps_names = True

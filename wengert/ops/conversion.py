@@ -9,6 +9,8 @@ from wengert.interpreters import batching
 from wengert.interpreters.differentiable import differentiable as xp
 from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, place
 from wengert.ops.data_type import astype, result_type, to_device
+from wengert.ops.families import standard
+from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, Primitive
 from wengert.tape.tensor import Tensor, same, show, untracked
@@ -32,13 +34,59 @@ _clone = Primitive(
 )
 
 
+_TEXT = """
+Parameters
+----------
+dtype : dtype, optional
+    By default the array's own, or that which Tensors and arrays in a sequence have together. Python
+    floats get the default floating dtype, complex numbers the complex one of its precision,
+    integers int64.
+device : device, optional
+    Where the result is to be: where an array is, or the selected device, by default.
+copy : bool, optional
+    True always copies, False never does, and None only where it must.
+requires_grad : bool
+    Whether operations on the result are recorded. A Tensor that is not tracked gives a new leaf
+    then.
+
+Returns
+-------
+Tensor
+    A Tensor of the same values.
+
+Raises
+------
+ValueError
+    If ``copy`` is False and a copy is needed, or sequences differ in length.
+TypeError
+    If the data hold something else than numbers.
+BackendError
+    If a sequence holds Tensors of several backends.
+"""
+
+
 @takes("x")
 def clone(x: Any, /) -> Tensor:
-    """Return a copy of an array, which stays tracked."""
+    """Return a copy of an array, which stays tracked.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Of any shape and dtype.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``x``. The cotangent is that of the copy.
+
+    Notes
+    -----
+    PyTorch: ``torch.clone``.
+    """
     return _clone.bind(x)  # type: ignore[no-any-return]
 
 
-@takes("obj")
+@takes("obj", family=standard("creation functions", _TEXT))
 def asarray(
     obj: Any,
     /,
@@ -56,30 +104,6 @@ def asarray(
         A Tensor stays tracked, and so do those in lists and tuples, as by `stack`. NumPy arrays,
         Python numbers, sequences and buffers come to the selected backend; arrays of another
         library that is known stay in it, and sequences with Tensors in theirs.
-    dtype : dtype, optional
-        By default the array's own, or that which Tensors and arrays in a sequence have together.
-        Python floats get the default floating dtype, complex numbers the complex one of its
-        precision, integers int64.
-    device : device, optional
-        Where the result is to be: where an array is, or the selected device, by default.
-    copy : bool, optional
-        True always copies, False never does, and None only where it must.
-    requires_grad : bool
-        Whether operations on the result are recorded. A Tensor that is not tracked gives a new
-        leaf then.
-
-    Raises
-    ------
-    ValueError
-        If ``copy`` is False and a copy is needed, or sequences differ in length.
-    TypeError
-        If ``obj`` holds something else than numbers.
-    BackendError
-        If a sequence holds Tensors of several backends.
-
-    Notes
-    -----
-    Array API standard 2025.12, creation functions.
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if not isinstance(obj, Tensor):
@@ -279,7 +303,7 @@ def _default_for(obj: Any, array: np.ndarray[Any, Any]) -> DType:
     return dtype_of(array.dtype)
 
 
-@takes("data")
+@takes("data", family=Family(_TEXT))
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -291,13 +315,15 @@ def tensor(
         As for `asarray`: a sequence of Tensors stays tracked. A Tensor alone does not, as in
         PyTorch: if it is on the tape a warning says so, and while a transform follows it this is
         an error.
-    dtype, device, requires_grad
-        As for `asarray`.
 
     Raises
     ------
     RuntimeError
         If a transform follows ``data``, a Tensor: the derivative would be lost.
+
+    Notes
+    -----
+    PyTorch: ``torch.tensor``.
     """
     if isinstance(data, Tensor):
         data._check_leaving("tensor")
@@ -307,21 +333,51 @@ def tensor(
     return asarray(data, dtype=dtype, device=device, copy=True, requires_grad=requires_grad)
 
 
-@takes("data")
+@takes("data", family=Family(_TEXT))
 def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """`asarray` under PyTorch's name."""
+    """Convert to a Tensor: `asarray` under PyTorch's name.
+
+    Parameters
+    ----------
+    data : Tensor, array, number, nested sequence, or buffer
+        As for `asarray`.
+
+    Notes
+    -----
+    PyTorch: ``torch.as_tensor``.
+    """
     return asarray(data, dtype=dtype, device=device)
 
 
 @takes(array="a NumPy array")
 def from_numpy(array: np.ndarray[Any, Any], /) -> Tensor:
-    """Return a Tensor of a NumPy array on the selected backend, sharing memory where it can."""
+    """Return a Tensor of a NumPy array on the selected backend, sharing memory where it can.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        Of any shape, and a dtype of numbers or bool.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``array``.
+
+    Raises
+    ------
+    TypeError
+        If ``array`` is none of NumPy's.
+
+    Notes
+    -----
+    PyTorch: ``torch.from_numpy``.
+    """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_numpy takes a NumPy array, not {type(array).__name__}")
     return asarray(array)
 
 
-@takes(x="an array of another library")
+@takes(x="an array of another library", family=standard("creation functions"))
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return a Tensor of any object that has DLPack's protocol, on the selected backend.
 
@@ -334,8 +390,15 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     copy : bool, optional
         True always copies, False never does, and None only where it must.
 
+    Returns
+    -------
+    Tensor
+        Of the data's shape and dtype.
+
     Raises
     ------
+    TypeError
+        If ``x`` does not have the protocol.
     BufferError
         If the data cannot be exported or imported.
     ValueError

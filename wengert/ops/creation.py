@@ -30,6 +30,7 @@ from wengert.ops.data_type import (
     to_backend,
     to_device,
 )
+from wengert.ops.families import standard
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import check_range, default_complex_dtype
@@ -143,45 +144,77 @@ def _filled(
     return leaf(array, requires_grad)
 
 
-@takes()
+# -- of a shape ----------------------------------------------------------------------------------
+
+_NEW = standard(
+    "creation functions",
+    """
+Parameters
+----------
+shape : int or tuple of int
+    Such as ``(2, 3)``, or ``4``.
+*more : int
+    Further lengths, as in PyTorch's ``$name(2, 3)``.
+dtype : dtype, optional
+    The default floating dtype, by default.
+device : device, optional
+    Where to make it, on the selected backend.
+requires_grad : bool
+    Whether operations on it are recorded; for floating and complex dtypes.
+
+Returns
+-------
+Tensor
+    On the selected backend, or on that of the Tensors that it is made of.
+""",
+)
+_LIKE = standard(
+    "creation functions",
+    """
+Parameters
+----------
+x : Tensor or array
+    Of any shape and dtype, which the result has, too.
+dtype : dtype, optional
+    Another dtype.
+device : device, optional
+    Another device of the same library.
+requires_grad : bool
+    Whether operations on the result are recorded; for floating and complex dtypes.
+
+Returns
+-------
+Tensor
+    On the backend of ``x``.
+""",
+)
+
+
+@takes(family=_NEW)
 def empty(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array whose values are whatever was in memory.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-        ``empty((2, 3))`` or ``empty(4)``.
-    *more : int
-        Further lengths, as in PyTorch's ``empty(2, 3)``.
-    dtype : dtype, optional
-        The default floating dtype, by default.
-    device : device, optional
-        Where to make it, on the selected backend.
-    requires_grad : bool
-        Whether operations on it are recorded; for floating and complex dtypes.
-    """
+    """Return an array whose values are whatever was in memory."""
     return _filled("empty", (shape, *more), dtype, device, requires_grad)
 
 
-@takes()
+@takes(family=_NEW)
 def ones(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of ones; parameters as for `empty`."""
+    """Return an array of ones."""
     return _filled("ones", (shape, *more), dtype, device, requires_grad)
 
 
-@takes()
+@takes(family=_NEW)
 def zeros(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of zeros; parameters as for `empty`."""
+    """Return an array of zeros."""
     return _filled("zeros", (shape, *more), dtype, device, requires_grad)
 
 
-@takes("fill_value")
+@takes("fill_value", family=_NEW)
 def full(
     shape: Any,
     fill_value: Any,
@@ -194,14 +227,10 @@ def full(
 
     Parameters
     ----------
-    shape : int or tuple of int
-        Of the result.
     fill_value : bool, int, float, complex, or Tensor
         The value. A Tensor of no axes gives its dtype, and the result is differentiable in it.
     dtype : dtype, optional
         By default what `asarray` gives ``fill_value``.
-    device, requires_grad
-        As for `empty`.
     """
     if isinstance(fill_value, Tensor) and not fill_value.ndim:
         lengths = as_lengths((shape,), "full")
@@ -272,31 +301,31 @@ def _like(
     return leaf(make(tuple(array.shape), *values, dtype=raw, device=where), requires_grad)
 
 
-@takes(constant="x")
+@takes(constant="x", family=_LIKE)
 def empty_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array like ``x`` in shape, dtype, backend and device, with any values."""
+    """Return an array like ``x``, whose values are whatever was in memory."""
     return _like("empty", x, (), dtype, device, requires_grad)
 
 
-@takes(constant="x")
+@takes(constant="x", family=_LIKE)
 def ones_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of ones like ``x`` in shape, dtype, backend and device."""
+    """Return an array of ones like ``x``."""
     return _like("ones", x, (), dtype, device, requires_grad)
 
 
-@takes(constant="x")
+@takes(constant="x", family=_LIKE)
 def zeros_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of zeros like ``x`` in shape, dtype, backend and device."""
+    """Return an array of zeros like ``x``."""
     return _like("zeros", x, (), dtype, device, requires_grad)
 
 
-@takes("fill_value", "x")
+@takes("fill_value", "x", family=_LIKE)
 def full_like(
     x: Any,
     /,
@@ -306,9 +335,12 @@ def full_like(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return an array of one value like ``x`` in shape, dtype, backend and device.
+    """Return an array of one value like ``x``.
 
-    ``fill_value`` is a number or a Tensor of no axes, in which the result is differentiable.
+    Parameters
+    ----------
+    fill_value : bool, int, float, complex, or Tensor
+        The value. The result is differentiable in a Tensor, which has no axes.
     """
     if isinstance(fill_value, Tensor) and not fill_value.ndim:
         x = wrapped(x)
@@ -328,7 +360,7 @@ def full_like(
     return _like("full", x, (fill_value,), dtype, device, requires_grad)
 
 
-@takes("start step", "stop")
+@takes("start step", "stop", family=_NEW)
 def arange(
     start: Any,
     /,
@@ -351,8 +383,6 @@ def arange(
     dtype : dtype, optional
         By default int64 for integers, the dtype of floating Tensors, and the default floating
         dtype otherwise.
-    device, requires_grad
-        As for `empty`.
     """
     backend, where = place(device)
     if stop is None:
@@ -378,7 +408,7 @@ def arange(
     return leaf(array, requires_grad)
 
 
-@takes("start stop")
+@takes("start stop", family=_NEW)
 def linspace(
     start: Any,
     stop: Any,
@@ -401,8 +431,6 @@ def linspace(
     dtype : dtype, optional
         By default that of floating Tensors, and otherwise the default floating dtype, or the
         complex one of its precision.
-    device, requires_grad
-        As for `empty`.
     endpoint : bool
         Whether ``stop`` is the last number.
     """
@@ -430,7 +458,7 @@ def linspace(
     return leaf(array, requires_grad)
 
 
-@takes()
+@takes(family=_NEW)
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -449,8 +477,6 @@ def eye(
         Its shape; square by default.
     k : int
         Which diagonal: positive above the main one, negative below.
-    dtype, device, requires_grad
-        As for `empty`.
     """
     backend, where = place(device)
     wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
@@ -489,31 +515,33 @@ def _diagonal(x: Any, k: Any, function: str) -> int:
     return _whole(k, function, "k")
 
 
-@takes("x")
-def tril(x: Any, /, k: int = 0) -> Tensor:
-    """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
-
-    Parameters
-    ----------
-    x : array
-        Of shape ``(..., m, n)``.
-    k : int
-        Which diagonal is the last one kept.
+_TRIANGLE = standard(
+    "creation functions",
     """
+Parameters
+----------
+x : Tensor or array
+    Of shape ``(..., m, n)``.
+k : int
+    Which diagonal is the $which one kept: positive above the main one, negative below.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of ``x``.
+""",
+)
+
+
+@takes("x", family=_TRIANGLE(which="last"))
+def tril(x: Any, /, k: int = 0) -> Tensor:
+    """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal."""
     return _tril(x, k=_diagonal(x, k, "tril"))
 
 
-@takes("x")
+@takes("x", family=_TRIANGLE(which="first"))
 def triu(x: Any, /, k: int = 0) -> Tensor:
-    """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal.
-
-    Parameters
-    ----------
-    x : array
-        Of shape ``(..., m, n)``.
-    k : int
-        Which diagonal is the first one kept.
-    """
+    """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal."""
     return _triu(x, k=_diagonal(x, k, "triu"))
 
 
@@ -547,13 +575,13 @@ _meshgrid = Primitive(
 )
 
 
-@takes("arrays")
+@takes("arrays", family=standard("creation functions"))
 def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Return coordinate matrices of coordinate vectors.
 
     Parameters
     ----------
-    *arrays : array
+    *arrays : Tensor or array
         One-dimensional, of one dtype.
     indexing : {"xy", "ij"}
         Cartesian order, in which the first two axes change places, or matrix order.

@@ -4,6 +4,7 @@ from typing import Any, Never
 
 from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, raw_dtype, shape_of, unexpected
+from wengert.ops.families import standard
 from wengert.ops.single import single
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -141,7 +142,35 @@ Primitive(
 )
 
 
-@takes("x")
+_RUNNING = standard(
+    "statistical functions",
+    """
+Parameters
+----------
+x : Tensor or array
+    Of one axis at least and a numeric dtype.
+axis : int, optional
+    Along which axis; it may be left out where there is only one.
+dtype : dtype, optional
+    Of the result. By default that of ``x``, and the default integer for smaller integers.
+include_initial : bool
+    Whether the result starts with $initial, and so is longer by one.
+
+Returns
+-------
+Tensor
+    Of the shape of ``x``, and ``dtype``.
+
+Raises
+------
+ValueError
+    If ``x`` is 0-d, the axis is out of bounds (also an IndexError), or it is left out where there
+    are several.
+""",
+)
+
+
+@takes("x", family=_RUNNING(initial="0"))
 def cumulative_sum(
     x: Any,
     /,
@@ -153,31 +182,7 @@ def cumulative_sum(
 ) -> Tensor:
     r"""Running sums, :math:`y_i = \sum_{j \le i} x_j`.
 
-    Parameters
-    ----------
-    x : array
-        Of one axis at least and a numeric dtype.
-    axis : int, optional
-        Along which axis; it may be left out where there is only one.
-    dtype : dtype, optional
-        Of the sums. By default that of ``x``, and the default integer for smaller integers.
-    include_initial : bool
-        Whether the result starts with 0, and so is longer by one.
-
-    Returns
-    -------
-    Tensor
-        The sums. Their cotangents are summed from the other end.
-
-    Raises
-    ------
-    ValueError
-        If ``x`` is 0-d, the axis is out of bounds (also an IndexError), or it is left out where
-        there are several.
-
-    Notes
-    -----
-    Array API standard 2025.12, statistical functions.
+    Their cotangents are summed from the other end.
     """
     if wrong:
         raise unexpected(cumulative_sum, wrong)
@@ -189,7 +194,7 @@ def cumulative_sum(
     )
 
 
-@takes("x")
+@takes("x", family=_RUNNING(initial="1"))
 def cumulative_prod(
     x: Any,
     /,
@@ -201,32 +206,8 @@ def cumulative_prod(
 ) -> Tensor:
     r"""Running products, :math:`y_i = \prod_{j \le i} x_j`.
 
-    Parameters
-    ----------
-    x : array
-        Of one axis at least and a numeric dtype.
-    axis : int, optional
-        Along which axis; it may be left out where there is only one.
-    dtype : dtype, optional
-        Of the products. By default that of ``x``, and the default integer for smaller integers.
-    include_initial : bool
-        Whether the result starts with 1, and so is longer by one.
-
-    Returns
-    -------
-    Tensor
-        The products, with the derivative :math:`\partial y_k / \partial x_i` = the product of
-        the other factors of :math:`y_k`: right at zeros, however many there are.
-
-    Raises
-    ------
-    ValueError
-        If ``x`` is 0-d, the axis is out of bounds (also an IndexError), or it is left out where
-        there are several.
-
-    Notes
-    -----
-    Array API standard 2025.12, statistical functions.
+    Derivative :math:`\partial y_k / \partial x_i` = the product of the other factors of
+    :math:`y_k`: right at zeros, however many there are.
     """
     if wrong:
         raise unexpected(cumulative_prod, wrong)

@@ -12,6 +12,7 @@ from wengert.backends import (
     get_backend,
 )
 from wengert.interpreters import batching
+from wengert.ops.families import standard
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import (
@@ -93,13 +94,16 @@ def _carry(source: Backend, x: Any, name: str, device: Any) -> Any:
     return made if dtype.host == dtype.name else target.xp.astype(made, raw)
 
 
-@takes("x")
+@takes("x", family=standard("data type functions"))
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """Copy an array to another data type.
 
+    It stays tracked; the cotangent is cast back, and a real input of a complex result gets its real
+    part.
+
     Parameters
     ----------
-    x : array
+    x : Tensor or array
         Of any shape and dtype.
     dtype : dtype
         The new data type.
@@ -111,17 +115,12 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     Returns
     -------
     Tensor
-        Of the shape of ``x``. It stays tracked; the cotangent is cast back, and a real input of a
-        complex result gets its real part.
+        Of the shape of ``x``.
 
     Raises
     ------
     TypeError
         If a complex array is to become a real one: take `real` or `abs` first.
-
-    Notes
-    -----
-    Array API standard 2025.12, data type functions.
     """
     tensor = wrapped(x)
     wanted = as_dtype(dtype)
@@ -140,9 +139,11 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
 def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     """Move an array to another device of its own library.
 
+    The cotangent moves back to where ``x`` is.
+
     Parameters
     ----------
-    x : array
+    x : Tensor or array
         Of any shape and dtype.
     device : device
         As the library names it, or a string such as ``"cuda:0"``.
@@ -152,7 +153,11 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     Returns
     -------
     Tensor
-        ``x`` itself if it is there already. The cotangent moves back to where ``x`` is.
+        ``x`` itself if it is there already.
+
+    Notes
+    -----
+    Array API standard 2025.12, array object: ``to_device``.
     """
     if stream is not None:
         raise ValueError("to_device: stream is not supported; pass None")
@@ -168,9 +173,11 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
 def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     """Move an array to another array library.
 
+    The cotangent moves back to the backend and the device of ``x``.
+
     Parameters
     ----------
-    x : array
+    x : Tensor or array
         Of any shape and dtype.
     name : str
         The backend, or the backend and its device: ``"numpy"``, ``"torch:cuda:0"``.
@@ -180,8 +187,11 @@ def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     Returns
     -------
     Tensor
-        ``x`` itself if it is there already. The cotangent moves back to the backend and the
-        device of ``x``.
+        ``x`` itself if it is there already.
+
+    Notes
+    -----
+    Wengert's own: the standard stays within one library.
     """
     tensor = wrapped(x)
     source = backend_of(tensor._array)
@@ -214,7 +224,7 @@ _KINDS = {
 }
 
 
-@takes(kind="a data type, or the name of a kind")
+@takes(kind="a data type, or the name of a kind", family=standard("data type functions"))
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind.
 
@@ -227,9 +237,10 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         ``"unsigned integer"``, ``"integral"``, ``"real floating"``, ``"complex floating"``,
         ``"numeric"``; or a tuple of these, any of which may hold.
 
-    Notes
-    -----
-    Array API standard 2025.12, data type functions.
+    Returns
+    -------
+    bool
+        Whether one of them holds.
     """
     asked = as_dtype(dtype)
     if isinstance(kind, tuple):
@@ -241,30 +252,44 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return asked is as_dtype(kind)
 
 
-@takes(constant="from_", to="a data type")
+@takes(constant="from_", to="a data type", family=standard("data type functions"))
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether one dtype can be cast to another by the standard's type promotion.
 
     Parameters
     ----------
-    from_ : dtype or array
+    from_ : dtype, Tensor or array
         What to cast.
     to : dtype
         The wanted dtype.
+
+    Returns
+    -------
+    bool
+        Whether both promote to ``to``.
     """
     start, end = dtype_in(from_), as_dtype(to)
     return start is end or promote(start, end) is end
 
 
-@takes(constant="arrays_and_dtypes")
+@takes(constant="arrays_and_dtypes", family=standard("data type functions"))
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """Return the dtype that an operation on these would have.
 
+    Where the standard leaves it open, the dtype of the higher kind is taken (booleans, integers,
+    real, complex); a Python number of a higher kind than the arrays stands for the default dtype of
+    its kind.
+
     Parameters
     ----------
-    *arrays_and_dtypes : array, dtype or Python scalar
-        At least one of them no scalar: a Python scalar takes the dtype of the others where it is
+    *arrays_and_dtypes : Tensor, array, dtype or Python number
+        At least one of them no number: a Python number takes the dtype of the others where it is
         of their kind or below.
+
+    Returns
+    -------
+    DType
+        The common dtype.
 
     Raises
     ------
@@ -272,12 +297,6 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
         If there is no array and no dtype.
     TypeError
         If there is no common dtype, as of uint64 and int64.
-
-    Notes
-    -----
-    Array API standard 2025.12, type promotion rules. Where the standard leaves it open, the dtype
-    of the higher kind is taken (booleans, integers, real, complex); a Python number of a higher
-    kind than the arrays stands for the default dtype of its kind.
     """
     strong = [dtype_in(x) for x in arrays_and_dtypes if number_type(x) not in SCALARS]
     if not strong:

@@ -1,10 +1,11 @@
-"""How an elementwise function of the standard is written down: a docstring and its rules."""
+"""How an elementwise function is written down: a docstring and its rules."""
 
 from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, TypeVar
 
 from wengert.interpreters import batching
+from wengert.ops.families import SCIPY, elements
 from wengert.ops.single import single
 from wengert.tape.domain import EVERYWHERE, Domain
 from wengert.tape.parameters import DECLARED
@@ -25,20 +26,36 @@ def elementwise(
     compares: bool = False,
     forward: Callable[..., Any] | None = None,
     domain: Domain | dict[str, Domain] = EVERYWHERE,
+    dtypes: str = "Floating or complex",
+    result: str | None = None,
+    source: str | None = None,
     **rules: Rule | Declared,
 ) -> Callable[[F], F]:
-    """Make a primitive of the standard's function whose name, arguments and docstring a stub has.
+    """Make a primitive of a stub with a function's name, arguments, and what its docstring says.
+
+    `elements` completes the docstring.
 
     Parameters
     ----------
     label, kind, view, weak, compares, forward, domain
-        As for `Primitive`.
+        As for `Primitive`. Without a ``forward`` it is a function of the standard.
+    dtypes, result, source : str, optional
+        For the docstring: the dtypes of the inputs and of the result, and where the function comes
+        from.
     **rules
         Argument name to rule. Without any, the result is not tracked.
     """
 
     def decorate(stub: F) -> F:
         names = argument_names(stub)
+        family = elements(
+            *names,
+            dtypes=dtypes,
+            result=result,
+            tracked=bool(rules),
+            source=source or (SCIPY if forward else None),
+        )
+        family.complete(stub)
         for rule in rules.values():
             if not isinstance(rule, Declared) and {*argument_names(rule)[2:]} - {*names, "out"}:
                 raise TypeError(

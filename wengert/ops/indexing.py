@@ -13,6 +13,7 @@ from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, raw_array, shape_of, unexpected
 from wengert.ops.conversion import asarray, holds_tensors
+from wengert.ops.families import standard
 from wengert.ops.index_composites import gather, place, put
 from wengert.ops.single import single
 from wengert.tape.parameters import refuse, takes
@@ -333,15 +334,30 @@ _take = Primitive(
 ).bind
 
 
-@takes("x")
+_FAMILY = standard(
+    "indexing functions",
+    """
+Raises
+------
+IndexError
+    If an index is out of bounds, where the library reports it.
+TypeError
+    If the indices are not integers.
+""",
+)
+
+
+@takes("x", family=_FAMILY)
 def take(x: Any, indices: Any, /, axis: int | None = None, **wrong: Never) -> Tensor:
     """Choose slices along an axis by their indices.
 
+    Cotangents are added up where a slice was taken several times.
+
     Parameters
     ----------
-    x : array
+    x : Tensor or array
         Of any shape and dtype.
-    indices : array
+    indices : Tensor or array
         Of an integer dtype; negative ones count from the end. The standard's has one axis. With
         any other number the result has all of them in place of ``axis``.
     axis : int, optional
@@ -350,20 +366,12 @@ def take(x: Any, indices: Any, /, axis: int | None = None, **wrong: Never) -> Te
     Returns
     -------
     Tensor
-        Of the dtype of ``x``. Cotangents are added up where a slice was taken several times.
+        Of the dtype of ``x``.
 
     Raises
     ------
-    IndexError
-        If an index is out of bounds, where the library reports it.
-    TypeError
-        If the indices are not integers.
     ValueError
         If the axis is out of bounds (also an IndexError), or left out where there are several.
-
-    Notes
-    -----
-    Array API standard 2025.12, indexing functions.
     """
     if wrong:
         raise unexpected(take, wrong)
@@ -427,15 +435,17 @@ _take_along_axis = Primitive(
 ).bind
 
 
-@takes("x")
+@takes("x", family=_FAMILY)
 def take_along_axis(x: Any, indices: Any, /, axis: int = -1, **wrong: Never) -> Tensor:
     """Choose elements along an axis, at indices of their own for each place along the others.
 
+    Cotangents are added up where an element was taken several times.
+
     Parameters
     ----------
-    x : array
+    x : Tensor or array
         Of one axis at least, and any dtype.
-    indices : array
+    indices : Tensor or array
         Of an integer dtype and as many axes as ``x``. All but ``axis`` broadcast against those of
         ``x``. Negative ones count from the end.
     axis : int
@@ -444,21 +454,12 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1, **wrong: Never) -> 
     Returns
     -------
     Tensor
-        Of the dtype of ``x`` and the length of ``indices`` along ``axis``. Cotangents are added up
-        where an element was taken several times.
+        Of the dtype of ``x`` and the length of ``indices`` along ``axis``.
 
     Raises
     ------
-    IndexError
-        If an index is out of bounds, where the library reports it.
-    TypeError
-        If the indices are not integers.
     ValueError
         If the axis is out of bounds (also an IndexError), or the numbers of axes differ.
-
-    Notes
-    -----
-    Array API standard 2025.12, indexing functions.
     """
     if wrong:
         raise unexpected(take_along_axis, wrong)

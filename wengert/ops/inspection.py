@@ -69,5 +69,15 @@ class NamespaceInfo:
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 -- the standard's name
-    """Return what the namespace can do on the selected backend."""
+    """Return what the namespace can do on the selected backend.
+
+    Returns
+    -------
+    NamespaceInfo
+        With the standard's methods: ``capabilities``, ``dtypes``, ``devices``, ....
+
+    Notes
+    -----
+    Array API standard 2025.12, inspection.
+    """
     return NamespaceInfo()

@@ -6,6 +6,7 @@ from typing import Any, Never
 
 from wengert.interpreters.batching import as_it_is, labelled, paired, shifted
 from wengert.ops.axes import as_axes, axis_from_end, shape_of, unexpected
+from wengert.ops.families import of_vectors, standard
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.ops.single import single
 from wengert.tape.parameters import takes
@@ -95,15 +96,17 @@ _matmul = binary(
 )
 
 
-@takes("x1 x2")
+@takes("x1 x2", family=standard("linear algebra functions"))
 def matmul(x1: Any, x2: Any, /) -> Tensor:
     r"""Matrix product, :math:`(X_1 X_2)_{ik} = \sum_j (X_1)_{ij} (X_2)_{jk}`.
 
+    The cotangents are :math:`G X_2^H` and :math:`X_1^H G`.
+
     Parameters
     ----------
-    x1 : array
+    x1 : Tensor or array
         A matrix, a stack of matrices (..., M, K), or a vector (K,), of a numeric dtype.
-    x2 : array
+    x2 : Tensor or array
         A matrix, a stack of matrices (..., K, N), or a vector (K,), of a numeric dtype. Stacks
         broadcast.
 
@@ -111,16 +114,11 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     -------
     Tensor
         Of shape (..., M, N), without M where ``x1`` is a vector and without N where ``x2`` is.
-        The cotangents are :math:`G X_2^H` and :math:`X_1^H G`.
 
     Raises
     ------
     ValueError
         If an operand is 0-d, or the shapes do not fit.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra functions.
     """
     shape1, shape2 = shape_of(x1), shape_of(x2)
     ndim1, ndim2 = len(shape1), len(shape2)
@@ -166,28 +164,26 @@ _matrix_transpose = single(
 )
 
 
-@takes("x")
+@takes("x", family=standard("linear algebra functions"))
 def matrix_transpose(x: Any, /) -> Tensor:
     """Transpose a matrix, or each matrix of a stack.
 
+    The cotangent is transposed back.
+
     Parameters
     ----------
-    x : array
+    x : Tensor or array
         Of shape (..., M, N) and any dtype.
 
     Returns
     -------
     Tensor
-        Of shape (..., N, M) and the dtype of ``x``. The cotangent is transposed back.
+        Of shape (..., N, M) and the dtype of ``x``.
 
     Raises
     ------
     ValueError
         If ``x`` has fewer than two axes.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra functions.
     """
     if len(shape_of(x)) < 2:
         raise ValueError(
@@ -260,15 +256,18 @@ _tensordot = Primitive(
 ).bind
 
 
-@takes("x1 x2")
+@takes("x1 x2", family=standard("linear algebra functions"))
 def tensordot(
     x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2, **wrong: Never
 ) -> Tensor:
     """Sum of products over pairs of axes.
 
+    Each cotangent is the tensordot of the result's with the conjugate of the other operand, over
+    the other's unpaired axes.
+
     Parameters
     ----------
-    x1, x2 : array
+    x1, x2 : Tensor or array
         Of numeric dtypes.
     axes : int or pair of sequences of int
         Which axes of ``x1`` are paired with which of ``x2``. A number N pairs the last N of ``x1``
@@ -277,19 +276,13 @@ def tensordot(
     Returns
     -------
     Tensor
-        Its axes are the unpaired ones of ``x1``, then those of ``x2``. Each cotangent is the
-        tensordot of the result's with the conjugate of the other operand, over the other's
-        unpaired axes.
+        Its axes are the unpaired ones of ``x1``, then those of ``x2``.
 
     Raises
     ------
     ValueError
         If an axis is out of bounds (also an IndexError) or comes twice, or if a pair's lengths
         differ.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra functions.
     """
     if wrong:
         raise unexpected(tensordot, wrong)
@@ -326,33 +319,16 @@ _vecdot = Primitive(
 ).bind
 
 
-@takes("x1 x2")
+@takes("x1 x2", family=of_vectors("linear algebra functions", "the same in both"))
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     r"""Inner product of vectors, :math:`\sum_i \overline{(x_1)_i} (x_2)_i`.
 
-    Parameters
-    ----------
-    x1, x2 : array
-        Of numeric dtypes, and shapes that broadcast but for ``axis``, which has the same length in
-        both. The first is conjugated.
-    axis : int
-        Along which axis the vectors lie, counted from the end. A non-negative one is understood
-        where both arrays have equally many axes.
+    The first is conjugated. The cotangents are :math:`\bar g x_2` and :math:`g x_1`.
 
     Returns
     -------
     Tensor
-        Of the broadcast shape without ``axis``. The cotangents are :math:`\bar g x_2` and
-        :math:`g x_1`.
-
-    Raises
-    ------
-    ValueError
-        If the axis is out of bounds (also an IndexError), or the lengths differ.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra functions.
+        Of the broadcast shape without ``axis``, and the promoted dtype.
     """
     if wrong:
         raise unexpected(vecdot, wrong)

@@ -20,6 +20,7 @@ from wengert.ops.axes import number, operand
 from wengert.ops.conversion import asarray
 from wengert.ops.creation import as_lengths, leaf, place
 from wengert.ops.data_type import astype, get_default_dtype, result_type
+from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
@@ -103,31 +104,44 @@ def _placed(
     return leaf(array if array.dtype == raw else backend.namespace.astype(array, raw), tracked)
 
 
-@takes()
-def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return uniform random numbers of the half-open interval [0, 1).
+_FAMILY = Family("""
+Parameters
+----------
+*size : int or tuple of int
+    The shape: ``$name(2, 3)`` or ``$name((2, 3))``.
+size : int or tuple of int, optional
+    The shape; that of the Tensors, or ``()``, by default.
+dtype : dtype, optional
+    Floating or complex (both parts are drawn); the default floating dtype, by default.
+device : device, optional
+    Where to move the numbers, on the selected backend.
+requires_grad : bool
+    Whether operations on the result are recorded.
 
-    Parameters
-    ----------
-    *size : int or tuple of int
-        The shape: ``rand(2, 3)`` or ``rand((2, 3))``.
-    dtype : dtype, optional
-        Floating or complex (both parts are drawn); the default floating dtype, by default.
-    device : device, optional
-        Where to move the numbers, on the selected backend.
-    requires_grad : bool
-        Whether operations on the result are recorded.
-    """
+Returns
+-------
+Tensor
+    On the selected backend, or on that of the Tensors that it is made of.
+
+Notes
+-----
+$source.
+""")
+_PYTORCH = _FAMILY(source="PyTorch: ``torch.$name``")
+
+
+@takes(family=_PYTORCH)
+def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return uniform random numbers of the half-open interval [0, 1)."""
     wanted = _floating(dtype)
     return _placed(_uniform, (as_lengths(size, "rand"), wanted), wanted, device, requires_grad)
 
 
-@takes()
+@takes(family=_PYTORCH)
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return standard normal random numbers: of mean 0 and variance 1.
 
-    The real and the imaginary part of complex ones have variance 1/2 each. Parameters as for
-    `rand`.
+    The real and the imaginary part of complex ones have variance 1/2 each.
     """
     wanted = _floating(dtype)
     return _placed(_normal, (as_lengths(size, "randn"), wanted), wanted, device, requires_grad)
@@ -161,7 +175,7 @@ def _drawn(
     return drawn, [operand(value, drawn, function, name) for name, value in given.items()]
 
 
-@takes("low high")
+@takes("low high", family=_FAMILY(source="NumPy: ``numpy.random.uniform``"))
 def uniform(
     low: Any = 0.0,
     high: Any = 1.0,
@@ -178,10 +192,8 @@ def uniform(
     low, high : float or Tensor
         The interval. Tensors broadcast together, and the result is differentiable in them: it is
         :math:`a + (b - a) u` with a uniform :math:`u` of [0, 1).
-    size : int or tuple of int, optional
-        The shape; that of the Tensors, or ``()``, by default.
-    dtype, device, requires_grad
-        As for `rand`; the dtype is real. Of Tensors, their own.
+    dtype : dtype, optional
+        Real floating; of Tensors, their own, and the default floating dtype otherwise.
     """
     drawn, (low, high) = _drawn(
         _uniform, "uniform", {"low": low, "high": high}, size, dtype, device
@@ -192,7 +204,7 @@ def uniform(
     return values if values.requires_grad else values.requires_grad_(requires_grad)
 
 
-@takes("mean std")
+@takes("mean std", family=_PYTORCH)
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -209,9 +221,7 @@ def normal(
     mean, std : float or Tensor
         Tensors broadcast together, and the result is differentiable in them:
         :math:`\mu + \sigma \epsilon` with a standard normal :math:`\epsilon`.
-    size : int or tuple of int, optional
-        The shape; that of the Tensors, or ``()``, by default.
-    dtype, device, requires_grad
+    dtype : dtype, optional
         As for `randn`; of Tensors, their own.
     """
     if not hasattr(std, "shape") and std < 0:
@@ -221,7 +231,7 @@ def normal(
     return values if values.requires_grad else values.requires_grad_(requires_grad)
 
 
-@takes(low="an integer", high="an integer")
+@takes(low="an integer", high="an integer", family=_PYTORCH)
 def randint(
     low: int,
     high: Any = None,
@@ -240,8 +250,6 @@ def randint(
         The shape.
     dtype : dtype, optional
         int64 by default; any real dtype that holds the numbers.
-    device : device, optional
-        As for `rand`.
     """
     if isinstance(high, tuple | list):
         high, size = None, high
@@ -254,9 +262,17 @@ def randint(
     return _placed(_integers, (low, high, as_lengths((size,), "randint")), wanted, device, False)
 
 
-@takes()
+@takes(family=_PYTORCH)
 def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Return the integers of [0, ``n``) in random order, of dtype int64 by default."""
+    """Return the integers of [0, ``n``) in random order.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    dtype : dtype, optional
+        int64 by default; any real dtype that holds the numbers.
+    """
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
     return _placed(_permutation, (n,), wanted, device, False)
 
@@ -281,22 +297,25 @@ _rand_like = Primitive(
 )
 
 
-@takes(constant="x")
+@takes(constant="x", family=_PYTORCH)
 def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     """Return uniform random numbers of [0, 1), drawn where ``x`` is and in its shape.
 
+    The numbers come from a generator of the device, and so differ between backends; `rand` gives
+    the same ones everywhere.
+
     Parameters
     ----------
-    x : array
+    x : Tensor or array
         Of any dtype.
     dtype : dtype, optional
         A real floating dtype: that of ``x``, or of its real part, where it has one, and the
         default otherwise.
 
-    Notes
-    -----
-    The numbers come from a generator of the device, and so differ between backends; `rand` gives
-    the same ones everywhere.
+    Returns
+    -------
+    Tensor
+        On the backend and the device of ``x``.
     """
     array = x._array if isinstance(x, Tensor) else x
     own = dtype_of(array.dtype)
@@ -308,19 +327,21 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     return _rand_like.bind(x, dtype=backend_of(array).raw_dtype(wanted))  # type: ignore[no-any-return]
 
 
-@takes(constant="p")
+@takes(constant="p", family=_PYTORCH)
 def bernoulli(p: Any, /) -> Tensor:
     """Return ones with the probabilities ``p`` and zeros otherwise, drawn where ``p`` is.
 
+    The result does not depend on ``p`` differentiably.
+
     Parameters
     ----------
-    p : array
+    p : Tensor or array
         Probabilities, of a real floating dtype.
 
     Returns
     -------
     Tensor
-        Of the shape and dtype of ``p``. It does not depend on ``p`` differentiably.
+        Of the shape and dtype of ``p``.
     """
     probabilities = wrapped(p)
     return astype(elementwise.less(rand_like(probabilities), probabilities), probabilities.dtype)

@@ -8,6 +8,7 @@ from wengert.interpreters import batching
 from wengert.interpreters.batching import alone, over_axes, shifted
 from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of, unexpected
 from wengert.ops.creation import default_dtype
+from wengert.ops.families import reduction, standard
 from wengert.ops.indexing import take
 from wengert.ops.single import single
 from wengert.tape.parameters import refuse, takes
@@ -45,66 +46,43 @@ _searchsorted = Primitive(
 ).bind
 
 
-@takes(constant="x")
-def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wrong: Never) -> Tensor:
-    """Return the index of the largest element; of the first one among equals.
-
-    Parameters
-    ----------
-    x : array
-        Of a real dtype.
-    axis : int, optional
-        Along which axis; by default the index is into the flattened array.
-    keepdims : bool
-        Whether the reduced axes stay, with length 1.
-
-    Returns
-    -------
-    Tensor
-        Of the default index dtype. It is not tracked.
-
-    Raises
-    ------
-    ValueError
-        If there is no element, or the axis is out of bounds (also an IndexError).
-
-    Notes
-    -----
-    Array API standard 2025.12, searching functions.
+_PLACE = standard(
+    "searching functions",
     """
+Parameters
+----------
+x : Tensor or array
+    Of any shape and a real dtype.
+axis : int, optional
+    Along which axis; by default the index is into the flattened array.
+keepdims : bool
+    Whether the reduced axes stay, with length 1.
+
+Returns
+-------
+Tensor
+    Of the shape of ``x`` without the axis, and the default index dtype. It is not tracked.
+
+Raises
+------
+ValueError
+    If there is no element, or the axis is out of bounds (also an IndexError).
+""",
+)
+
+
+@takes(constant="x", family=_PLACE)
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wrong: Never) -> Tensor:
+    """Return the index of the largest element; of the first one among equals."""
     if wrong:
         raise unexpected(argmax, wrong)
     at = _extreme_axis(x, axis, "argmax")
     return _argmax(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes(constant="x")
+@takes(constant="x", family=_PLACE)
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wrong: Never) -> Tensor:
-    """Return the index of the smallest element; of the first one among equals.
-
-    Parameters
-    ----------
-    x : array
-        Of a real dtype.
-    axis : int, optional
-        Along which axis; by default the index is into the flattened array.
-    keepdims : bool
-        Whether the reduced axes stay, with length 1.
-
-    Returns
-    -------
-    Tensor
-        Of the default index dtype. It is not tracked.
-
-    Raises
-    ------
-    ValueError
-        If there is no element, or the axis is out of bounds (also an IndexError).
-
-    Notes
-    -----
-    Array API standard 2025.12, searching functions.
-    """
+    """Return the index of the smallest element; of the first one among equals."""
     if wrong:
         raise unexpected(argmin, wrong)
     at = _extreme_axis(x, axis, "argmin")
@@ -119,48 +97,31 @@ def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
     return at
 
 
-@takes(constant="x")
+@takes(
+    constant="x",
+    family=reduction(
+        "any dtype",
+        chapter="searching functions",
+        result="the default index dtype. It is not tracked",
+    ),
+)
 def count_nonzero(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
 ) -> Tensor:
-    """Count the elements that are not zero (not False).
-
-    Parameters
-    ----------
-    x : array
-        Of any shape and dtype.
-    axis : int or tuple of int, optional
-        Over which axes; all by default.
-    keepdims : bool
-        Whether the reduced axes stay, with length 1.
-
-    Returns
-    -------
-    Tensor
-        Of the default index dtype. It is not tracked.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice.
-
-    Notes
-    -----
-    Array API standard 2025.12, searching functions.
-    """
+    """Count the elements that are not zero (not False)."""
     if wrong:
         raise unexpected(count_nonzero, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "count_nonzero")
     return _count_nonzero(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes(constant="x")
+@takes(constant="x", family=standard("searching functions"))
 def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     """Return the indices of the elements that are not zero (not False).
 
     Parameters
     ----------
-    x : array
+    x : Tensor or array
         Of one axis at least and any dtype.
 
     Returns
@@ -172,17 +133,13 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     ------
     ValueError
         If ``x`` is 0-d.
-
-    Notes
-    -----
-    Array API standard 2025.12, searching functions.
     """
     if not shape_of(x):
         raise ValueError("nonzero needs an array of one axis at least")
     return _nonzero(x)  # type: ignore[no-any-return]
 
 
-@takes(constant="x1 x2")
+@takes(constant="x1 x2", family=standard("searching functions"))
 def searchsorted(
     x1: Any, x2: Any, /, side: Literal["left", "right"] = "left", *, sorter: Any = None
 ) -> Tensor:
@@ -190,9 +147,9 @@ def searchsorted(
 
     Parameters
     ----------
-    x1 : array
+    x1 : Tensor or array
         One axis, a real dtype, in ascending order (or brought into it by ``sorter``).
-    x2 : array or number
+    x2 : Tensor, array or Python number
         The elements, of any shape and a real dtype.
     side : {"left", "right"}
         Whether the index is that of the first suitable place or of the last.
@@ -208,10 +165,6 @@ def searchsorted(
     ------
     ValueError
         If ``x1`` does not have one axis, or ``side`` is neither name.
-
-    Notes
-    -----
-    Array API standard 2025.12, searching functions.
     """
     if len(shape_of(x1)) != 1:
         raise ValueError(f"searchsorted needs a 1-d array, and the shape is {tuple(x1.shape)}")
@@ -242,22 +195,26 @@ _where = Primitive(
 ).bind
 
 
-@takes("x1 x2", "condition")
+@takes("x1 x2", "condition", family=standard("searching functions"))
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
     r"""Choose elements from one array where a condition holds, and from another elsewhere.
 
+    Each cotangent is :math:`\bar y` where its operand was chosen and 0 elsewhere, whatever the
+    other operand's values are. But an infinite or NaN *derivative* in the branch that is not chosen
+    still spoils the gradient, because it is multiplied by 0: choose the input before the function
+    is taken, too.
+
     Parameters
     ----------
-    condition : array
+    condition : Tensor or array
         Of dtype bool.
-    x1, x2 : array or number
+    x1, x2 : Tensor, array or Python number
         What to choose from. All three broadcast.
 
     Returns
     -------
     Tensor
-        Of the promoted dtype of ``x1`` and ``x2``. Each cotangent is :math:`\bar y` where its
-        operand was chosen and 0 elsewhere, whatever the other operand's values are.
+        Of the broadcast shape and the promoted dtype of ``x1`` and ``x2``.
 
     Raises
     ------
@@ -265,12 +222,6 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
         If ``condition`` is not of dtype bool.
     ValueError
         If the shapes do not broadcast.
-
-    Notes
-    -----
-    Array API standard 2025.12, searching functions. An infinite or NaN *derivative* in the branch
-    that is not chosen still spoils the result, as it is multiplied by 0: choose the input before
-    the function is taken too.
     """
     shape_of(condition)
     if dtype_of(condition.dtype).kind != "bool":

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from wengert.interpreters.batching import alone
 from wengert.ops.elementwise import logical_not
+from wengert.ops.families import standard
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import UNDEFINED, Primitive
 from wengert.tape.tensor import Tensor
@@ -63,14 +64,20 @@ _isin = Primitive(
 ).bind
 
 
-@takes(undefined="x")
+_UNIQUE = standard(
+    "set functions",
+    """
+Parameters
+----------
+x : Tensor or array
+    Of any shape and dtype. It is taken as flat.
+""",
+)
+
+
+@takes(undefined="x", family=_UNIQUE)
 def unique_all(x: Any, /) -> UniqueAllResult:
     """Return the distinct elements, where each is first, which each element is, and how often.
-
-    Parameters
-    ----------
-    x : array
-        Of any shape and dtype. It is taken as flat.
 
     Returns
     -------
@@ -78,99 +85,62 @@ def unique_all(x: Any, /) -> UniqueAllResult:
         ``values``, of the dtype of ``x``, each NaN counting as distinct; ``indices`` of the first
         occurrences in the flat array; ``inverse_indices``, of the shape of ``x``, which rebuild it
         from the values; ``counts``. Differentiating through the values is an error.
-
-    Notes
-    -----
-    Array API standard 2025.12, set functions.
     """
     return UniqueAllResult(*_unique_all(x))
 
 
-@takes(undefined="x")
+@takes(undefined="x", family=_UNIQUE)
 def unique_counts(x: Any, /) -> UniqueCountsResult:
     """Return the distinct elements and how often each occurs.
-
-    Parameters
-    ----------
-    x : array
-        Of any shape and dtype. It is taken as flat.
 
     Returns
     -------
     UniqueCountsResult
         ``values`` and ``counts``, as in `unique_all`.
-
-    Notes
-    -----
-    Array API standard 2025.12, set functions.
     """
     return UniqueCountsResult(*_unique_counts(x))
 
 
-@takes(undefined="x")
+@takes(undefined="x", family=_UNIQUE)
 def unique_inverse(x: Any, /) -> UniqueInverseResult:
     """Return the distinct elements and which of them each element is.
-
-    Parameters
-    ----------
-    x : array
-        Of any shape and dtype. It is taken as flat.
 
     Returns
     -------
     UniqueInverseResult
         ``values`` and ``inverse_indices``, as in `unique_all`.
-
-    Notes
-    -----
-    Array API standard 2025.12, set functions.
     """
     return UniqueInverseResult(*_unique_inverse(x))
 
 
-@takes(undefined="x")
+@takes(undefined="x", family=_UNIQUE)
 def unique_values(x: Any, /) -> Tensor:
     """Return the distinct elements.
-
-    Parameters
-    ----------
-    x : array
-        Of any shape and dtype. It is taken as flat.
 
     Returns
     -------
     Tensor
         1-d, of the dtype of ``x``; each NaN counts as distinct. Differentiating through it is an
         error.
-
-    Notes
-    -----
-    Array API standard 2025.12, set functions.
     """
     return _unique_values(x)  # type: ignore[no-any-return]
 
 
-@takes(constant="x1 x2")
+@takes(constant="x1 x2", family=standard("set functions"))
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     """Tell for each element whether it is among given values.
 
     Parameters
     ----------
-    x1 : array or int
-        The elements.
-    x2 : array or int
-        The values. One of the two at least is an array.
+    x1, x2 : Tensor, array or int
+        The elements, and the values. One of the two at least is an array.
     invert : bool
         Whether to tell instead if it is not among them.
 
     Returns
     -------
     Tensor
-        Of the shape of ``x1`` and dtype bool.
-
-    Notes
-    -----
-    Array API standard 2025.12, set functions.
+        Of the shape of ``x1`` and dtype bool. It is not tracked.
     """
     # Not every library that has `isin` heeds its own ``invert``.
     found: Tensor = _isin(x1, x2)

@@ -4,6 +4,7 @@ from typing import Any, Never
 
 from wengert.interpreters.batching import along
 from wengert.ops.axes import as_axis, shape_of, unexpected
+from wengert.ops.families import standard
 from wengert.ops.single import single
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -39,74 +40,54 @@ _sort = single(
 )
 
 
-@takes(constant="x")
+_ORDER = standard(
+    "sorting functions",
+    """
+Parameters
+----------
+x : Tensor or array
+    Of one axis at least and a real dtype.
+axis : int
+    Along which axis.
+descending : bool
+    Whether the largest comes first.
+stable : bool
+    Whether equal elements keep their order.
+
+Returns
+-------
+Tensor
+    $result.
+
+Raises
+------
+ValueError
+    If the axis is out of bounds (also an IndexError).
+""",
+)
+
+
+@takes(
+    constant="x",
+    family=_ORDER(result="Of the shape of ``x`` and the default index dtype. It is not tracked"),
+)
 def argsort(
     x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True, **wrong: Never
 ) -> Tensor:
-    """Return the indices that sort an array along an axis.
-
-    Parameters
-    ----------
-    x : array
-        Of one axis at least and a real dtype.
-    axis : int
-        Along which axis.
-    descending : bool
-        Whether the largest comes first.
-    stable : bool
-        Whether equal elements keep their order.
-
-    Returns
-    -------
-    Tensor
-        Indices, of the shape of ``x`` and the default index dtype. It is not tracked.
-
-    Raises
-    ------
-    ValueError
-        If the axis is out of bounds (also an IndexError).
-
-    Notes
-    -----
-    Array API standard 2025.12, sorting functions.
-    """
+    """Return the indices that sort an array along an axis."""
     if wrong:
         raise unexpected(argsort, wrong)
     at = as_axis(axis, len(shape_of(x)), "argsort")
     return _argsort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
 
 
-@takes("x")
+@takes("x", family=_ORDER(result="Of the shape and dtype of ``x``"))
 def sort(
     x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True, **wrong: Never
 ) -> Tensor:
     """Sort an array along an axis.
 
-    Parameters
-    ----------
-    x : array
-        Of one axis at least and a real dtype.
-    axis : int
-        Along which axis.
-    descending : bool
-        Whether the largest comes first.
-    stable : bool
-        Whether equal elements keep their order.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``. Cotangents go back to where the elements came from; among
-        equal ones in their order.
-
-    Raises
-    ------
-    ValueError
-        If the axis is out of bounds (also an IndexError).
-
-    Notes
-    -----
-    Array API standard 2025.12, sorting functions.
+    Cotangents go back to where the elements came from; among equal ones in their order.
     """
     if wrong:
         raise unexpected(sort, wrong)

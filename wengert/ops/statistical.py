@@ -8,6 +8,7 @@ from wengert.interpreters.batching import over_axes
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import all_axes, as_axes, operand, raw_dtype, shape_of, unexpected
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
+from wengert.ops.families import reduction
 from wengert.ops.single import single
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, Primitive
@@ -68,7 +69,16 @@ _mean = single(
 )
 
 
-@takes("x")
+_SUM = reduction("a numeric dtype", result="``dtype``")
+_INEXACT = """\
+TypeError
+    If ``x`` is neither floating nor complex.
+ValueError
+    If an axis is out of bounds (also an IndexError) or comes twice."""
+_MEAN = reduction("a floating or complex dtype", errors=_INEXACT)
+
+
+@takes("x", family=_SUM)
 def sum(
     x: Any,
     /,
@@ -80,30 +90,7 @@ def sum(
 ) -> Tensor:
     r"""Sum of elements, :math:`\sum_i x_i`; 0 for none.
 
-    Parameters
-    ----------
-    x : array
-        Of any shape and a numeric dtype.
-    axis : int or tuple of int, optional
-        Over which axes; all by default.
-    dtype : dtype, optional
-        Of the sum. By default that of ``x``, and the default integer for smaller integers.
-    keepdims : bool
-        Whether the reduced axes stay, with length 1.
-
-    Returns
-    -------
-    Tensor
-        The sums. Each element's cotangent is that of the sum it is part of.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice.
-
-    Notes
-    -----
-    Array API standard 2025.12, statistical functions.
+    Each element's cotangent is that of the sum it is part of.
     """
     if wrong:
         raise unexpected(sum, wrong)
@@ -113,36 +100,13 @@ def sum(
     return _sum(x, axis=axes, dtype=dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes("x")
+@takes("x", family=_MEAN)
 def mean(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
 ) -> Tensor:
     r"""Arithmetic mean, :math:`\frac 1 n \sum_i x_i`; NaN for no elements.
 
-    Parameters
-    ----------
-    x : array
-        Of any shape and a floating dtype.
-    axis : int or tuple of int, optional
-        Over which axes; all by default.
-    keepdims : bool
-        Whether the reduced axes stay, with length 1.
-
-    Returns
-    -------
-    Tensor
-        The means, of the dtype of ``x``. Each element's cotangent is the mean's, divided by ``n``.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice.
-
-    Notes
-    -----
-    Array API standard 2025.12, statistical functions.
+    Each element's cotangent is the mean's, divided by ``n``.
     """
     if wrong:
         raise unexpected(mean, wrong)
@@ -266,7 +230,12 @@ _std = single(
 )
 
 
-@takes("x correction")
+_SPREAD = reduction(
+    "a floating or complex dtype", result="the real dtype of its precision", errors=_INEXACT
+)
+
+
+@takes("x correction", family=_SPREAD)
 def var(
     x: Any,
     /,
@@ -278,34 +247,14 @@ def var(
 ) -> Tensor:
     r"""Variance, :math:`\frac 1 {n - c} \sum_i |x_i - \bar x|^2`.
 
+    Derivative :math:`\frac 2 {n - c} (x_i - \bar x)`. Some libraries have no variance of complex
+    numbers.
+
     Parameters
     ----------
-    x : array
-        Of any shape and a floating dtype. (Where the library has it, a complex one: the variance
-        is real.)
-    axis : int or tuple of int, optional
-        Over which axes; all by default.
     correction : int, float or Tensor
         The correction :math:`c` of the degrees of freedom: 0 for the population's variance, 1 for
         an unbiased estimate from a sample. The result is differentiable in a Tensor of no axes.
-    keepdims : bool
-        Whether the reduced axes stay, with length 1.
-
-    Returns
-    -------
-    Tensor
-        The variances, with the derivative :math:`\frac 2 {n - c} (x_i - \bar x)`.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is not floating.
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice.
-
-    Notes
-    -----
-    Array API standard 2025.12, statistical functions.
     """
     if wrong:
         raise unexpected(var, wrong)
@@ -319,7 +268,7 @@ def var(
     return _var(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes("x correction")
+@takes("x correction", family=_SPREAD)
 def std(
     x: Any,
     /,
@@ -331,33 +280,13 @@ def std(
 ) -> Tensor:
     r"""Standard deviation, the square root of the variance.
 
+    Derivative :math:`\frac {x_i - \bar x} {(n - c) s}` with the deviation :math:`s`, taken as 0
+    where :math:`s = 0`, as PyTorch does.
+
     Parameters
     ----------
-    x : array
-        Of any shape and a floating dtype, as in `var`.
-    axis : int or tuple of int, optional
-        Over which axes; all by default.
     correction : int, float or Tensor
         Of the degrees of freedom, as in `var`.
-    keepdims : bool
-        Whether the reduced axes stay, with length 1.
-
-    Returns
-    -------
-    Tensor
-        The deviations :math:`s`, with the derivative :math:`\frac {x_i - \bar x} {(n - c) s}`,
-        taken as 0 where :math:`s = 0`, as PyTorch does.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is not floating.
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice.
-
-    Notes
-    -----
-    Array API standard 2025.12, statistical functions.
     """
     if wrong:
         raise unexpected(std, wrong)
@@ -410,35 +339,22 @@ _max = single(_extreme("max", "less", "Amax"))
 _min = single(_extreme("min", "greater", "Amin"))
 
 
-@takes("x")
+_EXTREME = reduction(
+    "a real dtype",
+    errors="""\
+ValueError
+    If there is no element, an axis is out of bounds (also an IndexError) or comes twice.""",
+)
+
+
+@takes("x", family=_EXTREME)
 def max(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
 ) -> Tensor:
     """Largest element; NaN if one is NaN.
 
-    Parameters
-    ----------
-    x : array
-        Of any shape and a real dtype.
-    axis : int or tuple of int, optional
-        Over which axes; all by default.
-    keepdims : bool
-        Whether the reduced axes stay, with length 1.
-
-    Returns
-    -------
-    Tensor
-        The maxima, of the dtype of ``x``. The cotangent goes to the largest element, and in equal
-        shares to all of them where several are equal, as PyTorch's ``amax`` does.
-
-    Raises
-    ------
-    ValueError
-        If there is no element, an axis is out of bounds (also an IndexError) or comes twice.
-
-    Notes
-    -----
-    Array API standard 2025.12, statistical functions.
+    The cotangent goes to the largest element, and in equal shares to all of them where several are
+    equal, as PyTorch's ``amax`` does.
     """
     if wrong:
         raise unexpected(max, wrong)
@@ -446,35 +362,14 @@ def max(
     return _max(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes("x")
+@takes("x", family=_EXTREME)
 def min(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
 ) -> Tensor:
     """Smallest element; NaN if one is NaN.
 
-    Parameters
-    ----------
-    x : array
-        Of any shape and a real dtype.
-    axis : int or tuple of int, optional
-        Over which axes; all by default.
-    keepdims : bool
-        Whether the reduced axes stay, with length 1.
-
-    Returns
-    -------
-    Tensor
-        The minima, of the dtype of ``x``. The cotangent goes to the smallest element, and in equal
-        shares to all of them where several are equal, as PyTorch's ``amin`` does.
-
-    Raises
-    ------
-    ValueError
-        If there is no element, an axis is out of bounds (also an IndexError) or comes twice.
-
-    Notes
-    -----
-    Array API standard 2025.12, statistical functions.
+    The cotangent goes to the smallest element, and in equal shares to all of them where several are
+    equal, as PyTorch's ``amin`` does.
     """
     if wrong:
         raise unexpected(min, wrong)
@@ -532,7 +427,7 @@ _prod = single(
 )
 
 
-@takes("x")
+@takes("x", family=_SUM)
 def prod(
     x: Any,
     /,
@@ -544,31 +439,8 @@ def prod(
 ) -> Tensor:
     r"""Product of elements, :math:`\prod_i x_i`; 1 for none.
 
-    Parameters
-    ----------
-    x : array
-        Of any shape and a numeric dtype.
-    axis : int or tuple of int, optional
-        Over which axes; all by default.
-    dtype : dtype, optional
-        Of the product. By default that of ``x``, and the default integer for smaller integers.
-    keepdims : bool
-        Whether the reduced axes stay, with length 1.
-
-    Returns
-    -------
-    Tensor
-        The products. The derivative with respect to an element is the product of the others: it
-        is right at zeros, however many there are.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice.
-
-    Notes
-    -----
-    Array API standard 2025.12, statistical functions.
+    The derivative with respect to an element is the product of the others: it is right at zeros,
+    however many there are.
     """
     if wrong:
         raise unexpected(prod, wrong)

@@ -5,6 +5,7 @@ from typing import Any, Never
 
 from wengert.interpreters.batching import along, over_axes
 from wengert.ops.axes import as_axes, as_axis, shape_of, unexpected
+from wengert.ops.families import reduction, standard
 from wengert.ops.manipulation import concat, reshape
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -21,47 +22,29 @@ def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
     return primitive.bind(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes(constant="x")
+_TRUTH = reduction("any dtype", result="dtype bool", chapter="utility functions")
+
+
+@takes(constant="x", family=_TRUTH)
 def all(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
 ) -> Tensor:
     """Whether all elements along some axes are true, that is, not zero.
 
-    Parameters
-    ----------
-    x : array
-        Of any dtype.
-    axis : int or tuple of int, optional
-        Along which axes; all by default.
-    keepdims : bool
-        Whether these axes stay, with length 1.
-
-    Returns
-    -------
-    Tensor
-        Of dtype bool. Of no elements, all are true.
-
-    Notes
-    -----
-    Array API standard 2025.12, utility functions.
+    Of no elements, all are true.
     """
     if wrong:
         raise unexpected(all, wrong)
     return _reduce(_all, x, axis, keepdims)
 
 
-@takes(constant="x")
+@takes(constant="x", family=_TRUTH)
 def any(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
 ) -> Tensor:
     """Whether some element along some axes is true, that is, not zero.
 
-    Parameters as for `all`. Of no elements, none is true.
-
-    Returns
-    -------
-    Tensor
-        Of dtype bool.
+    Of no elements, none is true.
     """
     if wrong:
         raise unexpected(any, wrong)
@@ -84,15 +67,17 @@ def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
 _diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", view=None, batch=along(n=1))
 
 
-@takes("x prepend append")
+@takes("x prepend append", family=standard("utility functions"))
 def diff(
     x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None, **wrong: Never
 ) -> Tensor:
-    r"""Difference of neighbours along an axis, :math:`x_{i+1} - x_i`, taken ``n`` times.
+    """Difference of neighbours along an axis, :math:`x_{i+1} - x_i`, taken ``n`` times.
+
+    The derivative is the negative difference of the cotangent between zeros, ``n`` times.
 
     Parameters
     ----------
-    x : array
+    x : Tensor or array
         Numeric, of at least one dimension.
     n : int
         How many times; not negative. 0 gives a view of ``x``.
@@ -104,17 +89,12 @@ def diff(
     Returns
     -------
     Tensor
-        As ``x``, but shorter by ``n`` along ``axis``. The derivative is the negative difference
-        of the cotangent between zeros, ``n`` times.
+        As ``x``, but shorter by ``n`` along ``axis``.
 
     Raises
     ------
     ValueError
         If ``n`` is negative or there is no such axis.
-
-    Notes
-    -----
-    Array API standard 2025.12, utility functions.
     """
     if wrong:
         raise unexpected(diff, wrong)

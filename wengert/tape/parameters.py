@@ -11,6 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
+from wengert.tape.families import Family
 from wengert.tape.recording import recording
 
 __all__ = ["DECLARED", "differentiates", "refuse", "takes"]
@@ -22,7 +23,12 @@ DECLARED: Final[dict[Callable[..., Any], Any]] = {}
 
 
 def takes(
-    differentiable: str = "", constant: str = "", undefined: str = "", **options: str
+    differentiable: str = "",
+    constant: str = "",
+    undefined: str = "",
+    *,
+    family: Family | None = None,
+    **options: str,
 ) -> Callable[[F], F]:
     """Declare what each parameter of a function is, as a decorator.
 
@@ -30,12 +36,16 @@ def takes(
     ----------
     differentiable, constant, undefined : str
         Names, with spaces between them. The others are options.
+    family : Family, optional
+        What completes the function's docstring.
     **options : str
         What an option takes, in words, where `wengert.tape.options.OPTIONS` does not say it.
     """
 
     def declare(function: F) -> F:
         DECLARED[function] = (differentiable, constant, undefined, options)
+        if family is not None:
+            family.complete(function)
         if isinstance(function, type):
             import_module("wengert.tape.options").check_constructor(function)
         return function

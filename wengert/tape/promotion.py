@@ -75,6 +75,11 @@ def get_default_dtype() -> DType:
     """Return the dtype that Python floats get in creation functions.
 
     In a function that is transformed and was given raw arrays, it is at least as precise as these.
+
+    Returns
+    -------
+    DType
+        A real floating dtype.
     """
     return _local.get() or _default
 

@@ -212,7 +212,10 @@ def _path(terms: Sequence[Term], result: Labels, optimize: Any) -> Path:
 
 @takes("operands", optimize="a path, or how to find one")
 def einsum(*operands: Any, optimize: Any = None) -> Tensor:
-    r"""Product of arrays, summed over labels of their axes: Einstein's notation.
+    """Product of arrays, summed over labels of their axes: Einstein's notation.
+
+    Each step is one matrix product of stacks, on any library. The cotangent of an operand is the
+    einsum of the result's with the conjugates of the others.
 
     Parameters
     ----------
@@ -234,8 +237,7 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
     Returns
     -------
     Tensor
-        Of the promoted dtype. The cotangent of an operand is the einsum of the result's with the
-        conjugates of the others.
+        Of the promoted dtype.
 
     Raises
     ------
@@ -247,7 +249,7 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
 
     Notes
     -----
-    Each step is one matrix product of stacks, on any library. NumPy: ``einsum``.
+    NumPy: ``einsum``.
     """
     arrays, inputs, result = parsed(operands)
     terms = [Term(wrapped(x), labels) for x, labels in zip(arrays, inputs, strict=True)]

@@ -190,9 +190,11 @@ def pad(
 ) -> Tensor:
     """Return an array with margins on its sides.
 
+    Cotangents go back to the elements that the margins are made of, and are added up.
+
     Parameters
     ----------
-    array : array
+    array : Tensor or array
         Of any shape and dtype.
     pad_width : int, sequence or dict
         How wide: one number for all sides, a pair (before, after) for all axes, a pair for each
@@ -215,8 +217,7 @@ def pad(
     Returns
     -------
     Tensor
-        Of the dtype of ``array``. Cotangents go back to the elements that the margins are made
-        of, and are added up.
+        Of the dtype of ``array``.
 
     Raises
     ------

@@ -13,6 +13,7 @@ from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.creation import arange
 from wengert.ops.data_type import astype, get_default_dtype
 from wengert.ops.elementwise import equal
+from wengert.ops.families import reduction
 from wengert.ops.manipulation import expand_dims, moveaxis, permute_dims, reshape
 from wengert.ops.sorting import sort
 from wengert.tape.parameters import takes
@@ -117,7 +118,18 @@ def _probabilities(q: Any) -> Any:
     return host
 
 
-@takes("x q")
+_FAMILY = reduction(
+    "a real floating dtype",
+    errors="""\
+TypeError
+    If ``x`` is not real and floating.
+ValueError
+    If there is no element, or an axis comes twice or is out of bounds (also an IndexError).""",
+    chapter=None,
+)
+
+
+@takes("x q", family=_FAMILY)
 def quantile(
     x: Any,
     q: float | Sequence[float] | Any,
@@ -128,18 +140,16 @@ def quantile(
     method: str = "linear",
     **wrong: Never,
 ) -> Tensor:
-    r"""Quantiles: what a share ``q`` of the elements is not above.
+    """Quantiles: what a share ``q`` of the elements is not above.
+
+    The result is NaN if one of the elements is NaN, or an element of a Tensor ``q`` is not from 0
+    to 1. The cotangent goes to the one or two elements that the quantile is made of; among equal
+    ones in their order, as in `sort`.
 
     Parameters
     ----------
-    x : array
-        Of any shape and a real floating dtype.
-    q : float, sequence, or array
-        From 0 to 1, of any shape. It may be a Tensor, in which the result is differentiable too.
-    axis : int or tuple of int, optional
-        Over which axes; all by default.
-    keepdims : bool
-        Whether the reduced axes stay, with length 1.
+    q : float, sequence, Tensor or array
+        From 0 to 1, of any shape. The result is differentiable in a Tensor, too.
     method : str
         What is taken where the quantile, at :math:`q (n - 1)` of the sorted elements, is between
         two of them: ``"linear"`` interpolation, the ``"lower"`` or ``"higher"`` one, their
@@ -152,10 +162,7 @@ def quantile(
     Returns
     -------
     Tensor
-        Of the dtype of ``x`` and the shape of ``q``, followed by that of the reduction; NaN if
-        one of the elements is NaN, or an element of a Tensor ``q`` is not from 0 to 1. The
-        cotangent goes to the one or two elements that the quantile is made of; among equal ones
-        in their order, as in `sort`.
+        Of the dtype of ``x`` and the shape of ``q``, followed by that of the reduction.
 
     Raises
     ------
@@ -208,31 +215,13 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     return reshape(moveaxis(out, last, 0), (*q.shape, *kept))
 
 
-@takes("x")
+@takes("x", family=_FAMILY)
 def median(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
 ) -> Tensor:
-    """Middle element, or the mean of the two in the middle.
+    """Middle element, or the mean of the two in the middle; NaN if one is NaN.
 
-    Parameters
-    ----------
-    x : array
-        Of any shape and a real floating dtype.
-    axis : int or tuple of int, optional
-        Over which axes; all by default.
-    keepdims : bool
-        Whether the reduced axes stay, with length 1.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``x``; NaN if one of the elements is NaN. The cotangent goes to the middle
-        element, or in halves to the two.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `quantile`.
+    The cotangent goes to the middle element, or in halves to the two.
 
     Notes
     -----
@@ -251,7 +240,7 @@ def one_hot(
 
     Parameters
     ----------
-    x : array
+    x : Tensor or array
         Indices, of any shape and an integer dtype.
     num_classes : int
         Length of the vectors.

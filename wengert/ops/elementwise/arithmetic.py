@@ -4,6 +4,7 @@ from typing import Any
 
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex, matched
+from wengert.ops.families import elements
 from wengert.tape.domain import ENTIRE, NOT_ZERO, POSITIVE
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, ZERO, Primitive, binary, inexact
@@ -25,54 +26,38 @@ __all__ = [
 ]
 
 
-@elementwise(label="Add", kind="linear", weak=True, x1=lambda xp, g: g, x2=lambda xp, g: g)
+@elementwise(
+    dtypes="Of any dtype but bool",
+    label="Add",
+    kind="linear",
+    weak=True,
+    x1=lambda xp, g: g,
+    x2=lambda xp, g: g,
+)
 def add(x1: Any, x2: Any, /) -> Tensor:
     """Sum, :math:`x_1 + x_2`.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Of any dtype but bool, and of shapes that broadcast together. One of them is no number.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    BackendError
-        If the operands belong to two backends or lie on two devices, as in every function here.
-
-    Notes
-    -----
-    Derivative 1 with respect to both. Array API: ``add``.
+    Derivative 1 with respect to both.
     """
 
 
 @elementwise(
-    label="Sub", kind="linear", weak=True, x1=lambda xp, g: g, x2=lambda xp, g: xp.negative(g)
+    dtypes="Of any dtype but bool",
+    label="Sub",
+    kind="linear",
+    weak=True,
+    x1=lambda xp, g: g,
+    x2=lambda xp, g: xp.negative(g),
 )
 def subtract(x1: Any, x2: Any, /) -> Tensor:
     """Difference, :math:`x_1 - x_2`.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        As in `add`.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
-    Derivatives 1 and -1. Array API: ``subtract``.
+    Derivatives 1 and -1.
     """
 
 
 @elementwise(
+    dtypes="Of any dtype but bool",
     label="Mul",
     kind="multilinear",
     weak=True,
@@ -82,70 +67,38 @@ def subtract(x1: Any, x2: Any, /) -> Tensor:
 def multiply(x1: Any, x2: Any, /) -> Tensor:
     r"""Product, :math:`x_1 x_2`.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        As in `add`.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
     Derivatives :math:`x_2` and :math:`x_1`; the cotangents are :math:`\bar y \, x_2^*` and
-    :math:`\bar y \, x_1^*`. Array API: ``multiply``.
+    :math:`\bar y \, x_1^*`.
     """
 
 
 @elementwise(
+    dtypes="Of any dtype but bool",
     label="Div",
     weak=True,
     x1=lambda xp, g, x2: xp.divide(g, xp.conj(x2)),
     x2=lambda xp, g, x2, out: xp.multiply(g, xp.negative(xp.conj(xp.divide(out, x2)))),
+    result="a floating or complex dtype",
     domain={"x2": NOT_ZERO},
 )
 def divide(x1: Any, x2: Any, /) -> Tensor:
     """Quotient, :math:`x_1 / x_2`.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        As in `add`. Two integers give what the array library gives, mostly its default float.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and a floating or complex dtype.
-
-    Notes
-    -----
-    Derivatives :math:`1 / x_2` and :math:`-x_1 / x_2^2`. Array API: ``divide``.
+    Derivatives :math:`1 / x_2` and :math:`-x_1 / x_2^2`. Of two integers the quotient has a
+    floating dtype of the array library's choice.
     """
 
 
-@elementwise(weak=True, x1=ZERO, x2=ZERO, domain={"x2": NOT_ZERO})
+@elementwise(dtypes="Real", weak=True, x1=ZERO, x2=ZERO, domain={"x2": NOT_ZERO})
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     r"""Quotient rounded down, :math:`\lfloor x_1 / x_2 \rfloor`.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Real, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
-    Derivatives 0. Array API: ``floor_divide``.
+    Derivatives 0.
     """
 
 
 @elementwise(
+    dtypes="Real",
     weak=True,
     x1=lambda xp, g: g,
     x2=lambda xp, g, x1, x2: xp.multiply(g, xp.negative(xp.floor_divide(x1, x2))),
@@ -154,59 +107,31 @@ def floor_divide(x1: Any, x2: Any, /) -> Tensor:
 def remainder(x1: Any, x2: Any, /) -> Tensor:
     r"""Remainder with the sign of the divisor, :math:`x_1 - \lfloor x_1 / x_2 \rfloor x_2`.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Real, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
-    Derivatives 1 and :math:`-\lfloor x_1 / x_2 \rfloor`. Array API: ``remainder``.
+    Derivatives 1 and :math:`-\lfloor x_1 / x_2 \rfloor`.
     """
 
 
-@elementwise(kind="linear", view=None, x=lambda xp, g: g, domain=ENTIRE)
+@elementwise(
+    dtypes="Of any dtype but bool", kind="linear", view=None, x=lambda xp, g: g, domain=ENTIRE
+)
 def positive(x: Any, /) -> Tensor:
     """Equal values, :math:`+x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype but bool.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative 1. Array API: ``positive``.
+    Derivative 1.
     """
 
 
-@elementwise(label="Neg", kind="linear", x=lambda xp, g: xp.negative(g), domain=ENTIRE)
+@elementwise(
+    dtypes="Of any dtype but bool",
+    label="Neg",
+    kind="linear",
+    x=lambda xp, g: xp.negative(g),
+    domain=ENTIRE,
+)
 def negative(x: Any, /) -> Tensor:
     """Opposite values, :math:`-x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype but bool.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative -1. Array API: ``negative``.
+    Derivative -1.
     """
 
 
@@ -216,41 +141,20 @@ def negative(x: Any, /) -> Tensor:
 def reciprocal(x: Any, /) -> Tensor:
     """Reciprocal, :math:`1 / x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`-1 / x^2`. Array API: ``reciprocal``.
+    Derivative :math:`-1 / x^2`.
     """
 
 
 @elementwise(
-    label="Pow", x=lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), 2)), domain=ENTIRE
+    dtypes="Of any dtype but bool",
+    label="Pow",
+    x=lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), 2)),
+    domain=ENTIRE,
 )
 def square(x: Any, /) -> Tensor:
     """Square, :math:`x^2`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype but bool.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`2 x`. Array API: ``square``.
+    Derivative :math:`2 x`.
     """
 
 
@@ -258,19 +162,7 @@ def square(x: Any, /) -> Tensor:
 def sqrt(x: Any, /) -> Tensor:
     r"""Principal square root, :math:`\sqrt x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex. A negative real value gives nan.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`1 / (2 \sqrt x)`, which is inf at 0. Array API: ``sqrt``.
+    A negative real value gives nan. Derivative :math:`1 / (2 \sqrt x)`, which is inf at 0.
     """
 
 
@@ -392,32 +284,20 @@ _pow = binary(
 )
 
 
-@takes("x1 x2")
+@takes("x1 x2", family=elements("x1", "x2", dtypes="Of any dtype but bool"))
 def pow(x1: Any, x2: Any, /) -> Tensor:
     r"""Power, :math:`x_1^{x_2}`.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Of any dtype but bool, and of shapes that broadcast together. One of them is no number.
-        A Python number as the exponent makes an operation of one input, and a fast one.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype. A negative real base with an exponent that
-        is no integer gives nan.
+    Derivatives :math:`x_2 x_1^{x_2 - 1}` and :math:`x_1^{x_2} \log x_1`. At :math:`x_1 = 0` the
+    second is 0 for an exponent that is not negative, and at :math:`x_2 = 0` the first is 0. A
+    negative real base with an exponent that is no integer gives nan, and its derivative with
+    respect to the exponent is always nan. With a Python number as the exponent this is a faster
+    operation of one input.
 
     Raises
     ------
     ValueError, RuntimeError, TypeError
         From the array library, if an integer is raised to a negative integer.
-
-    Notes
-    -----
-    Derivatives :math:`x_2 x_1^{x_2 - 1}` and :math:`x_1^{x_2} \log x_1`. At :math:`x_1 = 0` the
-    second is 0 for an exponent that is not negative, and at :math:`x_2 = 0` the first is 0. With
-    respect to the exponent of a negative real base it is nan. Array API: ``pow``.
     """
     if type(x2) is int and x2 == 2:
         return square(x1)

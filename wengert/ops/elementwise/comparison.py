@@ -28,381 +28,102 @@ __all__ = [
 ]
 
 
-@elementwise(weak=True, compares=True)
+@elementwise(dtypes="Of any dtype", result="dtype bool", weak=True, compares=True)
 def equal(x1: Any, x2: Any, /) -> Tensor:
-    """Whether :math:`x_1 = x_2`. A nan equals nothing.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Of any dtype, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and bool.
-
-    Notes
-    -----
-    Not tracked. Array API: ``equal``.
-    """
+    """Whether :math:`x_1 = x_2`. A nan equals nothing."""
 
 
-@elementwise(weak=True, compares=True)
+@elementwise(dtypes="Of any dtype", result="dtype bool", weak=True, compares=True)
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
-    r"""Whether :math:`x_1 \ne x_2`.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Of any dtype, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and bool.
-
-    Notes
-    -----
-    Not tracked. Array API: ``not_equal``.
-    """
+    r"""Whether :math:`x_1 \ne x_2`."""
 
 
-@elementwise(weak=True, compares=True)
+@elementwise(dtypes="Real", result="dtype bool", weak=True, compares=True)
 def less(x1: Any, x2: Any, /) -> Tensor:
-    """Whether :math:`x_1 < x_2`.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Real, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and bool.
-
-    Notes
-    -----
-    Not tracked. Array API: ``less``.
-    """
+    """Whether :math:`x_1 < x_2`."""
 
 
-@elementwise(weak=True, compares=True)
+@elementwise(dtypes="Real", result="dtype bool", weak=True, compares=True)
 def less_equal(x1: Any, x2: Any, /) -> Tensor:
-    r"""Whether :math:`x_1 \le x_2`.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Real, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and bool.
-
-    Notes
-    -----
-    Not tracked. Array API: ``less_equal``.
-    """
+    r"""Whether :math:`x_1 \le x_2`."""
 
 
-@elementwise(weak=True, compares=True)
+@elementwise(dtypes="Real", result="dtype bool", weak=True, compares=True)
 def greater(x1: Any, x2: Any, /) -> Tensor:
-    """Whether :math:`x_1 > x_2`.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Real, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and bool.
-
-    Notes
-    -----
-    Not tracked. Array API: ``greater``.
-    """
+    """Whether :math:`x_1 > x_2`."""
 
 
-@elementwise(weak=True, compares=True)
+@elementwise(dtypes="Real", result="dtype bool", weak=True, compares=True)
 def greater_equal(x1: Any, x2: Any, /) -> Tensor:
-    r"""Whether :math:`x_1 \ge x_2`.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Real, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and bool.
-
-    Notes
-    -----
-    Not tracked. Array API: ``greater_equal``.
-    """
+    r"""Whether :math:`x_1 \ge x_2`."""
 
 
-@elementwise()
+@elementwise(dtypes="Of any dtype but bool", result="dtype bool")
 def isfinite(x: Any, /) -> Tensor:
-    """Whether neither infinite nor nan.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype but bool.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x``, and bool.
-
-    Notes
-    -----
-    Not tracked. Array API: ``isfinite``.
-    """
+    """Whether neither infinite nor nan."""
 
 
-@elementwise()
+@elementwise(dtypes="Of any dtype but bool", result="dtype bool")
 def isinf(x: Any, /) -> Tensor:
-    """Whether infinite; for a complex number, whether one of its parts is.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype but bool.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x``, and bool.
-
-    Notes
-    -----
-    Not tracked. Array API: ``isinf``.
-    """
+    """Whether infinite; for a complex number, whether one of its parts is."""
 
 
-@elementwise()
+@elementwise(dtypes="Of any dtype but bool", result="dtype bool")
 def isnan(x: Any, /) -> Tensor:
-    """Whether nan; for a complex number, whether one of its parts is.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype but bool.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x``, and bool.
-
-    Notes
-    -----
-    Not tracked. Array API: ``isnan``.
-    """
+    """Whether nan; for a complex number, whether one of its parts is."""
 
 
-@elementwise(weak=True)
+@elementwise(dtypes="Bool", result="dtype bool", weak=True)
 def logical_and(x1: Any, x2: Any, /) -> Tensor:
-    """Whether both are true.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Bool, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and bool.
-
-    Notes
-    -----
-    Not tracked. Array API: ``logical_and``.
-    """
+    """Whether both are true."""
 
 
-@elementwise(weak=True)
+@elementwise(dtypes="Bool", result="dtype bool", weak=True)
 def logical_or(x1: Any, x2: Any, /) -> Tensor:
-    """Whether one or both are true.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Bool, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and bool.
-
-    Notes
-    -----
-    Not tracked. Array API: ``logical_or``.
-    """
+    """Whether one or both are true."""
 
 
-@elementwise(weak=True)
+@elementwise(dtypes="Bool", result="dtype bool", weak=True)
 def logical_xor(x1: Any, x2: Any, /) -> Tensor:
-    """Whether exactly one is true.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Bool, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and bool.
-
-    Notes
-    -----
-    Not tracked. Array API: ``logical_xor``.
-    """
+    """Whether exactly one is true."""
 
 
-@elementwise()
+@elementwise(dtypes="Bool", result="dtype bool")
 def logical_not(x: Any, /) -> Tensor:
-    """Whether false.
-
-    Parameters
-    ----------
-    x : Tensor
-        Bool.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x``, and bool.
-
-    Notes
-    -----
-    Not tracked. Array API: ``logical_not``.
-    """
+    """Whether false."""
 
 
-@elementwise(weak=True)
+@elementwise(dtypes="Integer or bool", weak=True)
 def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
-    """Bits that are set in both.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Integer or bool, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and of the promoted dtype.
-
-    Notes
-    -----
-    Not tracked. Array API: ``bitwise_and``.
-    """
+    """Bits that are set in both."""
 
 
-@elementwise(weak=True)
+@elementwise(dtypes="Integer or bool", weak=True)
 def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
-    """Bits that are set in one or both.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Integer or bool, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and of the promoted dtype.
-
-    Notes
-    -----
-    Not tracked. Array API: ``bitwise_or``.
-    """
+    """Bits that are set in one or both."""
 
 
-@elementwise(weak=True)
+@elementwise(dtypes="Integer or bool", weak=True)
 def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
-    """Bits that are set in exactly one.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Integer or bool, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and of the promoted dtype.
-
-    Notes
-    -----
-    Not tracked. Array API: ``bitwise_xor``.
-    """
+    """Bits that are set in exactly one."""
 
 
-@elementwise()
+@elementwise(dtypes="Integer or bool")
 def bitwise_invert(x: Any, /) -> Tensor:
-    """Bits that are not set.
-
-    Parameters
-    ----------
-    x : Tensor
-        Integer or bool.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x``, and of its dtype.
-
-    Notes
-    -----
-    Not tracked. Array API: ``bitwise_invert``.
-    """
+    """Bits that are not set."""
 
 
-@elementwise(weak=True)
+@elementwise(dtypes="Integer", weak=True)
 def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved up by ``x2`` places, :math:`x_1 2^{x_2}`.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Integer; ``x2`` not negative, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and of the promoted dtype.
-
-    Notes
-    -----
-    Not tracked. Array API: ``bitwise_left_shift``.
+    ``x2`` is not negative.
     """
 
 
-@elementwise(weak=True)
+@elementwise(dtypes="Integer", weak=True)
 def bitwise_right_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved down by ``x2`` places, keeping the sign.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Integer; ``x2`` not negative, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, and of the promoted dtype.
-
-    Notes
-    -----
-    Not tracked. Array API: ``bitwise_right_shift``.
+    ``x2`` is not negative.
     """

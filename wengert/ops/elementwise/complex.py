@@ -5,6 +5,7 @@ from typing import Any
 from wengert.interpreters import batching
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
+from wengert.ops.families import elements
 from wengert.tape.domain import NOT_ZERO
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import SCALARS, Primitive, unary
@@ -24,87 +25,56 @@ _conj = unary(
 )
 
 
-@takes("x")
+@takes("x", family=elements("x"))
 def conj(x: Any, /) -> Tensor:
     r"""Complex conjugate, :math:`x^*`; equal values for a real ``x``.
 
+    The cotangent is :math:`\bar y^*`.
+
     Parameters
     ----------
-    x : Tensor or Python number
-        Of any dtype but bool. A number gives a number: rules meet those where an operand was one.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    The cotangent is :math:`\bar y^*`. Array API: ``conj``.
+    x : Tensor, array or Python number
+        Of any dtype but bool. A number gives a number, because operands in rules may be numbers.
     """
     if type(x) in SCALARS or hasattr(x, "regularise"):  # a trace's number
         return x.conjugate()  # type: ignore[no-any-return]
     return _conj(x)
 
 
-@elementwise(kind="linear", view=True, x=lambda xp, g: g)
+@elementwise(dtypes="Complex", result="its real dtype", kind="linear", view=True, x=lambda xp, g: g)
 def real(x: Any, /) -> Tensor:
     r"""Real part, :math:`\operatorname{Re} x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Complex; a real one gives equal values where the array library takes it.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x`` and its real dtype.
-
-    Notes
-    -----
-    The cotangent is :math:`\bar y`, which is real. Array API: ``real``.
+    A real array gives equal values where the array library takes it. The cotangent is
+    :math:`\bar y`, which is real.
     """
 
 
-@elementwise(kind="linear", view=True, x=lambda xp, g: xp.multiply(g, 1j))
+@elementwise(
+    dtypes="Complex",
+    result="its real dtype",
+    kind="linear",
+    view=True,
+    x=lambda xp, g: xp.multiply(g, 1j),
+)
 def imag(x: Any, /) -> Tensor:
     r"""Imaginary part, :math:`\operatorname{Im} x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x`` and its real dtype.
-
-    Notes
-    -----
-    The cotangent is :math:`i \bar y`, which is imaginary. Array API: ``imag``.
+    The cotangent is :math:`i \bar y`, which is imaginary.
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.sign(x)), domain=NOT_ZERO)
+@elementwise(
+    dtypes="Of any dtype but bool",
+    x=lambda xp, g, x: xp.multiply(g, xp.sign(x)),
+    result="its dtype, which is real for a complex ``x``",
+    domain=NOT_ZERO,
+)
 def abs(x: Any, /) -> Tensor:
     r"""Absolute value or modulus, :math:`|x|`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype but bool.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x``, and of its dtype, or real dtype if it is complex.
-
-    Notes
-    -----
     Derivative :math:`\operatorname{sign} x`, which is 0 at 0; the cotangent of a complex ``x`` is
-    :math:`\bar y \, x / |x|`. Array API: ``abs``.
+    :math:`\bar y \, x / |x|`.
     """
 
 
@@ -120,22 +90,10 @@ def _sign_rule(xp: Any, g: Any, x: Any) -> Any:
     return xp.where(zero, 0, xp.divide(xp.subtract(g, along), safe))
 
 
-@elementwise(x=_sign_rule, domain=NOT_ZERO)
+@elementwise(dtypes="Of any dtype but bool", x=_sign_rule, domain=NOT_ZERO)
 def sign(x: Any, /) -> Tensor:
     r"""Sign, -1, 0 or 1; the direction :math:`x / |x|` for complex ``x``, and 0 at 0.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any dtype but bool.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
     Derivative 0 for real ``x``. For complex ``x``, with :math:`s = x / |x|`, the cotangent is
-    :math:`(\bar y - s \operatorname{Re}(s^* \bar y)) / |x|`, and 0 at 0. Array API: ``sign``.
+    :math:`(\bar y - s \operatorname{Re}(s^* \bar y)) / |x|`, and 0 at 0.
     """

@@ -17,19 +17,7 @@ LOG10 = math.log(10)
 def exp(x: Any, /) -> Tensor:
     """Exponential, :math:`e^x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`e^x`. Array API: ``exp``.
+    Derivative :math:`e^x`.
     """
 
 
@@ -38,19 +26,7 @@ def exp(x: Any, /) -> Tensor:
 def expm1(x: Any, /) -> Tensor:
     """Exponential less one, :math:`e^x - 1`, accurate for small ``x``.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`e^x`. Array API: ``expm1``.
+    Derivative :math:`e^x`.
     """
 
 
@@ -58,19 +34,7 @@ def expm1(x: Any, /) -> Tensor:
 def log(x: Any, /) -> Tensor:
     r"""Natural logarithm, :math:`\log x`; the principal branch for complex ``x``.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex. Negative real values give nan, and 0 gives -inf.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`1 / x`. Array API: ``log``.
+    Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / x`.
     """
 
 
@@ -80,19 +44,7 @@ def log(x: Any, /) -> Tensor:
 def log1p(x: Any, /) -> Tensor:
     r"""Logarithm of one more, :math:`\log(1 + x)`, accurate for small ``x``.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex. Real values below -1 give nan, and -1 gives -inf.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`1 / (1 + x)`. Array API: ``log1p``.
+    Real values below -1 give nan, and -1 gives -inf. Derivative :math:`1 / (1 + x)`.
     """
 
 
@@ -100,19 +52,7 @@ def log1p(x: Any, /) -> Tensor:
 def log2(x: Any, /) -> Tensor:
     r"""Logarithm to base 2, :math:`\log_2 x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        As in `log`.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`1 / (x \log 2)`. Array API: ``log2``.
+    Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / (x \log 2)`.
     """
 
 
@@ -120,19 +60,7 @@ def log2(x: Any, /) -> Tensor:
 def log10(x: Any, /) -> Tensor:
     r"""Logarithm to base 10, :math:`\log_{10} x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        As in `log`.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`1 / (x \log 10)`. Array API: ``log10``.
+    Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / (x \log 10)`.
     """
 
 
@@ -148,24 +76,13 @@ def _share(xp: Any, x1: Any, x2: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     x1=lambda xp, g, x1, x2: xp.multiply(g, _share(xp, x1, x2)),
     x2=lambda xp, g, x1, x2: xp.multiply(g, _share(xp, x2, x1)),
 )
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     r"""Logarithm of a sum of exponentials, :math:`\log(e^{x_1} + e^{x_2})`, without overflow.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Real floating, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
-    Derivatives :math:`1 / (1 + e^{x_2 - x_1})` and :math:`1 / (1 + e^{x_1 - x_2})`, each 1/2
-    where both operands are the same infinity. Array API: ``logaddexp``.
+    Derivatives :math:`1 / (1 + e^{x_2 - x_1})` and :math:`1 / (1 + e^{x_1 - x_2})`, each 1/2 where
+    both operands are the same infinity.
     """

@@ -5,6 +5,7 @@ from typing import Any
 from wengert.backends import dtype_of
 from wengert.ops.data_type import astype
 from wengert.ops.define import elementwise
+from wengert.ops.families import elements
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -18,6 +19,7 @@ def _unless(xp: Any, g: Any, beaten: Any, tied: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real",
     weak=True,
     x1=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x1, x2), xp.equal(x1, x2)),
     x2=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x2, x1), xp.equal(x2, x1)),
@@ -25,24 +27,12 @@ def _unless(xp: Any, g: Any, beaten: Any, tied: Any) -> Any:
 def maximum(x1: Any, x2: Any, /) -> Tensor:
     """Larger of two values; nan if one is nan.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Real, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
-    Derivative 1 with respect to the larger, 0 to the smaller, and 1/2 to both where they are
-    equal. Array API: ``maximum``.
+    Derivative 1 with respect to the larger, 0 to the smaller, and 1/2 to both where they are equal.
     """
 
 
 @elementwise(
+    dtypes="Real",
     weak=True,
     x1=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x1, x2), xp.equal(x1, x2)),
     x2=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x2, x1), xp.equal(x2, x1)),
@@ -50,20 +40,7 @@ def maximum(x1: Any, x2: Any, /) -> Tensor:
 def minimum(x1: Any, x2: Any, /) -> Tensor:
     """Smaller of two values; nan if one is nan.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Real, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
-    Derivative 1 with respect to the smaller, 0 to the larger, and 1/2 to both where they are
-    equal. Array API: ``minimum``.
+    Derivative 1 with respect to the smaller, 0 to the larger, and 1/2 to both where they are equal.
     """
 
 
@@ -103,14 +80,15 @@ _clip = Primitive(
 ).bind
 
 
-@takes("x min max")
+@takes("x min max", family=elements("x", dtypes="Real"))
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """Values limited to the range from ``min`` to ``max``.
 
+    Derivative with respect to ``x`` 1 inside the range and on its bounds, and 0 outside; with
+    respect to a bound 1 where the bound is the result, and 0 elsewhere.
+
     Parameters
     ----------
-    x : Tensor or array
-        Real.
     min, max : Tensor, array or Python number, optional
         Bounds that broadcast with ``x``; None leaves that side open. Where ``max`` is less than
         ``min`` the result is ``max``.
@@ -118,13 +96,8 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     Returns
     -------
     Tensor
-        Of the broadcast shape and the dtype of ``x``; of an integer one and floating bounds, in
-        the floating dtype.
-
-    Notes
-    -----
-    Derivative with respect to ``x`` 1 inside the range and on its bounds, and 0 outside; with
-    respect to a bound 1 where it was taken instead of ``x``. Array API: ``clip``.
+        Of the broadcast shape and the dtype of ``x``; of the floating dtype if ``x`` is an integer
+        array and a bound is floating.
     """
     array = x._array if isinstance(x, Tensor) else x
     live = hasattr(min, "pinned") or hasattr(max, "pinned")

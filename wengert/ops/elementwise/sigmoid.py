@@ -55,17 +55,5 @@ Primitive(
 def expit(x: Any, /) -> Tensor:
     r"""Logistic sigmoid, :math:`\sigma(x) = 1 / (1 + e^{-x})`, without overflow.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`\sigma (1 - \sigma)`. The inverse of `logit`; SciPy's name for it.
+    Derivative :math:`\sigma (1 - \sigma)`. The inverse of `logit`.
     """

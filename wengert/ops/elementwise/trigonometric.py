@@ -63,19 +63,7 @@ _FAR = 2.0**30
 def sin(x: Any, /) -> Tensor:
     r"""Sine of an angle in radians, :math:`\sin x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`\cos x`. Array API: ``sin``.
+    Derivative :math:`\cos x`.
     """
 
 
@@ -83,19 +71,7 @@ def sin(x: Any, /) -> Tensor:
 def cos(x: Any, /) -> Tensor:
     r"""Cosine of an angle in radians, :math:`\cos x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`-\sin x`. Array API: ``cos``.
+    Derivative :math:`-\sin x`.
     """
 
 
@@ -106,19 +82,7 @@ def cos(x: Any, /) -> Tensor:
 def tan(x: Any, /) -> Tensor:
     r"""Tangent of an angle in radians, :math:`\tan x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`1 + \tan^2 x`. Array API: ``tan``.
+    Derivative :math:`1 + \tan^2 x`.
     """
 
 
@@ -128,19 +92,8 @@ def tan(x: Any, /) -> Tensor:
 def asin(x: Any, /) -> Tensor:
     r"""Inverse sine, :math:`\arcsin x`, of real values in :math:`[-\pi/2, \pi/2]`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex. Real values outside :math:`[-1, 1]` give nan.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`1 / \sqrt{1 - x^2}`, which is inf at -1 and 1. Array API: ``asin``.
+    Real values outside :math:`[-1, 1]` give nan. Derivative :math:`1 / \sqrt{1 - x^2}`, which is
+    inf at -1 and 1.
     """
 
 
@@ -151,19 +104,8 @@ def asin(x: Any, /) -> Tensor:
 def acos(x: Any, /) -> Tensor:
     r"""Inverse cosine, :math:`\arccos x`, of real values in :math:`[0, \pi]`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex. Real values outside :math:`[-1, 1]` give nan.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`-1 / \sqrt{1 - x^2}`, which is -inf at -1 and 1. Array API: ``acos``.
+    Real values outside :math:`[-1, 1]` give nan. Derivative :math:`-1 / \sqrt{1 - x^2}`, which is
+    -inf at -1 and 1.
     """
 
 
@@ -177,23 +119,12 @@ def _atan_rule(xp: Any, g: Any, x: Any) -> Any:
 def atan(x: Any, /) -> Tensor:
     r"""Inverse tangent, :math:`\arctan x`, of real values in :math:`[-\pi/2, \pi/2]`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`1 / (1 + x^2)`. Array API: ``atan``.
+    Derivative :math:`1 / (1 + x^2)`.
     """
 
 
 @elementwise(
+    dtypes="Real floating",
     weak=True,
     x1=lambda xp, g, x1, x2: over_radius(xp, g, x2, x1),
     x2=lambda xp, g, x1, x2: over_radius(xp, xp.negative(g), x1, x2),
@@ -201,24 +132,13 @@ def atan(x: Any, /) -> Tensor:
 def atan2(x1: Any, x2: Any, /) -> Tensor:
     r"""Angle of the point :math:`(x_2, x_1)` from the first axis, in :math:`[-\pi, \pi]`.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Real floating, of shapes that broadcast together; ``x1`` is the ordinate.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
-    Derivatives :math:`x_2 / (x_1^2 + x_2^2)` and :math:`-x_1 / (x_1^2 + x_2^2)`, both 0 at the
-    origin. Array API: ``atan2``.
+    ``x1`` is the ordinate. Derivatives :math:`x_2 / (x_1^2 + x_2^2)` and
+    :math:`-x_1 / (x_1^2 + x_2^2)`, both 0 at the origin.
     """
 
 
 @elementwise(
+    dtypes="Real floating",
     weak=True,
     x1=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x1, x2)),
     x2=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x2, x1)),
@@ -226,20 +146,7 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
 def hypot(x1: Any, x2: Any, /) -> Tensor:
     r"""Distance from the origin, :math:`\sqrt{x_1^2 + x_2^2}`, without overflow.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or Python number
-        Real floating, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
     Derivatives :math:`x_1 / y` and :math:`x_2 / y` of the result :math:`y`, both 0 at the origin.
-    Array API: ``hypot``.
     """
 
 
@@ -247,19 +154,7 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
 def sinh(x: Any, /) -> Tensor:
     r"""Hyperbolic sine, :math:`\sinh x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`\cosh x`. Array API: ``sinh``.
+    Derivative :math:`\cosh x`.
     """
 
 
@@ -267,19 +162,7 @@ def sinh(x: Any, /) -> Tensor:
 def cosh(x: Any, /) -> Tensor:
     r"""Hyperbolic cosine, :math:`\cosh x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`\sinh x`. Array API: ``cosh``.
+    Derivative :math:`\sinh x`.
     """
 
 
@@ -287,19 +170,7 @@ def cosh(x: Any, /) -> Tensor:
 def tanh(x: Any, /) -> Tensor:
     r"""Hyperbolic tangent, :math:`\tanh x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`1 - \tanh^2 x`. Array API: ``tanh``.
+    Derivative :math:`1 - \tanh^2 x`.
     """
 
 
@@ -317,19 +188,7 @@ def _asinh_rule(xp: Any, g: Any, x: Any) -> Any:
 def asinh(x: Any, /) -> Tensor:
     r"""Inverse hyperbolic sine, :math:`\operatorname{arsinh} x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`1 / \sqrt{1 + x^2}`. Array API: ``asinh``.
+    Derivative :math:`1 / \sqrt{1 + x^2}`.
     """
 
 
@@ -343,19 +202,8 @@ def asinh(x: Any, /) -> Tensor:
 def acosh(x: Any, /) -> Tensor:
     r"""Inverse hyperbolic cosine, :math:`\operatorname{arcosh} x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex. Real values below 1 give nan.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`1 / (\sqrt{x - 1} \sqrt{x + 1})`, which is inf at 1. Array API: ``acosh``.
+    Real values below 1 give nan. Derivative :math:`1 / (\sqrt{x - 1} \sqrt{x + 1})`, which is inf
+    at 1.
     """
 
 
@@ -363,17 +211,6 @@ def acosh(x: Any, /) -> Tensor:
 def atanh(x: Any, /) -> Tensor:
     r"""Inverse hyperbolic tangent, :math:`\operatorname{artanh} x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex. Real values outside :math:`[-1, 1]` give nan.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`1 / (1 - x^2)`, which is inf at -1 and 1. Array API: ``atanh``.
+    Real values outside :math:`[-1, 1]` give nan. Derivative :math:`1 / (1 - x^2)`, which is inf at
+    -1 and 1.
     """

@@ -10,6 +10,7 @@ from wengert.ops.axes import as_axes, operand, shape_of, unexpected
 from wengert.ops.creation import arange, floating_tensors
 from wengert.ops.data_type import get_default_dtype
 from wengert.ops.elementwise import multiply
+from wengert.ops.families import standard
 from wengert.ops.fft.transform import check_length
 from wengert.ops.manipulation import roll
 from wengert.tape.parameters import takes
@@ -29,36 +30,38 @@ def _frequencies(n: int, d: Any, start: int, stop: int, dtype: Any, device: Any)
     return multiply(counts, 1 / (n * operand(d, counts, "fftfreq", "d")))
 
 
-@takes("d")
+_FREQUENCIES = standard(
+    "``fft`` extension",
+    """
+Parameters
+----------
+n : int
+    Length that was transformed.
+d : float or Tensor
+    Distance of samples. The frequencies are differentiable in a Tensor.
+dtype : dtype, optional
+    Real floating; by default that of a floating Tensor ``d``, or the default floating dtype.
+device : device, optional
+    Where the result is to be.
+
+Raises
+------
+TypeError
+    If the dtype is not real and floating.
+ValueError
+    If ``n`` is less than 1.
+""",
+)
+
+
+@takes("d", family=_FREQUENCIES)
 def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     r"""Frequencies of the numbers of a spectrum.
-
-    Parameters
-    ----------
-    n : int
-        Length that was transformed.
-    d : float or Tensor
-        Distance of samples. The frequencies are differentiable in a Tensor.
-    dtype : dtype, optional
-        Real floating; by default that of a floating Tensor ``d``, or the default floating dtype.
-    device : device, optional
-        Where the result is to be.
 
     Returns
     -------
     Tensor
         :math:`(0, 1, \dots, \lceil n/2 \rceil - 1, -\lfloor n/2 \rfloor, \dots, -1) / (n d)`.
-
-    Raises
-    ------
-    TypeError
-        If the dtype is not real and floating.
-    ValueError
-        If ``n`` is less than 1.
-
-    Notes
-    -----
-    Array API standard 2025.12, ``fft`` extension.
     """
     n = index(n)
     check_length(n, "fftfreq")
@@ -66,59 +69,46 @@ def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -
     return roll(_frequencies(n, d, -half, n - half, dtype, device), -half)
 
 
-@takes("d")
+@takes("d", family=_FREQUENCIES)
 def rfftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    r"""Frequencies of the numbers of half a spectrum, :math:`(0, 1, \dots, n//2) / (n d)`.
-
-    Parameters
-    ----------
-    n, d, dtype, device
-        As for `fftfreq`.
+    r"""Frequencies of the numbers of half a spectrum, none of them negative.
 
     Returns
     -------
     Tensor
-        The frequencies, none of them negative.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `fftfreq`.
-
-    Notes
-    -----
-    Array API standard 2025.12, ``fft`` extension.
+        :math:`(0, 1, \dots, \lfloor n/2 \rfloor) / (n d)`.
     """
     n = index(n)
     check_length(n, "rfftfreq")
     return _frequencies(n, d, 0, n // 2 + 1, dtype, device)
 
 
-@takes("x")
-def fftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
-    """Bring the frequency 0 from the beginning to the middle.
-
-    Parameters
-    ----------
-    x : array
-        Of any shape and dtype.
-    axes : int or sequence of int, optional
-        Along which axes; all by default.
-
-    Returns
-    -------
-    Tensor
-        ``x``, rolled by half its length along the axes.
-
-    Raises
-    ------
-    ValueError
-        If an axis comes twice or is out of bounds (also an IndexError).
-
-    Notes
-    -----
-    Array API standard 2025.12, ``fft`` extension.
+_SHIFT = standard(
+    "``fft`` extension",
     """
+Parameters
+----------
+x : Tensor or array
+    Of any shape and dtype.
+axes : int or sequence of int, optional
+    Along which axes; all by default.
+
+Returns
+-------
+Tensor
+    ``x``, rolled by half its length along the axes.
+
+Raises
+------
+ValueError
+    If an axis comes twice or is out of bounds (also an IndexError).
+""",
+)
+
+
+@takes("x", family=_SHIFT)
+def fftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
+    """Bring the frequency 0 from the beginning to the middle."""
     if wrong:
         raise unexpected(fftshift, wrong)
     shape = shape_of(x)
@@ -126,9 +116,9 @@ def fftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never)
     return roll(x, tuple([shape[i] // 2 for i in over]), axis=over)
 
 
-@takes("x")
+@takes("x", family=_SHIFT)
 def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
-    """Bring the frequency 0 back to the beginning: the inverse of `fftshift`, with its arguments.
+    """Bring the frequency 0 back to the beginning: the inverse of `fftshift`.
 
     The two differ where a length is odd.
     """

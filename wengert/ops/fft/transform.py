@@ -9,9 +9,11 @@ from wengert.interpreters.batching import shifted
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import as_axes, as_axis, raw_array, shape_of
 from wengert.ops.data_type import astype
+from wengert.ops.families import standard
 from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import concat
 from wengert.ops.single import single
+from wengert.tape.families import Family
 from wengert.tape.parameters import refuse
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
@@ -19,6 +21,8 @@ from wengert.tape.tensor import Tensor, wrapped
 __all__ = [
     "ADJOINT",
     "Norm",
+    "along_one",
+    "along_several",
     "check_length",
     "check_norm",
     "forward",
@@ -40,6 +44,82 @@ ADJOINT: Final[dict[str, Norm]] = {
     "ortho": "ortho",
     "forward": "backward",
 }
+
+# -- docstrings ----------------------------------------------------------------------------------
+
+_COMPLEX: Final = "a complex dtype; a real floating one is converted"
+_NORM: Final = r"""Whether the factor :math:`1/n` is the inverse transform's, is shared as
+    :math:`1/\sqrt n`, or is this one's."""
+_INVERSE_NORM: Final = "The norm of the transform that this one inverts."
+_ONE: Final = """
+Parameters
+----------
+x : Tensor or array
+    Of one axis at least and $dtypes.
+n : int, optional
+    Length to transform: ``x`` is cut, or filled with zeros at the end. Its own by default.
+axis : int
+    Along which axis.
+norm : {"backward", "ortho", "forward"}
+    $norm
+
+Returns
+-------
+Tensor
+    Complex, of the precision of ``x`` (single for half precision).
+
+Raises
+------
+TypeError
+    If ``x`` is $wrong.
+ValueError
+    If ``n`` is less than 1, there is no such norm, or the axis is out of bounds (also an
+    IndexError).
+"""
+_SEVERAL: Final = """
+Parameters
+----------
+x : Tensor or array
+    Of any shape and $dtypes.
+s : sequence of int, optional
+    Lengths along the axes, each as ``n`` of `fft`; -1 for the array's own.
+axes : sequence of int, optional
+    Which axes. By default the last ones, as many as ``s`` has lengths, or all.
+norm : {"backward", "ortho", "forward"}
+    $norm Here n is the product of the lengths.
+
+Returns
+-------
+Tensor
+    Complex, of the precision of ``x`` (single for half precision).
+
+Raises
+------
+TypeError
+    If ``x`` is $wrong.
+ValueError
+    If ``s`` and ``axes`` differ in number, a length is less than 1, there is no such norm, or an
+    axis comes twice or is out of bounds (also an IndexError).
+"""
+
+
+def _transforms(text: str, *, real: bool, inverse: bool) -> Family:
+    return standard("``fft`` extension", text)(
+        dtypes="a real floating dtype" if real else _COMPLEX,
+        wrong="not real and floating" if real else "not floating",
+        norm=_INVERSE_NORM if inverse else _NORM,
+    )
+
+
+def along_one(*, real: bool = False, inverse: bool = False) -> Family:
+    """Return the family of transforms along one axis."""
+    return _transforms(_ONE, real=real, inverse=inverse)
+
+
+def along_several(*, real: bool = False, inverse: bool = False) -> Family:
+    """Return the family of transforms along several axes."""
+    return _transforms(_SEVERAL, real=real, inverse=inverse)
+
 
 # -- the primitives ------------------------------------------------------------------------------
 

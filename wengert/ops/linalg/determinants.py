@@ -5,7 +5,15 @@ from typing import Any, NamedTuple
 from wengert.backends import add_composite, namespaces
 from wengert.interpreters.batching import as_it_is
 from wengert.interpreters.differentiable import differentiable
-from wengert.ops.linalg.common import adjoint, columns, complex_dtype, imaginary, matrices, product
+from wengert.ops.linalg.common import (
+    adjoint,
+    columns,
+    complex_dtype,
+    imaginary,
+    matrices,
+    of_square_matrices,
+    product,
+)
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -109,32 +117,18 @@ _det = Primitive(
 ).bind
 
 
-@takes("x")
+@takes("x", family=of_square_matrices())
 def det(x: Any, /) -> Tensor:
     r"""Determinant of a matrix, or of each matrix of a stack.
 
-    Parameters
-    ----------
-    x : array
-        Of shape (..., M, M) and a floating or complex dtype.
+    The cotangent is :math:`\bar y` times the conjugate cofactors,
+    :math:`\overline{\det X}\, X^{-H}` where ``x`` is invertible. It is right at singular matrices
+    as well, to any order where at most two singular values are 0.
 
     Returns
     -------
     Tensor
-        Of the batch's shape and the dtype of ``x``. The cotangent is :math:`\bar y` times the
-        conjugate cofactors, :math:`\overline{\det X}\, X^{-H}` where ``x`` is invertible. It is
-        right at singular matrices as well, to any order where at most two singular values are 0.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If the matrices are not square.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension.
+        Of the batch's shape and the dtype of ``x``.
     """
     matrices("det", x, square=True)
     return _det(x)  # type: ignore[no-any-return]
@@ -182,35 +176,21 @@ _slogdet = Primitive(
 ).bind
 
 
-@takes("x")
+@takes("x", family=of_square_matrices())
 def slogdet(x: Any, /) -> SlogdetResult:
     r"""Sign and logarithm of the absolute value of determinants.
 
-    Parameters
-    ----------
-    x : array
-        Of shape (..., M, M) and a floating or complex dtype.
+    The cotangent :math:`\bar l` of the logarithm gives :math:`\bar X = \bar l X^{-H}`, and that of
+    the sign of a complex ``x`` :math:`-i \operatorname{Im}(\bar s^* s) X^{-H}`. There is no
+    derivative at singular matrices: the inverse there is an error of the array library, or gives
+    infinities.
 
     Returns
     -------
     sign : Tensor
         Of the batch's shape and the dtype of ``x``: :math:`\det X / |\det X|`, or 0.
     logabsdet : Tensor
-        Of the batch's shape, real: :math:`\ln |\det X|`, or -inf. Its cotangent :math:`\bar l`
-        gives :math:`\bar X = \bar l X^{-H}`, and that of the sign of a complex ``x``
-        :math:`-i \operatorname{Im}(\bar s^* s) X^{-H}`.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If the matrices are not square.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension. There is no derivative at singular
-    matrices: the inverse there is an error of the array library, or gives infinities.
+        Of the batch's shape, real: :math:`\ln |\det X|`, or -inf.
     """
     matrices("slogdet", x, square=True)
     return SlogdetResult(*_slogdet(x))

@@ -9,6 +9,8 @@ from wengert.ops.linalg.common import (
     complex_dtype,
     imaginary,
     matrices,
+    of_matrices,
+    of_square_matrices,
     off_diagonal,
     skew,
 )
@@ -56,37 +58,28 @@ _cholesky = Primitive(
 ).bind
 
 
-@takes("x")
+@takes("x", family=of_square_matrices("Symmetric or Hermitian positive definite matrices"))
 def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     r"""Triangular factor of a positive definite matrix, :math:`X = L L^H = U^H U`.
 
+    It is not checked that the matrices are Hermitian; the lower triangle is looked at. One that is
+    not positive definite is an error of the array library. The cotangent is the Hermitian part of
+    :math:`L^{-H} \Phi(L^H \bar L) L^{-1}`, where :math:`\Phi` takes the lower triangle with half
+    the diagonal.
+
     Parameters
     ----------
-    x : array
-        Symmetric or Hermitian positive definite matrices (..., M, M), of a floating or complex
-        dtype. It is not checked that they are Hermitian; the lower triangle is looked at.
     upper : bool
         Whether to return :math:`U = L^H` instead of :math:`L`.
 
     Returns
     -------
     Tensor
-        Of the shape and dtype of ``x``, with a positive diagonal. The cotangent is the Hermitian
-        part of :math:`L^{-H} \Phi(L^H \bar L) L^{-1}`, where :math:`\Phi` takes the lower triangle
-        with half the diagonal.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If the matrices are not square. One that is not positive definite is an error of the array
-        library.
+        Of the shape and dtype of ``x``, with a positive diagonal.
 
     References
     ----------
-    Array API standard 2025.12, linear algebra extension. I. Murray, Differentiation of the
-    Cholesky decomposition, arXiv:1602.07527.
+    I. Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527.
     """
     matrices("cholesky", x, square=True)
     lower: Tensor = _cholesky(x)
@@ -154,15 +147,18 @@ _qr = Primitive(
 ).bind
 
 
-@takes("x")
+@takes("x", family=of_matrices(error="If ``x`` has fewer than two axes, or there is no such mode"))
 def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     r"""Factors of a matrix, :math:`X = Q R`, the one unitary and the other upper triangular.
 
+    To be differentiated, the first :math:`K = \min(M, N)` columns have to be of full rank. The
+    cotangent for :math:`M \ge N` is :math:`(\bar Q + Q \operatorname{herm}(\bar R R^H - Q^H \bar
+    Q)) R^{-H}`, where herm continues the upper triangle to a Hermitian matrix. For :math:`M < N` it
+    follows from :math:`Q R_1 = X_1` and :math:`R_2 = Q^H X_2`, where :math:`X_1` has the first M
+    columns.
+
     Parameters
     ----------
-    x : array
-        Of shape (..., M, N), a floating or complex dtype, and full rank: of its first
-        :math:`K = \min(M, N)` columns, if it is to be differentiated.
     mode : {"reduced", "complete"}
         Whether Q has K columns or M.
 
@@ -172,25 +168,17 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResu
         Of shape (..., M, K) or (..., M, M), with orthonormal columns. Their signs (phases) are the
         array library's.
     R : Tensor
-        Of shape (..., K, N) or (..., M, N). The cotangent for :math:`M \ge N` is :math:`(\bar Q +
-        Q \operatorname{herm}(\bar R R^H - Q^H \bar Q)) R^{-H}`, where herm continues the upper
-        triangle to a Hermitian matrix. For :math:`M < N` it follows from :math:`Q R_1 = X_1` and
-        :math:`R_2 = Q^H X_2`, where :math:`X_1` has the first M columns.
+        Of shape (..., K, N) or (..., M, N).
 
     Raises
     ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If ``x`` has fewer than two axes, or there is no such mode.
     NotImplementedError
         In the backward pass, of ``mode="complete"`` with more rows than columns.
 
     References
     ----------
-    Array API standard 2025.12, linear algebra extension. S. F. Walter and L. Lehmann, Algorithmic
-    differentiation of linear algebra functions with application in optimum experimental design,
-    arXiv:1001.1654.
+    S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions with
+    application in optimum experimental design, arXiv:1001.1654.
     """
     m, n = matrices("qr", x)[-2:]
     if mode not in ("reduced", "complete"):

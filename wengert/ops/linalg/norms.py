@@ -20,8 +20,9 @@ from wengert.ops.elementwise import (
     not_equal,
     sign,
 )
+from wengert.ops.families import reduction
 from wengert.ops.limits import finfo
-from wengert.ops.linalg.common import inexact, matrices
+from wengert.ops.linalg.common import inexact, matrices, of_matrices
 from wengert.ops.linalg.singular_values import svdvals
 from wengert.ops.manipulation import expand_dims, squeeze
 from wengert.ops.searching import count_nonzero, where
@@ -66,7 +67,14 @@ _norm = Primitive(
 ).bind
 
 
-@takes("x ord")
+@takes(
+    "x ord",
+    family=reduction(
+        "a floating or complex dtype",
+        result="the real dtype of its precision",
+        chapter="linear algebra extension",
+    ),
+)
 def vector_norm(
     x: Any,
     /,
@@ -78,35 +86,22 @@ def vector_norm(
 ) -> Tensor:
     r"""Norm of vectors, :math:`(\sum_i |x_i|^p)^{1/p}`.
 
+    The cotangent of the 2-norm is :math:`\bar y\, x / \|x\|`. Gradients are 0 at 0; for ``inf`` and
+    ``-inf`` equal elements share them.
+
     Parameters
     ----------
-    x : array
-        Of a floating or complex dtype.
     axis : int or sequence of int, optional
         Over which axes the vectors lie; all by default.
-    keepdims : bool
-        Whether these axes stay, with length 1.
     ord : int, float or Tensor
-        The order p: any number. ``inf`` is the largest absolute value, ``-inf`` the smallest, 0
-        the number of elements that are not 0. The norm is differentiable in a Tensor of no axes;
-        where that is infinite or 0 with the derivative 0.
-
-    Returns
-    -------
-    Tensor
-        Real. The cotangent of the 2-norm is :math:`\bar y\, x / \|x\|`. Gradients are 0 at 0; for
-        ``inf`` and ``-inf`` equal elements share them.
+        The order p: any number. ``inf`` is the largest absolute value, ``-inf`` the smallest, 0 the
+        number of elements that are not 0. The norm is differentiable in a Tensor of no axes; where
+        that is infinite or 0 the derivative is 0.
 
     Raises
     ------
     TypeError
         If ``x`` is neither floating nor complex, or ``ord`` is no number.
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension.
     """
     if wrong:
         raise unexpected(vector_norm, wrong)
@@ -186,7 +181,11 @@ def _of_order(x: Tensor, ord: Tensor, axes: tuple[int, ...], keepdims: bool) -> 
 # -- of matrices ---------------------------------------------------------------------------------
 
 
-@takes("x", ord="one of the orders that its documentation lists")
+@takes(
+    "x",
+    ord="one of the orders that its documentation lists",
+    family=of_matrices(error="If ``x`` has fewer than two axes, or there is no such norm"),
+)
 def matrix_norm(
     x: Any,
     /,
@@ -195,12 +194,12 @@ def matrix_norm(
     ord: float | Literal["fro", "nuc"] | None = "fro",
     **wrong: Never,
 ) -> Tensor:
-    r"""Norm of a matrix, or of each matrix of a stack.
+    """Norm of a matrix, or of each matrix of a stack.
+
+    Where several sums or singular values are the largest or smallest, they share the cotangent.
 
     Parameters
     ----------
-    x : array
-        Of shape (..., M, N) and a floating or complex dtype.
     keepdims : bool
         Whether the last two axes stay, with length 1.
     ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}
@@ -211,19 +210,7 @@ def matrix_norm(
     Returns
     -------
     Tensor
-        Real. Where several sums or singular values are the largest or smallest, they share the
-        cotangent.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If ``x`` has fewer than two axes, or there is no such norm.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension.
+        Of the batch's shape, real.
     """
     if wrong:
         raise unexpected(matrix_norm, wrong)
@@ -246,14 +233,12 @@ def matrix_norm(
     return expand_dims(expand_dims(found, axis=-1), axis=-1) if keepdims else found
 
 
-@takes(constant="x rtol")
+@takes(constant="x rtol", family=of_matrices())
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     """Number of singular values of each matrix that are not negligible.
 
     Parameters
     ----------
-    x : array
-        Of shape (..., M, N) and a floating or complex dtype.
     rtol : float or array, optional
         Singular values up to ``rtol`` times the largest count as 0; an array gives one for each
         matrix. By default ``max(M, N)`` times the dtype's ``eps``.
@@ -262,17 +247,6 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     -------
     Tensor
         Of the batch's shape and an integer dtype. It is not tracked.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If ``x`` has fewer than two axes.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension.
     """
     m, n = matrices("matrix_rank", x)[-2:]
     values = svdvals(untracked(raw_array(x)))

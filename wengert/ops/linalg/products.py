@@ -10,8 +10,9 @@ from wengert.ops.axes import axis_from_end, shape_of, unexpected
 from wengert.ops.conversion import clone
 from wengert.ops.creation import eye, ones
 from wengert.ops.elementwise import multiply
+from wengert.ops.families import of_vectors, standard
 from wengert.ops.indexing import getitem
-from wengert.ops.linalg.common import matrices, promoted
+from wengert.ops.linalg.common import matrices, of_square_matrices, promoted
 from wengert.ops.linalg.solving import inv
 from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import broadcast_to, reshape
@@ -21,6 +22,24 @@ from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["cross", "diagonal", "matrix_power", "outer", "trace"]
+
+
+_FAMILY = standard(
+    "linear algebra extension",
+    """
+Parameters
+----------
+x : Tensor or array
+    Matrices (..., M, N) of $dtypes.
+offset : int
+    Which diagonal: positive above the main one, negative below.
+
+Raises
+------
+ValueError
+    If ``x`` has fewer than two axes.
+""",
+)
 
 
 # g . (t x b) = t . (b x g)
@@ -36,32 +55,11 @@ _cross = Primitive(
 ).bind
 
 
-@takes("x1 x2")
+@takes("x1 x2", family=of_vectors("linear algebra extension", "3 in both"))
 def cross(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     r"""Cross product of vectors in three dimensions, :math:`x_1 \times x_2`.
 
-    Parameters
-    ----------
-    x1, x2 : array
-        Of numeric dtypes, and shapes that broadcast but for ``axis``, which has length 3 in both.
-    axis : int
-        Along which axis the vectors lie, counted from the end. A non-negative one is understood
-        where both arrays have equally many axes.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape. The cotangents are :math:`\bar x_2 \times g` and
-        :math:`g \times \bar x_1`.
-
-    Raises
-    ------
-    ValueError
-        If the axis is out of bounds (also an IndexError) or has another length.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension.
+    The cotangents are :math:`\bar x_2 \times g` and :math:`g \times \bar x_1`.
     """
     if wrong:
         raise unexpected(cross, wrong)
@@ -76,13 +74,13 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     return _cross(x1, x2, axis=from_end)  # type: ignore[no-any-return]
 
 
-@takes("x1 x2")
+@takes("x1 x2", family=standard("linear algebra extension"))
 def outer(x1: Any, x2: Any, /) -> Tensor:
     """Products of each element of one vector with each of another.
 
     Parameters
     ----------
-    x1, x2 : array
+    x1, x2 : Tensor or array
         Vectors of lengths M and N, of numeric dtypes.
 
     Returns
@@ -94,10 +92,6 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     ------
     ValueError
         If an operand has not one axis.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension.
     """
     shape1, shape2 = shape_of(x1), shape_of(x2)
     if len(shape1) != 1 or len(shape2) != 1:
@@ -105,30 +99,14 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return multiply(reshape(x1, (shape1[0], 1)), reshape(x2, (1, shape2[0])))
 
 
-@takes("x")
+@takes("x", family=_FAMILY(dtypes="any dtype"))
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """Diagonal of a matrix, or of each matrix of a stack.
-
-    Parameters
-    ----------
-    x : array
-        Of shape (..., M, N) and any dtype.
-    offset : int
-        Which diagonal: positive above the main one, negative below.
 
     Returns
     -------
     Tensor
         The batch's axes, then the diagonal's.
-
-    Raises
-    ------
-    ValueError
-        If ``x`` has fewer than two axes.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension.
     """
     shape = _two_axes("diagonal", x)
     m, n = shape[-2:]
@@ -141,16 +119,12 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     return getitem(flat, (..., slice(start, stop, n + 1)))
 
 
-@takes("x")
+@takes("x", family=_FAMILY(dtypes="a numeric dtype"))
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Sum of a diagonal of a matrix, or of each matrix of a stack.
 
     Parameters
     ----------
-    x : array
-        Of shape (..., M, N) and a numeric dtype.
-    offset : int
-        Which diagonal: positive above the main one, negative below.
     dtype : dtype, optional
         In which the sum is taken, as for `wengert.sum`.
 
@@ -158,15 +132,6 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     -------
     Tensor
         Of the batch's shape.
-
-    Raises
-    ------
-    ValueError
-        If ``x`` has fewer than two axes.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension.
     """
     _two_axes("trace", x)
     return statistical.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
@@ -179,14 +144,12 @@ def _two_axes(name: str, x: Any) -> tuple[int, ...]:
     return shape
 
 
-@takes("x")
+@takes("x", family=of_square_matrices())
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """Product of ``n`` copies of a square matrix, by repeated squaring.
 
     Parameters
     ----------
-    x : array
-        Of shape (..., M, M) and a floating or complex dtype.
     n : int
         The exponent. The power 0 is the identity; a negative one is that of the inverse.
 
@@ -194,15 +157,6 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     -------
     Tensor
         Of the shape and dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If the matrices are not square.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension.
     """
     shape = matrices("matrix_power", x, square=True)
     n = index(n)

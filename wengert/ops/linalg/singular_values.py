@@ -11,6 +11,7 @@ from wengert.ops.linalg.common import (
     eye_like,
     imaginary,
     matrices,
+    of_matrices,
     off_diagonal,
     product,
     rows,
@@ -133,14 +134,19 @@ _svd = Primitive(
 ).bind
 
 
-@takes("x")
+@takes("x", family=of_matrices())
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     r"""Singular value decomposition, :math:`X = U \operatorname{diag}(S) V^H`.
 
+    Singular vectors are unique only up to a common sign (phase) of each pair, and up to a rotation
+    where singular values are equal. Derivatives make sense for functions of them that do not depend
+    on that choice. Where only ``S`` is used, they are finite whatever the singular values are. The
+    cotangent is :math:`U (\operatorname{skew}(U^H \bar U)/E\, S + S \operatorname{skew}(V^H \bar
+    V)/E + \operatorname{diag}(\bar S)) V^H + (I - U U^H) \bar U S^{-1} V^H + U S^{-1} \bar V^H (I -
+    V V^H)` with :math:`E_{ij} = S_j^2 - S_i^2`.
+
     Parameters
     ----------
-    x : array
-        Of shape (..., M, N) and a floating or complex dtype.
     full_matrices : bool
         Whether U and V are square, rather than with :math:`K = \min(M, N)` columns.
 
@@ -151,24 +157,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     S : Tensor
         Of shape (..., K), real: the singular values, descending.
     Vh : Tensor
-        Of shape (..., N, N) or (..., K, N): the right singular vectors, conjugate, in rows. The
-        cotangent is :math:`U (\operatorname{skew}(U^H \bar U)/E\, S + S \operatorname{skew}(V^H
-        \bar V)/E + \operatorname{diag}(\bar S)) V^H + (I - U U^H) \bar U S^{-1} V^H + U S^{-1}
-        \bar V^H (I - V V^H)` with :math:`E_{ij} = S_j^2 - S_i^2`.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If ``x`` has fewer than two axes.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension. Singular vectors are unique only up to a
-    common sign (phase) of each pair, and up to a rotation where singular values are equal.
-    Derivatives make sense for functions of them that do not depend on that choice. Where only
-    ``S`` is used, they are finite whatever the singular values are.
+        Of shape (..., N, N) or (..., K, N): the right singular vectors, conjugate, in rows.
     """
     matrices("svd", x)
     return SVDResult(*_svd(x, full_matrices=bool(full_matrices)))
@@ -198,31 +187,16 @@ _svdvals = Primitive(
 ).bind
 
 
-@takes("x")
+@takes("x", family=of_matrices())
 def svdvals(x: Any, /) -> Tensor:
     r"""Singular values of a matrix, or of each matrix of a stack.
 
-    Parameters
-    ----------
-    x : array
-        Of shape (..., M, N) and a floating or complex dtype.
+    The cotangent is :math:`U \operatorname{diag}(\bar s) V^H`.
 
     Returns
     -------
     Tensor
-        Of shape (..., min(M, N)), real, descending. The cotangent is :math:`U
-        \operatorname{diag}(\bar s) V^H`.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If ``x`` has fewer than two axes.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension.
+        Of shape (..., min(M, N)), real, descending.
     """
     matrices("svdvals", x)
     return _svdvals(x)  # type: ignore[no-any-return]

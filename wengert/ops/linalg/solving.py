@@ -5,8 +5,17 @@ from typing import Any
 
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.axes import raw_array
+from wengert.ops.families import standard
 from wengert.ops.limits import finfo
-from wengert.ops.linalg.common import adjoint, inexact, matrices, product, promoted
+from wengert.ops.linalg.common import (
+    adjoint,
+    inexact,
+    matrices,
+    of_matrices,
+    of_square_matrices,
+    product,
+    promoted,
+)
 from wengert.ops.manipulation import expand_dims, squeeze
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -52,23 +61,25 @@ _solve = Primitive(
 ).bind
 
 
-@takes("x1 x2")
+@takes("x1 x2", family=standard("linear algebra extension"))
 def solve(x1: Any, x2: Any, /) -> Tensor:
     r"""Solution of linear systems, :math:`X_1^{-1} X_2`.
 
+    The cotangents are :math:`-\bar X_2 X^H` and :math:`\bar X_2 = X_1^{-H} \bar X`. A singular
+    matrix is an error of the array library, or gives infinities, as the library has it.
+
     Parameters
     ----------
-    x1 : array
+    x1 : Tensor or array
         Invertible matrices (..., M, M), of a floating or complex dtype.
-    x2 : array
+    x2 : Tensor or array
         One right-hand side (M,), if it has one axis, else stacks of them (..., M, K). Stacks
         broadcast.
 
     Returns
     -------
     Tensor
-        Of shape (..., M) or (..., M, K). The cotangents are :math:`-\bar X_2 X^H` and
-        :math:`\bar X_2 = X_1^{-H} \bar X`.
+        Of shape (..., M) or (..., M, K).
 
     Raises
     ------
@@ -76,11 +87,6 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
         If an operand is neither floating nor complex.
     ValueError
         If the shapes do not fit.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension. A singular matrix is an error of the
-    array library, or gives infinities, as the library has it.
     """
     shape1, shape2 = matrices("solve", x1, square=True), inexact("solve", x2)
     vector = len(shape2) == 1
@@ -108,32 +114,18 @@ _inv = Primitive(
 ).bind
 
 
-@takes("x")
+@takes("x", family=of_square_matrices("Invertible matrices"))
 def inv(x: Any, /) -> Tensor:
     r"""Inverse of a matrix, or of each matrix of a stack, :math:`X^{-1}`.
 
-    Parameters
-    ----------
-    x : array
-        Invertible matrices (..., M, M), of a floating or complex dtype.
+    To multiply with an inverse, `solve` is faster and more accurate. A singular matrix is an error
+    of the array library, or gives infinities, as the library has it. The cotangent is
+    :math:`-Y^H \bar Y Y^H`.
 
     Returns
     -------
     Tensor
-        Of the shape and dtype of ``x``. The cotangent is :math:`-Y^H \bar Y Y^H`.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If the matrices are not square.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension. To multiply with an inverse, `solve` is
-    faster and more accurate. A singular matrix is an error of the array library, or gives
-    infinities, as the library has it.
+        Of the shape and dtype of ``x``.
     """
     matrices("inv", x, square=True)
     return _inv(x)  # type: ignore[no-any-return]
@@ -173,14 +165,15 @@ _pinv = Primitive(
 ).bind
 
 
-@takes("x", "rtol")
+@takes("x", "rtol", family=of_matrices())
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     r"""Moore-Penrose pseudo-inverse of a matrix, or of each matrix of a stack.
 
+    With :math:`P = X^+` the cotangent is :math:`-P^H \bar P P^H + (I - X P) \bar P^H P P^H + P^H P
+    \bar P^H (I - P X)`, which holds where the rank does not change.
+
     Parameters
     ----------
-    x : array
-        Of shape (..., M, N) and a floating or complex dtype.
     rtol : float or array, optional
         Singular values below ``rtol`` times the largest count as 0; an array gives one for each
         matrix. By default ``max(M, N)`` times the dtype's ``eps``.
@@ -188,22 +181,12 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     Returns
     -------
     Tensor
-        Of shape (..., N, M). With :math:`P = X^+` the cotangent is :math:`-P^H \bar P P^H +
-        (I - X P) \bar P^H P P^H + P^H P \bar P^H (I - P X)`, which holds where the rank does not
-        change.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If ``x`` has fewer than two axes.
+        Of shape (..., N, M).
 
     References
     ----------
-    Array API standard 2025.12, linear algebra extension. G. H. Golub and V. Pereyra, The
-    differentiation of pseudo-inverses and nonlinear least squares problems whose variables
-    separate, SIAM Journal on Numerical Analysis 10 (1973) 413-432.
+    G. H. Golub and V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares
+    problems whose variables separate, SIAM Journal on Numerical Analysis 10 (1973) 413-432.
     """
     shape = matrices("pinv", x)
     if rtol is None:

@@ -9,6 +9,7 @@ from wengert.ops.linalg.common import (
     diagonal_matrix,
     eye_like,
     matrices,
+    of_square_matrices,
     off_diagonal,
     product,
     skew,
@@ -81,38 +82,23 @@ _eigh = Primitive(
 ).bind
 
 
-@takes("x")
+@takes("x", family=of_square_matrices("Symmetric or Hermitian matrices"))
 def eigh(x: Any, /) -> EighResult:
     r"""Eigenvalues and eigenvectors of Hermitian matrices, :math:`X = V \Lambda V^H`.
 
-    Parameters
-    ----------
-    x : array
-        Symmetric or Hermitian matrices (..., M, M), of a floating or complex dtype. It is not
-        checked that they are; the lower triangle is looked at.
+    It is not checked that the matrices are Hermitian; the lower triangle is looked at. Eigenvectors
+    are unique only up to a sign (phase), and up to a rotation where eigenvalues are equal.
+    Derivatives make sense for functions of them that do not depend on that choice. Where only the
+    eigenvalues are used, they are finite whatever the eigenvalues are. The cotangent is
+    :math:`V (\operatorname{diag}(\bar\lambda) + \operatorname{skew}(V^H \bar V) / 2 E) V^H` with
+    :math:`E_{ij} = \lambda_j - \lambda_i`.
 
     Returns
     -------
     eigenvalues : Tensor
         Of shape (..., M), real, ascending.
     eigenvectors : Tensor
-        Of shape (..., M, M), in columns of norm 1. The cotangent is :math:`V
-        (\operatorname{diag}(\bar\lambda) + \operatorname{skew}(V^H \bar V) / 2 E) V^H` with
-        :math:`E_{ij} = \lambda_j - \lambda_i`.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If the matrices are not square.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension. Eigenvectors are unique only up to a sign
-    (phase), and up to a rotation where eigenvalues are equal. Derivatives make sense for functions
-    of them that do not depend on that choice. Where only the eigenvalues are used, they are
-    finite whatever the eigenvalues are.
+        Of shape (..., M, M), in columns of norm 1.
     """
     matrices("eigh", x, square=True)
     return EighResult(*_eigh(x))
@@ -139,32 +125,17 @@ _eigvalsh = Primitive(
 ).bind
 
 
-@takes("x")
+@takes("x", family=of_square_matrices("Symmetric or Hermitian matrices"))
 def eigvalsh(x: Any, /) -> Tensor:
     r"""Eigenvalues of Hermitian matrices.
 
-    Parameters
-    ----------
-    x : array
-        Symmetric or Hermitian matrices (..., M, M), of a floating or complex dtype. It is not
-        checked that they are; the lower triangle is looked at.
+    It is not checked that the matrices are Hermitian; the lower triangle is looked at. The
+    cotangent is :math:`V \operatorname{diag}(\bar\lambda) V^H`.
 
     Returns
     -------
     Tensor
-        Of shape (..., M), real, ascending. The cotangent is :math:`V
-        \operatorname{diag}(\bar\lambda) V^H`.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If the matrices are not square.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension.
+        Of shape (..., M), real, ascending.
     """
     matrices("eigvalsh", x, square=True)
     return _eigvalsh(x)  # type: ignore[no-any-return]
@@ -208,37 +179,22 @@ _eig = Primitive(
 ).bind
 
 
-@takes("x")
+@takes("x", family=of_square_matrices())
 def eig(x: Any, /) -> EigResult:
     r"""Eigenvalues and eigenvectors of square matrices, :math:`X V = V \Lambda`.
 
-    Parameters
-    ----------
-    x : array
-        Of shape (..., M, M) and a floating or complex dtype.
+    Eigenvectors are unique only up to a phase. Derivatives make sense for functions of them that do
+    not depend on that choice, and where the matrix has as many eigenvectors as rows. The cotangent
+    is :math:`V^{-H} (\operatorname{diag}(\bar\lambda) + (V^H \bar V - V^H V D) / \bar E) V^H`,
+    without the diagonal of the fraction, with :math:`E_{ij} = \lambda_j - \lambda_i` and D the real
+    diagonal of :math:`V^H \bar V`; for a real ``x`` its real part.
 
     Returns
     -------
     eigenvalues : Tensor
         Of shape (..., M), complex, in no particular order.
     eigenvectors : Tensor
-        Of shape (..., M, M), complex, in columns of norm 1. The cotangent is :math:`V^{-H}
-        (\operatorname{diag}(\bar\lambda) + (V^H \bar V - V^H V D) / \bar E) V^H`, without the
-        diagonal of the fraction, with :math:`E_{ij} = \lambda_j - \lambda_i` and D the real
-        diagonal of :math:`V^H \bar V`; for a real ``x`` its real part.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If the matrices are not square.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension. Eigenvectors are unique only up to a
-    phase. Derivatives make sense for functions of them that do not depend on that choice, and
-    where the matrix has as many eigenvectors as rows.
+        Of shape (..., M, M), complex, in columns of norm 1.
 
     References
     ----------
@@ -250,32 +206,18 @@ def eig(x: Any, /) -> EigResult:
     return EigResult(*_eig(x))
 
 
-@takes("x")
+@takes("x", family=of_square_matrices())
 def eigvals(x: Any, /) -> Tensor:
     r"""Eigenvalues of square matrices.
 
-    Parameters
-    ----------
-    x : array
-        Of shape (..., M, M) and a floating or complex dtype.
+    The eigenvectors are computed too: without them, libraries may find the values in another order,
+    and no cotangent could be told its vector. The cotangent is
+    :math:`V^{-H} \operatorname{diag}(\bar\lambda) V^H`.
 
     Returns
     -------
     Tensor
-        Of shape (..., M), complex, in the order of `eig`. The cotangent is :math:`V^{-H}
-        \operatorname{diag}(\bar\lambda) V^H`.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex.
-    ValueError
-        If the matrices are not square.
-
-    Notes
-    -----
-    Array API standard 2025.12, linear algebra extension. The eigenvectors are computed too: without
-    them, libraries may find the values in another order, and no cotangent could be told its vector.
+        Of shape (..., M), complex, in the order of `eig`.
     """
     matrices("eigvals", x, square=True)
     return eig(x).eigenvalues

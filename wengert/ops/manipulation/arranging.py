@@ -7,6 +7,7 @@ from typing import Any, Never
 
 from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axes, as_axis, as_shape, shape_of, unexpected
+from wengert.ops.families import MANIPULATION
 from wengert.ops.single import single
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -104,30 +105,14 @@ def _roll_batch(call: Any, x: Any, shift: Any, *, axis: Any = None) -> Any:
 _roll = single(Primitive("roll", ["x"], {"x": _roll_back}, kind="structural", batch=_roll_batch))
 
 
-@takes("x")
+@takes("x", family=MANIPULATION)
 def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tensor:
     """Insert axes of length 1.
 
     Parameters
     ----------
-    x : array
-        Of any shape and dtype.
     axis : int or tuple of int
         Where the new axes are in the result; negative numbers count from its end.
-
-    Returns
-    -------
-    Tensor
-        With the elements and dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     if wrong:
         raise unexpected(expand_dims, wrong)
@@ -141,30 +126,19 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tenso
     return _reshape(x, shape=shape, copy=None)  # type: ignore[no-any-return]
 
 
-@takes("x")
+@takes("x", family=MANIPULATION)
 def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -> Tensor:
     """Remove axes of length 1.
 
     Parameters
     ----------
-    x : array
-        Of any shape and dtype.
     axis : int or tuple of int, optional
         Which axes; all of length 1 by default, as in NumPy and PyTorch.
-
-    Returns
-    -------
-    Tensor
-        With the elements and dtype of ``x``.
 
     Raises
     ------
     ValueError
         If an axis is out of bounds (also an IndexError), or longer than 1.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     if wrong:
         raise unexpected(squeeze, wrong)
@@ -180,30 +154,21 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never
     return _squeeze(x, axis=axes)  # type: ignore[no-any-return]
 
 
-@takes("x")
+@takes("x", family=MANIPULATION)
 def permute_dims(x: Any, /, axes: tuple[int, ...], **wrong: Never) -> Tensor:
     """Reorder the axes.
 
+    The cotangent is permuted back.
+
     Parameters
     ----------
-    x : array
-        Of any shape and dtype.
     axes : tuple of int
         For each axis of the result, the axis of ``x`` that it is: a permutation of all of them.
-
-    Returns
-    -------
-    Tensor
-        With the elements and dtype of ``x``. The cotangent is permuted back.
 
     Raises
     ------
     ValueError
         If ``axes`` is no permutation.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     if wrong:
         raise unexpected(permute_dims, wrong)
@@ -214,7 +179,7 @@ def permute_dims(x: Any, /, axes: tuple[int, ...], **wrong: Never) -> Tensor:
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
-@takes("x")
+@takes("x", family=MANIPULATION)
 def moveaxis(
     x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /
 ) -> Tensor:
@@ -222,24 +187,13 @@ def moveaxis(
 
     Parameters
     ----------
-    x : array
-        Of any shape and dtype.
     source, destination : int or tuple of int
         Which axes, and where each is to be. Equally many.
-
-    Returns
-    -------
-    Tensor
-        With the elements and dtype of ``x``.
 
     Raises
     ------
     ValueError
         If an axis is out of bounds (also an IndexError) or comes twice, or if the numbers differ.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     ndim = len(shape_of(x))
     sources, destinations = (
@@ -254,30 +208,14 @@ def moveaxis(
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
-@takes("x")
+@takes("x", family=MANIPULATION)
 def flip(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -> Tensor:
     """Reverse the order of the elements along axes.
 
     Parameters
     ----------
-    x : array
-        Of any shape and dtype.
     axis : int or tuple of int, optional
         Along which axes; all by default.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     if wrong:
         raise unexpected(flip, wrong)
@@ -286,7 +224,7 @@ def flip(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -
     return _flip(x, axis=axes)  # type: ignore[no-any-return]
 
 
-@takes("x")
+@takes("x", family=MANIPULATION)
 def roll(
     x: Any,
     /,
@@ -296,29 +234,20 @@ def roll(
 ) -> Tensor:
     """Shift the elements along axes; what leaves at one end comes in at the other.
 
+    The cotangent is rolled back.
+
     Parameters
     ----------
-    x : array
-        Of any shape and dtype.
     shift : int or tuple of int
         By how many places; one number for all axes, or one for each.
     axis : int or tuple of int, optional
         Along which axes, a repeated one being shifted by the sum. By default the array is rolled
         as if it were flat.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``. The cotangent is rolled back.
-
     Raises
     ------
     ValueError
         If an axis is out of bounds (also an IndexError), or the numbers of shifts and axes differ.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     if wrong:
         raise unexpected(roll, wrong)
@@ -366,7 +295,7 @@ _reshape = single(
 )
 
 
-@takes("x")
+@takes("x", family=MANIPULATION)
 def reshape(
     x: Any, /, shape: int | Sequence[int], *lengths: int, copy: bool | None = None
 ) -> Tensor:
@@ -374,8 +303,6 @@ def reshape(
 
     Parameters
     ----------
-    x : array
-        Of any shape and dtype.
     shape : tuple of int
         The new shape. One length may be -1: it follows from the number of elements.
     *lengths : int
@@ -383,19 +310,10 @@ def reshape(
     copy : bool, optional
         True copies, False raises if the library would have to, None copies where it has to.
 
-    Returns
-    -------
-    Tensor
-        Of shape ``shape`` and the dtype of ``x``.
-
     Raises
     ------
     ValueError
         If the number of elements differs.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     wanted = as_shape((shape, *lengths) if lengths else shape)
     if copy is not None:

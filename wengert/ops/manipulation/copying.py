@@ -10,6 +10,7 @@ import numpy as np
 from wengert.backends import backend_of
 from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of, unexpected
+from wengert.ops.families import MANIPULATION
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
 from wengert.ops.single import single
@@ -40,30 +41,26 @@ _broadcast_to = single(
 )
 
 
-@takes("x")
+@takes("x", family=MANIPULATION)
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
-    r"""Repeat an array along axes of length 1, and along new axes in front, to a given shape.
+    """Repeat an array along axes of length 1, and along new axes in front, to a given shape.
+
+    The cotangent is summed over what was repeated.
 
     Parameters
     ----------
-    x : array
-        Of any dtype and a shape that broadcasts to ``shape``.
     shape : tuple of int
         The shape of the result.
 
     Returns
     -------
     Tensor
-        Of shape ``shape`` and the dtype of ``x``. The cotangent is summed over what was repeated.
+        Of shape ``shape`` and the dtype of ``x``.
 
     Raises
     ------
     ValueError
         If ``x`` does not broadcast to ``shape``.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     target = as_shape(shape)
     given = shape_of(x)
@@ -74,7 +71,7 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     return _broadcast_to(x, shape=target)  # type: ignore[no-any-return]
 
 
-@takes()
+@takes(family=MANIPULATION)
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that arrays of the given shapes have when they are broadcast together.
 
@@ -92,10 +89,6 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     ------
     ValueError
         If the shapes do not broadcast.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     given = [as_shape(shape) for shape in shapes]
     if any(n < 0 for shape in given for n in shape):
@@ -115,29 +108,26 @@ def _common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(common)
 
 
-@takes("arrays")
+@takes("arrays", family=MANIPULATION)
 def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
     """Broadcast arrays against each other.
 
+    Each cotangent is summed over what was repeated.
+
     Parameters
     ----------
-    *arrays : array
+    *arrays : Tensor or array
         Of any dtypes, and shapes that broadcast together.
 
     Returns
     -------
     tuple of Tensor
-        One for each array, of the common shape and its own dtype. Each cotangent is summed over
-        what was repeated.
+        One for each array, of the common shape and its own dtype.
 
     Raises
     ------
     ValueError
         If the shapes do not broadcast.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     shape = _common_shape(*[shape_of(x) for x in arrays])
     return tuple([_broadcast_to(x, shape=shape) for x in arrays])
@@ -179,14 +169,15 @@ _repeat = single(
 )
 
 
-@takes("x")
+@takes("x", family=MANIPULATION)
 def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> Tensor:
     """Repeat each element a number of times.
 
+    The cotangent is summed over the copies. Counts in an array decide the shape of the result, so
+    they are read back from the device.
+
     Parameters
     ----------
-    x : array
-        Of any shape and dtype.
     repeats : int or integer array
         How often: one number for all elements, or a 1-d array with one for each along ``axis``.
     axis : int, optional
@@ -195,7 +186,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> 
     Returns
     -------
     Tensor
-        Of the dtype of ``x``. The cotangent is summed over the copies.
+        Of the dtype of ``x``.
 
     Raises
     ------
@@ -203,11 +194,6 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> 
         If a count is negative, the counts do not fit the axis, or the axis is out of bounds.
     TypeError
         If ``repeats`` is not of an integer dtype.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions. Counts in an array decide the shape of the
-    result, so they are read back from the device.
     """
     if wrong:
         raise unexpected(repeat, wrong)
@@ -276,30 +262,26 @@ _tile = single(
 )
 
 
-@takes("x")
+@takes("x", family=MANIPULATION)
 def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
     """Repeat a whole array along its axes, like tiles on a floor.
 
+    The cotangent is summed over the copies.
+
     Parameters
     ----------
-    x : array
-        Of any shape and dtype.
     repetitions : tuple of int
         How often along each axis. The shorter of it and the shape is filled up with ones in front.
 
     Returns
     -------
     Tensor
-        Of the dtype of ``x``. The cotangent is summed over the copies.
+        Of the dtype of ``x``.
 
     Raises
     ------
     ValueError
         If a repetition is negative.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     times = as_shape(repetitions)
     if min(times, default=0) < 0:

@@ -5,6 +5,7 @@ from typing import Any, Never
 from wengert.backends.keys import as_view
 from wengert.interpreters.batching import along, shifted
 from wengert.ops.axes import as_axis, shape_of, unexpected
+from wengert.ops.families import MANIPULATION
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -72,13 +73,15 @@ _unstack = Primitive(
 ).bind
 
 
-@takes("arrays")
+@takes("arrays", family=MANIPULATION)
 def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong: Never) -> Tensor:
     """Join arrays along an axis that they have.
 
+    Each array's cotangent is its piece.
+
     Parameters
     ----------
-    arrays : tuple or list of array
+    arrays : tuple or list of arrays
         At least one, of equal shapes but for ``axis``.
     axis : int, optional
         Along which axis; None flattens the arrays first.
@@ -86,16 +89,12 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong
     Returns
     -------
     Tensor
-        Of the arrays' promoted dtype. Each array's cotangent is its piece.
+        Of the arrays' promoted dtype.
 
     Raises
     ------
     ValueError
         If there are no arrays, the shapes do not fit, or the axis is out of bounds.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     if wrong:
         raise unexpected(concat, wrong)
@@ -111,13 +110,15 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong
         raise
 
 
-@takes("arrays")
+@takes("arrays", family=MANIPULATION)
 def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never) -> Tensor:
     """Join arrays along a new axis.
 
+    Each array's cotangent is its piece.
+
     Parameters
     ----------
-    arrays : tuple or list of array
+    arrays : tuple or list of arrays
         At least one, of equal shapes.
     axis : int
         The place of the new axis in the result.
@@ -125,16 +126,12 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never)
     Returns
     -------
     Tensor
-        Of the arrays' promoted dtype. Each array's cotangent is its piece.
+        Of the arrays' promoted dtype.
 
     Raises
     ------
     ValueError
         If there are no arrays, their shapes differ, or the axis is out of bounds.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     if wrong:
         raise unexpected(stack, wrong)
@@ -169,30 +166,26 @@ def _sequence(arrays: Any, function: str) -> list[Any]:
     return given
 
 
-@takes("x")
+@takes("x", family=MANIPULATION)
 def unstack(x: Any, /, axis: int = 0, **wrong: Never) -> tuple[Tensor, ...]:
     """Split an array into its slices along an axis, which they no longer have.
 
+    The cotangent is that of the slices, stacked.
+
     Parameters
     ----------
-    x : array
-        Of one axis at least, and any dtype.
     axis : int
         Along which axis.
 
     Returns
     -------
     tuple of Tensor
-        As many as the axis is long. The cotangent is that of the slices, stacked.
+        As many as the axis is long.
 
     Raises
     ------
     ValueError
         If the axis is out of bounds (also an IndexError), as it is for a 0-d array.
-
-    Notes
-    -----
-    Array API standard 2025.12, manipulation functions.
     """
     if wrong:
         raise unexpected(unstack, wrong)

@@ -6,6 +6,7 @@ from typing import Any
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import operand
 from wengert.ops.define import elementwise
+from wengert.ops.families import elements
 from wengert.tape.domain import NOT_ZERO
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
@@ -25,26 +26,16 @@ Primitive(
 
 
 @elementwise(
+    dtypes="Real",
     forward=lambda xp, x: xp.maximum(x, 0),
     # What is not zero is positive, or nan: which lets the gradient pass, as in PyTorch.
     x=lambda xp, g, out: xp.mask(g, out),
+    source="PyTorch: ``torch.nn.functional.relu``.",
     domain=NOT_ZERO,
 )
 def relu(x: Any, /) -> Tensor:
     r"""Rectifier, :math:`\max(x, 0)`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
     Derivative 1 for positive ``x`` and 0 elsewhere, also at 0.
     """
 
@@ -67,27 +58,22 @@ _leaky_relu = Primitive(
 ).bind
 
 
-@takes("x negative_slope")
+#: Of those with parameters beside the array.
+_FAMILY = elements("x", dtypes="Real floating", source="PyTorch: ``torch.nn.functional.$name``.")
+
+
+@takes("x negative_slope", family=_FAMILY)
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
-    """Rectifier that lets some of what is negative through: ``x``, or ``negative_slope * x``.
+    """Rectifier with a slope for negative values: ``x``, or ``negative_slope * x``.
+
+    Derivative 1 for positive ``x`` and ``negative_slope`` elsewhere, also at 0. A. L. Maas et al.,
+    "Rectifier nonlinearities improve neural network acoustic models", ICML 2013.
 
     Parameters
     ----------
-    x : Tensor
-        Real floating.
     negative_slope : float or Tensor
         The factor of negative values. The result is differentiable in a Tensor, which may also be
         an array that broadcasts with ``x``.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative 1 for positive ``x`` and ``negative_slope`` elsewhere, also at 0. A. L. Maas et al.,
-    "Rectifier nonlinearities improve neural network acoustic models", ICML 2013.
     """
     if type(negative_slope) is not float:
         x = wrapped(x)
@@ -105,22 +91,15 @@ def _silu_rule(xp: Any, g: Any, x: Any) -> Any:
     return xp.multiply(g, xp.conj(slope))
 
 
-@elementwise(forward=lambda xp, x: xp.multiply(x, xp.expit(x)), x=_silu_rule)
+@elementwise(
+    dtypes="Real floating",
+    forward=lambda xp, x: xp.multiply(x, xp.expit(x)),
+    x=_silu_rule,
+    source="PyTorch: ``torch.nn.functional.silu``.",
+)
 def silu(x: Any, /) -> Tensor:
     r"""Sigmoid linear unit, :math:`x \sigma(x)`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
     Derivative :math:`\sigma(x) (1 + x (1 - \sigma(x)))`. D. Hendrycks and K. Gimpel, "Gaussian
     error linear units", arXiv:1606.08415.
     """
@@ -167,31 +146,22 @@ def _gelu_rule(xp: Any, g: Any, x: Any, approximate: str) -> Any:
 _gelu = Primitive("gelu", ("x",), {"x": _gelu_rule}, kind="elementwise", forward=_gelu_forward).bind
 
 
-@takes("x")
+@takes("x", family=_FAMILY)
 def gelu(x: Any, /, approximate: str = "none") -> Tensor:
     r"""Gaussian error linear unit, :math:`x \Phi(x)` with the normal distribution :math:`\Phi`.
 
+    Derivative :math:`\Phi(x) + x \phi(x)` with the normal density :math:`\phi`. D. Hendrycks and
+    K. Gimpel, "Gaussian error linear units", arXiv:1606.08415.
+
     Parameters
     ----------
-    x : Tensor
-        Real floating.
     approximate : {"none", "tanh"}
         ``"tanh"`` computes :math:`\frac x 2 (1 + \tanh(\sqrt{2/\pi} (x + 0.044715 x^3)))`.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
 
     Raises
     ------
     ValueError
         If ``approximate`` is neither.
-
-    Notes
-    -----
-    Derivative :math:`\Phi(x) + x \phi(x)` with the normal density :math:`\phi`. D. Hendrycks and
-    K. Gimpel, "Gaussian error linear units", arXiv:1606.08415.
     """
     if approximate not in ("none", "tanh"):
         raise ValueError(f"gelu's approximate is 'none' or 'tanh', and not {approximate!r}")

@@ -148,84 +148,40 @@ def _scaled_rule(n: int) -> Any:
     return lambda xp, g, x: xp.multiply(g, xp.scaled_bessel_slope(x, n=n, order=1))
 
 
-@elementwise(forward=_forward(0, scaled=False), x=lambda xp, g, x: xp.multiply(g, xp.i1(x)))
+@elementwise(
+    dtypes="Real floating",
+    forward=_forward(0, scaled=False),
+    x=lambda xp, g, x: xp.multiply(g, xp.i1(x)),
+)
 def i0(x: Any, /) -> Tensor:
     r"""Modified Bessel function of order 0, :math:`I_0(x) = \sum_k (x^2/4)^k / (k!)^2`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
     Derivative `i1`. Source: M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions",
     sections 9.6 and 9.7.
     """
 
 
-@elementwise(forward=_forward(1, scaled=False), x=_i1_rule)
+@elementwise(dtypes="Real floating", forward=_forward(1, scaled=False), x=_i1_rule)
 def i1(x: Any, /) -> Tensor:
-    r"""Modified Bessel function of order 1, :math:`I_1(x) = I_0'(x)`.
+    """Modified Bessel function of order 1, :math:`I_1(x) = I_0'(x)`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
     Derivative :math:`I_0(x) - I_1(x) / x`, which is 1/2 at 0. Source: as `i0`.
     """
 
 
-@elementwise(forward=_forward(0, scaled=True), x=_scaled_rule(0))
+@elementwise(dtypes="Real floating", forward=_forward(0, scaled=True), x=_scaled_rule(0))
 def i0e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i0`, :math:`e^{-|x|} I_0(x)`, without overflow.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
     Derivative :math:`e^{-|x|} (I_1(x) - \operatorname{sign}(x) I_0(x))`, which at the kink at 0 is
     0, as in PyTorch. Source: as `i0`.
     """
 
 
-@elementwise(forward=_forward(1, scaled=True), x=_scaled_rule(1))
+@elementwise(dtypes="Real floating", forward=_forward(1, scaled=True), x=_scaled_rule(1))
 def i1e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i1`, :math:`e^{-|x|} I_1(x)`, without overflow.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
     Derivative :math:`e^{-|x|} (I_0(x) - I_1(x) (1/x + \operatorname{sign}(x)))`, which is 1/2 at 0.
     Source: as `i0`.
     """

@@ -66,18 +66,6 @@ Primitive("sinc_derivative", ("x",), {"x": _rule}, kind="elementwise", forward=_
 def sinc(x: Any, /) -> Tensor:
     r"""Cardinal sine, :math:`\sin(\pi x) / (\pi x)`, and 1 at 0.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
     Derivative :math:`(\cos(\pi x) - \operatorname{sinc} x) / x`. At 0 the derivatives of all orders
     are the function's own: 0, :math:`-\pi^2/3`, ...
     """

@@ -35,18 +35,6 @@ def _xlog1py_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
 def xlog1py(x: Any, y: Any, /) -> Tensor:
     r"""Product with a logarithm, :math:`x \log(1 + y)`: 0 where ``x`` is 0 and ``y`` is not nan.
 
-    Parameters
-    ----------
-    x, y : Tensor, array or Python number
-        Floating or complex, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
     Derivatives :math:`\log(1 + y)` and :math:`x / (1 + y)`. At :math:`x = 0` the first is 0 for
     real :math:`y \le -1` (complex: :math:`y = -1`), and the second is 0 for :math:`y = -1`.
     """
@@ -60,6 +48,7 @@ def _entr_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=_entr_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.subtract(-1, xp.log(x))),
     domain=POSITIVE,
@@ -67,19 +56,8 @@ def _entr_forward(xp: Any, x: Any) -> Any:
 def entr(x: Any, /) -> Tensor:
     r"""Entropy's summand, :math:`-x \log x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating. The value is 0 at 0, and -inf below.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`-1 - \log x`: inf at 0 and nan below, as in PyTorch.
+    The value is 0 at 0, and -inf below. Derivative :math:`-1 - \log x`: inf at 0 and nan below, as
+    in PyTorch.
     """
 
 
@@ -129,6 +107,7 @@ def _kl_div_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=of_reals("rel_entr")(_relative),
     x=_rel_entr_x,
     y=lambda xp, g, x, y: xp.negative(xp.multiply(g, _ratio(xp, x, y))),
@@ -137,21 +116,9 @@ def _kl_div_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
 def rel_entr(x: Any, y: Any, /) -> Tensor:
     r"""Relative entropy's summand, :math:`x \log(x / y)`.
 
-    Parameters
-    ----------
-    x, y : Tensor, array or Python number
-        Real floating, of shapes that broadcast together. The value is 0 for ``x = 0`` and
-        ``y >= 0``, and inf where ``x`` or ``y`` is negative, or ``y`` alone is 0.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
-    Derivatives :math:`\log(x / y) + 1`, which is -inf for :math:`x = 0 < y`, and :math:`-x / y`;
-    both 0 where both arguments are, and nan outside the domain.
+    The value is 0 for ``x = 0`` and ``y >= 0``, and inf where ``x`` or ``y`` is negative, or ``y``
+    alone is 0. Derivatives :math:`\log(x / y) + 1`, which is -inf for :math:`x = 0 < y`, and
+    :math:`-x / y`; both 0 where both arguments are, and nan outside the domain.
     """
 
 
@@ -174,27 +141,16 @@ def _kl_div_forward(xp: Any, x: Any, y: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=_kl_div_forward,
     x=_kl_div_x,
     y=lambda xp, g, x, y: xp.multiply(g, xp.subtract(1, _ratio(xp, x, y))),
     domain={"x": POSITIVE, "y": POSITIVE},
 )
 def kl_div(x: Any, y: Any, /) -> Tensor:
-    r"""Kullback and Leibler's divergence's summand, :math:`x \log(x / y) - x + y`.
+    r"""Kullback-Leibler divergence's summand, :math:`x \log(x / y) - x + y`.
 
-    Parameters
-    ----------
-    x, y : Tensor, array or Python number
-        Real floating, of shapes that broadcast together. The value is ``y`` for ``x = 0`` and
-        ``y >= 0``, and inf where ``x`` or ``y`` is negative, or ``y`` alone is 0.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
-    Derivatives :math:`\log(x / y)`, which is -inf for :math:`x = 0 < y`, and :math:`1 - x / y`; 0
-    and 1 where both arguments are 0, and nan outside the domain.
+    The value is ``y`` for ``x = 0`` and ``y >= 0``, and inf where ``x`` or ``y`` is negative, or
+    ``y`` alone is 0. Derivatives :math:`\log(x / y)`, which is -inf for :math:`x = 0 < y`, and
+    :math:`1 - x / y`; 0 and 1 where both arguments are 0, and nan outside the domain.
     """

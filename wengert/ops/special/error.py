@@ -98,42 +98,24 @@ def _bell(xp: Any, g: Any, x: Any, height: float) -> Any:
     return xp.multiply(g, xp.multiply(xp.exp(xp.negative(xp.square(xp.conj(x)))), height))
 
 
-@elementwise(x=lambda xp, g, x: _bell(xp, g, x, _SLOPE), forward=_erf_forward)
+@elementwise(
+    dtypes="Real floating", x=lambda xp, g, x: _bell(xp, g, x, _SLOPE), forward=_erf_forward
+)
 def erf(x: Any, /) -> Tensor:
     r"""Error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating; complex where the array library has that (NumPy with SciPy).
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`2 e^{-x^2} / \sqrt\pi`. Array libraries without an error function use
-    W. J. Cody, "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969).
+    Complex numbers are taken where the array library has them (NumPy with SciPy). Derivative
+    :math:`2 e^{-x^2} / \sqrt\pi`. Array libraries without an error function use W. J. Cody,
+    "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969).
     """
 
 
-@elementwise(x=lambda xp, g, x: _bell(xp, g, x, -_SLOPE), forward=_erfc_forward)
+@elementwise(
+    dtypes="Real floating", x=lambda xp, g, x: _bell(xp, g, x, -_SLOPE), forward=_erfc_forward
+)
 def erfc(x: Any, /) -> Tensor:
     r"""Complementary error function, :math:`1 - \operatorname{erf} x`, accurate in its tail.
 
-    Parameters
-    ----------
-    x : Tensor
-        As in `erf`.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`-2 e^{-x^2} / \sqrt\pi`. Source: as `erf`.
+    Complex numbers are taken where the array library has them (NumPy with SciPy). Derivative
+    :math:`-2 e^{-x^2} / \sqrt\pi`. Source: as `erf`.
     """

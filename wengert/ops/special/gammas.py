@@ -13,6 +13,7 @@ from typing import Any
 from wengert.backends import dtype_of
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.define import elementwise
+from wengert.ops.families import SCIPY, elements
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
 from wengert.tape.domain import Domain
 from wengert.tape.parameters import takes
@@ -88,6 +89,7 @@ def _gammaln_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=_gammaln_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.digamma(x)),
     domain=Domain(without=(0,), period=-1),
@@ -95,20 +97,8 @@ def _gammaln_forward(xp: Any, x: Any) -> Any:
 def gammaln(x: Any, /) -> Tensor:
     r"""Logarithm of the absolute value of the gamma function, :math:`\log |\Gamma(x)|`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating. At the poles 0, -1, -2, ... the value is inf.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative `digamma`. Source: M. Abramowitz and I. A. Stegun, "Handbook of Mathematical
-    Functions", section 6.1.
+    At the poles 0, -1, -2, ... the value is inf. Derivative `digamma`. Source: M. Abramowitz and
+    I. A. Stegun, "Handbook of Mathematical Functions", section 6.1.
     """
 
 
@@ -139,6 +129,7 @@ def _digamma_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=_digamma_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.polygamma(x, n=1)),
     domain=Domain(without=(0,), period=-1),
@@ -146,20 +137,8 @@ def _digamma_forward(xp: Any, x: Any) -> Any:
 def digamma(x: Any, /) -> Tensor:
     r"""Logarithmic derivative of the gamma function, :math:`\psi(x) = \Gamma'(x) / \Gamma(x)`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating. At 0.0 the value is -inf, at -0.0 inf, at the other poles nan.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`\psi^{(1)}`, `polygamma` of order 1. SciPy also calls it ``psi``. Source: as
-    `gammaln`, section 6.3.
+    At 0.0 the value is -inf, at -0.0 inf, at the other poles nan. Derivative :math:`\psi^{(1)}`,
+    `polygamma` of order 1. SciPy also calls it ``psi``. Source: as `gammaln`, section 6.3.
     """
 
 
@@ -195,6 +174,7 @@ def _gamma_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=_gamma_forward,
     x=lambda xp, g, x, out: xp.multiply(g, xp.multiply(out, xp.digamma(x))),
     domain=Domain(without=(0,), period=-1),
@@ -202,19 +182,8 @@ def _gamma_forward(xp: Any, x: Any) -> Any:
 def gamma(x: Any, /) -> Tensor:
     r"""Gamma function, :math:`\Gamma(x) = \int_0^\infty t^{x-1} e^{-t} dt`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating. At 0.0 the value is inf, at -0.0 -inf, at the other poles nan.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``; inf beyond 171.6 in double precision.
-
-    Notes
-    -----
-    Derivative :math:`\Gamma(x) \psi(x)` with `digamma`. Source: as `gammaln`.
+    At 0.0 the value is inf, at -0.0 -inf, at the other poles nan; beyond 171.6 it is inf in double
+    precision. Derivative :math:`\Gamma(x) \psi(x)` with `digamma`. Source: as `gammaln`.
     """
 
 
@@ -230,22 +199,15 @@ def _gammasgn_forward(xp: Any, x: Any) -> Any:
     return xp.where(nothing, math.nan, value)
 
 
-@elementwise(forward=_gammasgn_forward, x=ZERO, domain=Domain(without=(0,), period=-1))
+@elementwise(
+    dtypes="Real floating",
+    forward=_gammasgn_forward,
+    x=ZERO,
+    domain=Domain(without=(0,), period=-1),
+)
 def gammasgn(x: Any, /) -> Tensor:
-    r"""Sign of the gamma function.
+    """Sign of the gamma function, 1 or -1; nan at the poles -1, -2, ....
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating.
-
-    Returns
-    -------
-    Tensor
-        1 or -1 in the shape and dtype of ``x``; nan at the poles -1, -2, ....
-
-    Notes
-    -----
     Derivative 0.
     """
 
@@ -346,6 +308,7 @@ Primitive(
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=_betaln_forward,
     a=lambda xp, g, a, b: xp.multiply(g, _log_slope(xp, a, b)),
     b=lambda xp, g, a, b: xp.multiply(g, _log_slope(xp, b, a)),
@@ -353,18 +316,6 @@ Primitive(
 def betaln(a: Any, b: Any, /) -> Tensor:
     r"""Logarithm of the absolute value of the beta function, :math:`\log |B(a, b)|`.
 
-    Parameters
-    ----------
-    a, b : Tensor, array or Python number
-        Real floating, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
     Derivatives :math:`\psi(a) - \psi(a + b)` and :math:`\psi(b) - \psi(a + b)` with `digamma`.
     """
 
@@ -380,6 +331,7 @@ def _beta_forward(xp: Any, a: Any, b: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=_beta_forward,
     a=lambda xp, g, a, b, out: xp.multiply(g, xp.multiply(out, _log_slope(xp, a, b))),
     b=lambda xp, g, a, b, out: xp.multiply(g, xp.multiply(out, _log_slope(xp, b, a))),
@@ -387,50 +339,27 @@ def _beta_forward(xp: Any, a: Any, b: Any) -> Any:
 def beta(a: Any, b: Any, /) -> Tensor:
     r"""Beta function, :math:`B(a, b) = \Gamma(a) \Gamma(b) / \Gamma(a + b)`.
 
-    Parameters
-    ----------
-    a, b : Tensor, array or Python number
-        Real floating, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
     The derivatives are the value times those of `betaln`.
     """
 
 
-@takes("a")
+@takes("a", family=elements("a", dtypes="Real floating", source=SCIPY))
 def multigammaln(a: Any, d: int) -> Tensor:
     r"""Logarithm of the multivariate gamma function.
 
-    :math:`\log \Gamma_d(a) = \frac{d (d - 1)}{4} \log \pi + \sum_{j=1}^d
-    \log \Gamma\left(a - \frac{j - 1}{2}\right)`.
+    :math:`\log \Gamma_d(a) = \frac{d (d - 1)}{4} \log \pi + \sum_{j=1}^d \log \Gamma\left(a -
+    \frac{j - 1}{2}\right)`. The function is defined for ``a`` above ``(d - 1) / 2``; elsewhere the
+    value is what the sum of `gammaln` gives. Derivative: the sum of `digamma` at the same places.
 
     Parameters
     ----------
-    a : Tensor or array
-        Real floating. The function is defined above ``(d - 1) / 2``; elsewhere the value is what
-        the sum of `gammaln` gives.
     d : int
         Dimension of the space, at least 1.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``a``.
 
     Raises
     ------
     ValueError
         If ``d`` is no positive integer.
-
-    Notes
-    -----
-    A composition, with its derivative. SciPy: ``scipy.special.multigammaln``.
     """
     if int(d) != d or d < 1:
         raise ValueError(f"multigammaln takes a positive integer d, and not {d!r}")

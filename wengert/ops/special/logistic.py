@@ -37,19 +37,8 @@ def _logit_forward(xp: Any, x: Any) -> Any:
 def logit(x: Any, /) -> Tensor:
     r"""Log-odds, :math:`\log(x / (1 - x))`, the inverse of `expit`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex. Real values outside :math:`[0, 1]` give nan; 0 and 1 give -inf, inf.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`1 / (x (1 - x))`.
+    Real values outside :math:`[0, 1]` give nan, 0 gives -inf, and 1 gives inf. Derivative
+    :math:`1 / (x (1 - x))`.
     """
 
 
@@ -80,19 +69,8 @@ def _softplus_forward(xp: Any, x: Any) -> Any:
 def log_expit(x: Any, /) -> Tensor:
     r"""Logarithm of the logistic sigmoid, :math:`\log \sigma(x) = -\log(1 + e^{-x})`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex; of a complex logarithm this is the principal value.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``, accurate where :math:`\sigma` itself is 0 or 1.
-
-    Notes
-    -----
-    Derivative :math:`\sigma(-x)`.
+    It is accurate also where :math:`\sigma` is rounded to 0 or 1, and the principal value of a
+    complex logarithm. Derivative :math:`\sigma(-x)`.
     """
 
 
@@ -103,19 +81,8 @@ def log_expit(x: Any, /) -> Tensor:
 def softplus(x: Any, /) -> Tensor:
     r"""Smooth rectifier, :math:`\log(1 + e^x)`, without overflow.
 
-    Parameters
-    ----------
-    x : Tensor
-        Floating or complex, as in `log_expit`.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`\sigma(x)`, the logistic sigmoid.
+    It is the principal value of a complex logarithm. Derivative :math:`\sigma(x)`, the logistic
+    sigmoid.
     """
 
 
@@ -139,18 +106,6 @@ def _xlogy_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
 def xlogy(x: Any, y: Any, /) -> Tensor:
     r"""Product with a logarithm, :math:`x \log y`, which is 0 where ``x`` is 0 and ``y`` not nan.
 
-    Parameters
-    ----------
-    x, y : Tensor, array or Python number
-        Floating or complex, of shapes that broadcast together.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
     Derivatives :math:`\log y` and :math:`x / y`. At :math:`x = 0` the first is 0 for real
     :math:`y \le 0` (complex: :math:`y = 0`), and the second is 0 for :math:`y = 0`.
     """

@@ -87,6 +87,7 @@ def _erfinv_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=_erfinv_forward,
     x=lambda xp, g, out: _bowl(xp, g, out, math.sqrt(math.pi) / 2, 1.0),
     domain=Domain(-1, 1),
@@ -94,21 +95,9 @@ def _erfinv_forward(xp: Any, x: Any) -> Any:
 def erfinv(x: Any, /) -> Tensor:
     r"""Inverse of `erf`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating, in :math:`[-1, 1]`: -1 and 1 give -inf and inf, and what is outside nan.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`\frac{\sqrt\pi}{2} e^{y^2}` with the result :math:`y`. Source: M. J. Wichura,
-    "Algorithm AS 241: The percentage points of the normal distribution", Applied Statistics 37
-    (1988).
+    -1 gives -inf, 1 gives inf, and values outside :math:`[-1, 1]` give nan. Derivative
+    :math:`\frac{\sqrt\pi}{2} e^{y^2}` with the result :math:`y`. Source: M. J. Wichura, "Algorithm
+    AS 241: The percentage points of the normal distribution", Applied Statistics 37 (1988).
     """
 
 
@@ -119,6 +108,7 @@ def _erfcinv_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=_erfcinv_forward,
     x=lambda xp, g, out: _bowl(xp, g, out, -math.sqrt(math.pi) / 2, 1.0),
     domain=Domain(0, 2),
@@ -126,19 +116,8 @@ def _erfcinv_forward(xp: Any, x: Any) -> Any:
 def erfcinv(x: Any, /) -> Tensor:
     r"""Inverse of `erfc`, accurate for small ``x``.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating, in :math:`[0, 2]`: 0 and 2 give inf and -inf, and what is outside nan.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`-\frac{\sqrt\pi}{2} e^{y^2}` with the result :math:`y`. Source: as `erfinv`.
+    0 gives inf, 2 gives -inf, and values outside :math:`[0, 2]` give nan. Derivative
+    :math:`-\frac{\sqrt\pi}{2} e^{y^2}` with the result :math:`y`. Source: as `erfinv`.
     """
 
 
@@ -155,26 +134,16 @@ def _erfcx_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=_erfcx_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.erfcx_slope(x, n=1)),
 )
 def erfcx(x: Any, /) -> Tensor:
     r"""Scaled complementary error function, :math:`e^{x^2} \operatorname{erfc} x`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``, about :math:`1 / (x \sqrt\pi)` for large ``x``.
-
-    Notes
-    -----
-    Derivative :math:`2 x \operatorname{erfcx} x - 2 / \sqrt\pi`, computed as an integral or a
-    continued fraction where that difference has no digits. Source: as `erf`.
+    For large ``x`` it is about :math:`1 / (x \sqrt\pi)`. Derivative
+    :math:`2 x \operatorname{erfcx} x - 2 / \sqrt\pi`, computed as an integral or a continued
+    fraction where that difference has no digits. Source: as `erf`.
     """
 
 
@@ -187,24 +156,13 @@ def _ndtr_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=_ndtr_forward,
     x=lambda xp, g, x: _bowl(xp, g, x, 1 / math.sqrt(2 * math.pi), -0.5),
 )
 def ndtr(x: Any, /) -> Tensor:
-    r"""Distribution function of the normal distribution, :math:`\Phi(x)`.
+    r"""Normal distribution function, :math:`\Phi(x)`, accurate in its left tail.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``, accurate in its left tail.
-
-    Notes
-    -----
     Derivative :math:`\phi(x) = e^{-x^2/2} / \sqrt{2 \pi}`.
     """
 
@@ -222,24 +180,13 @@ def _log_ndtr_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=_log_ndtr_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.log_ndtr_slope(x, n=1)),
 )
 def log_ndtr(x: Any, /) -> Tensor:
     r"""Logarithm of the normal distribution function, :math:`\log \Phi(x)`, without underflow.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
     Derivative :math:`\phi(x) / \Phi(x)`. It and the higher ones are cumulants of a truncated normal
     distribution for negative ``x``, where nothing cancels, over- or underflows.
     """
@@ -252,6 +199,7 @@ def _ndtri_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
+    dtypes="Real floating",
     forward=_ndtri_forward,
     x=lambda xp, g, out: _bowl(xp, g, out, math.sqrt(2 * math.pi), 0.5),
     domain=Domain(0, 1),
@@ -259,17 +207,6 @@ def _ndtri_forward(xp: Any, x: Any) -> Any:
 def ndtri(x: Any, /) -> Tensor:
     r"""Quantile of the normal distribution, the inverse of `ndtr`.
 
-    Parameters
-    ----------
-    x : Tensor
-        Real floating, in :math:`[0, 1]`: 0 and 1 give -inf and inf, and what is outside nan.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
-
-    Notes
-    -----
-    Derivative :math:`\sqrt{2 \pi} e^{y^2/2}` with the result :math:`y`. Source: as `erfinv`.
+    0 gives -inf, 1 gives inf, and values outside :math:`[0, 1]` give nan. Derivative
+    :math:`\sqrt{2 \pi} e^{y^2/2}` with the result :math:`y`. Source: as `erfinv`.
     """

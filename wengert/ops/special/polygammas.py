@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.interpreters.differentiable import differentiable
+from wengert.ops.families import SCIPY, elements
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
@@ -70,17 +71,23 @@ _polygamma = Primitive(
 ).bind
 
 
-@takes("x", n="an integer or an array of integers")
+@takes(
+    "x",
+    n="an integer or an array of integers",
+    family=elements("x", dtypes="Real floating", source=SCIPY),
+)
 def polygamma(n: Any, x: Any) -> Tensor:
     r"""Polygamma function, the n-th derivative of `digamma`.
+
+    At the poles 0, -1, -2, ... the value is inf for odd orders and -inf for even ones from 2 on.
+    For positive ``x`` it is :math:`(-1)^{n+1} n! \zeta(n + 1, x)` with Hurwitz's `zeta`. Derivative
+    with respect to ``x``: `polygamma` of order ``n + 1``. Source: M. Abramowitz and I. A. Stegun,
+    "Handbook of Mathematical Functions", section 6.4.
 
     Parameters
     ----------
     n : int, or integer Tensor or array
         Order, not negative. Orders in an array broadcast with ``x``.
-    x : Tensor or array
-        Real floating. At the poles 0, -1, -2, ... the value is inf for odd orders and -inf for
-        even ones from 2 on.
 
     Returns
     -------
@@ -91,12 +98,6 @@ def polygamma(n: Any, x: Any) -> Tensor:
     ------
     ValueError
         If an order is negative or no integer.
-
-    Notes
-    -----
-    Derivative with respect to ``x``: `polygamma` of order ``n + 1``. For positive ``x`` it is
-    :math:`(-1)^{n+1} n! \zeta(n + 1, x)` with Hurwitz's `zeta`. Source: M. Abramowitz and
-    I. A. Stegun, "Handbook of Mathematical Functions", section 6.4.
     """
     if isinstance(n, int | float):
         return _polygamma(x, n=_order(n))  # type: ignore[no-any-return]
@@ -170,27 +171,21 @@ _zeta = Primitive(
 ).bind
 
 
-@takes("q", undefined="x")
+@takes("q", undefined="x", family=elements("x", "q", dtypes="Real floating", source=SCIPY))
 def zeta(x: Any, q: Any = None) -> Tensor:
     r"""Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k=0}^\infty (k + q)^{-x}`.
+
+    It is inf for ``x`` = 1, and nan for less. Zero and the negative integers as ``q`` give inf;
+    what other negative numbers give is the library's. Derivative with respect to ``q``:
+    :math:`-x \zeta(x + 1, q)`. That with respect to ``x`` is not implemented, as in PyTorch.
+    Source: the Euler-Maclaurin formula, M. Abramowitz and I. A. Stegun, "Handbook of Mathematical
+    Functions", 23.1.30.
 
     Parameters
     ----------
     x : Tensor, array or Python number
-        Exponent, real floating: inf at 1, and nan below.
+        Exponent, real floating.
     q : Tensor, array or Python number, optional
-        Real floating and positive; 1 by default, which is Riemann's function. Zero and the
-        negative integers give inf; what other negative numbers give is the library's.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Notes
-    -----
-    Derivative with respect to ``q``: :math:`-x \zeta(x + 1, q)`. That with respect to ``x`` is not
-    implemented, as in PyTorch. Source: the Euler-Maclaurin formula, M. Abramowitz and I. A. Stegun,
-    "Handbook of Mathematical Functions", 23.1.30.
+        Real floating and positive; 1 by default, which is Riemann's function.
     """
     return _zeta(x, 1.0 if q is None else q)  # type: ignore[no-any-return]

@@ -8,6 +8,7 @@ from wengert.interpreters.batching import over_axes
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import all_axes, as_axes, shape_of, unexpected
 from wengert.ops.elementwise.rules import is_complex
+from wengert.ops.families import SCIPY, elements
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -101,7 +102,7 @@ def logsumexp(
     *,
     return_sign: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
-@takes("a b")
+@takes("a b", family=elements("a", source=SCIPY))
 def logsumexp(
     a: Any,
     axis: int | Sequence[int] | None = None,
@@ -112,10 +113,12 @@ def logsumexp(
 ) -> Any:
     r"""Logarithm of a sum of exponentials, :math:`\log \sum_i b_i e^{a_i}`, without overflow.
 
+    The derivative is the share of each term, :math:`b_i e^{a_i} / \sum_j b_j e^{a_j}`: the softmax
+    of ``a`` where there are no weights. An infinite result is shared evenly by the terms that are
+    equal to it. The sum of nothing is 0, and its logarithm -inf.
+
     Parameters
     ----------
-    a : Tensor or array
-        Floating or complex.
     axis : int or sequence of int, optional
         Axes to sum over; all by default.
     b : Tensor or array, optional
@@ -129,13 +132,7 @@ def logsumexp(
     Returns
     -------
     Tensor, or tuple of two
-        The logarithm, and the sign. The sum of nothing is 0, and its logarithm -inf.
-
-    Notes
-    -----
-    The derivative is the share of each term, :math:`b_i e^{a_i} / \sum_j b_j e^{a_j}`: the
-    softmax of ``a`` where there are no weights. An infinite result is shared evenly by the terms
-    that are equal to it. SciPy: ``scipy.special.logsumexp``.
+        The logarithm, and the sign.
     """
     if wrong:
         raise unexpected(logsumexp, wrong)
@@ -212,27 +209,17 @@ _softmax = Primitive(
 ).bind
 
 
-@takes("x")
+@takes("x", family=elements("x", source=SCIPY))
 def softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
     r"""Softmax, :math:`s_i = e^{x_i} / \sum_j e^{x_j}`.
 
+    It is nan along ``axis`` where all of ``x`` is -inf, or some of it is inf. The cotangent is
+    :math:`s^* \left(\bar y - \sum_i \bar y_i s_i^*\right)`.
+
     Parameters
     ----------
-    x : Tensor or array
-        Floating or complex.
     axis : int or sequence of int, optional
         Axes along which the result sums to 1; all by default.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``. It is nan along ``axis`` where all of ``x`` is -inf, or
-        some of it is inf.
-
-    Notes
-    -----
-    The cotangent is :math:`s^* \left(\bar y - \sum_i \bar y_i s_i^*\right)`. SciPy:
-    ``scipy.special.softmax``.
     """
     if wrong:
         raise unexpected(softmax, wrong)
@@ -266,26 +253,17 @@ _log_softmax = Primitive(
 ).bind
 
 
-@takes("x")
+@takes("x", family=elements("x", source=SCIPY))
 def log_softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
     r"""Logarithm of the softmax, :math:`x_i - \log \sum_j e^{x_j}`, accurate in its tail.
 
+    It is nan where `softmax` is. The cotangent is :math:`\bar y - s^* \sum_i \bar y_i`, with the
+    softmax :math:`s`.
+
     Parameters
     ----------
-    x : Tensor or array
-        Floating or complex.
     axis : int or sequence of int, optional
         Axes along which the exponentials of the result sum to 1; all by default.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``; nan as `softmax`.
-
-    Notes
-    -----
-    The cotangent is :math:`\bar y - s^* \sum_i \bar y_i`, with the softmax :math:`s`. SciPy:
-    ``scipy.special.log_softmax``.
     """
     if wrong:
         raise unexpected(log_softmax, wrong)
