@@ -11,12 +11,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of, generators
-from wengert.compiler.calls import Refusal, failed
 from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import swept
 from wengert.compiler.capture.snapshot import Snapshot, same_states
 from wengert.compiler.emission.glue import MISS
+from wengert.compiler.refusals import Refusal, failed
 from wengert.compiler.replay import Replay, tensors_of
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked

@@ -5,34 +5,15 @@ import functools
 import sys
 import warnings
 from _thread import get_ident
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-from wengert.compiler.again import Again
-from wengert.compiler.arguments import Arguments
-from wengert.compiler.calls import (
-    ARGUMENTS,
-    RECORDING,
-    Refusal,
-    alike,
-    difference,
-    failed,
-    never,
-    not_traceable,
-    obstacle,
-    of_arguments,
-    signature_of,
-)
-from wengert.compiler.capture.containers import Apart, SharedError
+from wengert.compiler.adjoint import Again
+from wengert.compiler.capture.calls import Arguments, Call, Layout, SharedError, signature_of
 from wengert.compiler.capture.errors import CompileError, CountError, DecisionError, TraceError
-from wengert.compiler.capture.places import (
-    PROGRAMS,
-    How,
-    Layout,
-    State,
-)
+from wengert.compiler.capture.places import PROGRAMS, How, State
 from wengert.compiler.capture.recording import raised_inside, record_call
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.traced import current
@@ -41,10 +22,17 @@ from wengert.compiler.capture.watch import Watch
 from wengert.compiler.checking import Checked, check
 from wengert.compiler.emission.glue import MISS
 from wengert.compiler.locating import located
+from wengert.compiler.refusals import (
+    RECORDING,
+    Refusal,
+    RefusedError,
+    failed,
+    never,
+    not_traceable,
+)
 from wengert.compiler.replay import Replay, tensors_of
-from wengert.compiler.report import Report, told
+from wengert.compiler.report import Report, difference, told
 from wengert.compiler.turns import alone, eagerly, looking
-from wengert.func.trees import TreeDef, tree_flatten
 from wengert.nn.module import changes
 
 __all__ = ["Compiled", "Options"]
@@ -52,6 +40,9 @@ __all__ = ["Compiled", "Options"]
 #: Why a call runs as it is that could be recorded or checked another time.
 _TOGETHER = "other threads ran compiled functions all the time, so that it was not recorded now"
 _WAITED = "another thread has recorded or checked for too long"
+_NEW_STATE = "each call makes new state, which a replay would not make"
+#: Of a call by a signal's handler, or by the function itself while it is checked.
+_WITHIN = Refusal(None, "")
 #: What is said where the compiler itself has failed.
 _BUG = "wg.compile itself, and not the function, has failed with {0}; please report it: {1}"
 
@@ -105,6 +96,7 @@ class Compiled(Generic[P, R]):
         self._how = How()
         self._shared: dict[int, Any] = {}  # containers of the last arguments that were state, too
         self._slotted: dict[int, Programs] = {}  # of objects without a ``__dict__``, the last ones
+        self._lone: Any = None  # of the last call whose program was not kept
         self._never = never(function)
         self._said: set[str] = set()  # what has been warned of
         self._busy = 0  # the thread that looks at what the function reaches
@@ -189,7 +181,7 @@ class Compiled(Generic[P, R]):
         replay = self._last()
         name = getattr(self._function, "__name__", "step")
         with eagerly():
-            replay.save(path, name, self._state(replay.objects, replay.structure))
+            replay.save(path, name, self._state(replay.layout, replay.objects))
 
     def _last(self) -> Replay:
         if not self._replays:
@@ -204,41 +196,23 @@ class Compiled(Generic[P, R]):
 
     # -- finding and making programs -----------------------------------------------------------
 
-    def _slow(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], shared: tuple[Any, ...] = ()
-    ) -> Any:
+    def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if current() is not None:  # inside another trace this function is a part of it
             return self._function(*args, **kwargs)
         if kwargs:
             args, kwargs = self._arguments.positional(args, kwargs)
-        apart = Apart([*self._shared, *map(id, shared)], kwargs)
-        leaves, structure = tree_flatten((args, kwargs), apart)
-        reason = self._never or not_traceable(leaves)
-        if reason and reason is not RECORDING:
-            if self._never and self._options.strict:
-                raise TraceError(reason)
-            return self._eagerly(Refusal(None, reason), args, kwargs)
-        if self._busy == get_ident():  # a signal's handler, or the function while it is checked
-            with eagerly():
-                return self._function(*args, **kwargs)
-        answer, refusal = self._replayed(leaves, structure, apart)
-        if answer is MISS:
-            with looking() as mine:
-                if mine:
-                    self._busy = get_ident()
-                    try:
-                        static = self._arguments.static(args, kwargs, structure)
-                        answer, refusal = self._answer(leaves, structure, static, apart)
-                    except SharedError as error:
-                        shared += error.args
-                        answer, self._shared = MISS, {id(x): x for x in shared}
-                    finally:
-                        self._busy = 0
-                else:
-                    refusal = Refusal(None, _WAITED)
-        if answer is MISS and refusal is None:
-            return self._slow(args, kwargs, shared)
-        return answer if refusal is None else self._eagerly(refusal, args, kwargs)
+        while True:
+            try:
+                return self._found(Call(args, kwargs, self._arguments, self._shared))
+            except SharedError as error:
+                self._shared = {id(x): x for x in error.args}
+            except RefusedError as error:
+                refusal = error.refusal
+                break
+        if refusal is not _WITHIN:
+            return self._eagerly(refusal, args, kwargs)
+        with eagerly():
+            return self._function(*args, **kwargs)
 
     def _eagerly(self, refusal: Refusal, args: Any, kwargs: Any) -> Any:
         """Run a call as it is, and say why."""
@@ -262,162 +236,171 @@ class Compiled(Generic[P, R]):
             raise CompileError(f"{text}. What the function itself has done stays")
         if text not in self._said:
             self._said.add(text)
-            warnings.warn(f"{text}. The call ran as it is", RuntimeWarning, stacklevel=4)
+            warnings.warn(f"{text}. The call ran as it is", RuntimeWarning, stacklevel=5)
 
-    def _replayed(
-        self, leaves: list[Any], structure: TreeDef, apart: Apart
-    ) -> "tuple[Any, Refusal | None]":
+    def _found(self, call: Call) -> Any:
+        """What a program gives that is found or recorded."""
+        reason = self._never or not_traceable(call.leaves)
+        if reason and reason is not RECORDING:
+            if self._never and self._options.strict:
+                raise TraceError(reason)
+            raise RefusedError(Refusal(None, reason))
+        if self._busy == get_ident():
+            raise RefusedError(_WITHIN)
+        answer = self._replayed(call)
+        if answer is not MISS:
+            return answer
+        with looking() as mine:
+            if not mine:
+                raise RefusedError(Refusal(None, _WAITED))
+            self._busy = get_ident()
+            try:
+                return self._looked(call)
+            finally:
+                self._busy = 0
+
+    def _replayed(self, call: Call) -> Any:
         """What a program gives that is bound to the objects of a call, or `MISS`."""
         try:
-            layout = Layout(structure)
             for replay in list(self._replays):
-                if layout == replay.signature[ARGUMENTS]:
-                    for call, reached in replay.bound:
-                        if apart and not reached.isdisjoint(map(id, apart)):
+                if call.layout == replay.layout:
+                    for run, reached in replay.bound:
+                        if call.apart and not reached.isdisjoint(map(id, call.apart)):
                             continue
-                        answer = call(*leaves)
+                        answer = run(*call.leaves)
                         if answer is not MISS:
-                            return answer, None
+                            return answer
         except Exception as error:
-            return None, failed(error)
-        return MISS, None
+            raise RefusedError(failed(error)) from None
+        return MISS
 
-    def _answer(
-        self, leaves: list[Any], structure: TreeDef, static: list[bool], apart: Apart
-    ) -> "tuple[Any, Refusal | None]":
-        """What a call gives, or why it has to run as it is."""
+    def _looked(self, call: Call) -> Any:
+        """What a call gives, whose state is looked at."""
         # Who was alone may be so no more.
-        answer, refusal = self._replayed(leaves, structure, apart)
+        answer = self._replayed(call)
         if answer is not MISS:
-            return answer, refusal
-        if reason := not_traceable(leaves):
-            return None, Refusal(None, reason)
-        arguments = of_arguments(leaves, structure, static)
-        refusal = next((each for each in self._refusals if each.arguments == arguments), None)
+            return answer
+        if reason := not_traceable(call.leaves):
+            raise RefusedError(Refusal(None, reason))
+        refusal = next((each for each in self._refusals if each.arguments == call.arguments), None)
         if refusal is not None and refusal.stands():
-            return None, refusal
-        given = leaves, structure, static, apart, arguments, refusal
+            raise RefusedError(refusal)
         if self._replays:
-            found = self._found(*given, mine=False)
-            if found is not None:
-                return found
+            answer = self._run(call, refusal, mine=False)
+            if answer is not MISS:
+                return answer
         with alone() as mine:  # the state is looked at anew: others may have changed it
-            found = self._found(*given, mine=True) if mine else None
-        if found is None:
-            return None, self._remembered(Refusal(arguments, _TOGETHER))
-        if found[1] is None and refusal in self._refusals and refusal.signature is None:
+            if not mine:
+                raise RefusedError(self._remembered(Refusal(call.arguments, _TOGETHER)))
+            answer = self._run(call, refusal, mine=True)
+        if refusal is not None and refusal.signature is None and refusal in self._refusals:
             self._refusals.remove(refusal)
-        return found
+        return answer
 
-    def _found(
-        self,
-        leaves: list[Any],
-        structure: TreeDef,
-        static: list[bool],
-        apart: Apart,
-        arguments: Any,
-        refusal: Refusal | None,
-        *,
-        mine: bool,
-    ) -> "tuple[Any, Refusal | None] | None":
-        """What a program gives that is found or recorded; None if this has to be done alone."""
-        names = self._arguments.names(structure)
+    def _run(self, call: Call, refusal: Refusal | None, *, mine: bool) -> Any:
+        """What a program gives that fits the state; `MISS` if this has to be done alone."""
         try:
-            state = self._state(zip(names, leaves, strict=True), structure)
-            signature = signature_of(leaves, structure, static, state)
+            state = self._state(call.layout, call.layout.given(call.leaves))
+            signature = signature_of(call.leaves, call.layout, state)
         except Exception as error:
-            return None, self._refused(arguments, None, error)
-        apart.check(state.called)
+            raise self._refused(call, None, error) from None
+        call.check(state.called)
         if refusal is not None and refusal.signature == signature:
-            return None, refusal
+            raise RefusedError(refusal)
         for replay in list(self._replays):
-            if replay.fits(signature, state, leaves):
-                if replay.left == 0:
-                    if not mine:
-                        return None
-                    found = self._checked(replay, arguments, leaves, names, state)
-                    if found is None:
-                        continue
-                    return found.answer, None
-                others = [call for call in self._calls if call not in replay.calls]
-                try:
-                    answer = replay.run(leaves, state)
-                except Exception as error:
-                    return None, failed(error)
-                self._calls = [*replay.calls, *others] if replay.plain else others
+            if replay.fits(signature, state, call.leaves):
+                if replay.left == 0 and not mine:
+                    return MISS
+                run = self._checked if replay.left == 0 else self._bound
+                answer = run(replay, call, state)
                 if answer is not MISS:
-                    return answer, None
+                    return answer
         if not mine:
-            return None
+            return MISS
         try:
-            return self._record(structure, leaves, names, static, state, signature), None
+            return self._record(call, state, signature)
         except CountError as error:
             if error.names <= self._how.counted:
-                return None, self._refused(arguments, signature, error)
+                raise self._refused(call, signature, error) from None
             self._how = self._how._replace(counted=self._how.counted | error.names)
-            return self._found(leaves, structure, static, apart, arguments, refusal, mine=True)
+            return self._run(call, refusal, mine=True)
         except Exception as error:
             if not state.raws:
-                return None, self._refused(arguments, signature, error)
+                raise self._refused(call, signature, error) from None
         # It may be that something is asked of the values of raw arrays: so they are compared.
         self._how = self._how._replace(by_contents=True)
-        again = self._found(leaves, structure, static, apart, arguments, None, mine=True)
-        refused = None if again is None else again[1]
-        self._how = self._how._replace(by_contents=refused is None)
-        if refused is not None:
-            refused.signature = signature
-        return again
+        try:
+            return self._run(call, None, mine=True)
+        except RefusedError as error:
+            self._how = self._how._replace(by_contents=False)
+            error.refusal.signature = signature
+            raise
 
-    def _state(self, arguments: Iterable[tuple[str, Any]], structure: TreeDef) -> State:
+    def _state(self, layout: Layout, given: Iterable[tuple[str, Any]]) -> State:
         """What a call with these arguments reaches."""
-        return find_state(self._function, arguments, structure, how=self._how)
+        return find_state(self._function, given, layout.structure, how=self._how)
 
-    def _checked(
-        self, replay: Replay, arguments: Any, leaves: list[Any], names: list[str], state: State
-    ) -> Checked | None:
+    def _bound(self, replay: Replay, call: Call, state: State) -> Any:
+        """Run a program, and be ready for such calls."""
+        others = [run for run in self._calls if run not in replay.calls]
+        try:
+            answer = replay.run(call.leaves, state)
+        except Exception as error:
+            raise RefusedError(failed(error)) from None
+        self._calls = [*replay.calls, *others] if replay.layout.plain else others
+        return answer
+
+    def _checked(self, replay: Replay, call: Call, state: State) -> Any:
         """Run a call by the function, too, and compare what both have done."""
         watch = Watch(stop=False)
 
         def run() -> Any:
-            args, kwargs = replay.structure.unflatten(leaves)
+            args, kwargs = replay.layout.structure.unflatten(call.leaves)
             with nullcontext() if replay.checked else watch.on():
                 return self._function(*args, **kwargs)
 
         self._drop(replay)  # until it is found to be right
-        found = check(replay, run, leaves, state)
+        found = check(replay, run, call.leaves, state)
         if found is None:
-            return None
+            return MISS
         if found.failed:
             self._replays.append(replay)
             self.report.fell_back(found.failed.reason)
             if found.failed.failed:
                 self._complain(found.failed.reason)
-            return found
+            return found.answer
         self.report.checks += 1
         if watch.met:
-            refusal = Refusal(arguments, watch.met, replay.signature)
-            self._refusals = [*self._refusals, refusal]
+            self._refusals = [*self._refusals, Refusal(call.arguments, watch.met, replay.signature)]
             self.report.fell_back(watch.met)
-            return found
+            return found.answer
         if found.differences:
-            where = self._located(replay, found, leaves, names, state)
-            raise self._wrong(arguments, replay, found.differences, where)
+            raise self._wrong(replay, call, found, state)
         self._replays.append(replay)
         replay.checked = True
         replay.left = None if self._options.check is None else self._options.check - 1
-        return found
+        return found.answer
 
-    def _located(
-        self, replay: Replay, found: Checked, leaves: list[Any], names: list[str], state: State
-    ) -> str:
+    def _wrong(self, replay: Replay, call: Call, found: Checked, state: State) -> CompileError:
+        """Remember that programs of such calls are wrong."""
+        where = self._located(replay, call, found, state)
+        error = CompileError(
+            f"the program of {self.report.name} is wrong: {'; '.join(found.differences)}. The "
+            f"first line that differs: {where}. The program is dropped, and what the function "
+            "itself has done stays; calls like this one run as they are from now on"
+        )
+        refusal = Refusal(call.arguments, f"the program was wrong: {where}", replay.signature)
+        self._refusals = [*self._refusals, refusal]
+        return error
+
+    def _located(self, replay: Replay, call: Call, found: Checked, state: State) -> str:
         """The first line of a program that differs; what the function has left stays."""
-        after = Snapshot.of(state, leaves, contents=True)
+        after = Snapshot.of(state, call.leaves, contents=True)
         try:
             found.before.restore()
             samples: dict[Any, Any] = {}
-            now = self._state(zip(names, leaves, strict=True), replay.structure)
-            given = replay.structure, leaves, names, replay.static
-            _, again, _, _ = record_call(self._function, now, *given, samples)
+            now = self._state(call.layout, call.layout.given(call.leaves))
+            _, again, _, _ = record_call(self._function, now, call.layout, call.leaves, samples)
             program, inputs, start = replay.recording.program, found.inputs, found.before.rewind
             return located(program, replay.emitted, inputs, again.program, samples, start)
         except Exception as error:
@@ -425,24 +408,11 @@ class Compiled(Generic[P, R]):
         finally:
             after.restore()
 
-    def _wrong(
-        self, arguments: Any, replay: Replay, differences: Sequence[str], where: str
-    ) -> CompileError:
-        """Remember that programs of such calls are wrong."""
-        error = CompileError(
-            f"the program of {self.report.name} is wrong: {'; '.join(differences)}. The first line "
-            f"that differs: {where}. The program is dropped, and what the function itself has done "
-            "stays; calls like this one run as they are from now on"
-        )
-        refusal = Refusal(arguments, f"the program was wrong: {where}", replay.signature)
-        self._refusals = [*self._refusals, refusal]
-        return error
-
     def _drop(self, replay: Replay) -> None:
         self._replays.remove(replay)
         self._calls = [call for call in self._calls if call not in replay.calls]
 
-    def _refused(self, arguments: Any, signature: Any, error: Exception) -> "Refusal":
+    def _refused(self, call: Call, signature: Any, error: Exception) -> RefusedError:
         """Remember that calls like this one can't be recorded, or raise."""
         known = isinstance(error, TraceError)
         if self._options.strict:
@@ -452,7 +422,8 @@ class Compiled(Generic[P, R]):
         reason = str(error) if known else told(error)
         by_value = isinstance(error, DecisionError)  # of which another may decide otherwise
         signature = None if by_value else signature
-        return self._remembered(Refusal(arguments, reason, signature, failed=not known))
+        refusal = Refusal(call.arguments, reason, signature, failed=not known)
+        return RefusedError(self._remembered(refusal))
 
     def _remembered(self, refusal: Refusal) -> Refusal:
         for before in self._refusals:
@@ -463,56 +434,46 @@ class Compiled(Generic[P, R]):
         self._refusals = [*self._refusals[-self._options.size :], refusal]
         return refusal
 
-    def _record(
-        self,
-        structure: TreeDef,
-        leaves: list[Any],
-        names: list[str],
-        static: list[bool],
-        state: State,
-        signature: dict[str, Any],
-    ) -> Any:
-        why = self._why(signature)
-        given = structure, leaves, names, static
+    def _record(self, call: Call, state: State, signature: dict[str, Any]) -> Any:
+        why, function, options = self._why(signature), self._function, self._options
         # Otherwise the first check looks at calls, when these have been made.
-        watch = self._options.check == 0 or self._options.strict
-        answer, found, kept, before = record_call(self._function, state, *given, watch=watch)
+        watch = options.check == 0 or options.strict
+        layout, leaves = call.layout, call.leaves
+        answer, found, kept, before = record_call(function, state, layout, leaves, watch=watch)
         try:
-            torch = self._options.torch_compile
-            replay = Replay(found, signature, structure, names, static, self.report, torch)
+            again = Again(function, layout, signature, state, found, leaves)
+            replay = Replay(found, signature, layout, again, self.report, options.torch_compile)
             replay.given(leaves)
             if replay.adjoints:
-                same = functools.partial(alike, signature, structure, static)
-                against = obstacle(found, leaves)
-                for adjoint in replay.adjoints:
-                    adjoint.again = Again(
-                        self._function, structure, names, adjoint.behind, same, against, state.how
-                    )
                 replay.attach(answer, kept, tensors_of(leaves, state), leaves)
         except BaseException:
             before.restore()  # the function will run again
             raise
         self.report.recorded(found, why)
-        if self._options.check == 0:
+        if options.check == 0:
             replay.left = None
         if found.repeatable:
             self._replays.append(replay)
-            if len(self._replays) > self._options.size:
-                self._forget(why, replay, of_arguments(leaves, structure, static))
+            if len(self._replays) > options.size:
+                self._forget(why, replay, call)
+        elif signature == self._lone and not options.strict:
+            self._remembered(Refusal(call.arguments, _NEW_STATE, signature))
+        else:
+            self._lone = signature
         return found.answer.unflatten(answer)
 
-    def _forget(self, why: str, replay: Replay, arguments: Any) -> None:
+    def _forget(self, why: str, replay: Replay, call: Call) -> None:
         endless = "" if self._options.strict else replay.endless(self._replays)
         self._drop(min(self._replays, key=lambda replay: replay.used))
         if endless:
-            self._refused(arguments, None, DecisionError(endless))
+            self._refused(call, None, DecisionError(endless))
             return
         warnings.warn(
             f"wg.compile has recorded {self.report.name} {self.report.recordings} times, and keeps "
             f"{self._options.size} programs: {why}. Make what differs the same from call to call, "
             "or give wg.compile a larger cache_size",
             RuntimeWarning,
-            stacklevel=6,
+            stacklevel=8,
         )
 
     def _why(self, signature: dict[str, Any]) -> str:

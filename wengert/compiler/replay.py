@@ -1,20 +1,18 @@
 """Running a recorded program: what it is given, and where what it gives goes."""
 
-from _thread import get_ident
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import count
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from wengert.backends import generators, namespaces
-from wengert.compiler.again import Again
+from wengert.backends import generators
+from wengert.compiler.adjoint import Again, adjoints_of, attach, draws
+from wengert.compiler.capture.calls import Layout
 from wengert.compiler.capture.effects import Ref
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.places import State, same
-from wengert.compiler.capture.recorded import Backward, Recording, Way
-from wengert.compiler.capture.trace import DRAWS
+from wengert.compiler.capture.recorded import Recording
 from wengert.compiler.capture.walk import is_leaf
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.emission.finish import finish
@@ -25,11 +23,9 @@ from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program, Value
 from wengert.compiler.report import Report
 from wengert.compiler.turns import Pool, pools
-from wengert.func.trees import TreeDef
-from wengert.tape.node import FREED, Node, Output, Several, tick
-from wengert.tape.tensor import Tensor, placed
+from wengert.tape.tensor import Tensor
 
-__all__ = ["Adjoint", "Replay", "draws", "tensors_of"]
+__all__ = ["Replay", "tensors_of"]
 
 Function = Callable[..., tuple[Any, ...]]
 
@@ -59,30 +55,21 @@ class Replay:
         self,
         found: Recording,
         signature: dict[str, Any],
-        structure: TreeDef,
-        names: Sequence[str],
-        static: Sequence[bool],
+        layout: Layout,
+        again: Again,
         report: Report,
         torch_compile: bool | str = False,
     ) -> None:
-        self.signature, self.recording, self.report = signature, found, report
-        self.names, self.static = names, static
-        self._torch_compile = torch_compile
+        self.signature, self.recording, self.layout = signature, found, layout
+        self._copies = Copies(found.backend, report, torch_compile)
         self.used = _now()
         self.left: int | None = 0
         self.checked = False
         self._emitted: Emitted | None = None
         self._pool: Pool | None = None
-        self.structure = structure
-        self.adjoints = list[Adjoint]()
-        for each in found.backward:
-            before = sum([len(other.behind.ways) for other in self.adjoints])
-            self.adjoints.append(Adjoint(each, self._copies, before))
+        self.adjoints = adjoints_of(found, again, self._copies)
         #: Puts results that are differentiated outside on the tape.
-        self.attach = partial(_attach, self.adjoints)
-        #: Whether all arguments are leaves, given by position.
-        args, kwargs = structure.children
-        self.plain = not kwargs.children and all(child.cls is None for child in args.children)
+        self.attach = partial(attach, self.adjoints)
         #: The program bound to the objects of its last calls, such as one model and another.
         #: Each with what the function reaches there, by identity.
         self.bound: list[tuple[Callable[..., Any], frozenset[int]]] = []
@@ -127,10 +114,6 @@ class Replay:
         parts = [self.emitted.source]
         return "\n\n".join([*parts, *(x for each in self.adjoints for x in each.sources)])
 
-    @cached_property
-    def _copies(self) -> "Copies":
-        return Copies(self.recording.backend, self.report, self._torch_compile)
-
     @property
     def pool(self) -> Pool:
         """What runs it."""
@@ -144,7 +127,7 @@ class Replay:
         """Write the program, and the state that there is now, into files."""
         if state.structure() != self.signature["the state"]:
             raise RuntimeError(f"the state of {name} has changed since it ran: call it again first")
-        save(path, name, self.whole, self.recording, state, self.names)
+        save(path, name, self.whole, self.recording, state, self.layout.names)
 
     # -- running -------------------------------------------------------------------------------
 
@@ -176,8 +159,7 @@ class Replay:
 
     def given(self, leaves: Sequence[Any]) -> None:
         """Keep what of the arguments is state."""
-        pairs = zip(self.names, leaves, strict=True)
-        self.objects = [(name, x) for name, x in pairs if not is_leaf(name, x)]
+        self.objects = [(name, x) for name, x in self.layout.given(leaves) if not is_leaf(name, x)]
 
     def run(self, leaves: Sequence[Any], state: State) -> Any:
         """Run the program for a call that it fits, on this state, and be ready for the next."""
@@ -227,15 +209,6 @@ class Replay:
         return counted
 
 
-def _same(program: Program) -> Program:
-    return program
-
-
-def draws(program: Program) -> bool:
-    """Whether a program draws random numbers."""
-    return any(step.name in DRAWS for step in program.instructions)
-
-
 def _undrawn(function: Function) -> Function:
     """A program of which nothing has been drawn if it fails."""
 
@@ -278,155 +251,6 @@ class Copies:
     def _finished(self, program: Program, function: Function) -> Function:
         made = finish(program, function, self.backend, self._report, self._torch_compile)
         return _undrawn(made) if draws(program) else made
-
-
-class Adjoint:
-    """The sweeps of results that are differentiated outside, as programs.
-
-    Attributes
-    ----------
-    again : Again
-        What runs the function where such a sweep is recorded itself.
-    """
-
-    again: Again
-
-    def __init__(self, behind: Backward, copies: Copies, before: int) -> None:
-        self.behind, self._copies, self._before = behind, copies, before
-
-    @cached_property
-    def _emitted(self) -> list[tuple[Way, Program, Emitted]]:
-        found = []
-        for i, way in enumerate(self.behind.ways, self._before):
-            program, name = optimise(way.program), f"adjoint_{i}" if i else "adjoint"
-            found.append((way, program, emit(program, self._copies.backend, name=name)))
-        return found
-
-    @property
-    def sources(self) -> list[str]:
-        """Each as Python source."""
-        return [emitted.source for _, _, emitted in self._emitted]
-
-    @cached_property
-    def ways(self) -> dict[tuple[int, ...], tuple[Way, Pool]]:
-        """By which results are differentiated, what does it."""
-        return {
-            way.results: (
-                way,
-                self._copies.pool(program, emitted.function, partial(_same, program)),
-            )
-            for way, program, emitted in self._emitted
-        }
-
-    def attach(
-        self,
-        answer: list[Any],
-        kept: Sequence[Any],
-        tensors: Sequence[Tensor],
-        leaves: Sequence[Any],
-    ) -> None:
-        """Put its results on the tape, after those that they are computed from."""
-        behind = self.behind
-        parents = tuple(
-            [
-                (answer if ref.kind == "result" else tensors)[ref.index]._node
-                for ref in behind.leaves
-            ]
-        )
-        results = [answer[k]._array for k in behind.results]
-        saved = (*kept, self.again.given(leaves, tensors))
-        node = CompiledNode(parents, saved, results, self)
-        for i, k in enumerate(behind.results):
-            answer[k] = placed(answer[k]._array, Output(node, i))
-        for k, first in behind.again:
-            answer[k] = answer[first]
-
-
-def _attach(
-    adjoints: Sequence[Adjoint],
-    answer: list[Any],
-    kept: Sequence[Any],
-    tensors: Sequence[Tensor],
-    leaves: Sequence[Any],
-) -> None:
-    start = 0
-    for each in adjoints:
-        end = start + len(each.behind.kept)
-        each.attach(answer, kept[start:end], tensors, leaves)
-        start = end
-
-
-class CompiledNode(Several):
-    """A replay as one operation on the tape: its rule is a program, too.
-
-    A sweep lets go what the function's own operations would: results that have no operation in
-    common can be differentiated one after the other.
-    """
-
-    __slots__ = ("_kept", "_open", "_swept", "adjoint")
-
-    adjoint: Adjoint
-
-    def __init__(
-        self,
-        parents: tuple[Node | None, ...],
-        saved: tuple[Any, ...],
-        results: Sequence[Any],
-        adjoint: Adjoint,
-    ) -> None:
-        self.number = tick()
-        self.parents, self.adjoint, self._kept = parents, adjoint, saved
-        self._open, self._swept = set(range(len(results))), dict[int, tuple[int, ...]]()
-        self.watch = None
-        self.shape = tuple([x.shape for x in results])
-        self.dtype = tuple([x.dtype for x in results])
-
-    @property
-    def saved(self) -> tuple[Any, ...] | None:
-        """What sweeps need that are still to come; None after the last."""
-        return self._kept if self._open else None
-
-    @saved.setter
-    def saved(self, value: tuple[Any, ...] | None) -> None:
-        behind = self.adjoint.behind
-        for i in self._swept.pop(get_ident()):
-            self._open -= behind.joined[i]
-        needed = {
-            at for way in behind.ways if self._open.issuperset(way.results) for at in way.kept
-        }
-        *kept, given = self._kept
-        kept = [x if at in needed else None for at, x in enumerate(kept)]
-        self._kept = (*kept, given if self._open else ())
-
-    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        like = next(iter(g.items.values()))
-        ways, given = self.adjoint.ways, tuple(sorted(g.items))
-        saved = self._kept
-        if not self._open.issuperset(given):
-            raise RuntimeError(FREED)
-        self._swept[get_ident()] = given
-        if not namespaces[type(like)].plain:
-            return self.adjoint.again.flows(self, saved[-1], g)
-        # Nothing flows from results that are not differentiated, not even zeros.
-        found: dict[int, Any] = {}
-        for results in [given] if given in ways else [(i,) for i in given]:
-            way, pool = ways[results]
-            made = pool(*[saved[i] for i in way.kept], *[g.items[i] for i in results])
-            for i, x in zip(way.leaves, made, strict=True):
-                found[i] = namespaces[type(x)].add(found[i], x) if i in found else x
-        return [
-            (i, x)
-            for i, x in sorted(found.items(), key=itemgetter(0))
-            if (parent := self.parents[i]) is not None
-            and (wanted is None or parent.number in wanted)
-        ]
-
-    def name(self) -> str:
-        return "CompiledBackward0"
-
-    @property
-    def operation(self) -> str:
-        return "compiled"
 
 
 def number_at(ref: Ref, state: State, leaves: Sequence[Any]) -> Any:

@@ -5,7 +5,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Report", "told"]
+from wengert.compiler.capture.places import Fact
+
+__all__ = ["Report", "difference", "told"]
 
 
 class Report:
@@ -68,3 +70,24 @@ def told(error: BaseException) -> str:
     for frame in traceback.extract_tb(error.__traceback__)[-1:]:
         text += f" at {Path(frame.filename).name}, line {frame.lineno} ({frame.line})"
     return text
+
+
+def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """How a signature differs from another, first of all."""
+    for what, value in now.items():
+        if what in before and before[what] != value:
+            return f"{what} was {_shown(before[what], value)}"
+    return "a number that decides the program has changed"
+
+
+def _shown(before: Any, now: Any) -> str:
+    """How a part of a signature differs from what it was."""
+    if isinstance(before, tuple) and isinstance(now, tuple):
+        pairs = [(a, b) for a, b in zip(before, now, strict=False) if a != b]
+        if pairs:
+            before, now = pairs[0]
+    if isinstance(before, Fact) and isinstance(now, Fact):
+        if before.name != now.name:
+            return f"{before.name} was there, and {now.name} is now"
+        return f"{before.name} was {before.what!r} and is {now.what!r} now"
+    return f"{before!r} and is {now!r} now"

@@ -105,3 +105,21 @@ def test_where_a_tensor_has_been(put: Callable[[Any, Any], None]) -> None:
         return [(call(x).tolist(), _seen(vars(held))) for x in given]
 
     assert run(compiled=True) == run(compiled=False)
+
+
+def test_new_state_at_each_call_is_told() -> None:
+    """Recording each call would take the time of many steps."""
+    p = wg.nn.Parameter(wg.ones(2))
+    optimizer = wg.optim.SGD([p], lr=0.1)
+
+    @wg.compile
+    def step(x: Any) -> Any:
+        before = optimizer.state.get(p, {"sum": wg.zeros(2)})["sum"]
+        optimizer.state[p] = {"sum": before + x}
+        return x * 2.0
+
+    for i in range(1, 8):
+        step(wg.ones(2))
+        assert optimizer.state[p]["sum"].tolist() == [float(i)] * 2
+    assert step.report.recordings == 3
+    assert "4 calls ran as they are: each call makes new state" in str(step.report)

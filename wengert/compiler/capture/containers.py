@@ -14,7 +14,7 @@ from wengert.compiler.capture.places import PLAIN, Exact, Identity, Place, dump
 if TYPE_CHECKING:
     from wengert.compiler.capture.walk import Walk
 
-__all__ = ["CONTAINERS", "Apart", "SharedError", "item_name", "visit_container", "whole"]
+__all__ = ["CONTAINERS", "item_name", "visit_container", "whole"]
 
 CONTAINERS = (list, tuple, dict, set, frozenset, deque, MappingProxyType)
 
@@ -80,39 +80,6 @@ def whole(x: Any) -> bool:
     if not hasattr(kind, "__dataclass_fields__"):
         return issubclass(kind, tuple) and kind is not tuple and _makes_more(kind)
     return _makes_more(kind) or len(getattr(x, "__dict__", ())) > len(kind.__dataclass_fields__)
-
-
-class SharedError(Exception):
-    """Containers among the arguments of a call are also reached in another way."""
-
-
-class Apart(list[Any]):
-    """The nodes of arguments that can change, and are taken apart.
-
-    Parameters
-    ----------
-    known : iterable of int
-        By their identity, those that are taken whole, as objects are.
-    keywords : dict
-        Made for this call, in which keyword arguments are.
-    """
-
-    def __init__(self, known: Iterable[int], keywords: dict[str, Any]) -> None:
-        super().__init__()
-        self._known, self._keywords = frozenset(known), keywords
-
-    def __call__(self, x: Any) -> bool:
-        """Whether a node is a leaf, which is noted if it is none."""
-        if id(x) in self._known or whole(x):
-            return True
-        if x is not None and x is not self._keywords and not isinstance(x, tuple):
-            self.append(x)
-        return False
-
-    def check(self, reached: Mapping[int, Any]) -> None:
-        """Raise if what is made of the leaves would not be what the function itself reaches."""
-        if found := [x for x in self if id(x) in reached]:
-            raise SharedError(*found)
 
 
 @functools.cache

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.backends import backend_of, namespaces
-from wengert.func.trees import TreeDef
 from wengert.interpreters.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
@@ -20,7 +19,6 @@ __all__ = [
     "Fact",
     "How",
     "Identity",
-    "Layout",
     "Missing",
     "Place",
     "State",
@@ -165,24 +163,6 @@ class Exact:
         return text if len(text) < 60 else text[:57] + "..."
 
 
-class Layout:
-    """A structure of arguments, the order of whose keys counts, and their types."""
-
-    __slots__ = ("structure",)
-
-    def __init__(self, structure: TreeDef) -> None:
-        self.structure = structure
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and _same_layout(self.structure, other.structure)
-
-    def __hash__(self) -> int:
-        return hash(self.structure.num_leaves)
-
-    def __repr__(self) -> str:
-        return str(self.structure)
-
-
 class Identity:
     """Something that is compared by being the same object."""
 
@@ -298,19 +278,6 @@ def same(a: Any, b: Any) -> bool:
         return dump(a) == dump(b)
     except ValueError:
         return a is b
-
-
-def _same_layout(a: TreeDef, b: TreeDef) -> bool:
-    return (
-        a == b and _same_keys(a.extra, b.extra) and all(map(_same_layout, a.children, b.children))
-    )
-
-
-def _same_keys(a: Any, b: Any) -> bool:
-    a, b = getattr(a, "inserted", a), getattr(b, "inserted", b)
-    if type(a) is tuple and type(b) is tuple:
-        return len(a) == len(b) and all(map(_same_keys, a, b))
-    return a is b or (same(a, b) if type(a) in PLAIN else type(a) is type(b) and bool(a == b))
 
 
 def is_array_class(kind: type) -> bool:

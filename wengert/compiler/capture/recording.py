@@ -16,6 +16,7 @@ import numpy as np
 
 from wengert.backends import DType, backend_of
 from wengert.backends.references import held_elsewhere
+from wengert.compiler.capture.calls import Layout
 from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.effects import (
     Ref,
@@ -47,7 +48,7 @@ from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.watch import Stopped, Watch, check_names, functions_of, needed
 from wengert.compiler.program import Program, Value, values_in
-from wengert.func.trees import TreeDef, tree_flatten
+from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import ancestors, sweep
@@ -68,15 +69,9 @@ class _Call:
     """A call that is being traced."""
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        state: State,
-        leaves: Sequence[Any],
-        names: Sequence[str],
-        static: Sequence[bool],
-        structure: TreeDef,
+        self, function: Callable[..., Any], state: State, layout: Layout, leaves: Sequence[Any]
     ) -> None:
-        self.function, self.state, self.structure = function, state, structure
+        self.function, self.state = function, state
         self.trace = Trace()
         self.inputs: dict[Ref, Value] = {}
         self.outputs: list[Any] = []  # traced arrays and numbers
@@ -97,7 +92,7 @@ class _Call:
         self.over: dict[int, str] = {}  # the outputs that have been differentiated
         self.kept: list[Any] = []  # what the sweep of results needs, of this run
         self.leaves = list(leaves)
-        self.names, self.static = names, static
+        self.names, self.static = layout.names, layout.static
 
     def input(self, x: Any, kind: str, index: int, name: str) -> Any:
         made = self.trace.input(x, name)
@@ -210,10 +205,8 @@ class _Call:
 def record_call(
     function: Callable[..., Any],
     state: State,
-    structure: TreeDef,
+    layout: Layout,
     leaves: Sequence[Any],
-    names: Sequence[str],
-    static: Sequence[bool],
     samples: dict[Value, Any] | None = None,
     watch: bool = True,
 ) -> tuple[list[Any], Recording, list[Any], Snapshot]:
@@ -222,15 +215,11 @@ def record_call(
     Parameters
     ----------
     function : callable
-        Of what ``structure`` makes of leaves: a pair of positional and keyword arguments.
+        Of what the layout's structure makes of leaves: positional and keyword arguments.
     state : State
         What it can reach.
-    structure, leaves
-        The arguments.
-    names : sequence of str
-        How a reader would call each leaf.
-    static : sequence of bool
-        Which leaves are not to be traced.
+    layout, leaves : Layout, sequence
+        The arguments. Those that are static are not traced.
     samples : dict, optional
         Filled with what each instruction has given.
     watch : bool
@@ -254,7 +243,7 @@ def record_call(
         If the function does something that a replay could not do again. What it was given and can
         reach is as it was before then.
     """
-    call = _Call(function, state, leaves, names, static, structure)
+    call, structure = _Call(function, state, layout, leaves), layout.structure
     call.trace.samples = samples
     try:
         with call.trace.running():

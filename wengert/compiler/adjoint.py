@@ -1,0 +1,280 @@
+"""Results that are differentiated outside: a replay is one operation on the caller's tape.
+
+Its rule is a program, too. A sweep that is recorded itself, for derivatives of derivatives, needs a
+graph of the function's own operations, which a program has not: for it the function is run again,
+on the same arguments and state, or not at all.
+"""
+
+from _thread import get_ident
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from operator import itemgetter
+from typing import Any
+
+from wengert.backends import namespaces
+from wengert.compiler.capture.calls import Layout, signature_of
+from wengert.compiler.capture.containers import whole
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.places import State
+from wengert.compiler.capture.recorded import Backward, End, Recording, Way
+from wengert.compiler.capture.recording import unhooked
+from wengert.compiler.capture.trace import DRAWS
+from wengert.compiler.capture.walk import find_state
+from wengert.compiler.emission.emit import Emitted, emit
+from wengert.compiler.passes import optimise
+from wengert.compiler.program import Program
+from wengert.compiler.turns import Pool, eagerly
+from wengert.func.trees import tree_flatten
+from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Several, tick
+from wengert.tape.recording import enable_grad
+from wengert.tape.sweep import leading_to, sweep
+from wengert.tape.tensor import Tensor, placed
+
+__all__ = ["Again", "adjoints_of", "attach", "draws"]
+
+_CHANGED = (
+    "the results of a compiled function can't be differentiated twice from outside where {}; take "
+    "the gradient inside the function that is compiled, or don't compile it"
+)
+#: What of a signature has to be the same where a call is made again for derivatives.
+_READ = ("an argument", "the state", "a Tensor of the state")
+
+
+class Again:
+    """Runs a function again, in place of its program.
+
+    Parameters
+    ----------
+    function : callable
+        It.
+    layout : Layout
+        Of its arguments.
+    signature : dict
+        Of the calls that the program is for.
+    state : State
+        What the function reaches.
+    found : Recording
+        Of the program.
+    leaves : sequence
+        Of the arguments.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        layout: Layout,
+        signature: dict[str, Any],
+        state: State,
+        found: Recording,
+        leaves: Sequence[Any],
+    ) -> None:
+        self._function, self._layout, self._signature = function, layout, signature
+        self._how, self._obstacle = state.how, _obstacle(found, leaves)
+
+    def given(self, leaves: Sequence[Any], tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+        """What of a call is kept."""
+        return () if self._obstacle else (leaves, tensors, [x._array for x in tensors])
+
+    def flows(
+        self, node: Node, behind: Backward, given: tuple[Any, ...], g: Any
+    ) -> list[tuple[int, Any]]:
+        """What flows to the parents of a replay's node, by operations on the tape."""
+        if self._obstacle:
+            raise RuntimeError(_CHANGED.format(self._obstacle))
+        leaves, tensors, arrays = given
+        args, kwargs = self._layout.structure.unflatten(list(leaves))
+        # The graph ends at the parents, from which the caller's own sweep goes on.
+        parents = [(i, x) for i, x in enumerate(node.parents) if x is not None]
+        numbers = {x.number: i for i, x in parents if isinstance(x, AccumulateGrad)}
+        ends = [(i, x, End(x, tick())) for i, x in parents if x.number not in numbers]
+        since = tick()
+        with eagerly(), enable_grad():
+            moved = any(x._array is not array for x, array in zip(tensors, arrays, strict=True))
+            if moved or not self._unchanged(leaves):
+                raise RuntimeError(_CHANGED.format("what it reads has changed since"))
+            answer, _ = tree_flatten(self._function(*args, **kwargs), whole)
+        roots = [(answer[behind.results[i]]._node, x) for i, x in g.items.items()]
+        for i, place, end in ends:
+            ref = behind.leaves[i]
+            if ref.kind == "result":
+                place = answer[ref.index]._node
+                end.number = place.number
+            end.cut(place, [root for root, _ in roots], since)
+            numbers[end.number] = i
+        wanted = leading_to(set(numbers), [root for root, _ in roots])
+        with unhooked(tensors):
+            arrived = sweep(roots, keep=True, targets=numbers, wanted=wanted)
+        for _, parent, end in ends:
+            end.parents = (parent,)
+        return [(numbers[end.number], x) for end, x in arrived if x is not None]
+
+    def _unchanged(self, leaves: Sequence[Any]) -> bool:
+        """Whether a call reads what changes nothing, wherever it is made."""
+        layout = self._layout
+        try:
+            given = layout.given(leaves)
+            state = find_state(self._function, given, layout.structure, how=self._how)
+        except TraceError:
+            return False
+        now = signature_of(leaves, layout, state)
+        return all(now[what] == self._signature[what] for what in _READ)
+
+
+def draws(program: Program) -> bool:
+    """Whether a program draws random numbers."""
+    return any(step.name in DRAWS for step in program.instructions)
+
+
+def _obstacle(found: Recording, leaves: Sequence[Any]) -> str:
+    """Why a function can't be run again, after its program, for the same results."""
+    if found.effects:
+        return "it changes state"
+    if draws(found.program):
+        return "it draws random numbers"
+    if any(hasattr(x, "dtype") and not isinstance(x, Tensor) for x in leaves):
+        return "it takes raw arrays"
+    read = {value for step in found.program.instructions for value in step.used()}
+    inputs = zip(found.refs, found.program.inputs, strict=True)
+    if any(ref.kind not in ("tensor", "leaf") and value in read for ref, value in inputs):
+        return "it reads gradients, or an optimizer"
+    return ""
+
+
+class Adjoint:
+    """The sweeps of results that are differentiated outside, as programs."""
+
+    def __init__(self, behind: Backward, again: Again, copies: Any, before: int) -> None:
+        self.behind, self.again, self._copies, self._before = behind, again, copies, before
+
+    @cached_property
+    def _emitted(self) -> list[tuple[Way, Program, Emitted]]:
+        found = []
+        for i, way in enumerate(self.behind.ways, self._before):
+            program, name = optimise(way.program), f"adjoint_{i}" if i else "adjoint"
+            found.append((way, program, emit(program, self._copies.backend, name=name)))
+        return found
+
+    @property
+    def sources(self) -> list[str]:
+        """Each as Python source."""
+        return [emitted.source for _, _, emitted in self._emitted]
+
+    @cached_property
+    def ways(self) -> dict[tuple[int, ...], tuple[Way, Pool]]:
+        """By which results are differentiated, what does it."""
+        return {
+            way.results: (
+                way,
+                self._copies.pool(program, emitted.function, partial(_itself, program)),
+            )
+            for way, program, emitted in self._emitted
+        }
+
+
+def _itself(program: Program) -> Program:
+    return program
+
+
+def adjoints_of(found: Recording, again: Again, copies: Any) -> list[Adjoint]:
+    """The sweeps behind a recording: first those of results that are computed from no others."""
+    adjoints, before = list[Adjoint](), 0
+    for behind in found.backward:
+        adjoints.append(Adjoint(behind, again, copies, before))
+        before += len(behind.ways)
+    return adjoints
+
+
+def attach(
+    adjoints: Sequence[Adjoint],
+    answer: list[Any],
+    kept: Sequence[Any],
+    tensors: Sequence[Tensor],
+    leaves: Sequence[Any],
+) -> None:
+    """Put results on the tape, after those that they are computed from."""
+    start = 0
+    for adjoint in adjoints:
+        behind, again = adjoint.behind, adjoint.again
+        end = start + len(behind.kept)
+        held = [(answer if ref.kind == "result" else tensors)[ref.index] for ref in behind.leaves]
+        saved = (*kept[start:end], again.given(leaves, tensors))
+        results = [answer[k]._array for k in behind.results]
+        node = CompiledNode(tuple([x._node for x in held]), saved, results, adjoint)
+        for i, k in enumerate(behind.results):
+            answer[k] = placed(results[i], Output(node, i))
+        for k, first in behind.again:
+            answer[k] = answer[first]
+        start = end
+
+
+class CompiledNode(Several):
+    """A replay as one operation on the tape.
+
+    A sweep lets go what the function's own operations would: results that have no operation in
+    common can be differentiated one after the other.
+    """
+
+    __slots__ = ("_kept", "_open", "_swept", "adjoint")
+
+    adjoint: Adjoint
+
+    def __init__(
+        self,
+        parents: tuple[Node | None, ...],
+        saved: tuple[Any, ...],
+        results: Sequence[Any],
+        adjoint: Adjoint,
+    ) -> None:
+        self.number = tick()
+        self.parents, self.adjoint, self._kept = parents, adjoint, saved
+        self._open, self._swept = set(range(len(results))), dict[int, tuple[int, ...]]()
+        self.watch = None
+        self.shape = tuple([x.shape for x in results])
+        self.dtype = tuple([x.dtype for x in results])
+
+    @property
+    def saved(self) -> tuple[Any, ...] | None:
+        """What sweeps need that are still to come; None after the last."""
+        return self._kept if self._open else None
+
+    @saved.setter
+    def saved(self, value: tuple[Any, ...] | None) -> None:
+        behind = self.adjoint.behind
+        for i in self._swept.pop(get_ident()):
+            self._open -= behind.joined[i]
+        needed = {
+            at for way in behind.ways if self._open.issuperset(way.results) for at in way.kept
+        }
+        *kept, given = self._kept
+        kept = [x if at in needed else None for at, x in enumerate(kept)]
+        self._kept = (*kept, given if self._open else ())
+
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
+        like = next(iter(g.items.values()))
+        ways, given = self.adjoint.ways, tuple(sorted(g.items))
+        saved = self._kept
+        if not self._open.issuperset(given):
+            raise RuntimeError(FREED)
+        self._swept[get_ident()] = given
+        if not namespaces[type(like)].plain:
+            return self.adjoint.again.flows(self, self.adjoint.behind, saved[-1], g)
+        # Nothing flows from results that are not differentiated, not even zeros.
+        found: dict[int, Any] = {}
+        for results in [given] if given in ways else [(i,) for i in given]:
+            way, pool = ways[results]
+            made = pool(*[saved[i] for i in way.kept], *[g.items[i] for i in results])
+            for i, x in zip(way.leaves, made, strict=True):
+                found[i] = namespaces[type(x)].add(found[i], x) if i in found else x
+        return [
+            (i, x)
+            for i, x in sorted(found.items(), key=itemgetter(0))
+            if (parent := self.parents[i]) is not None
+            and (wanted is None or parent.number in wanted)
+        ]
+
+    def name(self) -> str:
+        return "CompiledBackward0"
+
+    @property
+    def operation(self) -> str:
+        return "compiled"

@@ -1,0 +1,249 @@
+"""Calls: their arguments leaf by leaf, and what decides which program they need."""
+
+import inspect
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import cached_property
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import backend_of, selection
+from wengert.compiler.capture.containers import whole
+from wengert.compiler.capture.places import PLAIN, Exact, State, contents, is_array, same
+from wengert.compiler.program import order_of
+from wengert.func.trees import TreeDef, tree_flatten
+from wengert.ops.data_type import get_default_dtype
+from wengert.tape.recording import is_grad_enabled, is_inference_mode_enabled
+from wengert.tape.tensor import Tensor
+
+__all__ = ["ARGUMENTS", "Arguments", "Call", "Layout", "SharedError", "signature_of"]
+
+#: Leaves of arguments that are traced unless they are named static.
+_NUMBERS = (int, float)
+#: What a signature says first.
+ARGUMENTS = "the structure of the arguments"
+
+
+class Arguments:
+    """What is known of a function's arguments.
+
+    Parameters
+    ----------
+    function : callable
+        It.
+    static : frozenset of str
+        Arguments whose numbers decide the program.
+    """
+
+    def __init__(self, function: Callable[..., Any], static: frozenset[str]) -> None:
+        self._function, self.static = function, static
+
+    @cached_property
+    def _signature(self) -> inspect.Signature:
+        return inspect.signature(self._function)
+
+    def positional(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Give by position what can be."""
+        bound = self._signature.bind(*args, **kwargs)
+        return bound.args, bound.kwargs
+
+    def names(self, count: int) -> list[str]:
+        """How a reader would call as many positional arguments."""
+        function = self._function
+        if type(function) is FunctionType and not vars(function):
+            code = function.__code__  # looking at a signature takes as long as half a small step
+            if count <= code.co_argcount:
+                return list(code.co_varnames[:count])
+        try:
+            known = self._signature.parameters.values()
+        except (TypeError, ValueError):
+            return [f"x{i}" for i in range(count)]
+        names: list[str] = []
+        for parameter in known:
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                names += [f"{parameter.name}{i}" for i in range(count - len(names))]
+            elif parameter.kind is not parameter.VAR_KEYWORD:
+                names.append(parameter.name)
+        return names
+
+
+class Layout:
+    """A structure of arguments; two are equal if the order of keys and their types are, too.
+
+    Attributes
+    ----------
+    structure : TreeDef
+        Of positional and keyword arguments.
+    names : list of str
+        How a reader would call each leaf.
+    static : list of bool
+        Which leaves are of static arguments.
+    """
+
+    def __init__(self, structure: TreeDef, arguments: Arguments) -> None:
+        self.structure, self._arguments = structure, arguments
+
+    @cached_property
+    def _given(self) -> list[tuple[str, TreeDef]]:
+        positional, keyword = self.structure.children
+        names = self._arguments.names(len(positional.children))
+        named = [name.strip("[]'") for name in keyword.names]
+        given = zip(names, positional.children, strict=False)
+        return [*given, *zip(named, keyword.children, strict=True)]
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [name + path for name, child in self._given for path in child.paths()]
+
+    @cached_property
+    def static(self) -> list[bool]:
+        static = self._arguments.static
+        return [name in static for name, child in self._given for _ in range(child.num_leaves)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and _same_layout(self.structure, other.structure)
+
+    def __hash__(self) -> int:
+        return hash(self.structure.num_leaves)
+
+    def __repr__(self) -> str:
+        return str(self.structure)
+
+    def given(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+        """The leaves with their names."""
+        return zip(self.names, leaves, strict=True)
+
+    @property
+    def plain(self) -> bool:
+        """Whether all arguments are leaves, given by position."""
+        args, kwargs = self.structure.children
+        return not kwargs.children and all(child.cls is None for child in args.children)
+
+
+class SharedError(Exception):
+    """Containers among the arguments of a call are also reached in another way."""
+
+
+class Call:
+    """One call.
+
+    Parameters
+    ----------
+    args, kwargs : tuple, dict
+        Its arguments.
+    arguments : Arguments
+        Of the function.
+    shared : container of int
+        By identity, containers among them that are taken whole, as objects are, because the
+        function also reaches them otherwise.
+
+    Attributes
+    ----------
+    leaves, layout : list, Layout
+        What the arguments are.
+    apart, whole : list
+        The containers that can change and are taken apart, and those that are taken whole.
+    """
+
+    def __init__(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        arguments: Arguments,
+        shared: Container[int],
+    ) -> None:
+        self.apart, self.whole = list[Any](), list[Any]()
+
+        def leaf(x: Any) -> bool:
+            if id(x) in shared:
+                self.whole.append(x)
+                return True
+            if whole(x):
+                return True
+            if x is not None and x is not kwargs and not isinstance(x, tuple):
+                self.apart.append(x)
+            return False
+
+        self.leaves, structure = tree_flatten((args, kwargs), leaf)
+        self.layout = Layout(structure, arguments)
+
+    @cached_property
+    def arguments(self) -> Any:
+        """What can be seen without looking at the state."""
+        pairs = zip(self.leaves, self.layout.static, strict=True)
+        kinds = [_kind(x, fixed) for x, fixed in pairs]
+        return self.layout, kinds, is_grad_enabled(), is_inference_mode_enabled()
+
+    def check(self, reached: Mapping[int, Any]) -> None:
+        """Raise if what is made of the leaves would not be what the function itself reaches."""
+        if found := [x for x in self.apart if id(x) in reached]:
+            raise SharedError(*self.whole, *found)
+
+
+def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[str, Any]:
+    """What decides which program a call needs."""
+    seen = {id(at.tensor): -1 - i for i, at in enumerate(state.tensors)}
+    order = [seen.setdefault(id(x), i) for i, x in enumerate(leaves) if isinstance(x, Tensor)]
+    where, pairs = selection(), zip(leaves, layout.static, strict=True)
+    return {
+        ARGUMENTS: layout,
+        "an argument": tuple([_kind(x, fixed) for x, fixed in pairs]),
+        "which arguments are the same Tensor": tuple(order),
+        "the recording mode": (is_grad_enabled(), is_inference_mode_enabled()),
+        "where new arrays are made": (where.backend.name, str(where.device), get_default_dtype()),
+        "the state": state.structure(),
+        "a Tensor of the state": tuple([_kind(at.tensor, False) for at in state.tensors]),
+        "a raw array of the state": tuple([_kind(place.get(), False) for place in state.arrays]),
+        "which gradients there are": _gradients([*(at.tensor for at in state.tensors), *leaves]),
+    }
+
+
+def _gradients(held: Sequence[Any]) -> tuple[Any, ...]:
+    """Of each Tensor whether it has a gradient, and which other Tensor or gradient that is."""
+    tensors = {id(x): -1 - i for i, x in enumerate(held) if isinstance(x, Tensor)}
+    seen: dict[int, tuple[int, Any]] = {}
+    found: list[Any] = []
+    for i, x in enumerate(held):
+        grad = x._grad if isinstance(x, Tensor) else None
+        if grad is None:
+            found.append(False if isinstance(x, Tensor) else None)
+            continue
+        first, owner = seen.setdefault(id(grad), (i, x))
+        other = tensors.get(id(grad), first)
+        found.append(True if owner is x and other >= 0 else ("the same as", other))
+    return tuple(found)
+
+
+def _kind(x: Any, fixed: bool) -> Any:
+    """What of an argument or a part of the state decides the program."""
+    if isinstance(x, Tensor):
+        return (*_layout(x._array), None if x._node is None else x.is_leaf)
+    if is_array(x):
+        return contents(x) if fixed else _layout(x)
+    if type(x) in _NUMBERS and not fixed:
+        return type(x)
+    if type(x) in PLAIN or isinstance(x, np.generic):
+        return Exact(x)
+    return "an object"  # which the walk has looked through
+
+
+def _layout(array: Any) -> tuple[Any, ...]:
+    """What of an array decides the program: all but its values."""
+    device = str(backend_of(array).device(array))
+    return (type(array), tuple(array.shape), array.dtype, device, order_of(array))
+
+
+def _same_layout(a: TreeDef, b: TreeDef) -> bool:
+    return (
+        a == b and _same_keys(a.extra, b.extra) and all(map(_same_layout, a.children, b.children))
+    )
+
+
+def _same_keys(a: Any, b: Any) -> bool:
+    a, b = getattr(a, "inserted", a), getattr(b, "inserted", b)
+    if type(a) is tuple and type(b) is tuple:
+        return len(a) == len(b) and all(map(_same_keys, a, b))
+    return a is b or (same(a, b) if type(a) in PLAIN else type(a) is type(b) and bool(a == b))

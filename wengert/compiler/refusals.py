@@ -1,0 +1,104 @@
+"""Why calls run as they are."""
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from wengert.compiler.capture.live import LiveNumber
+from wengert.compiler.capture.traced import Traced
+from wengert.compiler.report import told
+from wengert.interpreters.lifted import Lifted
+from wengert.nn.module import changes
+from wengert.tape.hooks import has_hooks
+from wengert.tape.recording import observing
+from wengert.tape.tensor import Tensor
+
+__all__ = ["RECORDING", "Refusal", "RefusedError", "failed", "never", "not_traceable"]
+
+#: Why a call waits for another thread.
+RECORDING = "another thread records a function of the same Tensors"
+
+
+class Refusal:
+    """A kind of calls that can't be recorded.
+
+    Later calls of that kind are not looked at more closely: they have the same arguments, and no
+    module was changed from outside. What else decides whether a call can be recorded is looked at
+    again after 1, 2, 4, … calls, because looking takes as long as a small step.
+
+    Attributes
+    ----------
+    arguments, signature : object
+        Of these calls; no signature where the state can't be compared.
+    reason : str
+        Why.
+    failed : bool
+        Whether the recording has raised another error than a `TraceError`.
+    version : int
+        Of all modules' attributes, after the last call.
+    """
+
+    def __init__(
+        self, arguments: Any, reason: str, signature: Any = None, *, failed: bool = False
+    ) -> None:
+        self.arguments, self.signature, self.reason = arguments, signature, reason
+        self.failed, self.version = failed, changes[0]
+        self._calls, self._looks_at = 0, 1
+
+    def after(self, before: "Refusal") -> None:
+        """Go on counting where another one for such calls has ended."""
+        self._calls, self._looks_at = before._calls, before._looks_at
+
+    def stands(self) -> bool:
+        """Whether a call need not be looked at."""
+        self._calls += 1
+        if self._calls < self._looks_at and self.version == changes[0]:
+            return True
+        self._looks_at = 2 * self._calls
+        return False
+
+
+class RefusedError(Exception):
+    """Ends the looking for a program: the call runs as it is, because of ``refusal``."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal
+
+
+def failed(error: Exception) -> Refusal:
+    """Why a call runs as it is of which the program, which has changed nothing, has failed.
+
+    What the program itself raises the function may raise, too, and catch. What making the program
+    raises is an error of the compiler.
+    """
+    at, ran = error.__traceback__, False
+    while at is not None:
+        ran, at = ran or at.tb_frame.f_code.co_filename == "<glue>", at.tb_next
+    return Refusal(None, f"the program raised {told(error)}", failed=not ran)
+
+
+def never(function: Any) -> str:
+    """Why a function can't be recorded whatever it does, if so."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    flags = 0 if code is None else code.co_flags
+    if flags & (inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR):
+        return "it is a coroutine or generator function, of which a call runs nothing"
+    return ""
+
+
+def not_traceable(leaves: Sequence[Any]) -> str:
+    """Why a call cannot be traced, if it can't."""
+    if observing:
+        return "anomaly detection, hooks on saved values or graph_breaks() look at each operation"
+    for leaf in leaves:
+        array = leaf._array if isinstance(leaf, Tensor) else leaf
+        if isinstance(array, Traced) or type(array) is LiveNumber:  # of a trace that is not here
+            if isinstance(leaf, Tensor) and array.value in array.trace.inputs:
+                return RECORDING
+            raise array.trace.closed((array,))
+        if isinstance(leaf, Tensor) and leaf._node is not None and has_hooks(leaf._node):
+            return "there are hooks on an argument"
+        if isinstance(array, Lifted):
+            return f"the call is inside a transform ({type(array).__name__})"
+    return ""
