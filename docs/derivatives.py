@@ -43,7 +43,6 @@ MORE_CHAPTERS = {
     "Layers and losses": ("wengert.nn", "wengert.nn"),
     "Initialisers": ("wengert.nn.init", "wengert.nn.init"),
     "Optimisers": ("wengert.optim", "wengert.optim"),
-    "SciPy's optimisers": ("wengert.optimize", "wengert.optimize"),
 }
 PARAMETERS_HEAD = ["function", "differentiable", "constant", "undefined", "options"]
 HEAD = [
