@@ -49,6 +49,7 @@ _cumulative_sum = single(
         kind="linear",
         label="Cumsum",
         batch=_running_batch,
+        dtypes="numeric",
     )
 )
 
@@ -80,6 +81,7 @@ _cumulative_prod = single(
         jvps={"x": _cumulative_prod_tangent},
         label="Cumprod",
         batch=_running_batch,
+        dtypes="numeric",
     )
 )
 

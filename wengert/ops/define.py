@@ -26,7 +26,7 @@ def elementwise(
     compares: bool = False,
     forward: Callable[..., Any] | None = None,
     domain: Domain | dict[str, Domain] = EVERYWHERE,
-    dtypes: str = "Floating or complex",
+    dtypes: str = "floating",
     result: str | None = None,
     source: str | None = None,
     **rules: Rule | Declared,
@@ -37,11 +37,10 @@ def elementwise(
 
     Parameters
     ----------
-    label, kind, view, weak, compares, forward, domain
+    label, kind, view, weak, compares, forward, dtypes, domain
         As for `Primitive`. Without a ``forward`` it is a function of the standard.
-    dtypes, result, source : str, optional
-        For the docstring: the dtypes of the inputs and of the result, and where the function comes
-        from.
+    result, source : str, optional
+        For the docstring: the dtype of the result, and where the function comes from.
     **rules
         Argument name to rule. Without any, the result is not tracked.
     """
@@ -72,6 +71,7 @@ def elementwise(
             weak=weak,
             compares=compares,
             forward=forward,
+            dtypes=dtypes,
             domain=domain,
             joined=names,
             batch=batching.elementwise,

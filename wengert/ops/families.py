@@ -16,6 +16,18 @@ def standard(chapter: str, text: str = "") -> Family:
     return Family(f"{text.rstrip()}\n\nNotes\n-----\n{_STANDARD}")(chapter=chapter)
 
 
+#: How a docstring tells of the dtypes that a primitive's row names.
+_DTYPES: Final = {
+    "any": "Of any dtype",
+    "boolean": "Bool",
+    "complex": "Complex",
+    "floating": "Floating or complex",
+    "integer": "Integer",
+    "integer or boolean": "Integer or bool",
+    "numeric": "Of any dtype but bool",
+    "real floating": "Real floating",
+    "real numeric": "Real",
+}
 _ONE: Final = """
 Parameters
 ----------
@@ -55,7 +67,7 @@ $source
 
 def elements(
     *inputs: str,
-    dtypes: str = "Floating or complex",
+    dtypes: str = "floating",
     result: str | None = None,
     tracked: bool = True,
     source: str | None = None,
@@ -65,7 +77,7 @@ def elements(
     result = result or ("its dtype" if one else "the promoted dtype")
     return Family(_ONE if one else _TWO)(
         inputs=", ".join(inputs),
-        dtypes=dtypes,
+        dtypes=_DTYPES[dtypes],
         result=result if tracked else f"{result}. It is not tracked",
         source=source or _ELEMENTWISE,
     )

@@ -92,6 +92,7 @@ _matmul = binary(
         {"x1": _matmul_x1, "x2": _matmul_x2},
         kind="multilinear",
         batch=_matmul_batch,
+        dtypes="numeric",
     )
 )
 
@@ -253,6 +254,7 @@ _tensordot = Primitive(
     {"x1": _tensordot_x1, "x2": _tensordot_x2},
     kind="multilinear",
     batch=_tensordot_batch,
+    dtypes="numeric",
 ).bind
 
 
@@ -316,6 +318,7 @@ _vecdot = Primitive(
     },
     kind="multilinear",
     batch=paired,
+    dtypes="numeric",
 ).bind
 
 

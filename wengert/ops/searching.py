@@ -28,8 +28,12 @@ def _extreme_place_batch(
     return call.xp.reshape(found, (x.shape[0], *(1,) * call.rank(0))) if keepdims else found
 
 
-_argmax = single(Primitive("argmax", ["x"], kind="irregular", batch=_extreme_place_batch))
-_argmin = single(Primitive("argmin", ["x"], kind="irregular", batch=_extreme_place_batch))
+_argmax = single(
+    Primitive("argmax", ["x"], kind="irregular", batch=_extreme_place_batch, dtypes="real numeric")
+)
+_argmin = single(
+    Primitive("argmin", ["x"], kind="irregular", batch=_extreme_place_batch, dtypes="real numeric")
+)
 _count_nonzero = single(
     Primitive("count_nonzero", ["x"], kind="irregular", batch=over_axes(keepdims=False))
 )
@@ -43,6 +47,7 @@ _searchsorted = Primitive(
     joined=("x1", "x2"),
     compares=True,
     batch=alone(1, side="left"),
+    dtypes="real numeric",
 ).bind
 
 

@@ -26,7 +26,13 @@ def _sort_tangent(xp: Any, t: Any, x: Any, axis: int, descending: bool) -> Any:
 
 
 _argsort = single(
-    Primitive("argsort", ["x"], kind="irregular", batch=along(descending=False, stable=True))
+    Primitive(
+        "argsort",
+        ["x"],
+        kind="irregular",
+        batch=along(descending=False, stable=True),
+        dtypes="real numeric",
+    )
 )
 _sort = single(
     Primitive(
@@ -36,6 +42,7 @@ _sort = single(
         kind="irregular",
         jvps={"x": _sort_tangent},
         batch=along(descending=False, stable=True),
+        dtypes="real numeric",
     )
 )
 

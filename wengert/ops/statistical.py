@@ -54,7 +54,12 @@ def _count(x_shape: Shape, axis: Axes) -> int:
 
 _sum = single(
     Primitive(
-        "sum", ["x"], {"x": _spread}, kind="linear", batch=over_axes(dtype=None, keepdims=False)
+        "sum",
+        ["x"],
+        {"x": _spread},
+        kind="linear",
+        batch=over_axes(dtype=None, keepdims=False),
+        dtypes="numeric",
     )
 )
 
@@ -65,7 +70,14 @@ def _mean_rule(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> A
 
 
 _mean = single(
-    Primitive("mean", ["x"], {"x": _mean_rule}, kind="linear", batch=over_axes(keepdims=False))
+    Primitive(
+        "mean",
+        ["x"],
+        {"x": _mean_rule},
+        kind="linear",
+        batch=over_axes(keepdims=False),
+        dtypes="floating",
+    )
 )
 
 
@@ -216,6 +228,7 @@ _var = single(
         kind="reduction",
         jvps={"x": _var_tangent},
         batch=over_axes(correction=0.0, keepdims=False),
+        dtypes="floating",
     )
 )
 _std = single(
@@ -226,6 +239,7 @@ _std = single(
         kind="reduction",
         jvps={"x": _std_tangent},
         batch=over_axes(correction=0.0, keepdims=False),
+        dtypes="floating",
     )
 )
 
@@ -329,6 +343,7 @@ def _extreme(name: str, beaten: str, label: str) -> Primitive:
         ["x"],
         {"x": rule},
         kind="reduction",
+        dtypes="real numeric",
         jvps={"x": tangent},
         label=label,
         batch=over_axes(keepdims=False),
@@ -423,6 +438,7 @@ _prod = single(
         kind="reduction",
         jvps={"x": _prod_tangent},
         batch=over_axes(dtype=None, keepdims=False),
+        dtypes="numeric",
     )
 )
 

@@ -11,31 +11,23 @@ import numpy as np
 
 from wengert.backends import BackendError, backend_of, dtype_of
 from wengert.tape.options import refuse
+from wengert.tape.primitive import PRIMITIVES
 
 __all__ = ["explain", "floating"]
 
 _INTEGRAL: Final = ("signed integer", "unsigned integer")
-_REAL_FLOATING: Final = ("real floating",)
-_FLOATING: Final = (*_REAL_FLOATING, "complex floating")
-_REAL: Final = (*_INTEGRAL, *_REAL_FLOATING)
-_NUMERIC: Final = (*_INTEGRAL, *_FLOATING)
-_BITS: Final = ("bool", *_INTEGRAL)
-
-_FUNCTIONS: Final = (
-    (_NUMERIC, "numeric", "abs add cumulative_prod cumulative_sum divide matmul multiply negative"),
-    (_NUMERIC, "numeric", "positive pow prod round sign square subtract sum tensordot vecdot"),
-    (_REAL, "real numeric", "argmax argmin argsort ceil clip floor floor_divide greater less max"),
-    (_REAL, "real numeric", "greater_equal less_equal maximum min minimum remainder searchsorted"),
-    (_REAL, "real numeric", "sort trunc"),
-    (_FLOATING, "floating", "acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p"),
-    (_FLOATING, "floating", "log2 mean reciprocal sin sinh sqrt std tan tanh var"),
-    (_REAL_FLOATING, "real floating", "atan2 copysign hypot logaddexp nextafter signbit"),
-    (_INTEGRAL, "integer", "bitwise_left_shift bitwise_right_shift"),
-    (_BITS, "integer or boolean", "bitwise_and bitwise_invert bitwise_or bitwise_xor"),
-)
-
-#: The kinds of dtypes that the standard's functions are for, where they are not for all.
-_KINDS: Final = {name: (kinds, word) for kinds, word, names in _FUNCTIONS for name in names.split()}
+_FLOATING: Final = ("real floating", "complex floating")
+#: What the words in primitives' rows stand for; of ``"any"`` dtype is every operand.
+_KINDS: Final = {
+    "boolean": ("bool",),
+    "complex": ("complex floating",),
+    "floating": _FLOATING,
+    "integer": _INTEGRAL,
+    "integer or boolean": ("bool", *_INTEGRAL),
+    "numeric": (*_INTEGRAL, *_FLOATING),
+    "real floating": ("real floating",),
+    "real numeric": (*_INTEGRAL, "real floating"),
+}
 
 #: Functions of several arrays that broadcast, beside those of the kind "elementwise".
 _BROADCASTING: Final = frozenset({"add", "multiply", "subtract", "where"})
@@ -43,10 +35,9 @@ _BROADCASTING: Final = frozenset({"add", "multiply", "subtract", "where"})
 
 def floating(name: str, kind: str) -> bool:
     """Whether a primitive's results are floating also of integers, which a library may refuse."""
-    if name == "pow_scalar":
-        return False
-    if name in _KINDS:
-        return name == "divide" or all(k in _FLOATING for k in _KINDS[name][0])
+    dtypes = PRIMITIVES[name].dtypes
+    if dtypes != "any":
+        return dtypes in ("floating", "real floating")
     # What goes beyond the standard is for floating numbers, where it is no rearrangement.
     return kind in ("elementwise", "irregular", "reduction")
 
@@ -85,8 +76,8 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
         listed = " and ".join(map(str, shapes))
         raise ValueError(f"{name}: the shapes {listed} do not broadcast together") from None
     given = ", ".join(_describe(a) for a in operands if a is not None)
-    kinds, wanted = _KINDS.get(name, (None, ""))
-    if kinds and any(_kind(a) not in kinds for a in operands if _is_strong(a)):
+    wanted = PRIMITIVES[name].dtypes if name in PRIMITIVES else "any"
+    if any(_kind(a) not in _KINDS.get(wanted, _kind(a)) for a in operands if _is_strong(a)):
         raise TypeError(f"{name} takes {wanted} arrays, and was given {given}") from None
     if type(error) is RuntimeError and "memory" not in str(error):
         clearer = TypeError if "type" in str(error) else ValueError

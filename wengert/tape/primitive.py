@@ -143,6 +143,10 @@ class Primitive:
     compares : bool
         Whether the elements of these are compared and no more: then they are made what holds the
         values of both best, and integers stay what they are.
+    dtypes : str
+        The kinds of dtypes that it is for: ``"any"``, ``"numeric"``, ``"floating"`` (real or
+        complex), ``"real numeric"``, ``"real floating"``, ``"complex"``, ``"integer"``,
+        ``"boolean"``, ``"integer or boolean"``. Integers given to a floating one become floating.
     domain : Domain or dict of str to Domain, optional
         Where it is smooth, as a function of its first input or of each input named; everywhere by
         default. Tests draw their points there, and the documentation shows it.
@@ -167,6 +171,7 @@ class Primitive:
         weak: bool = False,
         joined: Iterable[str] | None = None,
         compares: bool = False,
+        dtypes: str = "any",
         domain: Domain | dict[str, Domain] = EVERYWHERE,
         batch: Callable[..., Any] | None = None,
     ) -> None:
@@ -186,6 +191,7 @@ class Primitive:
         self.view = view
         self.weak = weak
         self.compares = compares
+        self.dtypes = dtypes
         self.domain = {self.inputs[0]: domain} if isinstance(domain, Domain) else domain
         self.batch = batch
         if joined is None:

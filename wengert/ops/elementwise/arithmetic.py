@@ -27,7 +27,7 @@ __all__ = [
 
 
 @elementwise(
-    dtypes="Of any dtype but bool",
+    dtypes="numeric",
     label="Add",
     kind="linear",
     weak=True,
@@ -42,7 +42,7 @@ def add(x1: Any, x2: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="Of any dtype but bool",
+    dtypes="numeric",
     label="Sub",
     kind="linear",
     weak=True,
@@ -57,7 +57,7 @@ def subtract(x1: Any, x2: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="Of any dtype but bool",
+    dtypes="numeric",
     label="Mul",
     kind="multilinear",
     weak=True,
@@ -73,23 +73,21 @@ def multiply(x1: Any, x2: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="Of any dtype but bool",
     label="Div",
     weak=True,
     x1=lambda xp, g, x2: xp.divide(g, xp.conj(x2)),
     x2=lambda xp, g, x2, out: xp.multiply(g, xp.negative(xp.conj(xp.divide(out, x2)))),
-    result="a floating or complex dtype",
     domain={"x2": NOT_ZERO},
 )
 def divide(x1: Any, x2: Any, /) -> Tensor:
     """Quotient, :math:`x_1 / x_2`.
 
-    Derivatives :math:`1 / x_2` and :math:`-x_1 / x_2^2`. Of two integers the quotient has a
-    floating dtype of the array library's choice.
+    Derivatives :math:`1 / x_2` and :math:`-x_1 / x_2^2`. Of two integers the quotient has the
+    default dtype.
     """
 
 
-@elementwise(dtypes="Real", weak=True, x1=ZERO, x2=ZERO, domain={"x2": NOT_ZERO})
+@elementwise(dtypes="real numeric", weak=True, x1=ZERO, x2=ZERO, domain={"x2": NOT_ZERO})
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     r"""Quotient rounded down, :math:`\lfloor x_1 / x_2 \rfloor`.
 
@@ -98,7 +96,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="Real",
+    dtypes="real numeric",
     weak=True,
     x1=lambda xp, g: g,
     x2=lambda xp, g, x1, x2: xp.multiply(g, xp.negative(xp.floor_divide(x1, x2))),
@@ -111,9 +109,7 @@ def remainder(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    dtypes="Of any dtype but bool", kind="linear", view=None, x=lambda xp, g: g, domain=ENTIRE
-)
+@elementwise(dtypes="numeric", kind="linear", view=None, x=lambda xp, g: g, domain=ENTIRE)
 def positive(x: Any, /) -> Tensor:
     """Equal values, :math:`+x`.
 
@@ -122,7 +118,7 @@ def positive(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="Of any dtype but bool",
+    dtypes="numeric",
     label="Neg",
     kind="linear",
     x=lambda xp, g: xp.negative(g),
@@ -146,7 +142,7 @@ def reciprocal(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="Of any dtype but bool",
+    dtypes="numeric",
     label="Pow",
     x=lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), 2)),
     domain=ENTIRE,
@@ -203,6 +199,7 @@ _pow_scalar = Primitive(
     forward=_pow_scalar_forward,
     joined=("x", "exponent"),
     domain=POSITIVE,
+    dtypes="numeric",
 ).bind
 
 
@@ -280,11 +277,12 @@ _pow = binary(
         kind="elementwise",
         label="Pow",
         domain={"x1": POSITIVE},
+        dtypes="numeric",
     )
 )
 
 
-@takes("x1 x2", family=elements("x1", "x2", dtypes="Of any dtype but bool"))
+@takes("x1 x2", family=elements("x1", "x2", dtypes="numeric"))
 def pow(x1: Any, x2: Any, /) -> Tensor:
     r"""Power, :math:`x_1^{x_2}`.
 

@@ -28,92 +28,92 @@ __all__ = [
 ]
 
 
-@elementwise(dtypes="Of any dtype", result="dtype bool", weak=True, compares=True)
+@elementwise(dtypes="any", result="dtype bool", weak=True, compares=True)
 def equal(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 = x_2`. A nan equals nothing."""
 
 
-@elementwise(dtypes="Of any dtype", result="dtype bool", weak=True, compares=True)
+@elementwise(dtypes="any", result="dtype bool", weak=True, compares=True)
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ne x_2`."""
 
 
-@elementwise(dtypes="Real", result="dtype bool", weak=True, compares=True)
+@elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True)
 def less(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 < x_2`."""
 
 
-@elementwise(dtypes="Real", result="dtype bool", weak=True, compares=True)
+@elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True)
 def less_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \le x_2`."""
 
 
-@elementwise(dtypes="Real", result="dtype bool", weak=True, compares=True)
+@elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True)
 def greater(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 > x_2`."""
 
 
-@elementwise(dtypes="Real", result="dtype bool", weak=True, compares=True)
+@elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True)
 def greater_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ge x_2`."""
 
 
-@elementwise(dtypes="Of any dtype but bool", result="dtype bool")
+@elementwise(dtypes="numeric", result="dtype bool")
 def isfinite(x: Any, /) -> Tensor:
     """Whether neither infinite nor nan."""
 
 
-@elementwise(dtypes="Of any dtype but bool", result="dtype bool")
+@elementwise(dtypes="numeric", result="dtype bool")
 def isinf(x: Any, /) -> Tensor:
     """Whether infinite; for a complex number, whether one of its parts is."""
 
 
-@elementwise(dtypes="Of any dtype but bool", result="dtype bool")
+@elementwise(dtypes="numeric", result="dtype bool")
 def isnan(x: Any, /) -> Tensor:
     """Whether nan; for a complex number, whether one of its parts is."""
 
 
-@elementwise(dtypes="Bool", result="dtype bool", weak=True)
+@elementwise(dtypes="boolean", result="dtype bool", weak=True)
 def logical_and(x1: Any, x2: Any, /) -> Tensor:
     """Whether both are true."""
 
 
-@elementwise(dtypes="Bool", result="dtype bool", weak=True)
+@elementwise(dtypes="boolean", result="dtype bool", weak=True)
 def logical_or(x1: Any, x2: Any, /) -> Tensor:
     """Whether one or both are true."""
 
 
-@elementwise(dtypes="Bool", result="dtype bool", weak=True)
+@elementwise(dtypes="boolean", result="dtype bool", weak=True)
 def logical_xor(x1: Any, x2: Any, /) -> Tensor:
     """Whether exactly one is true."""
 
 
-@elementwise(dtypes="Bool", result="dtype bool")
+@elementwise(dtypes="boolean", result="dtype bool")
 def logical_not(x: Any, /) -> Tensor:
     """Whether false."""
 
 
-@elementwise(dtypes="Integer or bool", weak=True)
+@elementwise(dtypes="integer or boolean", weak=True)
 def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in both."""
 
 
-@elementwise(dtypes="Integer or bool", weak=True)
+@elementwise(dtypes="integer or boolean", weak=True)
 def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in one or both."""
 
 
-@elementwise(dtypes="Integer or bool", weak=True)
+@elementwise(dtypes="integer or boolean", weak=True)
 def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in exactly one."""
 
 
-@elementwise(dtypes="Integer or bool")
+@elementwise(dtypes="integer or boolean")
 def bitwise_invert(x: Any, /) -> Tensor:
     """Bits that are not set."""
 
 
-@elementwise(dtypes="Integer", weak=True)
+@elementwise(dtypes="integer", weak=True)
 def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved up by ``x2`` places, :math:`x_1 2^{x_2}`.
 
@@ -121,7 +121,7 @@ def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="Integer", weak=True)
+@elementwise(dtypes="integer", weak=True)
 def bitwise_right_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved down by ``x2`` places, keeping the sign.
 

@@ -41,7 +41,7 @@ def conj(x: Any, /) -> Tensor:
     return _conj(x)
 
 
-@elementwise(dtypes="Complex", result="its real dtype", kind="linear", view=True, x=lambda xp, g: g)
+@elementwise(dtypes="complex", result="its real dtype", kind="linear", view=True, x=lambda xp, g: g)
 def real(x: Any, /) -> Tensor:
     r"""Real part, :math:`\operatorname{Re} x`.
 
@@ -51,7 +51,7 @@ def real(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="Complex",
+    dtypes="complex",
     result="its real dtype",
     kind="linear",
     view=True,
@@ -65,7 +65,7 @@ def imag(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="Of any dtype but bool",
+    dtypes="numeric",
     x=lambda xp, g, x: xp.multiply(g, xp.sign(x)),
     result="its dtype, which is real for a complex ``x``",
     domain=NOT_ZERO,
@@ -90,7 +90,7 @@ def _sign_rule(xp: Any, g: Any, x: Any) -> Any:
     return xp.where(zero, 0, xp.divide(xp.subtract(g, along), safe))
 
 
-@elementwise(dtypes="Of any dtype but bool", x=_sign_rule, domain=NOT_ZERO)
+@elementwise(dtypes="numeric", x=_sign_rule, domain=NOT_ZERO)
 def sign(x: Any, /) -> Tensor:
     r"""Sign, -1, 0 or 1; the direction :math:`x / |x|` for complex ``x``, and 0 at 0.
 

@@ -76,7 +76,7 @@ def _share(xp: Any, x1: Any, x2: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     x1=lambda xp, g, x1, x2: xp.multiply(g, _share(xp, x1, x2)),
     x2=lambda xp, g, x1, x2: xp.multiply(g, _share(xp, x2, x1)),
 )

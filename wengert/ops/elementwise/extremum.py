@@ -19,7 +19,7 @@ def _unless(xp: Any, g: Any, beaten: Any, tied: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real",
+    dtypes="real numeric",
     weak=True,
     x1=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x1, x2), xp.equal(x1, x2)),
     x2=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x2, x1), xp.equal(x2, x1)),
@@ -32,7 +32,7 @@ def maximum(x1: Any, x2: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="Real",
+    dtypes="real numeric",
     weak=True,
     x1=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x1, x2), xp.equal(x1, x2)),
     x2=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x2, x1), xp.equal(x2, x1)),
@@ -77,10 +77,11 @@ _clip = Primitive(
     kind="elementwise",
     label="Clamp",
     weak=True,
+    dtypes="real numeric",
 ).bind
 
 
-@takes("x min max", family=elements("x", dtypes="Real"))
+@takes("x min max", family=elements("x", dtypes="real numeric"))
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """Values limited to the range from ``min`` to ``max``.
 

@@ -10,7 +10,7 @@ from wengert.tape.tensor import Tensor
 __all__ = ["ceil", "copysign", "floor", "nextafter", "round", "signbit", "trunc"]
 
 
-@elementwise(dtypes="Real", view=None, x=ZERO, domain=Domain(without=(0,), period=1))
+@elementwise(dtypes="real numeric", view=None, x=ZERO, domain=Domain(without=(0,), period=1))
 def ceil(x: Any, /) -> Tensor:
     r"""Nearest integer that is not less, :math:`\lceil x \rceil`.
 
@@ -18,7 +18,7 @@ def ceil(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="Real", view=None, x=ZERO, domain=Domain(without=(0,), period=1))
+@elementwise(dtypes="real numeric", view=None, x=ZERO, domain=Domain(without=(0,), period=1))
 def floor(x: Any, /) -> Tensor:
     r"""Nearest integer that is not greater, :math:`\lfloor x \rfloor`.
 
@@ -26,9 +26,7 @@ def floor(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    dtypes="Of any dtype but bool", view=None, x=ZERO, domain=Domain(without=(0.5,), period=1)
-)
+@elementwise(dtypes="numeric", view=None, x=ZERO, domain=Domain(without=(0.5,), period=1))
 def round(x: Any, /) -> Tensor:
     """Nearest integer, the even one of two that are equally near.
 
@@ -36,7 +34,7 @@ def round(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="Real", view=None, x=ZERO, domain=Domain(without=(0,), period=1))
+@elementwise(dtypes="real numeric", view=None, x=ZERO, domain=Domain(without=(0,), period=1))
 def trunc(x: Any, /) -> Tensor:
     """Nearest integer that is not farther from 0.
 
@@ -44,13 +42,13 @@ def trunc(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="Real floating", result="dtype bool")
+@elementwise(dtypes="real floating", result="dtype bool")
 def signbit(x: Any, /) -> Tensor:
     """Whether the sign bit is set, as in -0.0 and in negative numbers."""
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     weak=True,
     x1=lambda xp, g, x1, out: xp.multiply(g, xp.multiply(xp.sign(x1), xp.sign(out))),
     x2=ZERO,
@@ -63,9 +61,9 @@ def copysign(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="Real floating, of one dtype", weak=True, x1=UNDEFINED, x2=UNDEFINED)
+@elementwise(dtypes="real floating", weak=True, x1=UNDEFINED, x2=UNDEFINED)
 def nextafter(x1: Any, x2: Any, /) -> Tensor:
-    """Next representable number after ``x1`` towards ``x2``.
+    """Next representable number after ``x1`` towards ``x2``, which have one dtype.
 
     There is no derivative: `backward` through it is an error.
     """

@@ -124,7 +124,7 @@ def atan(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     weak=True,
     x1=lambda xp, g, x1, x2: over_radius(xp, g, x2, x1),
     x2=lambda xp, g, x1, x2: over_radius(xp, xp.negative(g), x1, x2),
@@ -138,7 +138,7 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     weak=True,
     x1=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x1, x2)),
     x2=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x2, x1)),

@@ -26,7 +26,7 @@ Primitive(
 
 
 @elementwise(
-    dtypes="Real",
+    dtypes="real numeric",
     forward=lambda xp, x: xp.maximum(x, 0),
     # What is not zero is positive, or nan: which lets the gradient pass, as in PyTorch.
     x=lambda xp, g, out: xp.mask(g, out),
@@ -59,7 +59,7 @@ _leaky_relu = Primitive(
 
 
 #: Of those with parameters beside the array.
-_FAMILY = elements("x", dtypes="Real floating", source="PyTorch: ``torch.nn.functional.$name``.")
+_FAMILY = elements("x", dtypes="real floating", source="PyTorch: ``torch.nn.functional.$name``.")
 
 
 @takes("x negative_slope", family=_FAMILY)
@@ -92,7 +92,7 @@ def _silu_rule(xp: Any, g: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=lambda xp, x: xp.multiply(x, xp.expit(x)),
     x=_silu_rule,
     source="PyTorch: ``torch.nn.functional.silu``.",

@@ -149,7 +149,7 @@ def _scaled_rule(n: int) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_forward(0, scaled=False),
     x=lambda xp, g, x: xp.multiply(g, xp.i1(x)),
 )
@@ -161,7 +161,7 @@ def i0(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="Real floating", forward=_forward(1, scaled=False), x=_i1_rule)
+@elementwise(dtypes="real floating", forward=_forward(1, scaled=False), x=_i1_rule)
 def i1(x: Any, /) -> Tensor:
     """Modified Bessel function of order 1, :math:`I_1(x) = I_0'(x)`.
 
@@ -169,7 +169,7 @@ def i1(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="Real floating", forward=_forward(0, scaled=True), x=_scaled_rule(0))
+@elementwise(dtypes="real floating", forward=_forward(0, scaled=True), x=_scaled_rule(0))
 def i0e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i0`, :math:`e^{-|x|} I_0(x)`, without overflow.
 
@@ -178,7 +178,7 @@ def i0e(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="Real floating", forward=_forward(1, scaled=True), x=_scaled_rule(1))
+@elementwise(dtypes="real floating", forward=_forward(1, scaled=True), x=_scaled_rule(1))
 def i1e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i1`, :math:`e^{-|x|} I_1(x)`, without overflow.
 

@@ -48,7 +48,7 @@ def _entr_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_entr_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.subtract(-1, xp.log(x))),
     domain=POSITIVE,
@@ -107,7 +107,7 @@ def _kl_div_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=of_reals("rel_entr")(_relative),
     x=_rel_entr_x,
     y=lambda xp, g, x, y: xp.negative(xp.multiply(g, _ratio(xp, x, y))),
@@ -141,7 +141,7 @@ def _kl_div_forward(xp: Any, x: Any, y: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_kl_div_forward,
     x=_kl_div_x,
     y=lambda xp, g, x, y: xp.multiply(g, xp.subtract(1, _ratio(xp, x, y))),

@@ -99,7 +99,7 @@ def _bell(xp: Any, g: Any, x: Any, height: float) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating", x=lambda xp, g, x: _bell(xp, g, x, _SLOPE), forward=_erf_forward
+    dtypes="real floating", x=lambda xp, g, x: _bell(xp, g, x, _SLOPE), forward=_erf_forward
 )
 def erf(x: Any, /) -> Tensor:
     r"""Error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.
@@ -111,7 +111,7 @@ def erf(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="Real floating", x=lambda xp, g, x: _bell(xp, g, x, -_SLOPE), forward=_erfc_forward
+    dtypes="real floating", x=lambda xp, g, x: _bell(xp, g, x, -_SLOPE), forward=_erfc_forward
 )
 def erfc(x: Any, /) -> Tensor:
     r"""Complementary error function, :math:`1 - \operatorname{erf} x`, accurate in its tail.

@@ -89,7 +89,7 @@ def _gammaln_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_gammaln_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.digamma(x)),
     domain=Domain(without=(0,), period=-1),
@@ -129,7 +129,7 @@ def _digamma_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_digamma_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.polygamma(x, n=1)),
     domain=Domain(without=(0,), period=-1),
@@ -174,7 +174,7 @@ def _gamma_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_gamma_forward,
     x=lambda xp, g, x, out: xp.multiply(g, xp.multiply(out, xp.digamma(x))),
     domain=Domain(without=(0,), period=-1),
@@ -200,7 +200,7 @@ def _gammasgn_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_gammasgn_forward,
     x=ZERO,
     domain=Domain(without=(0,), period=-1),
@@ -308,7 +308,7 @@ Primitive(
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_betaln_forward,
     a=lambda xp, g, a, b: xp.multiply(g, _log_slope(xp, a, b)),
     b=lambda xp, g, a, b: xp.multiply(g, _log_slope(xp, b, a)),
@@ -331,7 +331,7 @@ def _beta_forward(xp: Any, a: Any, b: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_beta_forward,
     a=lambda xp, g, a, b, out: xp.multiply(g, xp.multiply(out, _log_slope(xp, a, b))),
     b=lambda xp, g, a, b, out: xp.multiply(g, xp.multiply(out, _log_slope(xp, b, a))),
@@ -343,7 +343,7 @@ def beta(a: Any, b: Any, /) -> Tensor:
     """
 
 
-@takes("a", family=elements("a", dtypes="Real floating", source=SCIPY))
+@takes("a", family=elements("a", dtypes="real floating", source=SCIPY))
 def multigammaln(a: Any, d: int) -> Tensor:
     r"""Logarithm of the multivariate gamma function.
 

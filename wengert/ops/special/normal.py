@@ -87,7 +87,7 @@ def _erfinv_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_erfinv_forward,
     x=lambda xp, g, out: _bowl(xp, g, out, math.sqrt(math.pi) / 2, 1.0),
     domain=Domain(-1, 1),
@@ -108,7 +108,7 @@ def _erfcinv_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_erfcinv_forward,
     x=lambda xp, g, out: _bowl(xp, g, out, -math.sqrt(math.pi) / 2, 1.0),
     domain=Domain(0, 2),
@@ -134,7 +134,7 @@ def _erfcx_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_erfcx_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.erfcx_slope(x, n=1)),
 )
@@ -156,7 +156,7 @@ def _ndtr_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_ndtr_forward,
     x=lambda xp, g, x: _bowl(xp, g, x, 1 / math.sqrt(2 * math.pi), -0.5),
 )
@@ -180,7 +180,7 @@ def _log_ndtr_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_log_ndtr_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.log_ndtr_slope(x, n=1)),
 )
@@ -199,7 +199,7 @@ def _ndtri_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="Real floating",
+    dtypes="real floating",
     forward=_ndtri_forward,
     x=lambda xp, g, out: _bowl(xp, g, out, math.sqrt(2 * math.pi), 0.5),
     domain=Domain(0, 1),

@@ -74,7 +74,7 @@ _polygamma = Primitive(
 @takes(
     "x",
     n="an integer or an array of integers",
-    family=elements("x", dtypes="Real floating", source=SCIPY),
+    family=elements("x", dtypes="real floating", source=SCIPY),
 )
 def polygamma(n: Any, x: Any) -> Tensor:
     r"""Polygamma function, the n-th derivative of `digamma`.
@@ -171,7 +171,7 @@ _zeta = Primitive(
 ).bind
 
 
-@takes("q", undefined="x", family=elements("x", "q", dtypes="Real floating", source=SCIPY))
+@takes("q", undefined="x", family=elements("x", "q", dtypes="real floating", source=SCIPY))
 def zeta(x: Any, q: Any = None) -> Tensor:
     r"""Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k=0}^\infty (k + q)^{-x}`.
 
