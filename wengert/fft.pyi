@@ -1,1 +1,3 @@
-from wengert.ops.fft import *
+from wengert.ops.fft.frequency import *
+from wengert.ops.fft.real import *
+from wengert.ops.fft.spectrum import *

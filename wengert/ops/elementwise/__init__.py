@@ -1,154 +1,30 @@
 """Elementwise functions: the standard's chapter of that name, with their derivatives."""
 
-from wengert.ops.elementwise.arithmetic import (
-    add,
-    divide,
-    floor_divide,
-    multiply,
-    negative,
-    positive,
-    pow,  # noqa: A004
-    reciprocal,
-    remainder,
-    sqrt,
-    square,
-    subtract,
-)
-from wengert.ops.elementwise.comparison import (
-    bitwise_and,
-    bitwise_invert,
-    bitwise_left_shift,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
-    equal,
-    greater,
-    greater_equal,
-    isfinite,
-    isinf,
-    isnan,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    not_equal,
-)
-from wengert.ops.elementwise.complex import (
-    abs,  # noqa: A004
-    conj,
-    imag,
-    real,
-    sign,
-)
-from wengert.ops.elementwise.exponential import (
-    exp,
-    expm1,
-    log,
-    log1p,
-    log2,
-    log10,
-    logaddexp,
-)
-from wengert.ops.elementwise.extremum import (
-    clip,
-    maximum,
-    minimum,
-)
-from wengert.ops.elementwise.rounding import (
-    ceil,
-    copysign,
-    floor,
-    nextafter,
-    round,  # noqa: A004
-    signbit,
-    trunc,
-)
-from wengert.ops.elementwise.sigmoid import expit as expit  # for rules; no function of the standard
-from wengert.ops.elementwise.trigonometric import (
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cos,
-    cosh,
-    hypot,
-    sin,
-    sinh,
-    tan,
-    tanh,
-)
+# ruff: noqa: F403 -- each file says in its __all__ what it gives
 
-__all__ = [
-    "abs",
-    "acos",
-    "acosh",
-    "add",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "bitwise_and",
-    "bitwise_invert",
-    "bitwise_left_shift",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "ceil",
-    "clip",
-    "conj",
-    "copysign",
-    "cos",
-    "cosh",
-    "divide",
-    "equal",
-    "exp",
-    "expm1",
-    "floor",
-    "floor_divide",
-    "greater",
-    "greater_equal",
-    "hypot",
-    "imag",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "less",
-    "less_equal",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "logaddexp",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "multiply",
-    "negative",
-    "nextafter",
-    "not_equal",
-    "positive",
-    "pow",
-    "real",
-    "reciprocal",
-    "remainder",
-    "round",
-    "sign",
-    "signbit",
-    "sin",
-    "sinh",
-    "sqrt",
-    "square",
-    "subtract",
-    "tan",
-    "tanh",
-    "trunc",
-]
+from wengert.ops.elementwise import (
+    arithmetic,
+    comparison,
+    complex,  # noqa: A004
+    exponential,
+    extremum,
+    rounding,
+    trigonometric,
+)
+from wengert.ops.elementwise.arithmetic import *
+from wengert.ops.elementwise.comparison import *
+from wengert.ops.elementwise.complex import *
+from wengert.ops.elementwise.exponential import *
+from wengert.ops.elementwise.extremum import *
+from wengert.ops.elementwise.rounding import *
+from wengert.ops.elementwise.sigmoid import expit as expit  # for rules; no function of the standard
+from wengert.ops.elementwise.trigonometric import *
+
+__all__: list[str] = []
+__all__ += arithmetic.__all__
+__all__ += comparison.__all__
+__all__ += complex.__all__
+__all__ += exponential.__all__
+__all__ += extremum.__all__
+__all__ += rounding.__all__
+__all__ += trigonometric.__all__

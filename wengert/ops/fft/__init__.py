@@ -5,29 +5,20 @@ those between real numbers and half of a spectrum. The transforms are linear, an
 one's adjoint, so derivatives of any order need nothing else.
 """
 
+# ruff: noqa: F403 -- each file says in its __all__ what it gives
+
 import sys
 
 from wengert.interpreters.differentiable import differentiable
-from wengert.ops.fft.frequency import fftfreq, fftshift, ifftshift, rfftfreq
-from wengert.ops.fft.real import hfft, ihfft, irfft, irfftn, rfft, rfftn
-from wengert.ops.fft.spectrum import fft, fftn, ifft, ifftn
+from wengert.ops.fft import frequency, real, spectrum
+from wengert.ops.fft.frequency import *
+from wengert.ops.fft.real import *
+from wengert.ops.fft.spectrum import *
 
-__all__ = [
-    "fft",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfftn",
-    "rfft",
-    "rfftfreq",
-    "rfftn",
-]
+__all__: list[str] = []
+__all__ += frequency.__all__
+__all__ += real.__all__
+__all__ += spectrum.__all__
 
 
 def __dir__() -> list[str]:

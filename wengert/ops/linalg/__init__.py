@@ -4,50 +4,39 @@ Derivatives of decompositions follow PyTorch, also where they are not unique or 
 page "Linear algebra" of the documentation says how.
 """
 
+# ruff: noqa: F403 -- each file says in its __all__ what it gives
+
 import sys
 
 from wengert.interpreters.differentiable import differentiable
-from wengert.ops.linalg.determinants import SlogdetResult, det, slogdet
-from wengert.ops.linalg.factorisations import QRResult, cholesky, qr
-from wengert.ops.linalg.norms import matrix_norm, matrix_rank, vector_norm
-from wengert.ops.linalg.products import cross, diagonal, matrix_power, outer, trace
-from wengert.ops.linalg.singular_values import SVDResult, svd, svdvals
-from wengert.ops.linalg.solving import inv, pinv, solve
-from wengert.ops.linalg.spectral import EighResult, EigResult, eig, eigh, eigvals, eigvalsh
-from wengert.ops.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from wengert.ops import linear_algebra
+from wengert.ops.linalg import (
+    determinants,
+    factorisations,
+    norms,
+    products,
+    singular_values,
+    solving,
+    spectral,
+)
+from wengert.ops.linalg.determinants import *
+from wengert.ops.linalg.factorisations import *
+from wengert.ops.linalg.norms import *
+from wengert.ops.linalg.products import *
+from wengert.ops.linalg.singular_values import *
+from wengert.ops.linalg.solving import *
+from wengert.ops.linalg.spectral import *
+from wengert.ops.linear_algebra import *
 
-__all__ = [
-    "EigResult",
-    "EighResult",
-    "QRResult",
-    "SVDResult",
-    "SlogdetResult",
-    "cholesky",
-    "cross",
-    "det",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "inv",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "matrix_transpose",
-    "outer",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "svd",
-    "svdvals",
-    "tensordot",
-    "trace",
-    "vecdot",
-    "vector_norm",
-]
+__all__: list[str] = []
+__all__ += determinants.__all__
+__all__ += factorisations.__all__
+__all__ += norms.__all__
+__all__ += products.__all__
+__all__ += singular_values.__all__
+__all__ += solving.__all__
+__all__ += spectral.__all__
+__all__ += linear_algebra.__all__
 
 
 def __dir__() -> list[str]:

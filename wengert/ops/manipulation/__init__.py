@@ -1,37 +1,13 @@
 """Manipulation functions: the standard's chapter of that name, with their derivatives."""
 
-from wengert.ops.manipulation.arranging import (
-    expand_dims,
-    flip,
-    moveaxis,
-    permute_dims,
-    reshape,
-    roll,
-    squeeze,
-)
-from wengert.ops.manipulation.copying import (
-    broadcast_arrays,
-    broadcast_shapes,
-    broadcast_to,
-    repeat,
-    tile,
-)
-from wengert.ops.manipulation.joining import concat, stack, unstack
+# ruff: noqa: F403 -- each file says in its __all__ what it gives
 
-__all__ = [
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
-    "concat",
-    "expand_dims",
-    "flip",
-    "moveaxis",
-    "permute_dims",
-    "repeat",
-    "reshape",
-    "roll",
-    "squeeze",
-    "stack",
-    "tile",
-    "unstack",
-]
+from wengert.ops.manipulation import arranging, copying, joining
+from wengert.ops.manipulation.arranging import *
+from wengert.ops.manipulation.copying import *
+from wengert.ops.manipulation.joining import *
+
+__all__: list[str] = []
+__all__ += arranging.__all__
+__all__ += copying.__all__
+__all__ += joining.__all__
