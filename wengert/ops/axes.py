@@ -14,20 +14,6 @@ from wengert.ops.data_type import astype
 from wengert.tape.parameters import differentiates, refuse
 from wengert.tape.tensor import Tensor, wrapped
 
-__all__ = [
-    "all_axes",
-    "as_axes",
-    "as_axis",
-    "as_shape",
-    "axis_from_end",
-    "number",
-    "operand",
-    "raw_array",
-    "raw_dtype",
-    "shape_of",
-    "unexpected",
-]
-
 
 def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of a Tensor or an array; an error that names what else was given."""

@@ -10,8 +10,6 @@ from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
-__all__ = ["cumulative_prod", "cumulative_sum", "preceding_products"]
-
 
 def preceding_products(xp: Any, x: Any, axis: int) -> Any:
     """For each element the product of those before it along an axis."""

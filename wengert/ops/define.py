@@ -12,8 +12,6 @@ from wengert.tape.parameters import DECLARED
 from wengert.tape.plan import Rule, argument_names
 from wengert.tape.primitive import Declared, Primitive, binary, unary
 
-__all__ = ["elementwise"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -4,8 +4,6 @@ from typing import Final
 
 from wengert.tape.families import Family
 
-__all__ = ["MANIPULATION", "SCIPY", "elements", "of_vectors", "reduction", "standard"]
-
 _STANDARD: Final = "Array API standard 2025.12, $chapter: ``$name``."
 _ELEMENTWISE: Final = _STANDARD.replace("$chapter", "elementwise functions")
 SCIPY: Final = "SciPy: ``scipy.special.$name``."

@@ -9,8 +9,6 @@ from functools import cache
 from inspect import signature
 from typing import Any, Final
 
-__all__ = ["FUNCTIONS", "KEYWORDS", "METHODS", "keyword_hint", "method_hint", "name_hint"]
-
 #: Functions, by PyTorch's and NumPy's names.
 FUNCTIONS: Final = {
     "absolute": "wg.abs",

@@ -15,9 +15,6 @@ import numpy as np
 from wengert.backends import add_composite
 from wengert.backends.keys import SLOT, cut
 
-__all__ = ["gather", "place", "put"]
-
-
 add_composite("cut", lambda xp, x, key: cut(x, key=key))
 
 

@@ -32,8 +32,6 @@ from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive, binary, is_forei
 from wengert.tape.promotion import KIND_RANK
 from wengert.tape.tensor import Tensor, placed, same, show
 
-__all__ = ["attach"]
-
 Function = Callable[..., Tensor]
 
 #: Python's name of a binary operator, the function, and whether its operands change places.

@@ -13,8 +13,6 @@ from typing import Any
 from wengert.backends import DTYPES
 from wengert.tape.promotion import at_least
 
-__all__ = ["Precise", "namespace"]
-
 
 class Precise(ModuleType):
     """A namespace whose functions run with float64 as the default dtype.

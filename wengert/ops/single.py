@@ -7,8 +7,6 @@ from wengert.tape.primitive import Primitive, explain, inexact, record
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, show, untracked
 
-__all__ = ["single"]
-
 
 def single(primitive: Primitive) -> Callable[..., Any]:
     """`Primitive.bind` of a primitive of one input and one result, without its loops."""

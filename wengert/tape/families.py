@@ -4,8 +4,6 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["Family"]
-
 #: numpydoc's sections, in their order; what is before them has no title.
 _ORDER: Final = (
     *("", "Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "See Also"),

@@ -16,8 +16,6 @@ from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
-__all__ = ["einsum"]
-
 Subscripts = tuple[str, str, str]
 Path = list[tuple[int, ...]]
 

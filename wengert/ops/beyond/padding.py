@@ -22,8 +22,6 @@ from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
-__all__ = ["pad"]
-
 #: The modes that copy elements, and those that compute what the margins have.
 COPYING: Final = ("edge", "reflect", "symmetric", "wrap")
 STATISTICS: Final[dict[str, Callable[..., Tensor]]] = {

@@ -19,8 +19,6 @@ from wengert.ops.sorting import sort
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
-__all__ = ["median", "one_hot", "quantile"]
-
 #: The parameters (alpha, beta) of the methods between whose points is interpolated: R. J. Hyndman
 #: and Y. Fan, Sample quantiles in statistical packages, 1996.
 CONTINUOUS: Final = {

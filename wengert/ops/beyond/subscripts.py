@@ -7,8 +7,6 @@ from typing import Any
 
 from wengert.ops.axes import shape_of
 
-__all__ = ["Labels", "parsed"]
-
 #: The labels of an array's axes: letters or integers, and pairs for the axes of an Ellipsis.
 Labels = tuple[Any, ...]
 

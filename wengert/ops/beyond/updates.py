@@ -30,8 +30,6 @@ from wengert.tape.parameters import takes
 from wengert.tape.primitive import PRIMITIVES, SCALARS, Primitive, number_type
 from wengert.tape.tensor import Tensor, wrapped
 
-__all__ = ["At", "at"]
-
 #: A value may have the kind of the array that it changes, or one before it.
 RANK: Final = {
     "bool": 0,

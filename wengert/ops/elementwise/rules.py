@@ -5,8 +5,6 @@ from typing import Any
 from wengert.backends import dtype_of
 from wengert.tape.primitive import Primitive
 
-__all__ = ["is_complex", "matched", "over_radius"]
-
 
 def is_complex(x: Any) -> bool:
     """Whether an array or Tensor has a complex dtype."""

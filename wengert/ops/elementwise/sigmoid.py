@@ -7,8 +7,6 @@ from wengert.ops.elementwise.rules import is_complex
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
-__all__ = ["expit"]
-
 
 def _expit_forward(xp: Any, x: Any) -> Any:
     if is_complex(x):

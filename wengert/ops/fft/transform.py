@@ -18,22 +18,6 @@ from wengert.tape.parameters import refuse
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
-__all__ = [
-    "ADJOINT",
-    "Norm",
-    "along_one",
-    "along_several",
-    "check_length",
-    "check_norm",
-    "forward",
-    "from_real",
-    "inverse",
-    "operand",
-    "over_one",
-    "to_real",
-    "transform",
-]
-
 Norm = Literal["backward", "ortho", "forward"]
 Axes = tuple[int, ...]
 

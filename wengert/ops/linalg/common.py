@@ -9,24 +9,6 @@ from wengert.ops.data_type import astype, result_type
 from wengert.ops.families import standard
 from wengert.tape.families import Family
 
-__all__ = [
-    "adjoint",
-    "columns",
-    "complex_dtype",
-    "diagonal_matrix",
-    "eye_like",
-    "imaginary",
-    "inexact",
-    "matrices",
-    "of_matrices",
-    "of_square_matrices",
-    "off_diagonal",
-    "product",
-    "promoted",
-    "rows",
-    "skew",
-]
-
 # -- docstrings ----------------------------------------------------------------------------------
 
 _MATRICES: Final = """

@@ -6,8 +6,6 @@ from typing import Any
 
 from wengert.backends import dtype_of
 
-__all__ = ["euler_maclaurin", "of_reals", "polynomial", "rational"]
-
 #: Bernoulli's numbers B2, B4, ..., B20.
 BERNOULLI = (
     1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798,
