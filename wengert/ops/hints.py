@@ -154,7 +154,7 @@ FUNCTIONS: Final = {
     "vstack": "wg.concat",
 }
 
-#: Methods of Tensors, by PyTorch's and NumPy's names, beside those of `FUNCTIONS`.
+#: Methods of Tensors, by PyTorch's and NumPy's names. The others go by what `FUNCTIONS` says.
 METHODS: Final = {
     "abs_": "x = x.abs()",
     "bfloat16": "x.to(wg.bfloat16)",
@@ -212,17 +212,6 @@ METHODS: Final = {
     "uniform_": "x.copy_(wg.rand(*x.shape)), or wg.nn.init.uniform_(x)",
     "unsqueeze_": "x = x.unsqueeze(axis)",
 }
-
-#: Methods that go by what `FUNCTIONS` says.
-SHARED: Final = """
-absolute addmm allclose amax amin arccos arccosh arcsin arcsinh arctan arctan2 arctanh argwhere
- bitwise_not bmm chunk clamp clamp_max clamp_min conjugate cross deg2rad det diag digamma div
-eq erfinv fix fliplr flipud float_power fmod gather ge gt index_select inner inverse isclose isreal
-kron le left_shift lerp lgamma logdet lt masked_select mm movedim mul mv nan_to_num nanmean
-nansum narrow ne neg norm outer pinverse ptp rad2deg repeat_interleave right_shift rot90 rsqrt
-scatter scatter_add select sgn sigmoid sinc slogdet split sub svd swapdims take_along_dim topk
-true_divide unbind unflatten unique vdot
-""".split()  # noqa: SIM905 -- a page of names is none to read
 
 #: Not the standard's names.
 _BEYOND: Final = (

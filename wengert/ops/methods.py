@@ -20,40 +20,6 @@ from wengert.ops.numpy_protocols.translation import operands
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "copy",
-    "cpu",
-    "cuda",
-    "cumprod",
-    "cumsum",
-    "diagonal",
-    "dim",
-    "dot",
-    "element_size",
-    "expand",
-    "expand_as",
-    "flatten",
-    "is_complex",
-    "is_floating_point",
-    "masked_fill",
-    "ndimension",
-    "nelement",
-    "numel",
-    "permute",
-    "ravel",
-    "repeat",
-    "reshape_as",
-    "swapaxes",
-    "t",
-    "trace",
-    "transpose",
-    "type",
-    "type_as",
-    "unsqueeze",
-    "view",
-    "view_as",
-]
-
 
 def _integers(given: tuple[Any, ...]) -> tuple[Any, ...]:
     """Integers that are given one by one or as one tuple or list."""

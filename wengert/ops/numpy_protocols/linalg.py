@@ -109,33 +109,22 @@ def _one(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda a, *args, **keywords: function(*operands(a), *args, **keywords)
 
 
+_ONE = (
+    *("cholesky", "det", "diagonal", "eig", "eigvals", "inv", "matrix_norm", "matrix_power"),
+    *("matrix_transpose", "slogdet", "svdvals", "trace", "vector_norm"),
+)
+_TWO = ("cross", "matmul", "outer", "solve", "tensordot", "vecdot")
+
 TABLE: dict[str, Callable[..., Any]] = {
-    "cholesky": _one(linalg.cholesky),
+    **{name: _one(getattr(linalg, name)) for name in _ONE},
+    **{name: _two(getattr(linalg, name)) for name in _TWO},
     "cond": _cond,
-    "cross": _two(linalg.cross),
-    "det": _one(linalg.det),
-    "diagonal": _one(linalg.diagonal),
-    "eig": _one(linalg.eig),
     "eigh": _lower(linalg.eigh),
-    "eigvals": _one(linalg.eigvals),
     "eigvalsh": _lower(linalg.eigvalsh),
-    "inv": _one(linalg.inv),
-    "matmul": _two(linalg.matmul),
-    "matrix_norm": _one(linalg.matrix_norm),
-    "matrix_power": _one(linalg.matrix_power),
     "matrix_rank": _matrix_rank,
-    "matrix_transpose": _one(linalg.matrix_transpose),
     "multi_dot": _multi_dot,
     "norm": _norm,
-    "outer": _two(linalg.outer),
     "pinv": _pinv,
     "qr": _qr,
-    "slogdet": _one(linalg.slogdet),
-    "solve": _two(linalg.solve),
     "svd": _svd,
-    "svdvals": _one(linalg.svdvals),
-    "tensordot": _two(linalg.tensordot),
-    "trace": _one(linalg.trace),
-    "vecdot": _two(linalg.vecdot),
-    "vector_norm": _one(linalg.vector_norm),
 }
