@@ -18,7 +18,7 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Backward, End, Recording, Way
 from wengert.compiler.capture.recording import unhooked
-from wengert.compiler.capture.trace import DRAWS
+from wengert.compiler.capture.trace import is_draw
 from wengert.compiler.capture.walk import find_state
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.passes import optimise
@@ -122,7 +122,7 @@ class Again:
 
 def draws(program: Program) -> bool:
     """Whether a program draws random numbers."""
-    return any(step.name in DRAWS for step in program.instructions)
+    return any(is_draw(step.name) for step in program.instructions)
 
 
 def _obstacle(found: Recording, leaves: Sequence[Any]) -> str:

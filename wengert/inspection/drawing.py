@@ -13,7 +13,7 @@ import numpy as np
 from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.inspection.watching import Watcher, watching
 from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform
-from wengert.tape.primitive import Primitive
+from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
@@ -22,16 +22,8 @@ __all__ = ["draw", "to_dot"]
 Gradients = bool | Literal["local", "total"]
 Direction = Literal["TB", "LR", "BT", "RL"]
 
-#: How operations are written that have a sign of their own.
-SIGNS = {
-    "add": "+",
-    "divide": "÷",
-    "matmul": "@",
-    "multiply": "×",
-    "negative": "-",
-    "pow": "^",
-    "subtract": "-",
-}
+#: How operations are written that have an operator of their own.
+SIGNS = {"+": "+", "-": "-", "*": "×", "/": "÷", "@": "@", "**": "^"}
 #: Arrays of no more elements, and no longer rows, are written out.
 WRITTEN, ROW = 9, 4
 
@@ -445,7 +437,7 @@ class _Picture:
         elif isinstance(node, Output):
             title, style = _entitled(name, f"result {node.index}"), PART
         else:
-            title = _entitled(name, SIGNS.get(node.operation, node.operation))
+            title = _entitled(name, _sign(node.operation))
             style = OPERATION
         if node.number in self.roots:
             style = RESULT
@@ -483,6 +475,12 @@ class _Picture:
         for tensor in seen:
             name, _ = self.constants.get(id(tensor._array), (None, None))
             yield f"c{id(tensor._array)}", name, tensor
+
+
+def _sign(operation: str) -> str:
+    """The operator of an operation, or its name."""
+    row = PRIMITIVES.get(operation)
+    return operation if row is None else SIGNS.get(row.symbol or "", operation)
 
 
 def _entitled(name: str | None, operation: str) -> str:

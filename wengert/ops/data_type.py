@@ -12,6 +12,7 @@ from wengert.backends import (
     get_backend,
 )
 from wengert.interpreters import batching
+from wengert.interpreters.identities import same_elements
 from wengert.ops.families import standard
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
@@ -59,6 +60,8 @@ _astype = Primitive(
     view=None,
     forward=_cast,
     batch=_astype_batch,
+    identity=same_elements,
+    whole=True,
 )
 _to_device = Primitive(
     "to_device",
@@ -69,6 +72,7 @@ _to_device = Primitive(
     view=None,
     forward=lambda xp, x, device, source=None: xp.backend.to_device(x, device),
     batch=batching.elementwise,
+    whole=True,
 )
 _to_backend = Primitive(
     "to_backend",
@@ -81,6 +85,7 @@ _to_backend = Primitive(
         xp.backend, x, name, device
     ),
     batch=batching.elementwise,
+    whole=True,
 )
 
 

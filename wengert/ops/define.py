@@ -5,6 +5,7 @@ from functools import update_wrapper
 from typing import Any, TypeVar
 
 from wengert.interpreters import batching
+from wengert.interpreters.identities import Rule as Identity
 from wengert.ops.families import SCIPY, elements
 from wengert.ops.single import single
 from wengert.tape.domain import EVERYWHERE, Domain
@@ -24,6 +25,8 @@ def elementwise(
     compares: bool = False,
     forward: Callable[..., Any] | None = None,
     domain: Domain | dict[str, Domain] = EVERYWHERE,
+    identity: Identity | None = None,
+    symbol: str | None = None,
     dtypes: str = "floating",
     result: str | None = None,
     source: str | None = None,
@@ -35,7 +38,7 @@ def elementwise(
 
     Parameters
     ----------
-    label, kind, view, weak, compares, forward, dtypes, domain
+    label, kind, view, weak, compares, forward, dtypes, domain, identity, symbol
         As for `Primitive`. Without a ``forward`` it is a function of the standard.
     result, source : str, optional
         For the docstring: the dtype of the result, and where the function comes from.
@@ -71,6 +74,8 @@ def elementwise(
             forward=forward,
             dtypes=dtypes,
             domain=domain,
+            identity=identity,
+            symbol=symbol,
             joined=names,
             batch=batching.elementwise,
         )

@@ -47,6 +47,16 @@ def _getitem_batch(call: Any, x: Any, *indices: Any, key: tuple[Any, ...]) -> An
     return call.moved(out, _block(indices), 0) if _first(key) else out
 
 
+def _all_of_it(call: Any) -> Any:
+    """``x[...]``, ``x[:]`` and other slices of steps of 1 that leave nothing out."""
+    x = call.operands[0]
+    key = call.parameters.get("key", (None,))
+    slices = all(
+        part is Ellipsis or (type(part) is slice and part.step in (None, 1)) for part in key
+    )
+    return x if slices and x.shape == call.result.shape else None
+
+
 # Each is the derivative of the others, so that they are closed at any order.
 _getitem_primitive = Primitive(
     "getitem",
@@ -57,6 +67,8 @@ _getitem_primitive = Primitive(
     forward=gather,
     view=as_view,
     batch=_getitem_batch,
+    identity=_all_of_it,
+    dynamic="masks",
 )
 _getitem = _getitem_primitive.bind
 

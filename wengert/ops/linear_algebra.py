@@ -5,6 +5,7 @@ from operator import index
 from typing import Any, Never
 
 from wengert.interpreters.batching import as_it_is, labelled, paired, shifted
+from wengert.interpreters.identities import involution
 from wengert.ops.axes import as_axes, axis_from_end, shape_of, unexpected
 from wengert.ops.families import of_vectors, standard
 from wengert.ops.manipulation import broadcast_shapes, reshape
@@ -93,6 +94,7 @@ _matmul = binary(
         kind="multilinear",
         batch=_matmul_batch,
         dtypes="numeric",
+        symbol="@",
     )
 )
 
@@ -161,6 +163,7 @@ _matrix_transpose = single(
         label="Transpose",
         view=True,
         batch=as_it_is,
+        identity=involution,
     )
 )
 

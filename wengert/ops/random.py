@@ -293,7 +293,13 @@ def _draw_like(xp: Any, x: Any, dtype: Any) -> Any:
 
 
 _rand_like = Primitive(
-    "rand_like", ["x"], kind="irregular", forward=_draw_like, batch=batching.elementwise
+    "rand_like",
+    ["x"],
+    kind="irregular",
+    forward=_draw_like,
+    batch=batching.elementwise,
+    whole=True,
+    pure=False,
 )
 
 

@@ -37,7 +37,7 @@ _argmin = single(
 _count_nonzero = single(
     Primitive("count_nonzero", ["x"], kind="irregular", batch=over_axes(keepdims=False))
 )
-_nonzero = Primitive("nonzero", ["x"], kind="irregular", several=True).bind
+_nonzero = Primitive("nonzero", ["x"], kind="irregular", several=True, dynamic=True).bind
 
 
 _searchsorted = Primitive(
@@ -186,6 +186,13 @@ def searchsorted(
     return _searchsorted(x1, x2, side=side)  # type: ignore[no-any-return]
 
 
+def _chosen(call: Any) -> Any:
+    """``where`` of a condition that is the same everywhere, or between two that are the same."""
+    condition, x, y = call.operands
+    number = 1 if x is y else call.number(condition)
+    return None if number is None else x if number else y
+
+
 _where = Primitive(
     "where",
     ["condition", "x1", "x2"],
@@ -197,6 +204,7 @@ _where = Primitive(
     weak=True,
     joined=("x1", "x2"),
     batch=batching.elementwise,
+    identity=_chosen,
 ).bind
 
 

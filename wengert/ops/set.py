@@ -45,7 +45,9 @@ class UniqueInverseResult(NamedTuple):
 
 
 def _unique(name: str, several: bool = True) -> Any:
-    return Primitive(name, ["x"], {"x": UNDEFINED}, kind="irregular", several=several).bind
+    return Primitive(
+        name, ["x"], {"x": UNDEFINED}, kind="irregular", several=several, dynamic=True
+    ).bind
 
 
 _unique_all = _unique("unique_all")

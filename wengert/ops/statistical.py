@@ -6,6 +6,7 @@ from typing import Any, Never
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.identities import over_no_axes
 from wengert.ops.axes import all_axes, as_axes, operand, raw_dtype, shape_of, unexpected
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
 from wengert.ops.families import reduction
@@ -60,6 +61,8 @@ _sum = single(
         kind="linear",
         batch=over_axes(dtype=None, keepdims=False),
         dtypes="numeric",
+        # Of floats some libraries start from 0.0, which makes a 0.0 of -0.0.
+        identity=lambda call: over_no_axes(call) if call.whole else None,
     )
 )
 
@@ -347,6 +350,7 @@ def _extreme(name: str, beaten: str, label: str) -> Primitive:
         jvps={"x": tangent},
         label=label,
         batch=over_axes(keepdims=False),
+        identity=over_no_axes,
     )
 
 
@@ -439,6 +443,7 @@ _prod = single(
         jvps={"x": _prod_tangent},
         batch=over_axes(dtype=None, keepdims=False),
         dtypes="numeric",
+        identity=over_no_axes,
     )
 )
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from operator import attrgetter
 from types import NoneType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -153,6 +153,16 @@ class Primitive:
     batch : callable, optional
         How it runs on batches (`wengert.interpreters.batching`). By default an elementwise one
         runs once for all members, and another for each.
+    identity : callable, optional
+        When the result is an operand, to the last bit (`wengert.interpreters.identities`).
+    symbol : str, optional
+        The operator that does the same to arrays of one dtype, or to an array.
+    dynamic : bool or "masks"
+        Whether the result's shape depends on values: always, or where an index is a mask.
+    whole : bool
+        Whether ``forward`` asks for the backend itself, so that a program calls it as it is.
+    pure : bool
+        Whether the result follows from the operands: random draws do not.
     """
 
     def __init__(
@@ -174,6 +184,11 @@ class Primitive:
         dtypes: str = "any",
         domain: Domain | dict[str, Domain] = EVERYWHERE,
         batch: Callable[..., Any] | None = None,
+        identity: Callable[[Any], Any] | None = None,
+        symbol: str | None = None,
+        dynamic: bool | Literal["masks"] = False,
+        whole: bool = False,
+        pure: bool = True,
     ) -> None:
         self.name = name
         self.inputs = tuple(inputs)
@@ -194,6 +209,11 @@ class Primitive:
         self.dtypes = dtypes
         self.domain = {self.inputs[0]: domain} if isinstance(domain, Domain) else domain
         self.batch = batch
+        self.identity = identity
+        self.symbol = symbol
+        self.dynamic = dynamic
+        self.whole = whole
+        self.pure = pure
         if joined is None:
             alone = kind in ("reduction", "irregular") and len(self.inputs) == 1
             joined = self.inputs if alone or kind in ("elementwise", "multilinear") else ()

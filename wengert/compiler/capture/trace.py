@@ -29,26 +29,15 @@ from wengert.compiler.program import Instruction, Line, Program, Value, order_of
 from wengert.interpreters.lifted import Lifted, bottom, new_level
 from wengert.tape.anomaly import detecting
 from wengert.tape.node import tick
+from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import common_dtype, number_type
 from wengert.tape.recording import observing
 from wengert.tape.tensor import untracked
 
-__all__ = ["DRAWS", "Trace", "copied", "trace_arrays"]
+__all__ = ["Trace", "copied", "is_draw", "trace_arrays"]
 
-#: Functions whose results have shapes that depend on values.
-_SHAPED_BY_VALUES = frozenset(
-    {"nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values"}
-)
 #: Functions of an array's shape and dtype alone, and those of a shape and dtype that do the same.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
-#: Functions that draw random numbers.
-_DRAWING = frozenset({"rand_like"})
-#: Names of instructions that draw, in host memory or where arrays are.
-DRAWS = _DRAWING | {"draw"}
-#: Composites that ask for the backend itself, or for values: they are recorded as one call.
-_WHOLE = _DRAWING | {"repeat", "to_backend", "to_device"}
-#: Functions that a mask may tell where: which places it names is in its values.
-_INDEXING = frozenset({"getitem", "scatter_add", "setitem"})
 
 _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
@@ -170,11 +159,16 @@ class Trace:
         if answer is not NotImplemented:
             return answer
         function = attrgetter(name)(backend.namespace)
-        composed = composite(function)
-        self._check_shape(name, operands)
-        if composed is not None and name not in _WHOLE and not _by_mask(name, operands):
+        composed, row = composite(function), PRIMITIVES.get(name)
+        whole = row is not None and row.whole
+        if row is not None and row.variadic == "indices" and any(map(_is_mask, operands[1:])):
+            whole = True  # which places a mask names is in its values
+            self._check_shape("indexing with a mask", row.dynamic == "masks")
+        elif row is not None:
+            self._check_shape(name, row.dynamic is True)
+        if composed is not None and not whole:
             return composed(traced, *operands, **parameters)
-        return self.call(name, function, operands, parameters, pure=name not in _DRAWING)
+        return self.call(name, function, operands, parameters, pure=not is_draw(name))
 
     def call(
         self,
@@ -188,7 +182,7 @@ class Trace:
         """Call a function on what is inside traced arrays, and record it."""
         if not self.here():
             raise self.closed(operands)
-        if name in DRAWS and (drawn := self.draws.again(name, operands, parameters)) is not None:
+        if is_draw(name) and (drawn := self.draws.again(name, operands, parameters)) is not None:
             return drawn
         operands = tuple(operands)
         try:
@@ -214,7 +208,7 @@ class Trace:
         value = Value.like(answer)
         self._add(name, function, operands, parameters, (value,), answer, pure)
         result = Traced(answer, value, self)
-        if name in DRAWS:
+        if is_draw(name):
             self.draws.made(name, operands, parameters, result)
         return result
 
@@ -447,11 +441,8 @@ class Trace:
             "the compiled function instead of keeping it"
         )
 
-    def _check_shape(self, name: str, operands: Sequence[Any]) -> None:
-        masked = name == "getitem" and _by_mask(name, operands)
-        repeated = name == "repeat" and isinstance(operands[-1], Traced) and len(operands) > 1
-        if masked or repeated or name in _SHAPED_BY_VALUES:
-            what = "indexing with a mask" if masked else name
+    def _check_shape(self, what: str, dynamic: bool) -> None:
+        if dynamic:
             raise TraceError(
                 f"{user_line()}: the shape of what {what} gives depends on values, which differ "
                 "from call to call; a compiled function needs shapes that do not. Use wg.where, "
@@ -459,11 +450,14 @@ class Trace:
             )
 
 
-def _by_mask(name: str, operands: Sequence[Any]) -> bool:
-    """Whether an array is indexed by a mask."""
-    return name in _INDEXING and any(
-        isinstance(x, Traced) and dtype_of(x.dtype).name == "bool" for x in operands[1:]
-    )
+def is_draw(name: str) -> bool:
+    """Whether an instruction of a name draws random numbers, in host memory or where arrays are."""
+    row = PRIMITIVES.get(name)
+    return name == "draw" or (row is not None and not row.pure)
+
+
+def _is_mask(x: Any) -> bool:
+    return isinstance(x, Traced) and dtype_of(x.dtype).name == "bool"
 
 
 def copied(x: Any) -> Any:

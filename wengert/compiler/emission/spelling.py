@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert.backends.keys import cut
 from wengert.compiler.capture.recorded import Arithmetic
-from wengert.compiler.passes.forms import FORMS, Method, form
+from wengert.compiler.passes.forms import FORMS, Method, form, row
 from wengert.compiler.program import Instruction, Value
 
 __all__ = ["LIBRARIES", "SHORT", "Names", "Speller", "conditions", "dtype_home", "identifier"]
@@ -33,46 +33,8 @@ LIBRARIES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 #: Parts of a library whose functions are written with the part's name.
 PARTS: Final = ("", "linalg", "fft", "special", "nn", "nn.functional", "lax")
 
-#: Functions of arrays with an operator: the same of two arrays of one dtype.
-INFIX: Final[Mapping[str, str]] = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "matmul": "@",
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-    "equal": "==",
-    "not_equal": "!=",
-    "bitwise_and": "&",
-    "bitwise_or": "|",
-    "bitwise_xor": "^",
-}
-#: Python's arithmetic, which a trace records with the prefix ``number.``.
-NUMBERS: Final[Mapping[str, str]] = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "truediv": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-    "lshift": "<<",
-    "rshift": ">>",
-    "eq": "==",
-    "ne": "!=",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-}
-#: That of one number.
-SIGNS: Final[Mapping[str, str]] = {"neg": "-", "pos": "+", "invert": "~"}
+#: Operators of which libraries make something else, for some operands, than of the functions.
+OTHERWISE: Final = frozenset({"**", "//", "%", "<<", ">>"})
 
 
 _ONE: Final = {"zeros": "zero", "ones": "one"}
@@ -282,18 +244,18 @@ class Speller:
 
     def _infix(self, step: Instruction, operands: list[str]) -> str | None:
         """The call with an operator, where that is the same."""
-        prefix, _, name = step.name.rpartition(".")
-        if prefix == "number" and not step.parameters:
-            if name in NUMBERS and len(operands) == 2:
-                left, right = [f"({x})" if x[0] == "-" else x for x in operands]
-                return f"{left} {NUMBERS[name]} {right}"
-            if name in SIGNS:
-                return f"{SIGNS[name]}{operands[0]}"
-            if name == "abs":
-                return f"abs({operands[0]})"
+        found = row(step)
+        symbol = None if found is None else found.symbol
+        if step.name.startswith("number.") and symbol is not None:
+            if len(operands) == 1:
+                return f"{symbol}{operands[0]}"
+            left, right = [f"({x})" if x[0] == "-" else x for x in operands]
+            return f"{left} {symbol} {right}"
+        if step.name == "number.abs":
+            return f"abs({operands[0]})"
         if step.function is cut or (step.name == "getitem" and self._library in ("numpy", "cupy")):
             return self._indexing(step, operands)
-        if step.name not in INFIX or step.parameters or len(operands) != 2:
+        if symbol in OTHERWISE or symbol is None or step.parameters or len(operands) != 2:
             return None
         kinds = [getattr(x, "dtype", type(x)) for x in step.operands]
         mixed = self._library == "numpy" and (int in kinds or float in kinds)
@@ -304,7 +266,7 @@ class Speller:
             return None  # NumPy's operator on complex scalars rounds otherwise than the function
         if self.public(step.function, step.name) is None:
             return None
-        return f"{operands[0]} {INFIX[step.name]} {operands[1]}"
+        return f"{operands[0]} {symbol} {operands[1]}"
 
     def _indexing(self, step: Instruction, operands: list[str]) -> str:
         arrays = iter(operands[1:])

@@ -21,9 +21,6 @@ LARGEST = 1 << 13
 #: Lines that are kept for later steps: that of the state, the next, and some that users look at.
 KEPT = 4
 
-#: Kernels beside NumPy's ufuncs that compute each element by itself.
-_ELEMENTWISE = frozenset({"axpby", "normalised"})
-
 
 class Joint:
     """Arrays in one line, and lines that nobody else looks at any more.
@@ -202,9 +199,7 @@ def _runs(program: Program) -> list[_Run]:
 
 
 def _elementwise(step: Instruction) -> bool:
-    return step.name in _ELEMENTWISE or (
-        isinstance(step.function, np.ufunc) and step.function.signature is None
-    )
+    return isinstance(step.function, np.ufunc) and step.function.signature is None
 
 
 def _placed(run: _Run, outputs: set[Value]) -> dict[Instruction, list[Instruction]]:

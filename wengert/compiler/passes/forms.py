@@ -12,7 +12,8 @@ import numpy as np
 from wengert.backends.numpy import broadcast_to
 from wengert.backends.numpy_networks import KERNELS
 from wengert.compiler.program import Instruction
-from wengert.tape.primitive import PRIMITIVES
+from wengert.ops.operators import BINARY, ORDER, UNARY
+from wengert.tape.primitive import PRIMITIVES, Primitive
 
 __all__ = [
     "ARGMAX",
@@ -29,6 +30,7 @@ __all__ = [
     "form",
     "fresh",
     "put",
+    "row",
     "taken",
 ]
 
@@ -125,6 +127,21 @@ FORMS: dict[Callable[..., Any], Form] = {
 _NAMED_OUT: Final = (np.maximum, np.minimum)
 
 
+#: What Python calls the arithmetic of primitives; and what stands for a primitive.
+_ALSO: Final = {
+    "asarray": "astype",
+    "concat": "concat_arrays",
+    **{f"number.{python}": name for python, name, *_ in (*BINARY, *UNARY, *ORDER)},
+    "number.eq": "equal",
+    "number.ne": "not_equal",
+}
+
+
+def row(step: Instruction) -> Primitive | None:
+    """The row of the primitive of which an instruction is a call."""
+    return PRIMITIVES.get(_ALSO.get(step.name, step.name))
+
+
 def form(step: Instruction) -> Form:
     """What is known about an instruction."""
     function = step.function
@@ -138,10 +155,10 @@ def form(step: Instruction) -> Form:
     used = step.used()
     if step.parameters.get("copy") or not any(x.shape is not None for x in used):
         return _FRESH
-    row = PRIMITIVES.get(step.name)
-    if row is None or row.view is None:
+    found_row = row(step)
+    if found_row is None or found_row.view is None:
         return _UNKNOWN
-    if not row.view or any(x.shape for x in used[1:]):  # places that an index array names
+    if not found_row.view or any(x.shape for x in used[1:]):  # places that an index array names
         return _FRESH
     return _VIEW if len(used) == 1 else _UNKNOWN
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from wengert.interpreters.identities import involution, nil, same_elements, unit
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex, matched
 from wengert.ops.families import elements
@@ -33,6 +34,8 @@ __all__ = [
     weak=True,
     x1=lambda xp, g: g,
     x2=lambda xp, g: g,
+    identity=nil(left=True, sign=-1),
+    symbol="+",
 )
 def add(x1: Any, x2: Any, /) -> Tensor:
     """Sum, :math:`x_1 + x_2`.
@@ -48,6 +51,8 @@ def add(x1: Any, x2: Any, /) -> Tensor:
     weak=True,
     x1=lambda xp, g: g,
     x2=lambda xp, g: xp.negative(g),
+    identity=nil(left=False, sign=1),
+    symbol="-",
 )
 def subtract(x1: Any, x2: Any, /) -> Tensor:
     """Difference, :math:`x_1 - x_2`.
@@ -63,6 +68,8 @@ def subtract(x1: Any, x2: Any, /) -> Tensor:
     weak=True,
     x1=lambda xp, g, x2: xp.multiply(g, xp.conj(x2)),
     x2=lambda xp, g, x1: xp.multiply(g, xp.conj(x1)),
+    identity=unit(left=True),
+    symbol="*",
 )
 def multiply(x1: Any, x2: Any, /) -> Tensor:
     r"""Product, :math:`x_1 x_2`.
@@ -78,6 +85,8 @@ def multiply(x1: Any, x2: Any, /) -> Tensor:
     x1=lambda xp, g, x2: xp.divide(g, xp.conj(x2)),
     x2=lambda xp, g, x2, out: xp.multiply(g, xp.negative(xp.conj(xp.divide(out, x2)))),
     domain={"x2": NOT_ZERO},
+    identity=unit(left=False),
+    symbol="/",
 )
 def divide(x1: Any, x2: Any, /) -> Tensor:
     """Quotient, :math:`x_1 / x_2`.
@@ -87,7 +96,9 @@ def divide(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", weak=True, x1=ZERO, x2=ZERO, domain={"x2": NOT_ZERO})
+@elementwise(
+    dtypes="real numeric", weak=True, x1=ZERO, x2=ZERO, domain={"x2": NOT_ZERO}, symbol="//"
+)
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     r"""Quotient rounded down, :math:`\lfloor x_1 / x_2 \rfloor`.
 
@@ -101,6 +112,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     x1=lambda xp, g: g,
     x2=lambda xp, g, x1, x2: xp.multiply(g, xp.negative(xp.floor_divide(x1, x2))),
     domain={"x2": NOT_ZERO},
+    symbol="%",
 )
 def remainder(x1: Any, x2: Any, /) -> Tensor:
     r"""Remainder with the sign of the divisor, :math:`x_1 - \lfloor x_1 / x_2 \rfloor x_2`.
@@ -109,7 +121,15 @@ def remainder(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="numeric", kind="linear", view=None, x=lambda xp, g: g, domain=ENTIRE)
+@elementwise(
+    dtypes="numeric",
+    kind="linear",
+    view=None,
+    x=lambda xp, g: g,
+    domain=ENTIRE,
+    identity=same_elements,
+    symbol="+",
+)
 def positive(x: Any, /) -> Tensor:
     """Equal values, :math:`+x`.
 
@@ -123,6 +143,8 @@ def positive(x: Any, /) -> Tensor:
     kind="linear",
     x=lambda xp, g: xp.negative(g),
     domain=ENTIRE,
+    identity=involution,
+    symbol="-",
 )
 def negative(x: Any, /) -> Tensor:
     """Opposite values, :math:`-x`.
@@ -277,6 +299,8 @@ _pow = binary(
         kind="elementwise",
         label="Pow",
         domain={"x1": POSITIVE},
+        identity=unit(left=False),
+        symbol="**",
         dtypes="numeric",
     )
 )

@@ -3,6 +3,7 @@
 from typing import Any
 
 from wengert.interpreters import batching
+from wengert.interpreters.identities import of_reals
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.families import elements
@@ -21,6 +22,7 @@ _conj = unary(
         kind="linear",
         view=None,
         batch=batching.elementwise,
+        identity=of_reals,
     )
 )
 
@@ -41,7 +43,14 @@ def conj(x: Any, /) -> Tensor:
     return _conj(x)
 
 
-@elementwise(dtypes="complex", result="its real dtype", kind="linear", view=True, x=lambda xp, g: g)
+@elementwise(
+    dtypes="complex",
+    result="its real dtype",
+    kind="linear",
+    view=True,
+    x=lambda xp, g: g,
+    identity=of_reals,
+)
 def real(x: Any, /) -> Tensor:
     r"""Real part, :math:`\operatorname{Re} x`.
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from wengert.backends import dtype_of
+from wengert.interpreters.identities import idempotent
 from wengert.ops.data_type import astype
 from wengert.ops.define import elementwise
 from wengert.ops.families import elements
@@ -23,6 +24,7 @@ def _unless(xp: Any, g: Any, beaten: Any, tied: Any) -> Any:
     weak=True,
     x1=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x1, x2), xp.equal(x1, x2)),
     x2=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x2, x1), xp.equal(x2, x1)),
+    identity=idempotent,
 )
 def maximum(x1: Any, x2: Any, /) -> Tensor:
     """Larger of two values; nan if one is nan.
@@ -36,6 +38,7 @@ def maximum(x1: Any, x2: Any, /) -> Tensor:
     weak=True,
     x1=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x1, x2), xp.equal(x1, x2)),
     x2=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x2, x1), xp.equal(x2, x1)),
+    identity=idempotent,
 )
 def minimum(x1: Any, x2: Any, /) -> Tensor:
     """Smaller of two values; nan if one is nan.

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from wengert.interpreters.identities import of_integers
 from wengert.ops.define import elementwise
 from wengert.tape.domain import NOT_ZERO, Domain
 from wengert.tape.primitive import UNDEFINED, ZERO
@@ -10,7 +11,13 @@ from wengert.tape.tensor import Tensor
 __all__ = ["ceil", "copysign", "floor", "nextafter", "round", "signbit", "trunc"]
 
 
-@elementwise(dtypes="real numeric", view=None, x=ZERO, domain=Domain(without=(0,), period=1))
+@elementwise(
+    dtypes="real numeric",
+    view=None,
+    x=ZERO,
+    domain=Domain(without=(0,), period=1),
+    identity=of_integers,
+)
 def ceil(x: Any, /) -> Tensor:
     r"""Nearest integer that is not less, :math:`\lceil x \rceil`.
 
@@ -18,7 +25,13 @@ def ceil(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", view=None, x=ZERO, domain=Domain(without=(0,), period=1))
+@elementwise(
+    dtypes="real numeric",
+    view=None,
+    x=ZERO,
+    domain=Domain(without=(0,), period=1),
+    identity=of_integers,
+)
 def floor(x: Any, /) -> Tensor:
     r"""Nearest integer that is not greater, :math:`\lfloor x \rfloor`.
 
@@ -26,7 +39,13 @@ def floor(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="numeric", view=None, x=ZERO, domain=Domain(without=(0.5,), period=1))
+@elementwise(
+    dtypes="numeric",
+    view=None,
+    x=ZERO,
+    domain=Domain(without=(0.5,), period=1),
+    identity=of_integers,
+)
 def round(x: Any, /) -> Tensor:
     """Nearest integer, the even one of two that are equally near.
 
@@ -34,7 +53,13 @@ def round(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", view=None, x=ZERO, domain=Domain(without=(0,), period=1))
+@elementwise(
+    dtypes="real numeric",
+    view=None,
+    x=ZERO,
+    domain=Domain(without=(0,), period=1),
+    identity=of_integers,
+)
 def trunc(x: Any, /) -> Tensor:
     """Nearest integer that is not farther from 0.
 

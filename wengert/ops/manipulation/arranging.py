@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, Never
 
 from wengert.interpreters.batching import shifted
+from wengert.interpreters.identities import in_order
 from wengert.ops.axes import as_axes, as_axis, as_shape, shape_of, unexpected
 from wengert.ops.families import MANIPULATION
 from wengert.ops.single import single
@@ -31,6 +32,7 @@ _expand_dims = single(
         view=True,
         label="Unsqueeze",
         batch=_expand_batch,
+        identity=in_order,
     )
 )
 
@@ -47,6 +49,7 @@ _squeeze = single(
         kind="structural",
         view=True,
         batch=_squeeze_batch,
+        identity=in_order,
     )
 )
 
@@ -60,6 +63,23 @@ def _permute_batch(call: Any, x: Any, axes: Sequence[int]) -> Any:
     return call.run(x, axes=(0, *shifted(axes, call.rank(0))))
 
 
+def _permuted(call: Any) -> Any:
+    """A permutation of no axes, or of those of one that it takes back."""
+
+    def axes(one: Any) -> list[int]:
+        given = one.parameters["axes"] if "axes" in one.parameters else one.operands[1]
+        return [i % len(given) for i in given]
+
+    own, before = axes(call), call.maker(call.operands[0])
+    unchanged = [*range(len(own))]
+    if own == unchanged:
+        return call.operands[0]
+    if before is None or before.name != "permute_dims":
+        return None
+    first = axes(before)
+    return before.operands[0] if [first[i] for i in own] == unchanged else None
+
+
 _permute_dims = single(
     Primitive(
         "permute_dims",
@@ -69,6 +89,7 @@ _permute_dims = single(
         view=True,
         label="Permute",
         batch=_permute_batch,
+        identity=_permuted,
     )
 )
 
@@ -291,6 +312,7 @@ _reshape = single(
         kind="structural",
         view=True,
         batch=_reshape_batch,
+        identity=in_order,
     )
 )
 

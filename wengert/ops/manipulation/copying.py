@@ -9,6 +9,7 @@ import numpy as np
 
 from wengert.backends import backend_of
 from wengert.interpreters.batching import shifted
+from wengert.interpreters.identities import same_elements
 from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of, unexpected
 from wengert.ops.families import MANIPULATION
 from wengert.ops.indexing import take
@@ -37,6 +38,7 @@ _broadcast_to = single(
         label="Expand",
         view=np.broadcast_to,
         batch=_broadcast_to_batch,
+        identity=same_elements,
     )
 )
 

@@ -33,6 +33,13 @@ def _concat_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
     return call.run(*spread, axis=shifted(axis, call.rank(0)))
 
 
+def _only(call: Any) -> Any:
+    """The concatenation of one array, which some libraries take in a list."""
+    first = call.operands[0]
+    arrays = first if isinstance(first, tuple | list) else call.operands
+    return arrays[0] if len(arrays) == 1 and call.parameters.get("axis") is not None else None
+
+
 _concat = Primitive(
     "concat_arrays",
     ["*arrays"],
@@ -42,6 +49,7 @@ _concat = Primitive(
     forward=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
     joined=("arrays",),
     batch=_concat_batch,
+    identity=_only,
 ).bind
 
 
