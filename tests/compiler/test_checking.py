@@ -10,6 +10,7 @@ import wengert as wg
 from wengert.compiler import adjoint
 from wengert.compiler import replay as replays
 from wengert.compiler.capture.errors import CompileError
+from wengert.compiler.capture.snapshot import LARGEST
 from wengert.compiler.checking import distance
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.buffers import buffers
@@ -161,6 +162,36 @@ def test_writing_into_the_state_is_found(monkeypatch):
     with pytest.raises(CompileError, match=r"w differs"):
         f(wg.ones(2) * 3.0)
     assert w.tolist() == [1.0, 2.0]
+
+
+def barely(x, y):
+    return np.nextafter(np.multiply(x, y), np.float32(np.inf))
+
+
+def twice(x, y):
+    return np.multiply(x, y) * np.float32(2.0)
+
+
+@pytest.mark.parametrize(("by", "right"), [(barely, True), (twice, False)])
+def test_large_arrays_are_compared_by_their_digests_first(by, right, monkeypatch):
+    """What the program has left is computed again where it is not the same to the bit."""
+    monkeypatch.setattr(replays, "optimise", partial(swapped, "multiply", by))
+    start = np.linspace(1.0, 2.0, 2 * LARGEST, dtype=np.float32)
+    held, x = wg.asarray(start), wg.asarray(np.float32(1.1))
+    expected = start * np.float32(1.1) * np.float32(1.1)
+
+    @wg.compile
+    def step(x):
+        held.copy_(held * x)
+
+    step(x)
+    if right:
+        step(x)
+        assert step.report.checks == 1
+    else:
+        with pytest.raises(CompileError, match="held differs from what the function gives by up"):
+            step(x)
+    assert held.tolist() == expected.tolist()  # what the function has left
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,21 @@ so a wrong program costs an error, and nothing else.
 
 import math
 from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import suppress
+from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of, generators
+from wengert.compiler.capture.calls import tensors_of
 from wengert.compiler.capture.containers import whole
-from wengert.compiler.capture.places import State
+from wengert.compiler.capture.places import State, is_array
 from wengert.compiler.capture.recorded import swept
-from wengert.compiler.capture.snapshot import Snapshot, same_states
+from wengert.compiler.capture.snapshot import LARGEST, Snapshot, same_states
 from wengert.compiler.emission.glue import MISS
 from wengert.compiler.refusals import Refusal, failed
-from wengert.compiler.replay import Replay, tensors_of
+from wengert.compiler.replay import Replay
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.sweep import ancestors, sweep
@@ -70,7 +73,9 @@ def check(
         given, inputs = replay.tried(leaves, state)
         if given is MISS:
             return None
-        one, failing = _seen(given, before), None
+        one, failing = _seen(given, before, _digest), None
+        if not replay.adjoints:
+            del given
     except Exception as error:
         one, inputs, failing = None, (), failed(error)
     before.restore()
@@ -79,6 +84,13 @@ def check(
         return Checked(answer, [], failing, before, inputs)
     other = _seen(answer, before)
     found = list(_differences(one, other, state))
+    if found:  # by rounding alone, perhaps, of which a digest says nothing
+        after = Snapshot.of(state, leaves, contents=True)
+        before.restore()
+        with suppress(Exception):  # then the digests stand
+            one = _seen(replay.tried(leaves, state)[0], before)
+        after.restore()
+        found = list(_differences(one, other, state))
     if not found and replay.adjoints:
         found = list(_of_gradients(one, other, tensors_of(leaves, state)))
     return Checked(answer, found, failing, before, inputs)
@@ -87,9 +99,9 @@ def check(
 class _Held(NamedTuple):
     """A Tensor as it is now."""
 
-    tensor: Tensor
+    kind: type
     array: Any
-    tracked: bool
+    node: Any
 
 
 class _Seen(NamedTuple):
@@ -112,14 +124,35 @@ class _Seen(NamedTuple):
     random: Any
 
 
-def _seen(answer: Any, before: Snapshot) -> _Seen:
-    """Look at what a call has given, and at what it has left beside a snapshot."""
+class _Digest(NamedTuple):
+    """Stands for an array that is not kept."""
+
+    kind: type
+    shape: tuple[int, ...]
+    dtype: Any
+    digest: bytes
+
+
+def _digest(array: Any) -> Any:
+    """What of a large array is kept while the function runs: whether another is the same."""
+    if not is_array(array) or math.prod(array.shape) <= LARGEST:
+        return array
+    held = np.ascontiguousarray(backend_of(array).to_numpy(array)).reshape(-1)
+    digest = blake2b(held.view(np.uint8).data).digest()
+    return _Digest(type(array), tuple(array.shape), array.dtype, digest)
+
+
+def _seen(answer: Any, before: Snapshot, keep: Callable[[Any], Any] = lambda array: array) -> _Seen:
+    """Look at what a call has given, and at what it has left beside a snapshot.
+
+    What is kept of arrays that it has left ``keep`` says.
+    """
     leaves, structure = tree_flatten(answer, whole)
     parts = {}
     for owner, key, then, now in before.changes():
         if key is ...:
             now = backend_of(owner).xp.asarray(owner, copy=True)
-        parts[id(owner), _hashable(key)] = owner, key, _held(then), _held(now)
+        parts[id(owner), _hashable(key)] = owner, key, _held(then), _held(now, keep)
     return _Seen(structure, [_held(x) for x in leaves], parts, generators.get_rng_state())
 
 
@@ -148,23 +181,23 @@ def _hashable(key: Any) -> Any:
     return id(key) if isinstance(key, Tensor) else key
 
 
-def _held(x: Any) -> Any:
+def _held(x: Any, keep: Callable[[Any], Any] = lambda array: array) -> Any:
     if isinstance(x, Tensor):
-        return _Held(x, x._array, x._node is not None)
-    return x
+        return _Held(type(x), keep(x._array), x._node)
+    return keep(x)
 
 
 def _different(name: str, x: Any, y: Any) -> Iterator[str]:
     if x is y or (type(x) is not _Held and isinstance(x, type(y)) and _is_node(x)):
         return
-    if type(x) is not type(y) and not (_is_scalar(x) and _is_scalar(y)):
+    if type(x) is _Digest:
+        yield from _unequal(name, x, y)
+    elif type(x) is not type(y) and not (_is_scalar(x) and _is_scalar(y)):
         yield f"{name} is a {_kind(x)}, and a {_kind(y)} by the function"
     elif type(x) is _Held:
-        if x.tensor is y.tensor and x.array is y.array:
-            return
-        if type(x.tensor) is not type(y.tensor) or x.tracked != y.tracked:
+        if x.kind is not y.kind or (x.node is None) != (y.node is None):
             yield f"{name} differs in its class, or in whether it requires grad"
-        else:
+        elif x.array is not y.array:
             yield from _unequal(name, x.array, y.array)
     elif hasattr(type(x), "dtype") and hasattr(type(x), "shape"):
         yield from _unequal(name, x, y)
@@ -182,7 +215,7 @@ def _is_node(x: Any) -> bool:
 
 
 def _kind(x: Any) -> str:
-    return type(x.tensor if type(x) is _Held else x).__name__
+    return (x.kind if type(x) is _Held else type(x)).__name__
 
 
 def _text(x: Any) -> str:
@@ -205,6 +238,10 @@ def _same(x: Any, y: Any) -> bool:
 
 def _unequal(name: str, x: Any, y: Any) -> Iterator[str]:
     """How two arrays differ by more than rounding."""
+    if type(x) is _Digest:
+        if x != _digest(y):
+            yield f"{name} differs"
+        return
     scalars = _is_scalar(x) and _is_scalar(y)
     if (
         (type(x) is not type(y) and not scalars)
@@ -249,17 +286,19 @@ def distance(x: Any, y: Any) -> float:
 def _of_gradients(one: _Seen, other: _Seen, tensors: Sequence[Tensor]) -> Iterator[str]:
     """How derivatives of the results differ that are taken outside."""
     # A hook may do anything, and would be called once more.
-    roots = [x.tensor._node for x in other.leaves if type(x) is _Held and x.tracked]
-    nodes = ancestors([x for x in roots if x is not None])
+    pairs = [
+        (x, y)
+        for x, y in zip(one.leaves, other.leaves, strict=True)
+        if type(x) is _Held and x.node is not None
+    ]
+    nodes = ancestors([y.node for _, y in pairs])
     if any(isinstance(node, Hooked) and node.extra is not None for node in nodes):
         return
     numbers = {x._node.number: x for x in tensors if x._node is not None}
-    for x, y in zip(one.leaves, other.leaves, strict=True):
-        if type(x) is not _Held or not x.tracked or x.tensor is y.tensor:
+    for x, y in pairs:
+        if x.node is y.node or swept(y.node):
             continue
-        if swept(y.tensor._node):
-            continue
-        by_program, by_function = (_gradients(each.tensor, numbers) for each in (x, y))
+        by_program, by_function = (_gradients(each, numbers) for each in (x, y))
         if by_program.keys() != by_function.keys():
             yield "the derivatives of a result reach other Tensors"
             return
@@ -267,9 +306,8 @@ def _of_gradients(one: _Seen, other: _Seen, tensors: Sequence[Tensor]) -> Iterat
             yield from _unequal("a gradient", by_program[number], by_function[number])
 
 
-def _gradients(x: Tensor, numbers: Container[int]) -> dict[int, Any]:
+def _gradients(x: _Held, numbers: Container[int]) -> dict[int, Any]:
     """The gradients of a result, whose graph is kept, by the numbers of Tensors."""
-    node: Any = x._node
-    g = backend_of(x._array).xp.ones_like(x._array)
-    arrived = sweep([(node, g)], keep=True, targets=numbers)
+    g = backend_of(x.array).xp.ones_like(x.array)
+    arrived = sweep([(x.node, g)], keep=True, targets=numbers)
     return {leaf.number: g for leaf, g in arrived if g is not None}

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from wengert.compiler.adjoint import Again
-from wengert.compiler.capture.calls import Arguments, Call, Layout, SharedError, signature_of
+from wengert.compiler.capture.calls import (
+    Arguments,
+    Call,
+    Layout,
+    SharedError,
+    signature_of,
+    tensors_of,
+)
 from wengert.compiler.capture.errors import CompileError, CountError, DecisionError, TraceError
 from wengert.compiler.capture.places import PROGRAMS, How, State
 from wengert.compiler.capture.recording import raised_inside, record_call
@@ -30,7 +37,7 @@ from wengert.compiler.refusals import (
     never,
     not_traceable,
 )
-from wengert.compiler.replay import Replay, tensors_of
+from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference, told
 from wengert.compiler.turns import alone, eagerly, looking
 from wengert.nn.module import changes

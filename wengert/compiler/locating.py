@@ -15,7 +15,7 @@ from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.trace import copied
 from wengert.compiler.checking import distance
 from wengert.compiler.emission.emit import Emitted
-from wengert.compiler.program import Instruction, Program, Value, substitute, values_in
+from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["located"]
 
@@ -45,55 +45,30 @@ def located(
     start : callable
         Puts random generators back to where the call began.
     """
-    same: dict[Value, Value] = dict(zip(program.inputs, again.inputs, strict=False))
-    steps = zip(program.instructions, again.instructions, strict=False)
-    for old, new in steps:
-        if not _alike(old, new, same, program, again):
-            return _at(emitted, old, f"the function calls {new.name} otherwise there now")
-        same.update(zip(old.results, new.results, strict=True))
-    if len(program.instructions) != len(again.instructions):
-        longer = max(program, again, key=lambda x: len(x.instructions))
-        step = longer.instructions[min(len(program.instructions), len(again.instructions))]
-        return _at(emitted, step, "the function takes another way there now")
     start()
     known: dict[Value, Any] = dict(program.constants)
     known.update(zip(program.inputs, inputs, strict=True))
-    for step in program.instructions:
+    for at, step in enumerate(program.instructions):
+        new = again.instructions[at] if at < len(again.instructions) else None
+        if new is None or (step.name, len(step.results)) != (new.name, len(new.results)):
+            now = "takes another way" if new is None else f"calls {new.name} otherwise"
+            return _at(emitted, step, f"the function {now} there now")
         operands = substitute(step.operands, known)
         answer = step.function(*operands, **substitute(dict(step.parameters), known))
         parts = answer if step.several else (answer,)
         known.update(zip(step.results, map(copied, parts), strict=True))
-        for value in step.results:
-            if same[value] in samples and _differ(known[value], samples[same[value]]):
+        for value, other in zip(step.results, new.results, strict=True):
+            if other in samples and _differ(known[value], samples[other]):
                 return _at(emitted, step, "it computes with other values than the function")
+    if len(again.instructions) > len(program.instructions):
+        step = again.instructions[len(program.instructions)]
+        return _at(emitted, step, "the function takes another way there now")
     start()
     for number, step, values in _run(emitted, inputs):
         for value, x in zip(step.results, values, strict=True):
             if value in known and _differ(x, known[value]):
                 return _line(emitted, number, step)
     return "each line gives what it should, so that it is what becomes of it that is wrong"
-
-
-def _alike(
-    old: Instruction,
-    new: Instruction,
-    same: dict[Value, Value],
-    program: Program,
-    again: Program,
-) -> bool:
-    """Whether two instructions do the same; constants that they take are compared."""
-    given, now = ([*x.operands, *x.parameters.values()] for x in (old, new))
-    if old.name != new.name or len(given) != len(now) or len(old.results) != len(new.results):
-        return False
-    for one, other in zip(values_in(given), values_in(now), strict=False):
-        if one in program.constants and other in again.constants:
-            if _differ(program.constants[one], again.constants[other]):
-                return False
-            same.setdefault(one, other)
-        if same.get(one) is not other:
-            return False
-    blank: dict[Value, Any] = dict.fromkeys(values_in([*given, *now]))
-    return repr(substitute(given, blank)) == repr(substitute(now, blank))
 
 
 def _differ(x: Any, y: Any) -> bool:

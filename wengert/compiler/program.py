@@ -1,11 +1,20 @@
 """The intermediate representation: a Wengert list of calls of an array library's functions."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, NamedTuple
 
-__all__ = ["Instruction", "Line", "Program", "Value", "order_of", "substitute", "values_in"]
+__all__ = [
+    "Instruction",
+    "Line",
+    "Program",
+    "Value",
+    "mapped",
+    "order_of",
+    "substitute",
+    "values_in",
+]
 
 _number: Callable[[], int] = count(1).__next__
 
@@ -230,13 +239,16 @@ def values_in(x: Any) -> Iterator[Value]:
         yield from values_in(tuple(x.values()))
 
 
-def substitute(x: Any, values: Mapping[Value, Any]) -> Any:
-    """An operand with its values replaced, where ``values`` has something for them."""
-    if isinstance(x, Value):
-        return values.get(x, x)
+def mapped(function: Callable[[Any], Any], x: Any) -> Any:
+    """An operand with a function called on each part that is no sequence or dict."""
     if isinstance(x, tuple | list):
-        parts: Iterable[Any] = [substitute(part, values) for part in x]
+        parts = [mapped(function, part) for part in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     if isinstance(x, dict):
-        return {key: substitute(part, values) for key, part in x.items()}
-    return x
+        return {key: mapped(function, part) for key, part in x.items()}
+    return function(x)
+
+
+def substitute(x: Any, values: Mapping[Value, Any]) -> Any:
+    """An operand with its values replaced, where ``values`` has something for them."""
+    return mapped(lambda part: values.get(part, part) if isinstance(part, Value) else part, x)

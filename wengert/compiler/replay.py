@@ -23,9 +23,8 @@ from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program, Value
 from wengert.compiler.report import Report
 from wengert.compiler.turns import Pool, pools
-from wengert.tape.tensor import Tensor
 
-__all__ = ["Replay", "tensors_of"]
+__all__ = ["Replay"]
 
 Function = Callable[..., tuple[Any, ...]]
 
@@ -256,14 +255,3 @@ class Copies:
 def number_at(ref: Ref, state: State, leaves: Sequence[Any]) -> Any:
     """A number of the state, or among the arguments."""
     return state.numbers[ref.index].get() if ref.kind == "number" else leaves[ref.index]
-
-
-def tensors_of(leaves: Sequence[Any], state: State) -> list[Tensor]:
-    """The Tensors that references count: those of the state, then those among the leaves."""
-    tensors = [at.tensor for at in state.tensors]
-    known = {id(tensor) for tensor in tensors}
-    for leaf in leaves:
-        if isinstance(leaf, Tensor) and id(leaf) not in known:
-            known.add(id(leaf))
-            tensors.append(leaf)
-    return tensors

@@ -17,7 +17,7 @@ from wengert.ops.data_type import get_default_dtype
 from wengert.tape.recording import is_grad_enabled, is_inference_mode_enabled
 from wengert.tape.tensor import Tensor
 
-__all__ = ["ARGUMENTS", "Arguments", "Call", "Layout", "SharedError", "signature_of"]
+__all__ = ["ARGUMENTS", "Arguments", "Call", "Layout", "SharedError", "signature_of", "tensors_of"]
 
 #: Leaves of arguments that are traced unless they are named static.
 _NUMBERS = (int, float)
@@ -199,6 +199,17 @@ def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[st
         "a raw array of the state": tuple([_kind(place.get(), False) for place in state.arrays]),
         "which gradients there are": _gradients([*(at.tensor for at in state.tensors), *leaves]),
     }
+
+
+def tensors_of(leaves: Sequence[Any], state: State) -> list[Tensor]:
+    """The Tensors that references count: those of the state, then those among the leaves."""
+    tensors = [at.tensor for at in state.tensors]
+    known = {id(tensor) for tensor in tensors}
+    for leaf in leaves:
+        if isinstance(leaf, Tensor) and id(leaf) not in known:
+            known.add(id(leaf))
+            tensors.append(leaf)
+    return tensors
 
 
 def _gradients(held: Sequence[Any]) -> tuple[Any, ...]:

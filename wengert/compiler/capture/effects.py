@@ -12,10 +12,10 @@ from wengert.compiler.capture.containers import item_name, whole
 from wengert.compiler.capture.errors import CountError, DecisionError, TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.places import NUMBERS, PLAIN, State, same
-from wengert.compiler.capture.snapshot import NOTHING, Change, kinds_of, shown
+from wengert.compiler.capture.places import NUMBERS, PLAIN, Missing, State, same
+from wengert.compiler.capture.snapshot import Change, kinds_of, shown
 from wengert.compiler.capture.traced import Traced
-from wengert.func.trees import TreeDef, tree_flatten
+from wengert.func.trees import tree_flatten
 from wengert.tape.node import AccumulateGrad
 from wengert.tape.tensor import Tensor
 
@@ -236,11 +236,11 @@ def check_side_effects(call: Any) -> list[Any]:
 def _described(change: Change, changes: list[Change], state: State) -> tuple[str, str]:
     """What has changed, by the name of its place where that is known, and this name."""
     called = state.called.get(id(change.owner))
-    resized = change.before is NOTHING or change.now is NOTHING
+    resized = change.before is Missing or change.now is Missing
     if called and resized and isinstance(change.owner, dict | list):
         length = len(change.owner)
         of = [x for x in changes if x.owner is change.owner]
-        before = length + sum((x.now is NOTHING) - (x.before is NOTHING) for x in of)
+        before = length + sum((x.now is Missing) - (x.before is Missing) for x in of)
         if length != before:
             return f"the length of {called} from {before} to {length}", ""
     owners = change.owner, getattr(change.owner, "__dict__", None)
@@ -257,11 +257,13 @@ def _is_number(x: Any) -> bool:
     return type(x) in NUMBERS or type(x) is LiveNumber
 
 
-def check_arguments(call: Any, structure: TreeDef, arguments: Any) -> None:
+def check_arguments(call: Any, arguments: Any) -> None:
     """Raise if containers among the arguments are no longer what they were."""
+    if call.layout.plain:  # there are none
+        return
     given = {id(leaf) for leaf in call.leaves}
     leaves, now = tree_flatten(arguments, lambda x: id(x) in given or whole(x))
-    if now != structure:
+    if now != call.layout.structure:
         raise _changed(call, "the structure of its arguments", "")
     for name, leaf, given in zip(call.names, leaves, call.leaves, strict=True):
         if leaf is not given:

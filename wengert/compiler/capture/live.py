@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.program import Value
+from wengert.compiler.program import Value, mapped
 
 __all__ = ["LiveNumber"]
 
@@ -126,11 +126,7 @@ _PYTHONS = frozenset({LiveNumber, int, float, complex, bool})
 
 def plain(x: Any) -> Any:
     """An argument of NumPy's with the numbers in it as they are now, which are pinned."""
-    if type(x) is LiveNumber:
-        return x.pinned()
-    if type(x) in (list, tuple):
-        return type(x)(map(plain, x))
-    return {key: plain(part) for key, part in x.items()} if type(x) is dict else x
+    return mapped(lambda part: part.pinned() if type(part) is LiveNumber else part, x)
 
 
 def _answers(x: Any) -> bool:

@@ -40,8 +40,8 @@ NUMBERS = (int, float)
 PROGRAMS = "_wengert_programs"
 
 
-class Missing:
-    """Stands for what is not there."""
+#: Stands for what is not there.
+Missing: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 
 
 class Place(NamedTuple):

@@ -19,7 +19,8 @@ from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced, traced
 from wengert.compiler.passes.forms import Method
-from wengert.compiler.program import Value
+from wengert.compiler.program import Value, mapped
+from wengert.func.trees import tree_leaves
 from wengert.tape.tensor import Tensor
 
 __all__ = ["RawArray", "raw_input", "shared"]
@@ -82,9 +83,9 @@ class RawArray(Traced):
         """Call a function on what is inside, and record it."""
         if parameters.get("out") is not None:
             raise _refused(f"{name} writes into an array")
-        parameters = {key: _plain(x) for key, x in parameters.items()}
+        operands, parameters = mapped(_plain, tuple(operands)), mapped(_plain, parameters)
         self.trace.backends.add(backend_of(self.inner))
-        answer = self.trace.call(f"raw.{name}", function, _plain(tuple(operands)), parameters)
+        answer = self.trace.call(f"raw.{name}", function, operands, parameters)
         found = _wrapped(answer)
         if found is None:
             raise _refused(f"{name} of a raw array tells of its values")
@@ -115,13 +116,13 @@ class RawArray(Traced):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        one = next(x for x in _leaves((args, kwargs)) if type(x) is RawArray)
+        one = next(x for x in tree_leaves((args, kwargs)) if type(x) is RawArray)
         return one._function(func, args, kwargs or {})
 
     def _function(self, func: Any, args: Any, kwargs: Any) -> Any:
         name = func.__name__
         if name in ("ndim", "shape", "size"):
-            return func(*_inside(args), **_inside(kwargs))
+            return func(*mapped(_inside, args), **mapped(_inside, kwargs))
         by_values = (name == "where" and len(args) == 1) or (
             name == "repeat" and any(isinstance(x, Traced) for x in (*args[1:], *kwargs.values()))
         )
@@ -217,25 +218,14 @@ def _is_mask(x: Traced) -> bool:
     return "bool" in str(x.dtype)
 
 
-def _leaves(x: Any) -> list[Any]:
-    if isinstance(x, tuple | list):
-        return [leaf for part in x for leaf in _leaves(part)]
-    return [leaf for part in x.values() for leaf in _leaves(part)] if type(x) is dict else [x]
-
-
 def _plain(x: Any) -> Any:
     """An operand without numbers that are followed where no instruction can have them."""
-    if type(x) is slice:
-        parts = [p.pinned() if type(p) is LiveNumber else p for p in (x.start, x.stop, x.step)]
-        return slice(*parts)
-    return type(x)(map(_plain, x)) if type(x) in (tuple, list) else x
+    if type(x) is not slice:
+        return x
+    return slice(*[p.pinned() if type(p) is LiveNumber else p for p in (x.start, x.stop, x.step)])
 
 
 def _inside(x: Any) -> Any:
-    if type(x) is dict:
-        return {key: _inside(part) for key, part in x.items()}
-    if type(x) in (tuple, list):
-        return type(x)(map(_inside, x))
     return x.inner if type(x) is RawArray else x
 
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.backends import DType, backend_of
+from wengert.backends import DType
 from wengert.backends.references import held_elsewhere
-from wengert.compiler.capture.calls import Layout
+from wengert.compiler.capture.calls import Layout, tensors_of
 from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.effects import (
     Ref,
@@ -44,7 +44,7 @@ from wengert.compiler.capture.recorded import (
     swept,
 )
 from wengert.compiler.capture.snapshot import Change, Snapshot
-from wengert.compiler.capture.trace import Trace
+from wengert.compiler.capture.trace import Trace, copied
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.watch import Stopped, Watch, check_names, functions_of, needed
 from wengert.compiler.program import Program, Value, values_in
@@ -71,23 +71,15 @@ class _Call:
     def __init__(
         self, function: Callable[..., Any], state: State, layout: Layout, leaves: Sequence[Any]
     ) -> None:
-        self.function, self.state = function, state
+        self.function, self.state, self.layout = function, state, layout
         self.trace = Trace()
         self.inputs: dict[Ref, Value] = {}
         self.outputs: list[Any] = []  # traced arrays and numbers
         self.before = Snapshot.of(state, leaves)
         self.held: list[_Held] = []
         self.places = [(place, place.get()) for place in (*state.arrays, *state.numbers)]
-        self.tensors = [at.tensor for at in state.tensors]
-        known = {id(tensor): i for i, tensor in enumerate(self.tensors)}
-        self.leaf_tensors: dict[int, int] = {}  # leaf -> which tensor
-        for i, leaf in enumerate(leaves):
-            if isinstance(leaf, Tensor):
-                if id(leaf) not in known:
-                    known[id(leaf)] = len(self.tensors)
-                    self.tensors.append(leaf)
-                self.leaf_tensors[i] = known[id(leaf)]
-        self.known = known
+        self.tensors = tensors_of(leaves, state)
+        self.known = {id(tensor): i for i, tensor in enumerate(self.tensors)}
         self._made: dict[int, tuple[int, Tensor]] = {}  # the outputs that new Tensors hold
         self.over: dict[int, str] = {}  # the outputs that have been differentiated
         self.kept: list[Any] = []  # what the sweep of results needs, of this run
@@ -101,10 +93,9 @@ class _Call:
 
     def enter(self) -> None:
         """Give Tensors traced arrays, and places live numbers."""
-        names = [at.name for at in self.state.tensors]
-        names += [""] * (len(self.tensors) - len(names))
-        for i, at in self.leaf_tensors.items():
-            names[at] = names[at] or self.names[i]
+        called = {id(x): name for x, name in zip(self.leaves[::-1], self.names[::-1], strict=True)}
+        called |= {id(at.tensor): at.name for at in self.state.tensors if at.name}
+        names = [called.get(id(x), "") for x in self.tensors]
         self.held = [_Held(x, x._node, x._grad) for x in self.tensors]
         grads: dict[int, Any] = {}
         for i, (tensor, name) in enumerate(zip(self.tensors, names, strict=True)):
@@ -243,18 +234,18 @@ def record_call(
         If the function does something that a replay could not do again. What it was given and can
         reach is as it was before then.
     """
-    call, structure = _Call(function, state, layout, leaves), layout.structure
+    call = _Call(function, state, layout, leaves)
     call.trace.samples = samples
     try:
         with call.trace.running():
             call.enter()
-            args, kwargs = structure.unflatten(call.leaves)
+            args, kwargs = layout.structure.unflatten(call.leaves)
             functions = functions_of(state.objects, function)
             check_names(functions)
             seen = watch or needed(state.objects, functions)
             with Watch(stop=True).on() if seen else nullcontext():
                 returned = function(*args, **kwargs)
-            check_arguments(call, structure, (args, kwargs))
+            check_arguments(call, (args, kwargs))
             recording, answer = _recorded(call, returned)
             call.trace.draws.end()
         del returned, args, kwargs
@@ -364,11 +355,6 @@ def _keep(call: _Call) -> None:
     reached = {id(x) for x in call.state.objects if is_array(x)}
     constants = call.trace.constants
     constants |= {value: copied(x) for value, x in constants.items() if id(x) in reached}
-
-
-def copied(x: Any) -> Any:
-    """A copy of an array, which is a constant of the program from now on."""
-    return backend_of(x).xp.asarray(x, copy=True)
 
 
 def _programs(

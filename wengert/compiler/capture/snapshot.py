@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from wengert.backends import backend_of, generators, registry
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.places import PROGRAMS, Place, State
+from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import changes
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
@@ -24,7 +24,7 @@ from wengert.tape import recording
 from wengert.tape.hooks import Hooked
 from wengert.tape.tensor import Tensor
 
-__all__ = ["NOTHING", "Change", "Snapshot", "kinds_of", "same_states", "shown"]
+__all__ = ["Change", "Snapshot", "kinds_of", "same_states", "shown"]
 
 #: Elements of the largest array that is copied. Programs write into no array that they are given,
 #: so the copies are for finding those that do, and for functions that write into raw arrays.
@@ -42,8 +42,6 @@ class _Hooks(tuple[tuple[int, Any], ...]):
 
 #: What is compared by value: an equal number is no change.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), _Hooks)
-#: Stands for what is not there.
-NOTHING: Any = type("Nothing", (), {"__repr__": lambda self: "nothing"})()
 #: Attributes of functions that may be replaced.
 _OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 #: Whose parts the modes are: what is set for the running thread, or for all.
@@ -174,12 +172,12 @@ class Snapshot:
         for owner, kind, before in self._parts:
             now = kind.read(owner)
             for key, x in before.items():
-                there = now.get(key, NOTHING)
+                there = now.get(key, Missing)
                 if there is not x and _differs(x, there):
                     yield Change(owner, key, x, there)
             if now.keys() != before.keys():
                 for key in [key for key in now if key not in before]:
-                    yield Change(owner, key, NOTHING, now[key])
+                    yield Change(owner, key, Missing, now[key])
         for array, copy in self._elements:
             if not _same_elements(array, copy):
                 yield Change(array, ..., copy, array)
@@ -233,7 +231,7 @@ def shown(x: Any) -> str:
     """A part as an error shows it."""
     if type(x) is LiveNumber:  # which would be pinned
         return repr(x.number)
-    return repr(x) if isinstance(x, _PLAIN) or x is NOTHING else f"a {type(x).__name__}"
+    return repr(x) if isinstance(x, _PLAIN) or x is Missing else f"a {type(x).__name__}"
 
 
 # -- the parts of objects --------------------------------------------------------------------------
@@ -375,7 +373,7 @@ def _modes(x: Any) -> Parts:
         "grad_enabled": recording._recording.get(),
         "inference": recording._inference.get(),
         "default_dtype": get_default_dtype().name,
-        "backend": str(registry._default),
+        "backend": getattr(registry._default, "reason", None),  # which names it
     }
 
 

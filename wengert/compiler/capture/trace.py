@@ -25,7 +25,7 @@ from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.passes.common import common
 from wengert.compiler.passes.dead import dead
-from wengert.compiler.program import Instruction, Line, Program, Value, order_of
+from wengert.compiler.program import Instruction, Line, Program, Value, mapped, order_of
 from wengert.interpreters.lifted import Lifted, bottom, new_level
 from wengert.tape.anomaly import detecting
 from wengert.tape.node import tick
@@ -367,7 +367,9 @@ class Trace:
         if not outputs:
             return Program((), (), ())
         steps = [step for step in self.instructions if step.name.startswith("number.")]
-        cut = dead(common(Program(tuple(self.inputs), (*steps, *after), tuple(outputs))))
+        cut = dead(Program(tuple(self.inputs), (*steps, *after), tuple(outputs)))
+        if len(cut.instructions) > len(after):  # of which no two are the same
+            cut = dead(common(cut))
         read = {*cut.outputs, *[value for step in cut.instructions for value in step.used()]}
         return replace(cut, inputs=tuple([value for value in self.inputs if value in read]))
 
@@ -387,8 +389,7 @@ class Trace:
                 raise x.trace.closed((x,))
             return x.value
         if isinstance(x, _SEQUENCES):
-            parts = [self.value(part) for part in x]
-            return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+            return mapped(self.value, x)
         if hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type):
             return self._constant(x)
         return x
@@ -474,10 +475,7 @@ def _inner(x: Any) -> Any:
         return x.inner
     if kind is LiveNumber:
         return x.number
-    if isinstance(x, _SEQUENCES):
-        parts = [_inner(part) for part in x]
-        return kind(*parts) if hasattr(x, "_fields") else kind(parts)
-    return x
+    return mapped(_inner, x) if isinstance(x, _SEQUENCES) else x
 
 
 def _is_array(x: Any) -> bool:
