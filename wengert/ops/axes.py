@@ -45,7 +45,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     if type(shape) is int:
         return (shape,)
     try:
-        if hasattr(shape, "regularise"):  # a trace's number
+        if hasattr(shape, "regularise"):  # a number that a trace follows
             return (index(shape),)
         return tuple([index(n) for n in shape])
     except TypeError:
@@ -161,7 +161,7 @@ def number(value: Any, function: str, parameter: str) -> Any:
     """
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, _NUMBERS) or hasattr(value, "regularise"):  # a trace's number
+    if isinstance(value, _NUMBERS) or hasattr(value, "regularise"):  # a number that a trace follows
         return value
     if differentiates(value):
         refuse()

@@ -7,7 +7,7 @@ import numpy as np
 from wengert.backends import BackendError, DType, Selection, as_dtype, backend_of, dtype_of
 from wengert.interpreters import batching
 from wengert.interpreters.differentiable import differentiable as xp
-from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, place
+from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, new_device
 from wengert.ops.data_type import astype, result_type, to_device
 from wengert.ops.families import standard
 from wengert.tape.families import Family
@@ -150,7 +150,7 @@ def holds_tensors(obj: Any) -> bool:
 
 
 def _joined(obj: Any, wanted: DType | None) -> Tensor:
-    """One Tensor of nested sequences that hold Tensors, on the tape where these are.
+    """One Tensor of nested sequences that hold Tensors; tracked if one of these is.
 
     It comes to the Tensors' backend and device, and its dtype is that which they have together;
     numbers among them have none of their own, as in operations.
@@ -237,7 +237,7 @@ def _from_library(obj: Any) -> Tensor | None:
 
 def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -> Any:
     """A raw array, on the selected backend, of NumPy's or Python's data."""
-    backend, where = place(device)
+    backend, where = new_device(device)
     array = _host_array(obj, wanted)
     if wanted is None:
         wanted = _default_for(obj, array)
@@ -406,5 +406,5 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     """
     if not hasattr(x, "__dlpack__"):
         raise TypeError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}")
-    backend, where = place(device)
+    backend, where = new_device(device)
     return untracked(backend.from_dlpack(x, where, copy if copy is None else bool(copy)))

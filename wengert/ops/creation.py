@@ -56,7 +56,7 @@ __all__ = [
 NUMBERS = (bool, int, float, complex)
 
 
-def place(device: Any) -> tuple[Backend, Any]:
+def new_device(device: Any) -> tuple[Backend, Any]:
     """The backend on which new arrays are made, and the device on it."""
     chosen = selection()
     if isinstance(device, Selection):  # what rules are told of a Tensor's place
@@ -106,10 +106,10 @@ def _whole(value: Any, function: str, name: str) -> int:
 
 
 def _number(value: Any, function: str, kinds: Any = NUMBERS) -> Any:
-    """A Python number of a number or an array of one element, if it is of one of some types."""
+    """A number, or an array of one element, as a Python number of one of some types."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, Tensor):
-        plain = value._number()  # whose derivative goes its own way
+        plain = value._number()  # the caller differentiates the Tensor itself
     if not isinstance(plain, kinds):
         raise TypeError(f"{function} takes real numbers, and was given {value!r}")
     return plain
@@ -137,7 +137,7 @@ def _check_storable(value: Any, dtype: DType, function: str) -> None:
 def _filled(
     name: str, shape: tuple[Any, ...], dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
-    backend, where = place(device)
+    backend, where = new_device(device)
     wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
     make = getattr(backend.namespace, name)
     array = make(as_lengths(shape, name), dtype=backend.raw_dtype(wanted), device=where)
@@ -236,7 +236,7 @@ def full(
         lengths = as_lengths((shape,), "full")
         return _spread("full", fill_value, lengths, dtype, device, requires_grad)
     fill_value = _fill_value(fill_value, "full")
-    backend, where = place(device)
+    backend, where = new_device(device)
     wanted = default_dtype(_now(fill_value)) if dtype is None else as_dtype(dtype)
     _check_storable(_now(fill_value), wanted, "full")
     check_range("full", fill_value, wanted)
@@ -276,7 +276,7 @@ def _spread(
 
 
 def _finished(made: Tensor, device: Any, requires_grad: bool) -> Tensor:
-    """What was made of Tensors, where it is wanted, and a leaf if none of them is tracked."""
+    """What was made of Tensors, on the wanted device, and a leaf if none of them is tracked."""
     if device is not None:
         made = to_device(made, device.device if isinstance(device, Selection) else device)
     if requires_grad and not made.requires_grad:
@@ -285,7 +285,7 @@ def _finished(made: Tensor, device: Any, requires_grad: bool) -> Tensor:
 
 
 def _now(value: Any) -> Any:
-    """A number as it is; of one that a trace follows, which has a type for good, today's value."""
+    """A number; of a number that a trace follows, its value now."""
     return value.number if hasattr(value, "regularise") else value
 
 
@@ -352,7 +352,9 @@ def full_like(
     held = dtype_of(x.dtype) if dtype is None else as_dtype(dtype)
     _check_storable(_now(fill_value), held, "full_like")
     check_range("full_like", fill_value, held)
-    if fill_value is not _now(fill_value):  # x's own namespace knows what follows it
+    if fill_value is not _now(
+        fill_value
+    ):  # only the namespace of x takes a number that a trace follows
         array = raw_array(x)
         raw = backend_of(array).raw_dtype(held)
         made = namespaces[type(array)].full_like(array, fill_value, dtype=raw)
@@ -384,7 +386,7 @@ def arange(
         By default int64 for integers, the dtype of floating Tensors, and the default floating
         dtype otherwise.
     """
-    backend, where = place(device)
+    backend, where = new_device(device)
     if stop is None:
         start, stop = 0, start
     tensors = floating_tensors(start, stop, step)
@@ -434,7 +436,7 @@ def linspace(
     endpoint : bool
         Whether ``stop`` is the last number.
     """
-    backend, where = place(device)
+    backend, where = new_device(device)
     tensors = floating_tensors(start, stop)
     num = _whole(num, "linspace", "num")
     if num < 0:
@@ -446,7 +448,7 @@ def linspace(
         real = DTYPES[f"float{4 * wanted.itemsize}"] if wanted.complex else wanted
         after = linspace(0.0, 1.0, num, dtype=real, device=where, endpoint=endpoint)
         first, last = (_end(value, wanted) for value in (start, stop))
-        # Each end is itself, to the last bit.
+        # Both ends are exact.
         before = differentiable.multiply(differentiable.subtract(1, after), first)
         made = differentiable.add(before, differentiable.multiply(after, last))
         return _finished(made, device, requires_grad)
@@ -478,7 +480,7 @@ def eye(
     k : int
         Which diagonal: positive above the main one, negative below.
     """
-    backend, where = place(device)
+    backend, where = new_device(device)
     wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
     rows, columns = as_lengths((n_rows, n_rows if n_cols is None else n_cols), "eye")
     array = backend.namespace.eye(

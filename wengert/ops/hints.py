@@ -1,4 +1,4 @@
-"""What PyTorch and NumPy call what is here: for the errors that an unknown name raises.
+"""PyTorch's and NumPy's names of Wengert's functions: for the errors that unknown names raise.
 
 Each entry says what to write instead. The module is imported when such an error is raised.
 """

@@ -1,4 +1,4 @@
-"""Indexing in the standard's own functions, for libraries that have not all of it.
+"""Indexing by the standard's own functions, for libraries that lack some of it.
 
 The standard lets arrays be indexed by integers, slices, None and Ellipsis, by one mask alone, or
 by integer arrays alone, and asks for no assignment. These forms need only ``take``, sorting and
@@ -194,9 +194,9 @@ def _slice(start: int, step: int, length: int) -> slice:
     return slice(start, stop if stop >= 0 else None, step) if length else slice(0, 0)
 
 
-def place(xp: Any, x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+def scatter(xp: Any, x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     """Add ``x`` up in zeros of a shape, at ``[key]``."""
-    return _place(xp, x, Layout(xp, x, shape, indices, key), shape, add=True)
+    return _scatter(xp, x, Layout(xp, x, shape, indices, key), shape, add=True)
 
 
 def put(xp: Any, x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
@@ -211,11 +211,11 @@ def put(xp: Any, x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any
         value = xp.asarray(value, dtype=x.dtype, device=xp.device(x))
     value = xp.broadcast_to(value, layout.shape)
     written = xp.ones(layout.shape, dtype=xp.bool, device=xp.device(x))
-    written = _place(xp, written, layout, x.shape, add=False)
-    return xp.where(written, _place(xp, value, layout, x.shape, add=False), x)
+    written = _scatter(xp, written, layout, x.shape, add=False)
+    return xp.where(written, _scatter(xp, value, layout, x.shape, add=False), x)
 
 
-def _place(xp: Any, x: Any, layout: Layout, shape: tuple[int, ...], *, add: bool) -> Any:
+def _scatter(xp: Any, x: Any, layout: Layout, shape: tuple[int, ...], *, add: bool) -> Any:
     lengths = layout.lengths(layout.sliced)
     if layout.rows is not None:
         order = layout.order()
@@ -224,7 +224,7 @@ def _place(xp: Any, x: Any, layout: Layout, shape: tuple[int, ...], *, add: bool
         x = xp.permute_dims(x, tuple(sorted(range(len(order)), key=order.__getitem__)))
         indexed = layout.lengths(layout.indexed)
         x = xp.reshape(x, (math.prod(layout.block), math.prod(lengths)))
-        x = _place_rows(xp, x, layout.rows, math.prod(indexed), add=add)
+        x = _scatter_rows(xp, x, layout.rows, math.prod(indexed), add=add)
         x = xp.reshape(x, (*indexed, *lengths))
         places = layout.indexed + layout.sliced
         x = xp.permute_dims(x, tuple(sorted(range(len(places)), key=places.__getitem__)))
@@ -236,7 +236,7 @@ def _place(xp: Any, x: Any, layout: Layout, shape: tuple[int, ...], *, add: bool
 
 
 def _uncut(xp: Any, x: Any, axis: int, start: int, step: int, length: int, n: int) -> Any:
-    """Put the slices of ``x`` along an axis to their places among ``n``, zeros between them."""
+    """Spread the slices of ``x`` along an axis of length ``n``, with zeros between them."""
     device = xp.device(x)
     one = tuple([1 if i == axis else m for i, m in enumerate(x.shape)])
     x = xp.concat([x, xp.zeros(one, dtype=x.dtype, device=device)], axis=axis)
@@ -247,8 +247,8 @@ def _uncut(xp: Any, x: Any, axis: int, start: int, step: int, length: int, n: in
     return xp.take(x, xp.where(there, slices, length), axis=axis)
 
 
-def _place_rows(xp: Any, x: Any, rows: Any, n: int, *, add: bool) -> Any:
-    """Put rows of ``x`` to their places among ``n``, zeros between them."""
+def _scatter_rows(xp: Any, x: Any, rows: Any, n: int, *, add: bool) -> Any:
+    """Scatter the rows of ``x`` among ``n`` rows of zeros."""
     count, width = x.shape
     device = xp.device(x)
     if not count or not n:
@@ -258,7 +258,7 @@ def _place_rows(xp: Any, x: Any, rows: Any, n: int, *, add: bool) -> Any:
     x = xp.take(x, order, axis=0)
     span = 1
     while add and span < count:
-        # Each row becomes the sum of those of the last 2, 4, 8, ... that have the same place.
+        # Each row becomes the sum of the last 2, 4, 8, ... rows with the same target.
         before, behind = slice(0, count - span), slice(span, count)
         same = xp.equal(xp.cut(rows, key=(behind,)), xp.cut(rows, key=(before,)))
         early = xp.cut(x, key=(before, ...))

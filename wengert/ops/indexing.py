@@ -14,7 +14,7 @@ from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, raw_array, shape_of, unexpected
 from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.families import standard
-from wengert.ops.index_composites import gather, place, put
+from wengert.ops.index_composites import gather, put, scatter
 from wengert.ops.single import single
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
@@ -91,7 +91,7 @@ Primitive(
     ["x", "*indices"],
     {"x": lambda xp, g, indices, key: xp.getitem(g, *indices, key=key)},
     kind="linear",
-    forward=place,
+    forward=scatter,
     batch=_scatter_add_batch,
 )
 
@@ -407,7 +407,7 @@ def _check_indices(indices: Any, function: str) -> None:
 
 
 def _everywhere_else(xp: Any, indices: Any, shape: tuple[int, ...], axis: int) -> list[Any]:
-    """An index array for each axis: ``indices`` along one, each place itself along the others."""
+    """An index array for each axis: ``indices`` along one, and all positions along the others."""
     ndim = len(shape)
     device = xp.device(indices)
     return [
@@ -472,6 +472,12 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1, **wrong: Never) -> 
     ------
     ValueError
         If the axis is out of bounds (also an IndexError), or the numbers of axes differ.
+
+    Examples
+    --------
+    >>> x = wg.asarray([[3.0, 1.0, 2.0], [1.0, 5.0, 4.0]])
+    >>> wg.take_along_axis(x, wg.argsort(x, axis=1), axis=1)
+    tensor([[1., 2., 3.], [1., 4., 5.]])
     """
     if wrong:
         raise unexpected(take_along_axis, wrong)

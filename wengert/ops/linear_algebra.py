@@ -288,6 +288,12 @@ def tensordot(
     ValueError
         If an axis is out of bounds (also an IndexError) or comes twice, or if a pair's lengths
         differ.
+
+    Examples
+    --------
+    >>> a, b = wg.ones((2, 3, 4)), wg.ones((4, 3, 5))
+    >>> wg.tensordot(a, b, axes=([1, 2], [1, 0])).shape
+    (2, 5)
     """
     if wrong:
         raise unexpected(tensordot, wrong)

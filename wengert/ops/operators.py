@@ -148,7 +148,7 @@ def _cast(result: Tensor, dtype: DType) -> Tensor:
 
 
 def _comparable(function: Function) -> Function:
-    """``==`` and ``!=``, which answer for anything: of what is no array, Python does."""
+    """``==`` and ``!=``: of an object that is no array Python compares the identity."""
 
     def method(self: Tensor, other: Any, /) -> Any:
         if (
@@ -157,7 +157,7 @@ def _comparable(function: Function) -> Function:
             or hasattr(other, "regularise")
         ):
             return function(self, other)
-        refuse()  # a mode is compared with the names of the modes
+        refuse()  # as where a Tensor is compared with the names of modes
         return NotImplemented
 
     return method
@@ -177,7 +177,7 @@ def _iter(self: Tensor) -> Iterator[Tensor]:
 
 
 def _rows(x: Tensor) -> Iterator[Tensor]:
-    """The rows, in blocks that grow: nothing is recorded of rows that nobody asks for.
+    """Yield the rows, in blocks that grow: rows that nobody asks for are not recorded.
 
     Each block is one operation, whose derivative takes the time of the whole array.
     """
@@ -366,7 +366,7 @@ def _transpose(self: Tensor) -> Tensor:
 class _Later:
     """A method that is attached when it is first asked for.
 
-    (With a `__getattr__` of the class, CPython finds every attribute of every Tensor later.)
+    (A `__getattr__` of the class would make every attribute of every Tensor slower to find.)
     """
 
     def __init__(self, name: str, home: str) -> None:

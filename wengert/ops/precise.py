@@ -1,8 +1,9 @@
 """The namespace that code of other libraries gets from a Tensor, such as SciPy's.
 
 That code is written for the standard, whose libraries make constants in double precision, NumPy
-first of all: ``xp.asarray(0.1)`` beside float64 data is to be 0.1, and not float32's neighbour. It
-asks a Tensor for its namespace, and so never is a user's program that counts on the default dtype.
+first of all: ``xp.asarray(0.1)`` beside float64 data is to be 0.1, and not float32's neighbour.
+Such code asks a Tensor for its namespace. Users' own programs name `wengert`, and so keep the
+default dtype.
 """
 
 import functools

@@ -18,7 +18,7 @@ from wengert.interpreters.differentiable import differentiable
 from wengert.ops import elementwise
 from wengert.ops.axes import number, operand
 from wengert.ops.conversion import asarray
-from wengert.ops.creation import as_lengths, leaf, place
+from wengert.ops.creation import as_lengths, leaf, new_device
 from wengert.ops.data_type import astype, get_default_dtype, result_type
 from wengert.tape.families import Family
 from wengert.tape.parameters import takes
@@ -98,7 +98,7 @@ def _placed(
     draw: Callable[..., Any], arguments: tuple[Any, ...], dtype: DType, device: Any, tracked: bool
 ) -> Tensor:
     """What ``draw(*arguments)`` gives in host memory, as a Tensor."""
-    backend, where = place(device)
+    backend, where = new_device(device)
     array = backend.drawn(draw, arguments, where)
     raw = backend.raw_dtype(dtype)
     return leaf(array if array.dtype == raw else backend.namespace.astype(array, raw), tracked)

@@ -235,6 +235,14 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
         If ``condition`` is not of dtype bool.
     ValueError
         If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> x = wg.asarray([0.0, 4.0], requires_grad=True)
+    >>> safe = wg.where(x > 0, x, 1.0)  # the derivative of the root at 0 would be infinite
+    >>> wg.sum(wg.where(x > 0, wg.sqrt(safe), 0.0)).backward()
+    >>> x.grad
+    tensor([0.0000, 0.2500])
     """
     shape_of(condition)
     if dtype_of(condition.dtype).kind != "bool":
@@ -244,7 +252,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
         )
     if number_type(x1) in SCALARS and number_type(x2) in SCALARS:
         raw = raw_array(condition)
-        live = hasattr(x1, "regularise")  # a trace's number
+        live = hasattr(x1, "regularise")  # a number that a trace follows
         xp = namespaces[type(raw)] if live else backend_of(raw).namespace
         dtype = raw_dtype(raw, default_dtype(x1, x2))
         x1 = untracked(xp.asarray(x1, dtype=dtype, device=xp.device(raw)))

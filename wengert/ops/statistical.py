@@ -160,8 +160,8 @@ def _var_rule(
 
 
 def _spread_out(xp: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> tuple[Any, Any]:
-    """Deviations from the mean, and where there is none, so that no slope is."""
-    # Those of equal elements are exactly 0 at the second time, where the mean and ``out`` are not.
+    """Deviations from the mean, and where all of them are 0, so that the slope is taken as 0."""
+    # Subtracted twice: equal elements then deviate by exactly 0, though their mean is rounded.
     centred = _deviation(xp, _deviation(xp, x, axis), axis)
     some = xp.any(xp.not_equal(centred, 0), axis=axis, keepdims=keepdims)
     return centred, xp.logical_or(xp.equal(out, 0), xp.logical_not(some))

@@ -21,8 +21,9 @@ Path = list[tuple[int, ...]]
 
 # -- two operands: the primitive -----------------------------------------------------------------
 
-# Each label is in two of the three terms at least, and once in each. So is it for the cotangents,
-# where the terms have changed places: the primitive is closed at any order.
+# Each label is in at least two of the three terms, the operands and the result, and at most once in
+# each. That stays true when a cotangent takes the place of a term, so the primitive is its own
+# derivative, to any order.
 
 
 def _product(xp: Any, x1: Any, x2: Any, *, subscripts: Subscripts) -> Any:
@@ -248,6 +249,14 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
     Notes
     -----
     NumPy: ``einsum``.
+
+    Examples
+    --------
+    >>> a, b = wg.ones((2, 3)), wg.ones((3, 4))
+    >>> wg.einsum("ij,jk->ik", a, b).shape
+    (2, 4)
+    >>> wg.einsum("ij->j", a)
+    tensor([2., 2., 2.])
     """
     arrays, inputs, result = parsed(operands)
     terms = [Term(wrapped(x), labels) for x, labels in zip(arrays, inputs, strict=True)]
@@ -265,7 +274,7 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
         chosen = [terms[i] for i in step]
         terms = [term for i, term in enumerate(terms) if i not in step]
         last = number == len(path) - 1 and not terms
-        # More than two operands of one step are taken in, one after the other.
+        # A step of more than two operands multiplies them one after the other.
         made, waiting = chosen[:2], chosen[2:]
         for _ in range(len(waiting) + 1):
             rest = {c for term in (*terms, *waiting) for c in term.labels}
@@ -276,6 +285,6 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
     if len(terms) != 1:
         raise ValueError(f"einsum: the path leaves {len(terms)} operands, and it has to leave one")
     answer: Tensor = terms[0].x
-    # Of the operand as it is a view, as where its axes are permuted.
+    # An operand that is the result, as it is, gives a view, as one with permuted axes does.
     given = any(answer is x for x in arrays)
     return reshape(answer, tuple(answer.shape)) if given else answer

@@ -144,10 +144,10 @@ def _statistics(
 
 
 def _odd_reflections(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> list[Tensor]:
-    """Margins mirrored at the edge's point: twice the edge less the mirrored element.
+    """Margins by reflection in a point: twice the edge less the mirrored element.
 
-    Extended so for ever, the array is itself over one period, mirrored over the next, and from one
-    to the second next it grows by twice what is between its ends.
+    Extended without end, the array alternates with its mirror image, and from each copy to the next
+    one it grows by twice the difference of its ends.
     """
     n = x.shape[axis]
     first, last = _along(x, axis, 0, 1), _along(x, axis, n - 1, n)
@@ -168,7 +168,7 @@ def _odd_reflections(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -
         margin = None
         for factors, part in parts:
             factor = astype(_steps(x, axis, factors), x.dtype)
-            # Nothing of an infinite edge is nothing.
+            # 0 times an infinite edge is to be 0, and not NaN.
             term = multiply(factor, where(equal(factor, 0), 0, part))
             margin = term if margin is None else add(margin, term)
         margins.append(cast(Tensor, margin))
@@ -229,6 +229,11 @@ def pad(
     Notes
     -----
     NumPy: ``pad``.
+
+    Examples
+    --------
+    >>> wg.pad(wg.asarray([1, 2, 3]), (2, 1), mode="reflect")
+    tensor([3, 2, 1, 2, 3, 2])
     """
     shape = shape_of(array)
     x = wrapped(array)

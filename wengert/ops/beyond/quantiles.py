@@ -42,7 +42,7 @@ def _positions(xp: Any, q: Any, n: int, method: str) -> Any:
         at = q * (n + 1 - alpha - beta) + (alpha - 1)
     else:
         at = q * (n - 1)
-    # What is out of bounds gives no index out of bounds; it is dealt with where it can be seen.
+    # A ``q`` out of range must not give an index out of bounds. The caller makes an error or NaN.
     at = xp.clip(at, 0, n - 1)
     if method == "lower":
         return xp.floor(at)
@@ -69,7 +69,7 @@ def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor,
     if isinstance(q, Tensor):
         xp = differentiable
         at = _positions(xp, q, n, method)
-        # On an element, too, there is a next one (or before the last): so there is a slope by q.
+        # Also a quantile on an element is between two of them, so that it has a slope by q.
         below = xp.minimum(xp.floor(at), max(n - 2, 0))
         above = xp.minimum(below + 1, n - 1)
         way = xp.astype(xp.subtract(at, below), x.dtype, copy=False)
@@ -93,7 +93,7 @@ def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor,
 def _between(xp: Any, low: Any, high: Any, way: Any, distance: Any) -> Any:
     """What is some way from one element to the next, exact at both."""
     first, second = xp.equal(way, 0), xp.equal(way, 1)
-    # At one of them, an infinite other one has no part.
+    # On one of the two the weight of the other is 0, also if that one is infinite.
     there = xp.logical_and(xp.logical_or(first, second), xp.isinf(distance))
     distance = xp.where(there, 0, distance)
     back = xp.where(second, distance, 0)
@@ -201,7 +201,7 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     below, above, way = _neighbours(x, flat, n, method)
     ordered = sort(x, axis=last)
     low, high = xp.take(ordered, below, axis=last), xp.take(ordered, above, axis=last)
-    # Between two equal infinities is the infinity.
+    # Between two equal infinities the quantile is that infinity, and not NaN.
     infinite = xp.logical_and(xp.equal(low, high), xp.isinf(low))
     distance = xp.where(infinite, 0, xp.subtract(high, xp.where(infinite, 0, low)))
     out = _between(xp, low, high, way, distance)

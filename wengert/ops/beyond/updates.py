@@ -1,4 +1,4 @@
-"""Functional updates: an array with a part of it changed, right also where a place comes twice."""
+"""Functional updates: an array with a part of it changed, also where a key repeats elements."""
 
 import math
 from typing import Any, Final
@@ -30,7 +30,7 @@ from wengert.tape.parameters import takes
 from wengert.tape.primitive import PRIMITIVES, SCALARS, Primitive, number_type
 from wengert.tape.tensor import Tensor, wrapped
 
-#: A value may have the kind of the array that it changes, or one before it.
+#: A value may be of the array's kind or of one before it.
 RANK: Final = {
     "bool": 0,
     "unsigned integer": 1,
@@ -44,9 +44,9 @@ PYTHON: Final = {
     complex: "complex floating",
 }
 
-# -- the largest and the smallest of what comes to a place -----------------------------------------
+# -- extremes, sums and products of the values for each row ----------------------------------------
 
-# Places are rows of an array of one axis, given by non-negative integers.
+# The arrays have one axis here, and non-negative integers say to which row each value belongs.
 
 
 def _extreme_forward(better: str) -> Any:
@@ -59,7 +59,7 @@ def _extreme_forward(better: str) -> Any:
         pick = getattr(xp, better)
         span = 1
         while span < count:
-            # Each value becomes the best of the last 2, 4, 8, ... that have the same place.
+            # Each value becomes the best of the last 2, 4, 8, ... that have the same row.
             same = xp.equal(rows[span:], rows[:-span])
             best = xp.where(same, pick(value[span:], value[:-span]), value[span:])
             value = xp.concat([value[:span], best], axis=0)
@@ -74,12 +74,12 @@ def _extreme_forward(better: str) -> Any:
 
 
 def _sums(xp: Any, value: Any, rows: Any, n: int) -> Any:
-    """For each of ``n`` places the sum of the values that have it."""
+    """For each of ``n`` rows the sum of its values."""
     return xp.scatter_add(value, rows, key=(SLOT,), shape=(n,))
 
 
 def _shares(xp: Any, x: Any, value: Any, rows: Any, out: Any, beaten: str) -> tuple[Any, Any, Any]:
-    """Which of the array and of the values were beaten, and what part of a place each tie has."""
+    """Which elements and which values were beaten, and what share of its row each tie has."""
     lose = getattr(xp, beaten)
     lost_x, lost_value = lose(x, out), lose(value, xp.take(out, rows, axis=0))
     tied = xp.astype(xp.logical_not(lost_value), out.dtype)
@@ -90,7 +90,7 @@ def _shares(xp: Any, x: Any, value: Any, rows: Any, out: Any, beaten: str) -> tu
 
 
 def _extreme(name: str, better: str, beaten: str) -> Any:
-    # Of its own element a result has a share, in both directions.
+    # Rules and forward rules multiply by the shares.
     def by_x(xp: Any, g: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
         lost, _, share = _shares(xp, x, value, rows, out, beaten)
         return xp.where(lost, 0, xp.multiply(g, share))
@@ -122,10 +122,10 @@ _scatter_min = _extreme("scatter_min", "minimum", "greater")
 
 
 def _products(xp: Any, value: Tensor, rows: Tensor, n: int) -> Tensor:
-    """For each of ``n`` places the product of the values that have it; 1 for none.
+    """For each of ``n`` rows the product of its values; 1 for none.
 
-    The values are sorted by their places and multiplied up within each, by a recurrence that
-    starts anew where the place does. So no derivative divides by a value.
+    The values are sorted by their rows and multiplied up within each, by a recurrence that starts
+    anew with each row. So no derivative divides by a value.
     """
     order = argsort(rows)
     rows, value = take(rows, order, axis=0), take(value, order, axis=0)
@@ -143,7 +143,7 @@ def _products(xp: Any, value: Tensor, rows: Tensor, n: int) -> Tensor:
 
 
 class At:
-    """A place in an array, to be read or replaced: what `at` gives.
+    """A part of an array, to be read or replaced: what `at` returns.
 
     Every method takes what broadcasts to the shape of ``x[key]``, a Tensor, an array or a number,
     and returns a new Tensor of the shape and dtype of ``x``. None changes ``x``.
@@ -173,26 +173,26 @@ class At:
         return getitem(self._x, self._key)
 
     def set(self, value: Any, /) -> Tensor:
-        """Replace by ``value``; of several for one place one stands, on most libraries the last.
+        """Replace by ``value``; of several for one element one is kept, mostly the last.
 
-        The derivative goes to the value that stands.
+        The derivative goes to the value that is kept.
         """
         return replaced(self._x, self._key, value)
 
     def add(self, value: Any, /) -> Tensor:
-        """Add ``value``, as often as a place comes."""
+        """Add ``value``, once for each time that the key names an element."""
         return self._combined(value, "add", add, _sums)
 
     def subtract(self, value: Any, /) -> Tensor:
-        """Subtract ``value``, as often as a place comes."""
+        """Subtract ``value``, once for each time that the key names an element."""
         return self._combined(value, "subtract", subtract, _sums)
 
     def multiply(self, value: Any, /) -> Tensor:
-        """Multiply by ``value``, as often as a place comes."""
+        """Multiply by ``value``, once for each time that the key names an element."""
         return self._combined(value, "multiply", multiply, _products)
 
     def divide(self, value: Any, /) -> Tensor:
-        """Divide by ``value``, as often as a place comes; for floating and complex dtypes."""
+        """Divide by ``value``, as `multiply`; for floating and complex dtypes."""
         if not self._x.dtype.inexact:
             raise TypeError(
                 f"at.divide needs a floating or complex array, not {self._x.dtype.name}"
@@ -200,7 +200,7 @@ class At:
         return self._combined(value, "divide", divide, _products)
 
     def power(self, value: Any, /) -> Tensor:
-        """Raise to the power of ``value``; of several for one place one is taken, as in `set`.
+        """Raise to the power of ``value``; of several for one element one is kept, as in `set`.
 
         Powers of powers depend on their order, so they are not accumulated.
         """
@@ -220,7 +220,7 @@ class At:
         return self._updated(value, function, pick, scatter)
 
     def _combined(self, value: Any, function: str, operation: Any, gather: Any) -> Tensor:
-        """``operation`` of each element and what is gathered for its place."""
+        """``operation`` of each element and what is gathered for it."""
 
         def scatter(x: Tensor, value: Tensor, rows: Tensor) -> Tensor:
             return operation(x, gather(differentiable, value, rows, x.shape[0]))  # type: ignore[no-any-return]
@@ -228,7 +228,7 @@ class At:
         return self._updated(value, function, operation, scatter)
 
     def _updated(self, value: Any, function: str, operation: Any, scatter: Any) -> Tensor:
-        """The array after ``operation``, or after ``scatter`` where a place may come twice."""
+        """The array after ``operation``, or ``scatter`` if the key may repeat an element."""
         value = self._fitting(value, function)
         found = self._rows(value)
         if found is None:
@@ -261,7 +261,7 @@ class At:
         return Tensor(value)
 
     def _rows(self, value: Any) -> tuple[Tensor, Tensor, Tensor] | None:
-        """``x``, the value and its places, all of one axis; None where no place can come twice."""
+        """``x``, the value and its rows, all of one axis; None where the key repeats no element."""
         x = self._x
         _, indices = parse_key(x, self._key)
         if all(i.dtype.kind == "bool" for i in indices):
@@ -308,6 +308,11 @@ def at(x: Any, key: Any = _NOWHERE, /) -> At:
     -----
     Where integer arrays name a place several times, sums, products and extremes take in all the
     values, on every library. After JAX's ``x.at`` and array-api-extra's ``at``.
+
+    Examples
+    --------
+    >>> wg.at(wg.zeros(3))[wg.asarray([0, 2, 2])].add(1.0)
+    tensor([1., 0., 2.])
     """
     made = At(wrapped(x))
     return made if key is _NOWHERE else made[key]

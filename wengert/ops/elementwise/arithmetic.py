@@ -256,7 +256,7 @@ def _evaluated(xp: Any, x: Any, coefficients: list[float]) -> Any:
 
 
 def _slope_of_pow(xp: Any, x1: Any, x2: Any, *, order: int) -> Any:
-    # In factors, which are 0 exactly where they should; and 0 times an infinite power is 0.
+    # The product of factors is exactly 0 where it should be, and then an infinite power is no NaN.
     factor = x2
     for k in range(1, order):
         factor = xp.multiply(factor, xp.subtract(x2, k))
@@ -325,6 +325,8 @@ def pow(x1: Any, x2: Any, /) -> Tensor:
         return square(x1)
     if type(x2) in SCALARS:
         return _pow_scalar(x1, exponent=x2)  # type: ignore[no-any-return]
-    if hasattr(x2, "pinned"):  # a trace's number, whose value says how powers are taken
+    if hasattr(
+        x2, "pinned"
+    ):  # a number that a trace follows, whose value says how powers are taken
         return pow(x1, x2.pinned())
     return _pow(x1, x2)

@@ -38,7 +38,7 @@ def conj(x: Any, /) -> Tensor:
     x : Tensor, array or Python number
         Of any dtype but bool. A number gives a number, because operands in rules may be numbers.
     """
-    if type(x) in SCALARS or hasattr(x, "regularise"):  # a trace's number
+    if type(x) in SCALARS or hasattr(x, "regularise"):  # a number that a trace follows
         return x.conjugate()  # type: ignore[no-any-return]
     return _conj(x)
 
@@ -94,7 +94,7 @@ def _sign_rule(xp: Any, g: Any, x: Any) -> Any:
     zero = xp.equal(modulus, 0)
     safe = xp.where(zero, 1, modulus)
     direction = xp.divide(x, safe)
-    # A direction changes at right angles to itself alone.
+    # A direction changes only at right angles to itself: the part of g along it is taken out.
     along = xp.multiply(xp.real(xp.multiply(g, xp.conj(direction))), direction)
     return xp.where(zero, 0, xp.divide(xp.subtract(g, along), safe))
 

@@ -105,7 +105,9 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """
     array = x._array if isinstance(x, Tensor) else x
     live = hasattr(min, "pinned") or hasattr(max, "pinned")
-    if live and not dtype_of(array.dtype).inexact:  # a trace's numbers, whose types say the dtype
+    if (
+        live and not dtype_of(array.dtype).inexact
+    ):  # numbers that a trace follows, whose types say the dtype
         min, max = [bound.pinned() if hasattr(bound, "pinned") else bound for bound in (min, max)]
     found: Tensor = _clip(x, min, max)
     if found._array.dtype is not array.dtype:

@@ -32,7 +32,7 @@ def _one_minus_square(xp: Any, x: Any) -> Any:
     return xp.multiply(xp.subtract(1, x), xp.add(x, 1))
 
 
-# Its derivative by the factors would be a difference, without digits near 0.
+# A primitive, because the derivative of the factors would be a difference without digits near 0.
 Primitive(
     "one_minus_square",
     ("x",),
@@ -55,7 +55,7 @@ def _side(xp: Any, x: Any) -> Any:
     return xp.copysign(xp.ones_like(x), x)
 
 
-#: Where 1 is nothing beside the square, which does not overflow yet.
+#: From here on 1 is lost beside the square, which does not overflow yet.
 _FAR = 2.0**30
 
 

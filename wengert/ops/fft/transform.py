@@ -21,8 +21,8 @@ from wengert.tape.tensor import Tensor, wrapped
 Norm = Literal["backward", "ortho", "forward"]
 Axes = tuple[int, ...]
 
-#: The norm under which the inverse transform is the adjoint of one under the key: without the
-#: factor where that has none, and with it where that has it.
+#: The norm of a transform to that of the inverse transform which is its adjoint: that both have the
+#: factor, or neither.
 ADJOINT: Final[dict[str, Norm]] = {
     "backward": "forward",
     "ortho": "ortho",
@@ -206,7 +206,7 @@ def operand(x: Any, function: str, *, real: bool) -> Tensor:
 
 
 def check_norm(norm: Any, function: str) -> None:
-    """Raise for a norm that is none."""
+    """Raise for an unknown norm."""
     if not isinstance(norm, str) or norm not in ADJOINT:
         refuse()
         raise ValueError(
@@ -215,7 +215,7 @@ def check_norm(norm: Any, function: str) -> None:
 
 
 def check_length(n: int, function: str) -> None:
-    """Raise for a length that nothing can be transformed to."""
+    """Raise for a length below 1."""
     if n < 1:
         raise ValueError(f"fft.{function} needs a length of 1 at least, and it is {n}")
 

@@ -42,7 +42,7 @@ def _kept(xp: Any, x: Any, x_shape: tuple[int, ...], axis: tuple[int, ...]) -> A
 
 
 def _over(xp: Any, g: Any, out: Any) -> Any:
-    """G / out, and 0 where the norm is: twice chosen, for the derivatives that follow."""
+    """``g / out``, and 0 where the norm is 0: a double `where`, for higher derivatives."""
     zero = xp.equal(out, 0)
     return xp.where(zero, 0, xp.divide(g, xp.where(zero, 1, out)))
 
@@ -130,8 +130,8 @@ def vector_norm(
 
 def _power_norm(size: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     """Norms by their formula, of orders that are finite and not 0."""
-    # Powers and roots have no finite derivative at 0 (or at an infinite sum), so there constants
-    # are chosen, before and after each.
+    # Powers and roots have no finite derivative at 0 (or at an infinite sum): a double `where` puts
+    # constants there.
     unit = _unit(size.detach(), ord, axes) if size.size else None
     if unit is not None:
         size = elementwise.divide(size, unit)

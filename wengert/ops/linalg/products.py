@@ -166,7 +166,7 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     if not n:
         place = differentiable.device(tensor)
         one = broadcast_to(eye(shape[-1], dtype=tensor.dtype, device=place), shape)
-        # Chosen rather than returned, so that it is on the tape where x is.
+        # By `where`, so that the result is tracked if x is.
         return where(ones((), dtype="bool", device=place), one, tensor)
     power: Tensor | None = None
     while True:

@@ -40,7 +40,7 @@ def _gaps(xp: Any, s: Any) -> Any:
 
 
 def _outside(xp: Any, u: Any, x: Any) -> Any:
-    """What of the columns of ``x`` is orthogonal to those of ``u``."""
+    """The part of the columns of ``x`` that is orthogonal to those of ``u``."""
     return xp.subtract(x, product(xp, u, adjoint(xp, u), x))
 
 
@@ -49,7 +49,7 @@ def _add(xp: Any, x: Any, y: Any) -> Any:
 
 
 def _absorbed(xp: Any, g: Any, u: Any, size: int) -> Any:
-    """Move the cotangent of vectors beyond the first ``size`` to those, which span the rest."""
+    """Express the cotangent of vectors beyond the first ``size`` by one of the first."""
     first, more = u[..., :size], u[..., size:]
     back = product(xp, more, adjoint(xp, g[..., size:]), first)
     return xp.subtract(g[..., :size], back)

@@ -190,7 +190,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     """
     shape = matrices("pinv", x)
     if rtol is None:
-        # The libraries have defaults of their own.
+        # Each library has another default.
         rtol = max(shape[-2:]) * finfo(x.dtype).eps
     if isinstance(rtol, Tensor):
         rtol = rtol.detach()

@@ -76,14 +76,14 @@ def array_ufunc(
     """
     for x in inputs:
         if type(x) is not np.ndarray and isinstance(x, np.ndarray) and is_foreign(x):
-            return NotImplemented  # it is that one's turn, not its bare array's
+            return NotImplemented  # its own protocol answers
     label, function = _of_ufunc(ufunc, method)
     if method == "__call__" and keywords.get("where", True) is not True and out is not None:
         keywords["kept"] = out[0]  # whose elements stay where nothing is computed
     try:
         return _answer(label, function, inputs, keywords, out)
     except TypeError:
-        # Beside an object of another kind that has the protocol, it is that one's turn.
+        # Another object's own protocol answers.
         if any(hasattr(type(x), "__array_ufunc__") and is_foreign(x) for x in inputs):
             return NotImplemented
         raise

@@ -83,7 +83,7 @@ def _forward(n: int, scaled: bool) -> Any:
 # -- derivatives of the scaled functions -----------------------------------------------------------
 
 _NODES = 48
-_DISTANT = 60.0  # where the integral's nodes are no longer enough, and the expansion is
+_DISTANT = 60.0  # from here on the expansion is accurate, and the integral is not
 
 
 def _slope_near(xp: Any, x: Any, n: int, order: int) -> Any:
@@ -120,7 +120,7 @@ def _scaled_slope_forward(xp: Any, x: Any, *, n: int, order: int) -> Any:
     far = xp.greater(size, _DISTANT)
     low = _slope_near(xp, xp.where(far, 1, size), n, order)
     value = xp.where(far, _slope_far(xp, xp.where(far, size, _DISTANT), n, order), low)
-    # The functions are even and odd; at the kink of what is odd then, 0 is taken.
+    # An odd function is taken as 0 at 0, also where it jumps there.
     return xp.multiply(value, xp.sign(x)) if (n + order) % 2 else value
 
 

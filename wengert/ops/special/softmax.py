@@ -133,6 +133,11 @@ def logsumexp(
     -------
     Tensor, or tuple of two
         The logarithm, and the sign.
+
+    Examples
+    --------
+    >>> wg.logsumexp(wg.asarray([1000.0, 1000.0]))
+    tensor(1000.6932)
     """
     if wrong:
         raise unexpected(logsumexp, wrong)
@@ -160,7 +165,7 @@ def _weighted(
     terms = xp.subtract(a, shift)
     if b is not None:
         if not is_complex(a):
-            # A term without weight may be as large as it likes. (The logarithm may be rounded up.)
+            # Terms of weight 0 must not overflow. (The logarithm may have been rounded up.)
             terms = xp.minimum(terms, math.log(xp.finfo(a.dtype).max) * (1 - 2**-10))
         terms = xp.multiply(b, xp.exp(terms))
     else:

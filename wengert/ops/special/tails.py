@@ -1,4 +1,4 @@
-r"""Derivatives of `erfcx` and `log_ndtr`, which differences of almost equal numbers would be.
+r"""Derivatives of `erfcx` and `log_ndtr`, without differences of almost equal numbers.
 
 Both are made of the scaled repeated integrals :math:`E_n(t) = e^{t^2} \operatorname{i^n erfc}(t)
 = \frac{2}{\sqrt\pi} \int_0^\infty \frac{s^n}{n!} e^{-s^2 - 2ts} ds` of the complementary error
@@ -24,7 +24,7 @@ _REACH = 7.0  # exp(-s**2) is nothing beyond
 
 @cache
 def _quadrature() -> list[tuple[float, float]]:
-    """Nodes on the integral's way, and weights, of Gauss and Legendre's formula."""
+    """Nodes and weights of the Gauss-Legendre formula."""
     found = []
     for k in range(_NODES):
         x = math.cos(math.pi * (k + 0.75) / (_NODES + 0.5))
