@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.ops.cases import Entry
 from tests.ops.tables import TABLE
+from tests.ops.tables.derived import smooth
 from wengert.interpreters.forward import how
 from wengert.tape.domain import EVERYWHERE
 from wengert.tape.options import what_they_are
@@ -90,7 +91,7 @@ def row(function: str, primitive: Primitive | None) -> list[str]:
     """The cells of a function's row."""
     if primitive is None:
         return [function, "composition", "of its parts", "", "", "", "", ""]
-    entry = TABLE[primitive.name]
+    entry = TABLE.get(primitive.name) or smooth(primitive)
     return [
         *(function, primitive.kind),
         *derivatives(primitive, entry),

@@ -1,0 +1,138 @@
+"""An operation is one row: what is added here, while the tests run, all interpreters know."""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import Backend
+from wengert.interpreters.batching import as_it_is
+from wengert.interpreters.identities import involution
+from wengert.tape.parameters import DECLARED
+from wengert.tape.primitive import PRIMITIVES, Primitive
+
+ROOT = Path(__file__).parents[2]
+POINTS = np.array([-1.5, 0.25, 2.0])
+
+
+@pytest.fixture
+def known() -> Iterator[None]:
+    """What a test adds goes when it has ended."""
+    declared = set(DECLARED)
+    yield
+    for name in PRIMITIVES.keys() & {"backwards", "gudermannian", "selected"}:
+        del PRIMITIVES[name]
+    for function in [f for f in DECLARED.keys() - declared if f.__name__ == "gudermannian"]:
+        del DECLARED[function]
+
+
+@pytest.fixture
+def example(known: None) -> Callable[..., Any]:
+    """The function that CONTRIBUTING adds."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {"__name__": "wengert.ops.special.example"}
+    exec(code, names)
+    function: Callable[..., Any] = names["gudermannian"]
+    return function
+
+
+def numbers(backend: Backend, x: Any) -> Any:
+    return backend.to_numpy(x.detach()._array if isinstance(x, wg.Tensor) else x)
+
+
+def close(backend: Backend, x: Any, y: Any) -> bool:
+    return np.allclose(numbers(backend, x), y, rtol=1e-12, atol=1e-15)
+
+
+def test_the_example_in_every_mode(backend: Backend, example: Callable[..., Any]) -> None:
+    x = wg.asarray(backend.from_numpy(POINTS), requires_grad=True)
+    value = 2 * np.arctan(np.tanh(POINTS / 2))
+    slope, curvature = 1 / np.cosh(POINTS), -np.tanh(POINTS) / np.cosh(POINTS)
+    y = example(x)
+    assert close(backend, y, value)
+    assert "Gudermannian" in type(y.grad_fn).__name__ + repr(y.grad_fn)
+    (first,) = wg.autograd.grad(wg.sum(y), x, create_graph=True)
+    assert close(backend, first, slope)
+    (second,) = wg.autograd.grad(wg.sum(first), x)
+    assert close(backend, second, curvature)
+    ones = wg.ones_like(x)
+    assert close(backend, wg.func.jvp(example, (x,), (ones,))[1], slope)
+    nested = wg.func.jvp(lambda x: wg.func.jvp(example, (x,), (ones,))[1], (x,), (ones,))[1]
+    assert close(backend, nested, curvature)
+    assert close(backend, wg.func.jacfwd(example)(x), np.diag(slope))  # a batch of tangents
+    assert close(backend, wg.func.hessian(lambda x: wg.sum(example(x)))(x), np.diag(curvature))
+
+
+def test_the_example_compiles(backend: Backend, example: Callable[..., Any]) -> None:
+    def step(x: Any) -> tuple[Any, Any]:
+        y = example(x)
+        return y.detach(), wg.autograd.grad(wg.sum(y), x)[0]
+
+    run = wg.compile(step)
+    for scale in (1.0, 0.5, 2.0):
+        x = wg.asarray(backend.from_numpy(POINTS * scale), requires_grad=True)
+        for found, expected in zip(run(x), step(x), strict=True):
+            assert np.allclose(numbers(backend, found), numbers(backend, expected), rtol=1e-14)
+    assert "recorded 1 times" in str(run.report)
+
+
+def test_the_example_is_documented(example: Callable[..., Any]) -> None:
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        from derivatives import tables
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
+    text = "\n".join(tables())
+    cells = text.partition("``gudermannian``\n")[2].splitlines()[:4]
+    assert [cell.strip(" -") for cell in cells] == ["elementwise", "yes", "any order", "derived"]
+    assert "Weisstein" in (example.__doc__ or "")
+
+
+def backwards(view: bool | None) -> Callable[..., Any]:
+    """The elements of the last axis from the last to the first, and back again."""
+    row = Primitive(
+        "backwards",
+        ["x"],
+        {"x": lambda xp, g: xp.backwards(g)},
+        kind="structural",
+        forward=lambda xp, x: xp.flip(x, axis=-1) + 0.0,
+        view=view,
+        batch=as_it_is,
+        identity=involution,
+        whole=True,
+    )
+    return row.bind
+
+
+@pytest.mark.parametrize("view", [False, None])
+def test_identities_and_memory(backend: Backend, known: None, view: bool | None) -> None:
+    """A program leaves out what the row says is an operand, and copies what may be one."""
+    function = backwards(view)
+    x = wg.asarray(backend.from_numpy(POINTS), requires_grad=True)
+    at = x.detach()
+    once, twice = wg.compile(function), wg.compile(lambda x: function(function(x)) * 2.0)
+    assert close(backend, once(at), POINTS[::-1])
+    assert close(backend, twice(at), POINTS * 2)
+    assert "backwards" not in twice.source
+    copies = once.source.count("copy(") + once.source.count("copy=True")
+    assert copies == (view is None and not backend.immutable)
+    (slope,) = wg.autograd.grad(wg.sum(function(x) * wg.asarray(x.detach())), x)
+    assert close(backend, slope, POINTS[::-1])
+    assert close(backend, wg.func.jacfwd(function)(x), np.eye(3)[::-1])
+    assert close(backend, wg.func.jvp(function, (x,), (x.detach(),))[1], POINTS[::-1])
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_shapes_that_depend_on_values(backend: Backend, known: None, dynamic: bool) -> None:
+    row = Primitive(
+        "selected", ["x"], kind="irregular", forward=lambda xp, x: xp.negative(x), dynamic=dynamic
+    )
+    run = wg.compile(lambda x: row.bind(x))
+    run(wg.asarray(backend.from_numpy(POINTS)))
+    assert ("shape of what selected gives depends on values" in str(run.report)) is dynamic
