@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-#: What is installed, which takes milliseconds to find out.
-_INSTALLED = pytest.StashKey[list[str]]()
+#: Where tests run that name no backend: on all that are installed, which takes time to find out.
+INSTALLED = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,11 +38,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     elif named is not None:
         names = named
     else:
-        names = metafunc.config.stash.get(_INSTALLED, [])
+        names = metafunc.config.stash.get(INSTALLED, [])
         if not names:
             from wengert.testing.backends import installed_backends
 
-            names = metafunc.config.stash[_INSTALLED] = installed_backends()
+            names = metafunc.config.stash[INSTALLED] = installed_backends()
     metafunc.parametrize("wengert_backend", names, indirect=True)
 
 

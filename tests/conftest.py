@@ -1,5 +1,6 @@
 """What all tests share: the `backend` fixture and the Hypothesis profiles."""
 
+import gc
 from collections.abc import Iterator
 from zlib import crc32
 
@@ -8,6 +9,7 @@ from hypothesis import HealthCheck, settings
 
 import wengert as wg
 from wengert.backends import Backend
+from wengert.testing.backends import installed_backends
 
 # The default profile runs the same examples every time, so that a failure is a change's doing.
 # `--hypothesis-profile=thorough` runs twice as many, and `--hypothesis-profile=wide` looks further:
@@ -47,19 +49,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 #: as on NumPy, and compare how the libraries carry them out.
 SAMPLED = {"array_api_strict": 3, "dask": 16, "torch": 3, "jax": 8}
 #: The same of the quick choice, which has no others; "" is for tests without a backend.
-QUICK = {"numpy": 5, "array_api_strict": 20, "": 5}
+QUICK = {"numpy": 8, "array_api_strict": 40, "": 8}
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Choose among the cases, and mark what runs on every backend."""
-    everything = config.getoption("--all-cases")
-    quick = not (
-        everything
+def _is_quick(config: pytest.Config) -> bool:
+    return not (
+        config.getoption("--all-cases")
         or config.getoption("--all-backends")
         or config.getoption("wengert_backends")
         or config.getoption("markexpr")
         or config.args_source is pytest.Config.ArgsSource.ARGS
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    from wengert_pytest import INSTALLED  # which pytest has imported to rewrite its assertions
+
+    if _is_quick(config):  # what is not collected need not be left out
+        config.stash[INSTALLED] = [name for name in installed_backends() if name in QUICK]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose among the cases, and mark what runs on every backend."""
+    everything, quick = config.getoption("--all-cases"), _is_quick(config)
     every = QUICK if quick else SAMPLED
     kept, left, begun = [], [], set()
     for item in items:
@@ -71,7 +83,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker("cupy")
         # Each test has one case at least, so that none is forgotten.
         test = item.nodeid.partition("[")[0], name
-        out = quick and (name not in QUICK or item.get_closest_marker("slow"))
+        out = quick and (name not in QUICK or _is_for_later(item))
         if not everything and test in begun:
             out = out or crc32(item.nodeid.encode()) % every.get(name, 1)
         if out:
@@ -82,6 +94,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept
+
+
+def _is_for_later(item: pytest.Item) -> bool:
+    """Whether the quick choice leaves a test out: it is slow, or takes another library."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    others = SAMPLED.keys() - QUICK.keys()
+    return any(map(item.get_closest_marker, ("slow", "oracle"))) or any(
+        isinstance(value, str) and value in others for value in parameters
+    )
+
+
+def pytest_collection_finish() -> None:
+    # Tests that call the garbage collector need not wait until it has seen all tests.
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -113,6 +113,7 @@ def test_an_entry_point_is_selected_by_its_name(plugin: dict[str, str]) -> None:
     assert "tiny" in error.partition("installed: ")[2]
 
 
+@pytest.mark.slow
 def test_an_entry_point_that_is_no_backend_is_named(plugin: dict[str, str]) -> None:
     done = run(plugin | {"WENGERT_BACKEND": "wrong"}, "-m", "wengert")
     assert done.returncode == 1

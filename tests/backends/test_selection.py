@@ -160,6 +160,7 @@ def test_operations_follow_their_arrays_and_not_the_selection(backend: Backend) 
 
 
 @pytest.mark.parametrize("name", installed)
+@pytest.mark.slow
 def test_report(name: str) -> None:
     done = run("-m wengert", WENGERT_BACKEND=name)
     assert done.returncode == 0, done.stderr

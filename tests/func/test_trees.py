@@ -75,6 +75,7 @@ def test_the_structure_has_places_not_values(tree: Any) -> None:
     assert func.tree_structure(tree).flatten_up_to(replaced) == func.tree_leaves(replaced)
 
 
+@pytest.mark.oracle
 def test_leaves_of_jax_come_in_the_same_order() -> None:
     jax = pytest.importorskip("jax")
     tree = {"b": [1, (2, None)], "a": {"z": 3, "y": Point(4, 5)}, "c": OrderedDict(q=6, p=7)}

@@ -392,6 +392,7 @@ def test_rules_that_give_zero_are_declared() -> None:
 # -- other libraries -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_scipy() -> None:
     """SciPy's functions, which need the variable before they are imported."""
     pytest.importorskip("scipy")

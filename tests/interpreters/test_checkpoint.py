@@ -383,6 +383,7 @@ def test_bad_arguments():
     assert checkpoint_sequential([wg.exp, wg.sin, wg.tanh], 2, leaf(1.0)).requires_grad
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_checkpoints(backend):
     if backend.name != "numpy":
         pytest.skip("nothing here depends on the backend")

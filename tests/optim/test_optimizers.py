@@ -66,6 +66,7 @@ def twin_of(net: Any, torch: Any) -> Any:
 
 
 @pytest.mark.parametrize(("name", "options"), OPTIONS)
+@pytest.mark.oracle
 def test_a_hundred_steps_agree_with_pytorch(name: str, options: dict[str, Any]) -> None:
     torch = pytest.importorskip("torch")
     net = network()

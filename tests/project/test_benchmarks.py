@@ -123,6 +123,7 @@ def test_verdicts(benchmarks: ModuleType, limit: float, word: str) -> None:
 
 
 @pytest.mark.parametrize("label", range(3))
+@pytest.mark.slow
 def test_small_models_go_the_same_way(benchmarks: ModuleType, label: int) -> None:
     from benchmarks import small
 
@@ -146,6 +147,7 @@ def test_small_models_go_the_same_way(benchmarks: ModuleType, label: int) -> Non
             assert np.asarray(g)[index] == pytest.approx(slope, rel=1e-4, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_picture(benchmarks: ModuleType, tmp_path: Any) -> None:
     pytest.importorskip("matplotlib")
     from benchmarks import plot

@@ -30,6 +30,7 @@ def digits() -> ModuleType:
     return load("digits")
 
 
+@pytest.mark.slow
 def test_digits_learns(digits: ModuleType, tmp_path: Path, capsys: Any) -> None:
     with wg.use_backend("numpy"):
         accuracy = digits.main(["--output", str(tmp_path)])
@@ -146,6 +147,7 @@ def test_curve_fitting_finds_what_is_certified(
 
 
 @COMPILED
+@pytest.mark.slow
 def test_inverse_problem_finds_the_conductivity(
     tmp_path: Path, capsys: Any, options: list[str]
 ) -> None:

@@ -58,8 +58,8 @@ def _imported(path: Path) -> Iterator[tuple[str, bool]]:
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.Call) and node.args:
-            name, called = node.args[0], ast.unparse(node.func)
-            if called.endswith("import_module") and isinstance(name, ast.Constant):
+            name = node.args[0]
+            if isinstance(name, ast.Constant) and ast.unparse(node.func).endswith("import_module"):
                 names = [str(name.value)]
         yield from ((name, id(node) in top) for name in names if name.startswith("wengert"))
 

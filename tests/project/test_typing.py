@@ -67,6 +67,7 @@ def by_pyright(directory: Path) -> dict[str, dict[int, str]]:
 
 
 @pytest.mark.parametrize(("checker", "module"), [(by_mypy, "mypy"), (by_pyright, "basedpyright")])
+@pytest.mark.slow
 def test_a_user_s_programs(checker, module: str, tmp_path: Path) -> None:
     if find_spec(module) is None:
         pytest.skip(f"needs {module}")

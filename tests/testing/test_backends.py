@@ -89,6 +89,7 @@ def test_pytest_runs_on_them_and_tells_which_is_broken(installed):
         assert why in out
 
 
+@pytest.mark.slow
 def test_a_check_runs_on_them_and_tells_which_is_broken(installed):
     code = (
         "import wengert.testing.backends as b, wengert.testing.check as c\n"

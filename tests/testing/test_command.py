@@ -196,6 +196,7 @@ def test_a_wrong_function_is_reported_in_the_terminal_and_on_a_page(project, cap
     assert "a Tensor was detached" in shown
 
 
+@pytest.mark.slow
 def test_a_right_function_is_right_in_every_mode(project, capsys):
     name, _ = project
     assert main([f"{name}:documented", "--examples", "5"]) == 0
@@ -233,6 +234,7 @@ def test_the_command_needs_hypothesis_and_says_so():
     assert "wengert[testing]" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_command_line(project):
     _, path = project
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -55,7 +55,7 @@ def test_a_program_runs_with_any_namespace():
 def test_programs_are_deep_and_reach_each_kind_of_function():
     names, longest = set(), 0
 
-    @settings(max_examples=400)
+    @settings(max_examples=150)
     @given(programs(max_steps=12))
     def run(program):
         nonlocal longest

@@ -26,6 +26,7 @@ def training(**options):
     return run, losses, [p.detach().numpy() for p in model.parameters()]
 
 
+@pytest.mark.slow
 def test_torch_compile():
     torch = pytest.importorskip("torch")
     with wg.use_backend("torch"):
@@ -56,6 +57,7 @@ def test_torch_compile_that_fails_falls_back():
     torch._dynamo.reset()
 
 
+@pytest.mark.slow
 def test_jax_jit_is_used_unless_numbers_are_drawn():
     pytest.importorskip("jax")
     with wg.use_backend("jax"):
