@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.inspection import watching
 from wengert.inspection.lineage import ZERO_IF_REAL
 from wengert.interpreters.checkpoint import checkpoint
+from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor
 from wengert.testing import GraphBreakError, assert_differentiable
@@ -182,7 +182,7 @@ def test_another_error_is_the_functions_own() -> None:
 
     with pytest.raises(ValueError, match="mine"):
         assert_differentiable(f, leaf(1.0))
-    assert not watching._undo
+    assert not observing
 
 
 def test_arguments_in_trees() -> None:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.inspection import watching
 from wengert.inspection.drawing import SIGNS, draw, to_dot
+from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor
 
@@ -169,7 +169,7 @@ def test_drawing_changes_nothing() -> None:
     assert all(leaf.grad is None for leaf in given)
     loss.backward()
     assert given[0].grad is not None
-    assert not watching._undo
+    assert not observing
 
 
 def test_a_loss_that_was_computed_before(backend: Any) -> None:
@@ -289,7 +289,7 @@ def test_modules_are_as_before_afterwards() -> None:
         to_dot(net, wg.ones((1, 3)))
     assert "forward" not in vars(net[0])
     assert vars(net[1])["forward"] is own
-    assert not watching._undo
+    assert not observing
 
 
 def test_a_module_that_runs_twice_has_one_frame() -> None:

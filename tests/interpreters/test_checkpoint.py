@@ -9,7 +9,7 @@ import pytest
 import wengert as wg
 from wengert import nn
 from wengert.autograd import CheckpointError, checkpoint, checkpoint_sequential, graph
-from wengert.tape.recording import observing
+from wengert.tape.observers import observing
 from wengert.testing import gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.usefixtures("backend")

@@ -11,7 +11,7 @@ import wengert as wg
 from wengert import nn
 from wengert.autograd import detect_anomaly, set_detect_anomaly
 from wengert.tape.anomaly import detecting
-from wengert.tape.recording import observing
+from wengert.tape.observers import observing
 
 pytestmark = [
     pytest.mark.usefixtures("backend"),

@@ -11,7 +11,7 @@ import wengert as wg
 from wengert import nn
 from wengert.autograd import graph
 from wengert.tape.hooks import eager
-from wengert.tape.recording import observing
+from wengert.tape.observers import observing
 from wengert.testing import gradcheck
 
 pytestmark = pytest.mark.usefixtures("backend")

@@ -10,7 +10,7 @@ from wengert.compiler.report import told
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import changes
 from wengert.tape.hooks import has_hooks
-from wengert.tape.recording import observing
+from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor
 
 __all__ = ["RECORDING", "Refusal", "RefusedError", "failed", "never", "not_traceable"]

@@ -16,8 +16,10 @@ from wengert.func.arguments import (
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.interpreters.lifted import bottom, constant
 from wengert.tape.node import Node, tick
-from wengert.tape.primitive import PRIMITIVES, record
+from wengert.tape.observers import observing
+from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import at_least
+from wengert.tape.record import observe, record
 from wengert.tape.recording import following, recording, transforming
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed, untracked, wrapped
@@ -193,7 +195,10 @@ class Reverse:
 def _entry(tensor: Tensor, connect: bool) -> Tensor:
     """A Tensor of the same values at a new place on the tape."""
     array, node = tensor._array, tensor._node if connect else None
-    return record(_identity.plans[(node is not None,)], (node,), (), array)
+    entry = record(_identity.plans[(node is not None,)], (node,), (), array)
+    if observing:
+        observe(_identity.name, _identity, (tensor,), entry)
+    return entry
 
 
 _identity = PRIMITIVES["positive"]

@@ -273,7 +273,9 @@ _BETWEEN = frozenset(
         __name__,
         "wengert.ops.numpy_protocols",
         "wengert.inspection.lineage",
-        "wengert.inspection.watching",
+        "wengert.tape.observers",
+        "wengert.tape.record",
+        "wengert.tape.tensor",
     }
 )
 

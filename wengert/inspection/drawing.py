@@ -11,9 +11,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of, namespaces
-from wengert.inspection.watching import Watcher, watching
 from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform
 from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.tape.observers import Observer, observed_by
+from wengert.tape.primitive import Primitive
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
@@ -183,7 +184,7 @@ def to_dot(
         if module is None and hasattr(what, "named_modules"):
             module = what
         called = {**_arguments(what, args), **called}
-        with watching(story), _scopes(module, story):
+        with observed_by(story), _scopes(module, story):
             what = what(*args)
     elif args:
         raise TypeError(f"arguments are for a function, and a {type(what).__name__} was given")
@@ -231,7 +232,7 @@ def _arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> dict[str,
 # -- what a function does while it runs ----------------------------------------------------------
 
 
-class _Story(Watcher):
+class _Story(Observer):
     """What was seen of a function's run.
 
     Attributes

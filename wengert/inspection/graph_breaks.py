@@ -9,10 +9,10 @@ from wengert.backends import BackendError, backend_of, dtype_of, namespaces
 from wengert.func.trees import tree_flatten
 from wengert.inspection.breaks import CONVERSIONS, GraphBreak, GraphBreakError, GraphBreaks
 from wengert.inspection.lineage import Lineage, Tag, declared
-from wengert.inspection.watching import watching
 from wengert.ops import asarray
 from wengert.tape.autograd import grad
 from wengert.tape.node import AccumulateGrad, Node
+from wengert.tape.observers import observed_by
 from wengert.tape.tensor import Tensor, placed, untracked
 
 __all__ = [
@@ -55,7 +55,7 @@ def graph_breaks() -> Iterator[GraphBreaks]:
     ('number', 'float')
     """
     lineage = Lineage()
-    with watching(lineage):
+    with observed_by(lineage):
         yield lineage.breaks
 
 
@@ -97,7 +97,7 @@ def assert_differentiable(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -
     """
     inputs, arguments, keywords = _inputs(f, args, kwargs)
     lineage = Lineage({_node(leaf).number: name for name, leaf in inputs})
-    with watching(lineage):
+    with observed_by(lineage):
         try:
             returned = f(*arguments, **keywords)
         except Exception as error:

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of
 from wengert.inspection.breaks import GraphBreak, GraphBreaks, again, made, place
-from wengert.inspection.watching import Watcher
 from wengert.interpreters.dual import Dual, Lift
 from wengert.interpreters.lifted import Lifted
 from wengert.tape.node import AccumulateGrad, Node
+from wengert.tape.observers import Observer
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Primitive
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor
@@ -107,8 +107,8 @@ def _key(one: GraphBreak) -> Hashable:
     )
 
 
-class Lineage(Watcher):
-    """A watcher that follows values through the program and notes where derivatives are lost.
+class Lineage(Observer):
+    """An observer that follows values through the program and notes where derivatives are lost.
 
     Parameters
     ----------

@@ -12,7 +12,8 @@ from wengert.ops.data_type import astype, result_type, to_device
 from wengert.ops.families import standard
 from wengert.tape.families import Family
 from wengert.tape.parameters import takes
-from wengert.tape.primitive import SCALARS, Primitive
+from wengert.tape.primitive import Primitive
+from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor, same, show, untracked
 
 __all__ = [

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 from wengert.interpreters import batching
 from wengert.interpreters.identities import Rule as Identity
 from wengert.ops.families import SCIPY, elements
-from wengert.ops.single import single
+from wengert.tape.calling import binary, single, unary
 from wengert.tape.domain import EVERYWHERE, Domain
 from wengert.tape.parameters import DECLARED
 from wengert.tape.plan import Rule, argument_names
-from wengert.tape.primitive import Declared, Primitive, binary, unary
+from wengert.tape.primitive import Declared, Primitive
 
 F = TypeVar("F", bound=Callable[..., Any])
 

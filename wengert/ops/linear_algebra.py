@@ -9,9 +9,9 @@ from wengert.interpreters.identities import involution
 from wengert.ops.axes import as_axes, axis_from_end, shape_of, unexpected
 from wengert.ops.families import of_vectors, standard
 from wengert.ops.manipulation import broadcast_shapes, reshape
-from wengert.ops.single import single
+from wengert.tape.calling import binary, single
 from wengert.tape.parameters import takes
-from wengert.tape.primitive import Primitive, binary
+from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]

@@ -26,9 +26,10 @@ from wengert.ops.elementwise import (
 from wengert.ops.indexing import getitem, setitem
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
+from wengert.tape.calling import binary, is_foreign, reflecting
 from wengert.tape.parameters import refuse
 from wengert.tape.plan import argument_names
-from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive, binary, is_foreign, reflecting
+from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import KIND_RANK
 from wengert.tape.tensor import Tensor, placed, same, show
 

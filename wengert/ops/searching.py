@@ -10,9 +10,10 @@ from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of, u
 from wengert.ops.creation import default_dtype
 from wengert.ops.families import reduction, standard
 from wengert.ops.indexing import take
-from wengert.ops.single import single
+from wengert.tape.calling import single
 from wengert.tape.parameters import refuse, takes
-from wengert.tape.primitive import SCALARS, Primitive, number_type
+from wengert.tape.primitive import Primitive
+from wengert.tape.promotion import SCALARS, number_type
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]

@@ -5,7 +5,7 @@ from typing import Any, Never
 from wengert.interpreters.batching import along
 from wengert.ops.axes import as_axis, shape_of, unexpected
 from wengert.ops.families import standard
-from wengert.ops.single import single
+from wengert.tape.calling import single
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor

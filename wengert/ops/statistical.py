@@ -10,9 +10,10 @@ from wengert.interpreters.identities import over_no_axes
 from wengert.ops.axes import all_axes, as_axes, operand, raw_dtype, shape_of, unexpected
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
 from wengert.ops.families import reduction
-from wengert.ops.single import single
+from wengert.tape.calling import single
 from wengert.tape.parameters import takes
-from wengert.tape.primitive import SCALARS, Primitive
+from wengert.tape.primitive import Primitive
+from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
 
 __all__ = [

@@ -3,14 +3,14 @@
 import linecache
 import os
 import sys
-from contextvars import ContextVar
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from wengert.backends import dtype_of, namespaces
-from wengert.tape.node import Node, Parts
-from wengert.tape.recording import observing
+from wengert.tape.node import Node, Parts, recorded_by
+from wengert.tape.observers import Observer, exchange, observers
 
-__all__ = ["Detection", "calls", "check", "describe", "detect_anomaly", "set_detect_anomaly"]
+__all__ = ["check", "describe", "detect_anomaly", "detecting", "set_detect_anomaly"]
 
 Calls = tuple[tuple[str, int, str], ...]
 
@@ -21,28 +21,27 @@ _PACKAGE = sys.modules[__name__.partition(".")[0]].__path__[0] + os.sep
 _SHOWN = 6
 
 
-class Detection:
-    """One time that detection is on."""
+#: The lines that called the operations that were recorded while detection was on.
+_led: WeakKeyDictionary[Node, Calls] = WeakKeyDictionary()
 
-    __slots__ = ("check_nan",)
+
+class Detection(Observer):
+    """The observer that remembers the line of each operation."""
+
+    follows_values = False
 
     def __init__(self, check_nan: bool) -> None:
         self.check_nan = check_nan
 
+    def operated(self, name: str, primitive: Any, inputs: Any, results: Any) -> None:
+        own = next((result._node for result in results if result._node is not None), None)
+        if own is not None:
+            _led[recorded_by(own)] = _calls()
 
-_detection: ContextVar[Detection | None] = ContextVar("wengert_detection", default=None)
 
-#: The detection that is on in this thread or task, or None.
-detecting = _detection.get
-
-
-def _switch(detection: Detection | None) -> None:
-    current = detecting()
-    if current in observing:
-        observing.remove(current)
-    if detection is not None:
-        observing.append(detection)
-    _detection.set(detection)
+def detecting() -> Detection | None:
+    """The detection that is on in this thread or task."""
+    return next((one for one in observers() if isinstance(one, Detection)), None)
 
 
 class detect_anomaly:
@@ -74,10 +73,10 @@ class detect_anomaly:
 
     def __enter__(self) -> None:
         self._before.append(detecting())
-        _switch(self._detection)
+        exchange(self._before[-1], self._detection)
 
     def __exit__(self, *exception: object) -> None:
-        _switch(self._before.pop())
+        exchange(detecting(), self._before.pop())
 
 
 class set_detect_anomaly(detect_anomaly):
@@ -96,15 +95,15 @@ class set_detect_anomaly(detect_anomaly):
         if not mode:
             self._detection = None
         self._previous = detecting()
-        _switch(self._detection)
+        exchange(self._previous, self._detection)
 
     def __enter__(self) -> None:
         # The constructor has switched already: what a block restores is the state before that.
         self._before.append(self._previous)
-        _switch(self._detection)
+        exchange(detecting(), self._detection)
 
 
-def calls() -> Calls:
+def _calls() -> Calls:
     """The calls that led here, outside this package: file, line and function, innermost first."""
     found = []
     frame = sys._getframe(1)
@@ -118,11 +117,12 @@ def calls() -> Calls:
     return tuple(found)
 
 
-def describe(node: Node, led: Calls | None) -> str:
+def describe(node: Node) -> str:
     """An operation with its shapes and the line that called it."""
     inputs = ", ".join("-" if p is None else _shape(p.shape) for p in node.parents)
     text = f"{node.operation} of inputs of shape {inputs}, with a result of shape "
     text += ", ".join(map(_shape, node.shape)) if node.several else _shape(node.shape)
+    led = _led.get(node)
     if not led:
         return (
             f"{text}. It was recorded outside of detect_anomaly: run the forward pass inside to "
@@ -137,7 +137,7 @@ def describe(node: Node, led: Calls | None) -> str:
     return f"{text}. It was called at\n" + "\n".join(lines)
 
 
-def check(node: Node, g: Any, flows: list[tuple[int, Any]], led: Calls | None) -> None:
+def check(node: Node, g: Any, flows: list[tuple[int, Any]]) -> None:
     """Raise if a cotangent that a node gave is not finite."""
     for position, flow in flows:
         fault = _fault(flow)
@@ -147,7 +147,7 @@ def check(node: Node, g: Any, flows: list[tuple[int, Any]], led: Calls | None) -
             already = " The gradient that reached it was not finite already." if reached else ""
             raise RuntimeError(
                 f"Function '{node.name()}' returned {fault} values in its {position}th output."
-                f"{already} It is the derivative of {describe(node, led)}"
+                f"{already} It is the derivative of {describe(node)}"
             )
 
 

@@ -5,15 +5,11 @@ from functools import wraps
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
-from wengert.tape.hooks import hold, observe, release
+from wengert.tape.hooks import hold, release
 from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Parts, tick
-from wengert.tape.recording import (
-    is_grad_enabled,
-    observing,
-    recording,
-    set_grad_enabled,
-    unrecorded,
-)
+from wengert.tape.observers import observing, unfollowed
+from wengert.tape.record import observe
+from wengert.tape.recording import is_grad_enabled, recording, set_grad_enabled, unrecorded
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, placed, untracked
 
 __all__ = ["Function", "FunctionCtx", "FunctionNode", "once_differentiable"]
@@ -171,16 +167,12 @@ class Function:
         RuntimeError
             If ``forward`` changed an argument in place and did not say so.
         """
-        call = _Call(cls, args, kwargs)
-        results = call.run((False,) * len(args))
-        leaf = any(isinstance(args[at]._node, AccumulateGrad) for at in call.dirty.values())
-        if leaf and recording():
-            raise RuntimeError(IN_PLACE_ON_LEAF)
-        outputs = tuple(
-            args[call.dirty[i]]._assign(result) if i in call.dirty else result
-            for i, result in enumerate(results)
-        )
-        return outputs[0] if call.single else outputs
+        if not observing:
+            return _Call(cls, args, kwargs).results()
+        with unfollowed():
+            results = _Call(cls, args, kwargs).results()
+        observe(cls.__name__, None, (*args, *kwargs.values()), results)
+        return results
 
 
 class _Call:
@@ -190,6 +182,19 @@ class _Call:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.arrays = [arg._array if isinstance(arg, Tensor) else None for arg in args]
         self.nodes = tuple(arg._node if isinstance(arg, Tensor) else None for arg in args)
+
+    def results(self) -> Any:
+        """What `Function.apply` returns."""
+        args = self.args
+        results = self.run((False,) * len(args))
+        leaf = any(isinstance(args[at]._node, AccumulateGrad) for at in self.dirty.values())
+        if leaf and recording():
+            raise RuntimeError(IN_PLACE_ON_LEAF)
+        outputs = tuple(
+            args[self.dirty[i]]._assign(result) if i in self.dirty else result
+            for i, result in enumerate(results)
+        )
+        return outputs[0] if self.single else outputs
 
     def run(self, needs: tuple[bool, ...]) -> tuple[Any, ...]:
         """Compute the results, with tangents if arguments have them, and record the operation.
@@ -223,8 +228,6 @@ class _Call:
             (None, None) if kept is None else (hold(self._array(kept, results)), kept[1])
             for kept in self.backward
         )
-        if observing:
-            observe(node)
         return tuple(
             None
             if r is None

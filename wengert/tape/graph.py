@@ -5,9 +5,9 @@ from contextlib import suppress
 from typing import Any
 
 from wengert.backends import Backend, backend_of
-from wengert.tape.hooks import Pair, RemovableHandle, saving, set_saving
+from wengert.tape.hooks import Packing, RemovableHandle, packing
 from wengert.tape.node import Node
-from wengert.tape.recording import observing
+from wengert.tape.observers import exchange
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["Node", "RemovableHandle", "save_on_cpu", "saved_tensors_hooks"]
@@ -49,17 +49,15 @@ class saved_tensors_hooks:
         for hook in (pack_hook, unpack_hook):
             if not callable(hook):
                 raise TypeError(f"a hook is a function, not {type(hook).__name__}")
-        self._pair: Pair = pack_hook, unpack_hook
-        self._before: list[Pair | None] = []
+        self._hooks = Packing(pack_hook, unpack_hook)
+        self._before: list[Packing | None] = []
 
     def __enter__(self) -> None:
-        observing.append(self)
-        self._before.append(saving())
-        set_saving(self._pair)
+        self._before.append(packing())
+        exchange(self._before[-1], self._hooks)
 
     def __exit__(self, *exception: object) -> None:
-        set_saving(self._before.pop())
-        observing.remove(self)
+        exchange(self._hooks, self._before.pop())
 
 
 class save_on_cpu(saved_tensors_hooks):

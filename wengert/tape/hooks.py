@@ -7,26 +7,26 @@ inlines plain nodes alone and calls the methods of all others, so nothing else p
 
 import weakref
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar
 from itertools import count
 from typing import Any
 
 from wengert.backends import dtype_of, namespaces
-from wengert.tape.anomaly import Calls, calls, check, describe, detecting
-from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform
+from wengert.tape.anomaly import check, describe, detecting
+from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform, recorded_by
+from wengert.tape.observers import Observer, observers
 from wengert.tape.recording import recording, set_grad_enabled, unrecorded
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = [
     "Delivery",
     "Hooked",
+    "Packing",
     "RemovableHandle",
     "eager",
     "has_hooks",
     "hold",
-    "observe",
+    "packing",
     "release",
-    "saving",
     "supervise",
 ]
 
@@ -69,16 +69,13 @@ class Extra:
     ----------
     gradient, before, after, accumulated : Hooks
         Hooks on the Tensor; on the node, before and after it runs; after accumulation.
-    calls : tuple or None
-        The lines that called the operation.
     """
 
-    __slots__ = ("accumulated", "after", "before", "calls", "gradient")
+    __slots__ = ("accumulated", "after", "before", "gradient")
 
     def __init__(self) -> None:
         self.gradient, self.before, self.after = Hooks(), Hooks(), Hooks()
         self.accumulated = Hooks()
-        self.calls: Calls | None = None
 
     @property
     def of_the_node(self) -> bool:
@@ -115,23 +112,23 @@ class Hooked(Node):
             return []  # as in PyTorch, hooks are for nodes that have to run
         extra = self.extra
         if extra is None:
-            return self._checked(g, wanted, None)
+            return self._checked(g, wanted)
         if extra.before:
             g = _run_before(self, g)
-        flows = self._checked(g, wanted, extra.calls)
+        flows = self._checked(g, wanted)
         return _run_after(self, flows, g) if extra.after else flows
 
-    def _checked(self, g: Any, wanted: Any, led: Calls | None) -> list[tuple[int, Any]]:
+    def _checked(self, g: Any, wanted: Any) -> list[tuple[int, Any]]:
         detection = detecting()
         if detection is None:
             return super().flows(g, wanted)
         try:
             flows = super().flows(g, wanted)
         except Exception as error:
-            error.add_note(f"That was in the derivative of {describe(self, led)}")
+            error.add_note(f"That was in the derivative of {describe(self)}")
             raise
         if detection.check_nan:
-            check(self, g, flows, led)
+            check(self, g, flows)
         return flows
 
     def deliver(self, g: Any, give: Callable[[Node, Any], None]) -> None:
@@ -466,13 +463,37 @@ Node.register_prehook = _register_prehook  # type: ignore[method-assign]
 
 # -- what is saved -------------------------------------------------------------------------------
 
-Pair = tuple[Callable[[Tensor], Any], Callable[[Any], Tensor]]
 
-_saving: ContextVar[Pair | None] = ContextVar("wengert_saving", default=None)
+class Packing(Observer):
+    """The observer that packs what operations save: a pair of hooks."""
 
-#: The pair of saved-value hooks of this thread or task, or None.
-saving = _saving.get
-set_saving = _saving.set
+    follows_values = False
+
+    def __init__(self, pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> None:
+        self.pack, self.unpack = pack, unpack
+
+    def operated(
+        self, name: str, primitive: Any, inputs: list[Tensor], results: list[Tensor]
+    ) -> None:
+        own = next((result._node for result in results if result._node is not None), None)
+        if own is None or primitive is None:  # a Function packs what it saves itself
+            return
+        node = recorded_by(own)
+        if node.saved:
+            node.saved = tuple([self._packed(value) for value in node.saved])
+            hooked(node)
+
+    def _packed(self, value: Any) -> Any:
+        """A value that a node saves, packed if it is an array, or a tuple of arrays."""
+        if type(value) is tuple:
+            return tuple(map(self._packed, value))
+        is_array = hasattr(value, "dtype") and hasattr(value, "shape")
+        return Packed(self, value) if is_array and not isinstance(value, type) else value
+
+
+def packing() -> Packing | None:
+    """The hooks on saved values of this thread or task, the innermost of them."""
+    return next((one for one in observers() if isinstance(one, Packing)), None)
 
 
 class Packed:
@@ -480,11 +501,11 @@ class Packed:
 
     __slots__ = ("dtype", "shape", "unpack", "value")
 
-    def __init__(self, pair: Pair, array: Any) -> None:
-        pack, self.unpack = pair
+    def __init__(self, hooks: Packing, array: Any) -> None:
+        self.unpack = hooks.unpack
         self.shape, self.dtype = tuple(array.shape), dtype_of(array.dtype)
         with unrecorded():
-            self.value = pack(untracked(array))
+            self.value = hooks.pack(untracked(array))
 
     def open(self) -> Any:
         """The array that the unpack hook gives for it."""
@@ -504,8 +525,8 @@ class Packed:
 
 def hold(array: Any) -> Any:
     """What to keep of an array that is saved now: itself, or what the hooks make of it."""
-    pair = saving()
-    return array if pair is None else Packed(pair, array)
+    hooks = packing()
+    return array if hooks is None else Packed(hooks, array)
 
 
 def release(value: Any) -> Any:
@@ -514,23 +535,6 @@ def release(value: Any) -> Any:
     if kind is Packed:
         return value.open()
     return tuple(map(release, value)) if kind is tuple and Packed in map(type, value) else value
-
-
-def _pack(value: Any) -> Any:
-    """Pack a value that a node saves if it is an array, or has arrays in a tuple."""
-    if type(value) is tuple:
-        return tuple(map(_pack, value))
-    is_array = hasattr(value, "dtype") and hasattr(value, "shape") and not isinstance(value, type)
-    return hold(value) if is_array else value
-
-
-def observe(node: Node) -> None:
-    """Look at a node that has been recorded, for those in `observing`."""
-    if saving() is not None and node.saved and hasattr(node, "plan"):
-        node.saved = _pack(node.saved)
-        hooked(node)
-    if detecting() is not None:
-        extra_of(node).calls = calls()
 
 
 def supervise(nodes: Iterable[Node]) -> None:

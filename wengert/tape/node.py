@@ -15,6 +15,7 @@ __all__ = [
     "Several",
     "check_cotangent",
     "conform",
+    "recorded_by",
     "tick",
 ]
 
@@ -245,6 +246,11 @@ class Output(Node):
     @property
     def operation(self) -> str:
         return f"result {self.index}"
+
+
+def recorded_by(result: Node) -> Node:
+    """The node of the operation that gave a result, of the result's own node."""
+    return result.parents[0] if isinstance(result, Output) else result  # type: ignore[return-value]
 
 
 def conform(g: Any, node: Node) -> Any:

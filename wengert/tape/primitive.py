@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from operator import attrgetter
-from types import NoneType
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -18,27 +17,21 @@ from wengert.backends import (
     namespaces,
 )
 from wengert.tape.domain import EVERYWHERE, Domain
-from wengert.tape.hooks import observe
-from wengert.tape.node import Node, Output, Several, tick
+from wengert.tape.node import Node
+from wengert.tape.observers import observing
 from wengert.tape.plan import Plan, Rule, Unused
-from wengert.tape.promotion import SCALARS, check_range, common_dtype, number_type, unified
-from wengert.tape.recording import observing, recording
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.promotion import SCALARS, check_range, common_dtype, unified
+from wengert.tape.record import inexact, observe, record, record_several
+from wengert.tape.recording import recording
+from wengert.tape.tensor import Tensor, untracked
 
 __all__ = [
     "NOT_IMPLEMENTED",
     "PRIMITIVES",
-    "SCALARS",
     "UNDEFINED",
     "ZERO",
-    "Plan",
     "Primitive",
     "anew",
-    "binary",
-    "is_foreign",
-    "number_type",
-    "reflecting",
-    "unary",
 ]
 
 
@@ -274,23 +267,44 @@ class Primitive:
         try:
             out = self.kernels[kind](*arrays, **parameters)
         except (TypeError, ValueError, RuntimeError) as error:
-            arrays, out = self._again(arrays, parameters, error)
+            arrays, out = self.again(arrays, parameters, error)
+        if tracked is not None and not (self.rules and recording()):
+            tracked = None
         if self.several:
-            return self._record_several(out, arrays, nodes, parameters, tracked is not None)
-        if tracked is None or not self.rules or not recording():
-            return untracked(self._settled(arrays, parameters, out)[1] if self.joined else out)
-        # A result of an operand's own dtype, as almost all are, is floating as this operand is.
-        if out.dtype is not tracked.dtype:
-            if self.joined:
-                arrays, out = self._settled(arrays, parameters, out)
-            if not inexact(out):
-                return untracked(out)
-        plan = self.plans[tuple([node is not None for node in nodes])]
-        take = plan.take
-        saved = plan.save(arrays, out, parameters) if take is None else take((*arrays, out))
-        return record(plan, tuple(nodes), saved, out)
+            result = self._several(tuple(out), arrays, nodes, parameters, tracked is not None)
+        else:
+            # A result of an operand's own dtype, as almost all are, is floating as this operand is.
+            if tracked is None or out.dtype is not tracked.dtype:
+                if self.joined:
+                    arrays, out = self.settled(arrays, parameters, out)
+                if tracked is not None and not inexact(out):
+                    tracked = None
+            if tracked is None:
+                result = untracked(out)
+            else:
+                plan = self.plans[tuple([node is not None for node in nodes])]
+                take = plan.take
+                saved = plan.save(arrays, out, parameters) if take is None else take((*arrays, out))
+                result = record(plan, tuple(nodes), saved, out)
+        if observing:
+            observe(self.name, self, inputs, result)
+        return result
 
-    def _settled(
+    def _several(
+        self,
+        outs: tuple[Any, ...],
+        arrays: list[Any],
+        nodes: list[Node | None],
+        parameters: dict[str, Any],
+        tracked: bool,
+    ) -> Any:
+        """The results of an operation that has several."""
+        if not tracked or not outs:
+            return tuple(map(untracked, outs))
+        plan = self.plans[tuple([node is not None for node in nodes])]
+        return record_several(plan, tuple(nodes), plan.save(arrays, outs, parameters), outs)
+
+    def settled(
         self, arrays: list[Any], parameters: dict[str, Any], out: Any
     ) -> tuple[list[Any], Any]:
         """The operands and the result in the dtypes that the rule gives, whatever a library did."""
@@ -305,7 +319,7 @@ class Primitive:
         changed = self._unified(arrays, parameters, inexact(out))
         return (arrays, out) if changed is None else (changed, self._run(changed, parameters))
 
-    def _again(
+    def again(
         self, arrays: list[Any], parameters: dict[str, Any], error: Exception
     ) -> tuple[list[Any], Any]:
         """What a kernel refused, in the dtypes that the rule gives; or a clear error why not."""
@@ -346,28 +360,6 @@ class Primitive:
 
     def _input(self, position: int) -> Any:
         return self.fixed[position] if position < len(self.fixed) else self.variadic
-
-    def _record_several(
-        self,
-        outs: Any,
-        arrays: list[Any],
-        nodes: list[Node | None],
-        parameters: dict[str, Any],
-        tracked: bool,
-    ) -> tuple[Tensor, ...]:
-        outs = tuple(outs)
-        if not tracked or not self.rules or not outs or not recording():
-            return tuple(untracked(out) for out in outs)
-        plan = self.plans[tuple([node is not None for node in nodes])]
-        node = Several()
-        fill(node, plan, tuple(nodes), plan.save(arrays, outs, parameters))
-        node.shape = tuple(out.shape for out in outs)
-        node.dtype = tuple(out.dtype for out in outs)
-        if observing:
-            observe(node)
-        return tuple(
-            placed(out, Output(node, i) if inexact(out) else None) for i, out in enumerate(outs)
-        )
 
     def _regularise(self, arrays: list[Any]) -> type:
         """Turn what is neither a Tensor's array nor weak into arrays, in place; check the rest."""
@@ -418,11 +410,6 @@ def anew(x: Any) -> Tensor:
     return PRIMITIVES["reshape"].bind(x, shape=tuple(x.shape), copy=None)  # type: ignore[no-any-return]
 
 
-def inexact(array: Any) -> bool:
-    """Whether a raw array is floating or complex."""
-    return dtype_of(array.dtype).inexact
-
-
 class _Kernels(dict[type, Callable[..., Any]]):
     """Array type to kernel, resolved once for each type."""
 
@@ -450,157 +437,3 @@ class _Plans(dict[tuple[bool, ...], Plan]):
     def __missing__(self, tracked: tuple[bool, ...]) -> Plan:
         plan = self[tracked] = Unused(self.primitive, tracked)
         return plan
-
-
-_new_node = Node.__new__
-_new_tensor = Tensor.__new__
-
-
-def fill(node: Node, plan: Plan, parents: tuple[Node | None, ...], saved: tuple[Any, ...]) -> None:
-    """Give a new node its number and content; its shape and dtype are the caller's to set."""
-    node.number = tick()
-    node.plan = plan
-    node.parents = parents
-    node.saved = saved
-    node.watch = None
-
-
-def record(
-    plan: Plan, parents: tuple[Node | None, ...], saved: tuple[Any, ...], out: Any
-) -> Tensor:
-    """Put an operation on the tape and return its result."""
-    node = _new_node(Node)
-    node.number = tick()
-    node.plan = plan
-    node.parents = parents
-    node.saved = saved
-    node.shape = out.shape
-    node.dtype = out.dtype
-    node.watch = None
-    if observing:
-        observe(node)
-    tensor = _new_tensor(Tensor)
-    tensor._array = out
-    tensor._grad = None
-    tensor._node = node
-    return tensor
-
-
-def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
-    """The public function of an elementwise primitive of one argument: `Primitive.bind`, fast."""
-    kernels = primitive.kernels
-    differentiable = bool(primitive.rules)
-    plan = primitive.plans[(True,)]
-
-    def call(x: Any, /) -> Tensor:
-        if not isinstance(x, Tensor):
-            return primitive.bind(x)  # type: ignore[no-any-return]
-        array = x._array
-        try:
-            out = kernels[type(array)](array)
-        except (TypeError, ValueError, RuntimeError) as error:
-            out = primitive._again([array], {}, error)[1]
-        node = x._node
-        if node is None or not differentiable or not recording():
-            if out.dtype is not array.dtype and differentiable:
-                out = primitive._settled([array], {}, out)[1]
-            return untracked(out)
-        return record(plan, (node,), plan.take((array, out)), out)  # type: ignore[misc]
-
-    return call
-
-
-def operation(primitive: Primitive, x1: Any, x2: Any) -> Any:
-    """Apply a primitive of two arguments where these are not what is fast."""
-    if x1 is None or x2 is None:  # which `bind` takes for an absent input
-        raise TypeError(f"{primitive.name} takes Tensors, arrays and Python numbers, not None")
-    return primitive.bind(x1, x2)
-
-
-def reflecting(primitive: Primitive, x1: Any, x2: Any) -> Any:
-    """As `operation`, for an operator: beside an object of another kind it is that one's turn."""
-    if is_foreign(x1) or is_foreign(x2):
-        return NotImplemented
-    return operation(primitive, x1, x2)
-
-
-#: Of Python's own objects that are no numbers an error speaks.
-_NONSENSE: Final = frozenset({NoneType, bytes, dict, list, range, set, slice, str, tuple})
-
-
-def is_foreign(x: Any) -> bool:
-    """Whether an object is neither an array nor a number, and may know what an operator means."""
-    if isinstance(x, Tensor | np.generic | int | float | complex) or type(x) in _NONSENSE:
-        return False
-    if hasattr(x, "regularise"):
-        return False
-    try:
-        backend_of(x)
-    except TypeError:
-        return True
-    except BackendError:
-        return False
-    return False
-
-
-def binary(
-    primitive: Primitive, otherwise: Callable[[Primitive, Any, Any], Any] = operation
-) -> Callable[[Any, Any], Tensor]:
-    """The public function of an elementwise primitive of two arguments, likewise.
-
-    Parameters
-    ----------
-    otherwise : callable
-        What is called for other operands than Tensors of one library and Python numbers:
-        `operation`, or `reflecting` for an operator.
-    """
-    kernels = primitive.kernels
-    differentiable = bool(primitive.rules)
-    weak = primitive.weak
-    plans = primitive.plans
-    both, left, right = plans[(True, True)], plans[(True, False)], plans[(False, True)]
-
-    def loose(array1: Any, array2: Any, out: Any) -> Any:
-        """A result on no tape: among its operands may be integers beside floating ones."""
-        number = type(array1) in SCALARS or type(array2) in SCALARS
-        if not number and not differentiable and array1.dtype is array2.dtype:
-            return out
-        return primitive._settled([array1, array2], {}, out)[1]
-
-    def call(x1: Any, x2: Any, /) -> Tensor:
-        if isinstance(x1, Tensor) and isinstance(x2, Tensor):
-            array1, array2 = x1._array, x2._array
-            node1, node2 = x1._node, x2._node
-            kind = type(array1)
-            if kind is not type(array2) and namespaces[kind] is not namespaces[type(array2)]:
-                return otherwise(primitive, x1, x2)  # type: ignore[no-any-return]
-        elif weak and isinstance(x1, Tensor) and type(x2) in SCALARS:
-            array1, array2 = x1._array, x2
-            node1, node2 = x1._node, None
-            kind = type(array1)
-        elif weak and isinstance(x2, Tensor) and type(x1) in SCALARS:
-            array1, array2 = x1, x2._array
-            node1, node2 = None, x2._node
-            kind = type(array2)
-        else:
-            return otherwise(primitive, x1, x2)  # type: ignore[no-any-return]
-        try:
-            out = kernels[kind](array1, array2)
-        except (TypeError, ValueError, RuntimeError) as error:
-            (array1, array2), out = primitive._again([array1, array2], {}, error)
-        if not differentiable or (node1 is None and node2 is None) or not recording():
-            if type(array1) is type(array2) and array1.dtype is array2.dtype is out.dtype:
-                return untracked(out)
-            return untracked(loose(array1, array2, out))  # called here, where watchers look
-        values = (array1, array2, out)
-        if node2 is None:
-            if out.dtype is not node1.dtype:  # type: ignore[union-attr]
-                return primitive.bind(x1, x2)  # type: ignore[no-any-return]
-            return record(left, (node1, None), left.take(values), out)  # type: ignore[misc]
-        if node1 is None:
-            if out.dtype is not node2.dtype:
-                return primitive.bind(x1, x2)  # type: ignore[no-any-return]
-            return record(right, (None, node2), right.take(values), out)  # type: ignore[misc]
-        return record(both, (node1, node2), both.take(values), out)  # type: ignore[misc]
-
-    return call

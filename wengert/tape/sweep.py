@@ -7,7 +7,7 @@ from wengert.backends import namespaces
 from wengert.tape.anomaly import detecting
 from wengert.tape.hooks import Delivery, eager, supervise
 from wengert.tape.node import FREED, AccumulateGrad, Node, Parts, conform
-from wengert.tape.recording import observing
+from wengert.tape.observers import observing
 
 try:
     from _heapq import heappop, heappush  # which imports faster, and is all that is needed

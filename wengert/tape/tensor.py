@@ -1,5 +1,6 @@
 """The Tensor: an array, a flag, a gradient and a place on the tape."""
 
+import sys
 import weakref
 from collections.abc import Callable
 from importlib import import_module
@@ -9,6 +10,7 @@ import numpy as np
 
 from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
 from wengert.tape.node import AccumulateGrad, Node, Output
+from wengert.tape.observers import followers, observing, tell, way_out
 from wengert.tape.parameters import refuse
 from wengert.tape.printing import format_tensor
 from wengert.tape.recording import following, recording
@@ -22,6 +24,7 @@ IN_PLACE_ON_LEAF = (
 
 #: What is to be done where values leave the tape, which few programs do.
 _ESCAPES = "wengert.tape.escapes"
+_LINES = "wengert.tape.lines"
 
 if TYPE_CHECKING:
     from wengert.tape.methods import Methods  # what wengert.ops.operators attaches
@@ -72,7 +75,10 @@ class Tensor(Methods):
     def array(self) -> Any:
         """The raw array of the backend's library, not a copy of it; see `numpy` for errors."""
         self._check_leaving("array")
-        return backend_of(self._array).array(self._array)
+        array = backend_of(self._array).array(self._array)
+        if observing and not import_module(_LINES).is_own(sys._getframe(1)):
+            tell("left", "array", self, array, None)
+        return array
 
     @property
     def backend(self) -> Backend:
@@ -107,6 +113,7 @@ class Tensor(Methods):
             size *= length
         return size
 
+    @way_out
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the values as a NumPy array, which may share this Tensor's memory.
 
@@ -133,8 +140,9 @@ class Tensor(Methods):
             import_module(_ESCAPES).refuse(self, way)
 
     def _warn(self, text: str) -> None:
-        """Give one of the warnings of values that leave the tape."""
-        getattr(import_module(_ESCAPES), text)()
+        """Give one of the warnings of values that leave the tape, unless observers are told."""
+        if not (observing and followers()):
+            getattr(import_module(_ESCAPES), text)()
 
     def _check_no_option(self) -> None:
         """Raise if this becomes a plain value because it was given as an option of a function."""
@@ -146,8 +154,10 @@ class Tensor(Methods):
         array = self._array
         values = array.values() if hasattr(array, "bottom") else array
         backend = backend_of(array)
-        return backend.to_numpy(backend.array(values))
+        found = backend.array(values)
+        return found if type(found) is np.ndarray else backend.to_numpy(found)
 
+    @way_out
     def item(self) -> Any:
         """Return the only element as a Python number.
 
@@ -169,24 +179,29 @@ class Tensor(Methods):
             )
         return self._values().item()
 
+    @way_out
     def tolist(self) -> Any:
         """Return the values as nested lists of Python numbers."""
         self._check_leaving("tolist")
         return self._values().tolist()
 
+    @way_out
     def __bool__(self) -> bool:
         self._check_no_option()
         return bool(self._number())
 
+    @way_out
     def __int__(self) -> int:
         self._check_no_option()
         if self.dtype.inexact:
             self._check_leaving("__int__")
         return int(self._number())
 
+    @way_out
     def __float__(self) -> float:
         return float(self._scalar("__float__"))
 
+    @way_out
     def __complex__(self) -> complex:
         return complex(self._scalar("__complex__"))
 
@@ -200,6 +215,7 @@ class Tensor(Methods):
             self._warn("warn_of_scalar")
         return number
 
+    @way_out
     def __index__(self) -> int:
         if self.ndim or not self.dtype.kind.endswith("integer"):
             refuse()
@@ -217,9 +233,11 @@ class Tensor(Methods):
 
     __hash__ = object.__hash__
 
+    @way_out
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.asarray(self._host("__array__"), dtype=dtype, copy=copy)
 
+    @way_out
     def __dlpack__(
         self,
         /,
@@ -261,6 +279,8 @@ class Tensor(Methods):
         if bool(value) == self.requires_grad:
             return
         if not value:
+            if observing:
+                tell("left", "requires_grad", self, None, None)
             if not self.is_leaf:
                 raise RuntimeError(
                     "you can only change requires_grad flags of leaf variables. If you want to "
@@ -303,6 +323,8 @@ class Tensor(Methods):
         array = self._array
         detached = untracked(array.detached() if hasattr(array, "bottom") else array)
         show(detached, self, same, {})
+        if observing:
+            tell("left", "detach", self, detached, None)
         return detached
 
     # -- the gradient ------------------------------------------------------------------------
@@ -376,6 +398,8 @@ class Tensor(Methods):
         shown = getattr(self, "_shown", None)
         if shown is not None and weakref.getweakrefcount(shown.memory) > 1:
             import_module("wengert.tape.aliases").check(self, result, operand, key)
+        if observing:
+            tell("assigned", self, result)
         array = self._array
         self._array = result._array
         node = result._node
@@ -389,6 +413,7 @@ class Tensor(Methods):
 
     # -- copies ------------------------------------------------------------------------------
 
+    @way_out
     def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
         self._check_leaving("__deepcopy__")
         if not self.is_leaf:
@@ -405,6 +430,7 @@ class Tensor(Methods):
         memo[id(self)] = copied
         return copied
 
+    @way_out
     def __reduce__(self) -> tuple[Any, ...]:
         self._check_leaving("__reduce__")
         if not self.is_leaf:

@@ -32,7 +32,8 @@ from wengert.compiler.emission.spelling import SHORT, Names, Speller, conditions
 from wengert.compiler.program import Value, order_of
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.hooks import has_hooks
-from wengert.tape.recording import is_inference_mode_enabled, observing, recording
+from wengert.tape.observers import observing
+from wengert.tape.recording import is_inference_mode_enabled, recording
 from wengert.tape.tensor import Tensor, placed, untracked
 
 __all__ = ["MISS", "Glue", "fits"]

@@ -17,8 +17,10 @@ from wengert.nn.functional.define import (
     refused,
 )
 from wengert.ops.axes import number, operand
+from wengert.tape.observers import observing
 from wengert.tape.parameters import refuse, takes
-from wengert.tape.primitive import Primitive, record
+from wengert.tape.primitive import Primitive
+from wengert.tape.record import observe, record
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -165,9 +167,13 @@ def _softmax_cross_entropy(
         label_smoothing=label_smoothing,
     )
     if node is None or not recording():
-        return untracked(loss)
-    saved = (x, labels, slope, ignore_index, reduction, label_smoothing)
-    return record(_plan, (node, None, None), saved, loss)
+        result = untracked(loss)
+    else:
+        saved = (x, labels, slope, ignore_index, reduction, label_smoothing)
+        result = record(_plan, (node, None, None), saved, loss)
+    if observing:
+        observe(_fused.name, _fused, (logits, target), result)
+    return result
 
 
 # -- what users call -------------------------------------------------------------------------------

@@ -6,8 +6,10 @@ from typing import Any
 from wengert import ops
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import composed
+from wengert.tape.observers import observing
 from wengert.tape.parameters import takes
-from wengert.tape.primitive import Primitive, record
+from wengert.tape.primitive import Primitive
+from wengert.tape.record import observe, record
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked
 
@@ -95,9 +97,13 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
         return _general(input, weight, bias)
     by_x, by_w, by_b = input._node, weight._node, bias._node
     if (by_w is None and by_b is None and by_x is None) or not recording():
-        return untracked(out)
-    plan = _plans[by_x is not None, by_w is not None, by_b is not None]
-    return record(plan, (by_x, by_w, by_b), plan.take((x, w, b, out)), out)  # type: ignore[misc]
+        result = untracked(out)
+    else:
+        plan = _plans[by_x is not None, by_w is not None, by_b is not None]
+        result = record(plan, (by_x, by_w, by_b), plan.take((x, w, b, out)), out)  # type: ignore[misc]
+    if observing:
+        observe("linear", _linear, (input, weight, bias), result)
+    return result
 
 
 def _general(input: Any, weight: Any, bias: Any) -> Tensor:

@@ -27,7 +27,8 @@ from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import where
 from wengert.ops.sorting import argsort
 from wengert.tape.parameters import takes
-from wengert.tape.primitive import PRIMITIVES, SCALARS, Primitive, number_type
+from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.tape.promotion import SCALARS, number_type
 from wengert.tape.tensor import Tensor, wrapped
 
 #: A value may be of the array's kind or of one before it.

@@ -6,9 +6,12 @@ from wengert.interpreters.identities import involution, nil, same_elements, unit
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex, matched
 from wengert.ops.families import elements
+from wengert.tape.calling import binary
 from wengert.tape.domain import ENTIRE, NOT_ZERO, POSITIVE
 from wengert.tape.parameters import takes
-from wengert.tape.primitive import SCALARS, ZERO, Primitive, binary, inexact
+from wengert.tape.primitive import ZERO, Primitive
+from wengert.tape.promotion import SCALARS
+from wengert.tape.record import inexact
 from wengert.tape.tensor import Tensor
 
 __all__ = [

@@ -7,9 +7,11 @@ from wengert.interpreters.identities import of_reals
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.families import elements
+from wengert.tape.calling import unary
 from wengert.tape.domain import NOT_ZERO
 from wengert.tape.parameters import takes
-from wengert.tape.primitive import SCALARS, Primitive, unary
+from wengert.tape.primitive import Primitive
+from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
 
 __all__ = ["abs", "conj", "imag", "real", "sign"]

@@ -12,7 +12,7 @@ from wengert.ops.data_type import astype
 from wengert.ops.families import standard
 from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import concat
-from wengert.ops.single import single
+from wengert.tape.calling import single
 from wengert.tape.families import Family
 from wengert.tape.parameters import refuse
 from wengert.tape.primitive import Primitive

@@ -9,7 +9,7 @@ from wengert.interpreters.batching import shifted
 from wengert.interpreters.identities import in_order
 from wengert.ops.axes import as_axes, as_axis, as_shape, shape_of, unexpected
 from wengert.ops.families import MANIPULATION
-from wengert.ops.single import single
+from wengert.tape.calling import single
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor

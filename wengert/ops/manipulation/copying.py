@@ -14,7 +14,7 @@ from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of, unexpected
 from wengert.ops.families import MANIPULATION
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
-from wengert.ops.single import single
+from wengert.tape.calling import single
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped

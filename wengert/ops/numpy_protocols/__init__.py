@@ -8,13 +8,15 @@ that importing Wengert costs nothing more.
 
 import sys
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, partial, wraps
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from wengert.tape.primitive import is_foreign
+from wengert.tape.calling import is_foreign
+from wengert.tape.observers import observing, tell
+from wengert.tape.record import tensors_in
 from wengert.tape.tensor import Tensor
 
 __all__ = ["UnsupportedError", "array_function", "array_ufunc"]
@@ -51,6 +53,22 @@ def _of_ufunc(ufunc: np.ufunc, method: str) -> tuple[str, Callable[..., Any]]:
     return label, function
 
 
+def _told(protocol: Callable[..., Any]) -> Callable[..., Any]:
+    """Tell observers of the calls that a protocol refuses."""
+
+    @wraps(protocol)
+    def call(self: Tensor, function: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return protocol(self, function, *args, **kwargs)
+        except TypeError as error:
+            if observing:
+                tell("refused", function.__name__, tensors_in(args), error)
+            raise
+
+    return call
+
+
+@_told
 def array_ufunc(
     self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, out: Any = None, **keywords: Any
 ) -> Any:
@@ -89,6 +107,7 @@ def array_ufunc(
         raise
 
 
+@_told
 def array_function(
     self: Tensor,
     func: Callable[..., Any],

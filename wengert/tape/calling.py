@@ -1,0 +1,184 @@
+"""How functions call their primitives, fast.
+
+Each is `Primitive.bind` for operands of a fixed number and kind, without its loops. The three are
+not one, for what they leave out is different, and a call to what they share costs as much as they
+win (docs/design/decisions.md).
+"""
+
+from collections.abc import Callable
+from types import NoneType
+from typing import Any, Final
+
+import numpy as np
+
+from wengert.backends import BackendError, backend_of, namespaces
+from wengert.tape.observers import observing
+from wengert.tape.primitive import Primitive, explain
+from wengert.tape.promotion import SCALARS
+from wengert.tape.record import inexact, observe, record
+from wengert.tape.recording import recording
+from wengert.tape.tensor import Tensor, show, untracked
+
+__all__ = ["binary", "is_foreign", "reflecting", "single", "unary"]
+
+
+def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
+    """The public function of an elementwise primitive of one argument: `Primitive.bind`, fast."""
+    kernel_for = primitive.kernels.__getitem__  # faster than a subscript of a subclass of dict
+    differentiable = bool(primitive.rules)
+    plan = primitive.plans[(True,)]
+
+    def call(x: Any, /) -> Tensor:
+        if not isinstance(x, Tensor):
+            return primitive.bind(x)  # type: ignore[no-any-return]
+        array = x._array
+        try:
+            out = kernel_for(type(array))(array)
+        except (TypeError, ValueError, RuntimeError) as error:
+            out = primitive.again([array], {}, error)[1]
+        node = x._node
+        if node is None or not differentiable or not recording():
+            if out.dtype is not array.dtype and differentiable:
+                out = primitive.settled([array], {}, out)[1]
+            result = untracked(out)
+        else:
+            result = record(plan, (node,), plan.take((array, out)), out)  # type: ignore[misc]
+        if observing:
+            observe(primitive.name, primitive, (x,), result)
+        return result
+
+    return call
+
+
+def operation(primitive: Primitive, x1: Any, x2: Any) -> Any:
+    """Apply a primitive of two arguments where these are not what is fast."""
+    if x1 is None or x2 is None:  # which `bind` takes for an absent input
+        raise TypeError(f"{primitive.name} takes Tensors, arrays and Python numbers, not None")
+    return primitive.bind(x1, x2)
+
+
+def reflecting(primitive: Primitive, x1: Any, x2: Any) -> Any:
+    """As `operation`, for an operator: beside an object of another kind it is that one's turn."""
+    if is_foreign(x1) or is_foreign(x2):
+        return NotImplemented
+    return operation(primitive, x1, x2)
+
+
+#: Of Python's own objects that are no numbers an error speaks.
+_NONSENSE: Final = frozenset({NoneType, bytes, dict, list, range, set, slice, str, tuple})
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether an object is neither an array nor a number, and may know what an operator means."""
+    if isinstance(x, Tensor | np.generic | int | float | complex) or type(x) in _NONSENSE:
+        return False
+    if hasattr(x, "regularise"):
+        return False
+    try:
+        backend_of(x)
+    except TypeError:
+        return True
+    except BackendError:
+        return False
+    return False
+
+
+def binary(
+    primitive: Primitive, otherwise: Callable[[Primitive, Any, Any], Any] = operation
+) -> Callable[[Any, Any], Tensor]:
+    """The public function of an elementwise primitive of two arguments, likewise.
+
+    Parameters
+    ----------
+    otherwise : callable
+        What is called for other operands than Tensors of one library and Python numbers:
+        `operation`, or `reflecting` for an operator.
+    """
+    kernel_for = primitive.kernels.__getitem__  # faster than a subscript of a subclass of dict
+    differentiable = bool(primitive.rules)
+    weak = primitive.weak
+    plans = primitive.plans
+    both, left, right = plans[(True, True)], plans[(True, False)], plans[(False, True)]
+
+    def loose(array1: Any, array2: Any, out: Any) -> Any:
+        """A result on no tape: among its operands may be integers beside floating ones."""
+        number = type(array1) in SCALARS or type(array2) in SCALARS
+        if not number and not differentiable and array1.dtype is array2.dtype:
+            return out
+        return primitive.settled([array1, array2], {}, out)[1]
+
+    def call(x1: Any, x2: Any, /) -> Tensor:
+        if isinstance(x1, Tensor) and isinstance(x2, Tensor):
+            array1, array2 = x1._array, x2._array
+            node1, node2 = x1._node, x2._node
+            kind = type(array1)
+            if kind is not type(array2) and namespaces[kind] is not namespaces[type(array2)]:
+                return otherwise(primitive, x1, x2)  # type: ignore[no-any-return]
+        elif weak and isinstance(x1, Tensor) and type(x2) in SCALARS:
+            array1, array2 = x1._array, x2
+            node1, node2 = x1._node, None
+            kind = type(array1)
+        elif weak and isinstance(x2, Tensor) and type(x1) in SCALARS:
+            array1, array2 = x1, x2._array
+            node1, node2 = None, x2._node
+            kind = type(array2)
+        else:
+            return otherwise(primitive, x1, x2)  # type: ignore[no-any-return]
+        try:
+            out = kernel_for(kind)(array1, array2)
+        except (TypeError, ValueError, RuntimeError) as error:
+            (array1, array2), out = primitive.again([array1, array2], {}, error)
+        if not differentiable or (node1 is None and node2 is None) or not recording():
+            if type(array1) is not type(array2) or not array1.dtype is array2.dtype is out.dtype:
+                out = loose(array1, array2, out)
+            result = untracked(out)
+        else:
+            values = (array1, array2, out)
+            if node2 is None:
+                if out.dtype is not node1.dtype:  # type: ignore[union-attr]
+                    return primitive.bind(x1, x2)  # type: ignore[no-any-return]
+                result = record(left, (node1, None), left.take(values), out)  # type: ignore[misc]
+            elif node1 is None:
+                if out.dtype is not node2.dtype:
+                    return primitive.bind(x1, x2)  # type: ignore[no-any-return]
+                result = record(right, (None, node2), right.take(values), out)  # type: ignore[misc]
+            else:
+                result = record(both, (node1, node2), both.take(values), out)  # type: ignore[misc]
+        if observing:
+            observe(primitive.name, primitive, (x1, x2), result)
+        return result
+
+    return call
+
+
+def single(primitive: Primitive) -> Callable[..., Any]:
+    """`Primitive.bind` of a primitive of one input and one result, without its loops."""
+    kernel_for = primitive.kernels.__getitem__  # faster than a subscript of a subclass of dict
+    differentiable = bool(primitive.rules)
+    bind = primitive.bind
+    plan = primitive.plans[(True,)]
+    view = primitive if primitive.view is True else primitive.view
+
+    def call(x: Any, **parameters: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return bind(x, **parameters)
+        array = x._array
+        try:
+            out = kernel_for(type(array))(array, **parameters)
+        except (TypeError, ValueError, RuntimeError) as error:
+            explain(primitive.name, primitive.kind, [array], error)
+            raise
+        node = x._node
+        if node is None or not differentiable or not recording() or not inexact(out):
+            result = untracked(out)
+        else:
+            take = plan.take
+            saved = plan.save((array,), out, parameters) if take is None else take((array, out))
+            result = record(plan, (node,), saved, out)
+        if observing:
+            observe(primitive.name, primitive, (x,), result)
+        if view:
+            show(result, x, view, parameters)
+        return result
+
+    return call

@@ -1,0 +1,179 @@
+"""Observers: who is told of operations, and of values that leave Tensors, while a program runs.
+
+Whoever gives an operation's result asks whether there is an observer, ``if observing``: that is all
+that a program pays which nobody observes.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from wengert.tape.primitive import Primitive
+    from wengert.tape.tensor import Tensor
+
+__all__ = [
+    "Observer",
+    "exchange",
+    "followers",
+    "observed_by",
+    "observers",
+    "observing",
+    "tell",
+    "unfollowed",
+    "way_out",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Observer:
+    """What is told of a program's operations. The methods do nothing, for subclasses to override.
+
+    They are called in the thread that does what they are told of, and what they do themselves is
+    told to nobody.
+    """
+
+    #: Whether it follows values on and off the tape, as all do but those who look at nodes alone.
+    #: It is told instead of warnings; and not of what a `Function` does inside, on purpose.
+    follows_values = True
+
+    def operated(
+        self,
+        name: str,
+        primitive: "Primitive | None",
+        inputs: "list[Tensor]",
+        results: "list[Tensor]",
+    ) -> None:
+        """An operation has run, recorded or not.
+
+        Parameters
+        ----------
+        name : str
+            Its name in the standard, or of the `Function`.
+        primitive : Primitive or None
+            None for a `Function`.
+        inputs, results : list of Tensor
+            What it was called with, numbers and raw arrays left out, and what it gave.
+        """
+
+    def left(self, way: str, tensor: "Tensor", answer: Any, error: Exception | None) -> None:
+        """Values have left a Tensor, or should have and an error was raised.
+
+        Parameters
+        ----------
+        way : str
+            The method's name.
+        tensor : Tensor
+            Whose values.
+        answer : Any
+            What the method has returned, if there is no error.
+        error : Exception or None
+            What it has raised.
+        """
+
+    def refused(self, name: str, inputs: "list[Tensor]", error: Exception) -> None:
+        """One of NumPy's functions was called with Tensors, and has no counterpart."""
+
+    def assigned(self, tensor: "Tensor", result: "Tensor") -> None:
+        """A Tensor is about to take over a result's value and node, in place."""
+
+
+#: The observers of all threads: while it is empty nothing of theirs is asked for.
+observing: list[Observer] = []
+
+_observers: ContextVar[tuple[Observer, ...]] = ContextVar("wengert_observers", default=())
+
+#: The observers of this thread or task.
+observers = _observers.get
+
+
+def exchange(old: Observer | None, new: Observer | None) -> None:
+    """Let one observer take the place of another in this thread or task; None is nobody."""
+    here = list(observers())
+    for at, observer in ((here, old), (observing, old)):
+        if observer in at:
+            at.remove(observer)
+    if new is not None:
+        here.append(new)
+        observing.append(new)
+    _observers.set(tuple(here))
+
+
+@contextmanager
+def observed_by(observer: Observer) -> Iterator[None]:
+    """Tell an observer what this thread or task does in the ``with`` block."""
+    exchange(None, observer)
+    try:
+        yield
+    finally:
+        exchange(observer, None)
+
+
+def followers() -> tuple[Observer, ...]:
+    """The observers of this thread or task that follow values."""
+    return tuple([one for one in observers() if one.follows_values])
+
+
+@contextmanager
+def unfollowed(nobody: tuple[Observer, ...] = ()) -> Iterator[None]:
+    """Tell none of those that follow values what is done in the ``with`` block."""
+    others = [one for one in observers() if not one.follows_values]
+    token = _observers.set((*others, *nobody))
+    try:
+        yield
+    finally:
+        _observers.reset(token)
+
+
+def tell(event: str, *what: Any) -> None:
+    """Call a method of each observer of this thread or task."""
+    told = observers()
+    if told:
+        token = _observers.set(())
+        try:
+            for observer in told:
+                getattr(observer, event)(*what)
+        finally:
+            _observers.reset(token)
+
+
+#: Is told, as a follower, while a method runs of which the others are told when it has ended.
+_NOBODY = (Observer(),)
+
+
+def way_out(method: F) -> F:
+    """Tell observers what a method of Tensors answers, whose answer is off the tape."""
+    way = method.__name__
+
+    def told(tensor: "Tensor", args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        answer = error = None
+        try:
+            with unfollowed(_NOBODY):  # for one method may call another
+                answer = method(tensor, *args, **kwargs)
+        except Exception as raised:
+            error = raised
+            raise
+        finally:
+            tell("left", way, tensor, answer, error)
+        return answer
+
+    if method.__code__.co_argcount == 1 and not method.__code__.co_kwonlyargcount:  # the frequent
+
+        @wraps(method)
+        def call(self: "Tensor") -> Any:
+            if observing and followers():
+                return told(self, (), {})
+            return method(self)
+
+    else:
+
+        @wraps(method)
+        def call(self: "Tensor", *args: Any, **kwargs: Any) -> Any:
+            if observing and followers():
+                return told(self, args, kwargs)
+            return method(self, *args, **kwargs)
+
+    return call  # type: ignore[return-value]
