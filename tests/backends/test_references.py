@@ -1,8 +1,12 @@
 """What is assumed of CPython's counts of references."""
 
+import gc
+from pathlib import Path
+
 import numpy as np
 
-from wengert.backends.references import counts, has_shared_base, held_elsewhere
+import wengert
+from wengert.backends.references import counts, has_shared_base, held_elsewhere, holders, living
 
 
 def test_a_reference_more_is_seen() -> None:
@@ -40,3 +44,46 @@ def test_the_base_of_a_view() -> None:
     assert has_shared_base(view) and has_shared_base(other)
     del other
     assert not has_shared_base(view)
+
+
+class Slotted:
+    """As Tensors and nodes are, without a dict of its own."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, held: object) -> None:
+        self.held = held
+
+
+class Further(Slotted):
+    __slots__ = ("more",)
+
+
+def test_who_holds_an_object() -> None:
+    held, other = np.empty(2), np.empty(2)
+    one, two, apart = Slotted(held), Further(held), Slotted(other)
+    assert {id(x) for x in holders([held], Slotted)} == {id(one), id(two)}
+    assert holders([held], Further) == [two]
+    assert holders([np.empty(2)], Slotted) == []
+    del apart
+
+
+def test_what_lives() -> None:
+    one, two = Slotted(None), Further(1)
+    assert {id(x) for x in living(Slotted)} == {id(one), id(two)}
+    del one
+    assert living(Slotted) == [two]
+    assert living(Further) == [two]
+    held_by_nobody = Slotted(np.empty(2))
+    held_by_nobody.held = held_by_nobody  # a cycle, which the collector alone would free
+    del held_by_nobody
+    assert len(living(Slotted)) == 2
+    gc.collect()
+    assert living(Slotted) == [two]
+
+
+def test_nowhere_else_is_asked() -> None:
+    asked = ("getrefcount", "get_referrers", "get_referents", "get_objects")
+    package = Path(wengert.__file__).parent
+    files = {path for path in package.rglob("*.py") if any(map(path.read_text().count, asked))}
+    assert files == {package / "backends" / "references.py"}

@@ -2,6 +2,7 @@
 
 import ast
 import threading
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.tape.observers import Observer, exchange, observed_by, observing
+from wengert.tape.observers import Observer, begin, end, observed_by, observing
 from wengert.tape.tensor import Tensor
 
 PACKAGE = Path(wg.__file__).parent
@@ -161,11 +162,28 @@ def test_another_thread_is_not_observed() -> None:
     assert not seen.told and not observing
 
 
-def test_an_observer_is_taken_away_once() -> None:
+def test_one_observer_instead_of_another() -> None:
     one, other = Seen(), Seen()
-    exchange(None, one)
-    exchange(one, other)
-    exchange(one, None)
-    assert observing == [other]
-    exchange(other, None)
+    begin(one)
+    begin(other, one)
+    wg.exp(wg.tensor([1.0]))
+    end(other, one)
+    wg.sin(wg.tensor([1.0]))
+    end(one)
+    assert [told[0] for told in other.told] == ["exp"]
+    assert [told[0] for told in one.told] == ["sin"]
+    assert not observing
+
+
+def test_in_a_copied_context_an_observer_that_has_ended_begins_no_more() -> None:
+    one, other = Seen(), Seen()
+
+    def inside() -> None:
+        begin(other, one)
+        end(other, one)
+
+    begin(one)
+    context = copy_context()
+    end(one)
+    context.run(inside)
     assert not observing

@@ -1,16 +1,17 @@
-"""Who else holds an object: what CPython's counts of references say, and nowhere else is asked.
+"""Who holds an object, and which objects live: what CPython knows of them is asked here alone.
 
 A count includes the references of the code that asks. So none is compared with a number that is
 written down, but with the count of an object that is known to be held once, taken in the same way.
 """
 
+import gc
 from collections.abc import Iterable, Sequence
 from sys import getrefcount
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["counts", "has_shared_base", "held_elsewhere"]
+T = TypeVar("T")
 
 
 def counts(objects: Iterable[Any]) -> list[int]:
@@ -24,6 +25,16 @@ _ALONE = counts([object()])[0]
 def held_elsewhere(objects: Sequence[Any], known: int) -> list[Any]:
     """The objects of a list, each there once, that more holds than it and ``known`` others."""
     return [objects[i] for i, n in enumerate(counts(objects)) if n > _ALONE + known]
+
+
+def holders(objects: Sequence[Any], kind: type[T]) -> list[T]:
+    """The instances of a class that hold one of some objects in an attribute."""
+    return [x for x in gc.get_referrers(*objects) if issubclass(type(x), kind)]
+
+
+def living(kind: type[T]) -> list[T]:
+    """The live instances of a class, in no order; also those that are being made."""
+    return [x for x in gc.get_objects() if issubclass(type(x), kind)]
 
 
 def _base_count(view: np.ndarray[Any, Any]) -> int:

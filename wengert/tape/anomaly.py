@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from wengert.backends import dtype_of, namespaces
 from wengert.tape.node import Node, Parts, recorded_by
-from wengert.tape.observers import Observer, exchange, observers
+from wengert.tape.observers import Observer, begin, end, observers
 
 __all__ = ["check", "describe", "detect_anomaly", "detecting", "set_detect_anomaly"]
 
@@ -44,6 +44,14 @@ def detecting() -> Detection | None:
     return next((one for one in observers() if isinstance(one, Detection)), None)
 
 
+def _switch(detection: Detection | None) -> None:
+    current = detecting()
+    if current is not None:
+        end(current)
+    if detection is not None:
+        begin(detection)
+
+
 class detect_anomaly:
     """Find the operation whose derivative gives the first NaN or infinity.
 
@@ -73,10 +81,10 @@ class detect_anomaly:
 
     def __enter__(self) -> None:
         self._before.append(detecting())
-        exchange(self._before[-1], self._detection)
+        _switch(self._detection)
 
     def __exit__(self, *exception: object) -> None:
-        exchange(detecting(), self._before.pop())
+        _switch(self._before.pop())
 
 
 class set_detect_anomaly(detect_anomaly):
@@ -95,12 +103,12 @@ class set_detect_anomaly(detect_anomaly):
         if not mode:
             self._detection = None
         self._previous = detecting()
-        exchange(self._previous, self._detection)
+        _switch(self._detection)
 
     def __enter__(self) -> None:
         # The constructor has switched already: what a block restores is the state before that.
         self._before.append(self._previous)
-        exchange(detecting(), self._detection)
+        _switch(self._detection)
 
 
 def _calls() -> Calls:

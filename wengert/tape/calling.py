@@ -19,8 +19,6 @@ from wengert.tape.record import inexact, observe, record
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, show, untracked
 
-__all__ = ["binary", "is_foreign", "reflecting", "single", "unary"]
-
 
 def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
     """The public function of an elementwise primitive of one argument: `Primitive.bind`, fast."""

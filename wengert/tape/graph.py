@@ -7,7 +7,7 @@ from typing import Any
 from wengert.backends import Backend, backend_of
 from wengert.tape.hooks import Packing, RemovableHandle, packing
 from wengert.tape.node import Node
-from wengert.tape.observers import exchange
+from wengert.tape.observers import begin, end
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["Node", "RemovableHandle", "save_on_cpu", "saved_tensors_hooks"]
@@ -54,10 +54,10 @@ class saved_tensors_hooks:
 
     def __enter__(self) -> None:
         self._before.append(packing())
-        exchange(self._before[-1], self._hooks)
+        begin(self._hooks, self._before[-1])
 
     def __exit__(self, *exception: object) -> None:
-        exchange(self._hooks, self._before.pop())
+        end(self._hooks, self._before.pop())
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -1,9 +1,9 @@
 """The global tape, looked at: its live entries as a Wengert list."""
 
-import gc
 from collections.abc import Iterator
 
 from wengert.backends import dtype_of
+from wengert.backends.references import living
 from wengert.tape.node import Node
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
@@ -75,10 +75,8 @@ class GlobalTape:
 
     def entries(self) -> Entries:
         """Return the live entries, oldest first."""
-        # The collector knows every live object, so recording need not keep a second book.
-        found = [
-            obj for obj in gc.get_objects() if issubclass(type(obj), Node) and hasattr(obj, "dtype")
-        ]
+        # CPython knows every live object, so recording need not keep a second book.
+        found = [node for node in living(Node) if hasattr(node, "dtype")]
         return Entries(sorted(found, key=lambda node: node.number))
 
     def of(self, tensor: Tensor) -> Entries:

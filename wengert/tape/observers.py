@@ -14,18 +14,6 @@ if TYPE_CHECKING:
     from wengert.tape.primitive import Primitive
     from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "Observer",
-    "exchange",
-    "followers",
-    "observed_by",
-    "observers",
-    "observing",
-    "tell",
-    "unfollowed",
-    "way_out",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -90,26 +78,28 @@ _observers: ContextVar[tuple[Observer, ...]] = ContextVar("wengert_observers", d
 observers = _observers.get
 
 
-def exchange(old: Observer | None, new: Observer | None) -> None:
-    """Let one observer take the place of another in this thread or task; None is nobody."""
-    here = list(observers())
-    for at, observer in ((here, old), (observing, old)):
-        if observer in at:
-            at.remove(observer)
-    if new is not None:
-        here.append(new)
-        observing.append(new)
-    _observers.set(tuple(here))
+def begin(observer: Observer, instead_of: Observer | None = None) -> None:
+    """Tell an observer what this thread or task does from now on, and another no more."""
+    observing.append(observer)
+    _observers.set((*(one for one in observers() if one is not instead_of), observer))
+
+
+def end(observer: Observer, before: Observer | None = None) -> None:
+    """Tell an observer nothing more, and again one that it was told instead of."""
+    if observer in observing:
+        observing.remove(observer)
+    others = [one for one in observers() if one is not observer]
+    _observers.set(tuple(others if before is None else [*others, before]))
 
 
 @contextmanager
 def observed_by(observer: Observer) -> Iterator[None]:
     """Tell an observer what this thread or task does in the ``with`` block."""
-    exchange(None, observer)
+    begin(observer)
     try:
         yield
     finally:
-        exchange(observer, None)
+        end(observer)
 
 
 def followers() -> tuple[Observer, ...]:

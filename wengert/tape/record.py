@@ -12,8 +12,6 @@ from wengert.tape.tensor import Tensor, placed
 if TYPE_CHECKING:
     from wengert.tape.primitive import Primitive
 
-__all__ = ["inexact", "observe", "record", "record_several", "tensors_in"]
-
 _new_node = Node.__new__
 _new_tensor = Tensor.__new__
 

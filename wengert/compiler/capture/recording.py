@@ -4,7 +4,6 @@ While the function runs, every Tensor that it is given or can reach holds a trac
 they hold the values that this run has computed, so that the traced call is a call like any other.
 """
 
-import gc
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -15,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.backends import DType
-from wengert.backends.references import held_elsewhere
 from wengert.compiler.capture.calls import Layout, tensors_of
+from wengert.backends.references import held_elsewhere, holders
 from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.effects import (
     Ref,
@@ -342,11 +341,7 @@ def _captured(call: _Call) -> tuple[tuple[Any, Any], ...]:
     # An array that nothing but the constants has was made in the trace.
     if held := held_elsewhere([x for value, x in constants.items() if value in beside], known=1):
         known = {id(x) for x in held}
-        found = [
-            (weakref.ref(x), x._array)
-            for x in gc.get_referrers(*held)
-            if isinstance(x, Tensor) and id(x._array) in known
-        ]
+        found = [(weakref.ref(x), x._array) for x in holders(held, Tensor) if id(x._array) in known]
     return tuple(found)
 
 
