@@ -12,8 +12,8 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform
-from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.observers import Observer, observed_by
+from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 

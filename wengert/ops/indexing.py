@@ -15,7 +15,6 @@ from wengert.ops.axes import as_axis, raw_array, shape_of, unexpected
 from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.families import standard
 from wengert.ops.index_composites import gather, put, scatter
-from wengert.ops.index_composites import gather, place, put
 from wengert.tape.calling import single
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive

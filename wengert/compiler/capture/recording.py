@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.backends import DType
-from wengert.compiler.capture.calls import Layout, tensors_of
 from wengert.backends.references import held_elsewhere, holders
+from wengert.compiler.capture.calls import Layout, tensors_of
 from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.effects import (
     Ref,

@@ -29,8 +29,8 @@ from wengert.compiler.program import Instruction, Line, Program, Value, mapped, 
 from wengert.interpreters.lifted import Lifted, bottom, new_level
 from wengert.tape.anomaly import detecting
 from wengert.tape.node import tick
-from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.observers import observing
+from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import common_dtype, number_type
 from wengert.tape.tensor import untracked
 
