@@ -3,7 +3,12 @@
 from typing import Any
 
 from wengert.nn import functional as F
-from wengert.nn.functional.define import Reduction, check_reduction
+from wengert.nn.functional.define import (
+    LOSS_MODULE,
+    LOSS_MODULE_OF_CLASSES,
+    Reduction,
+    check_reduction,
+)
 from wengert.nn.module import Module
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
@@ -36,21 +41,9 @@ class _WeightedLoss(_Loss):
         self.register_buffer("weight", weight)
 
 
-@takes("weight label_smoothing")
+@takes("weight label_smoothing", family=LOSS_MODULE_OF_CLASSES)
 class CrossEntropyLoss(_WeightedLoss):
-    """`functional.cross_entropy` as a module.
-
-    Parameters
-    ----------
-    weight : Tensor, optional
-        A weight for each class.
-    ignore_index : int
-        Target that adds nothing to the loss.
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses.
-    label_smoothing : float
-        From 0 to 1: how much of each target is spread over all classes evenly.
-    """
+    """`functional.cross_entropy` as a module."""
 
     def __init__(
         self,
@@ -76,15 +69,9 @@ class CrossEntropyLoss(_WeightedLoss):
         )
 
 
-@takes("weight")
+@takes("weight", family=LOSS_MODULE_OF_CLASSES)
 class NLLLoss(_WeightedLoss):
-    """`functional.nll_loss` as a module.
-
-    Parameters
-    ----------
-    weight, ignore_index, reduction
-        As for `CrossEntropyLoss`.
-    """
+    """`functional.nll_loss` as a module."""
 
     def __init__(
         self,
@@ -103,15 +90,9 @@ class NLLLoss(_WeightedLoss):
         )
 
 
-@takes()
+@takes(family=LOSS_MODULE)
 class MSELoss(_Loss):
-    """`functional.mse_loss` as a module.
-
-    Parameters
-    ----------
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses.
-    """
+    """`functional.mse_loss` as a module."""
 
     def __init__(self, *, reduction: Reduction = "mean") -> None:
         super().__init__(reduction)
@@ -121,15 +102,9 @@ class MSELoss(_Loss):
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
-@takes()
+@takes(family=LOSS_MODULE)
 class L1Loss(_Loss):
-    """`functional.l1_loss` as a module.
-
-    Parameters
-    ----------
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses.
-    """
+    """`functional.l1_loss` as a module."""
 
     def __init__(self, *, reduction: Reduction = "mean") -> None:
         super().__init__(reduction)
@@ -139,17 +114,9 @@ class L1Loss(_Loss):
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
-@takes("delta")
+@takes("delta", family=LOSS_MODULE)
 class HuberLoss(_Loss):
-    """`functional.huber_loss` as a module.
-
-    Parameters
-    ----------
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses.
-    delta : float
-        The difference at which the form changes.
-    """
+    """`functional.huber_loss` as a module."""
 
     def __init__(self, *, reduction: Reduction = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction)
@@ -160,17 +127,9 @@ class HuberLoss(_Loss):
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
-@takes("beta")
+@takes("beta", family=LOSS_MODULE)
 class SmoothL1Loss(_Loss):
-    """`functional.smooth_l1_loss` as a module.
-
-    Parameters
-    ----------
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses.
-    beta : float
-        The difference at which the form changes.
-    """
+    """`functional.smooth_l1_loss` as a module."""
 
     def __init__(self, *, reduction: Reduction = "mean", beta: float = 1.0) -> None:
         super().__init__(reduction)
@@ -181,17 +140,9 @@ class SmoothL1Loss(_Loss):
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
-@takes("weight")
+@takes("weight", family=LOSS_MODULE)
 class BCELoss(_WeightedLoss):
-    """`functional.binary_cross_entropy` as a module.
-
-    Parameters
-    ----------
-    weight : Tensor, optional
-        Weights that broadcast to the input.
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses.
-    """
+    """`functional.binary_cross_entropy` as a module."""
 
     def __init__(self, weight: Tensor | None = None, *, reduction: Reduction = "mean") -> None:
         super().__init__(weight, reduction)
@@ -201,19 +152,9 @@ class BCELoss(_WeightedLoss):
         return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
-@takes("weight pos_weight")
+@takes("weight pos_weight", family=LOSS_MODULE)
 class BCEWithLogitsLoss(_WeightedLoss):
-    """`functional.binary_cross_entropy_with_logits` as a module.
-
-    Parameters
-    ----------
-    weight : Tensor, optional
-        Weights that broadcast to the input.
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses.
-    pos_weight : Tensor, optional
-        Weights of positive targets that broadcast to the input.
-    """
+    """`functional.binary_cross_entropy_with_logits` as a module."""
 
     pos_weight: Tensor | None
 

@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: numpydoc's sections, in their order; what is before them has no title.
 _ORDER: Final = (
@@ -37,8 +39,8 @@ class Family:
             text = text.replace("$" + name, word)
         return Family(text)
 
-    def complete(self, function: Callable[..., Any]) -> None:
-        """Complete the docstring of a function with the family's sections.
+    def complete(self, function: F) -> F:
+        """Complete the docstring of a function with the family's sections, and return it.
 
         A parameter or an error that both describe is described by the function's own text, and so
         is any other section but the notes, which are the function's and then the family's.
@@ -52,14 +54,14 @@ class Family:
         """
         own = function.__doc__
         if own is None:
-            return
+            return function
         mine = _sections(own.replace("\n    ", "\n") if _INDENTED else own)
         theirs = _sections(self.text.replace("$name", function.__name__))
         for title, body in theirs.items():
             if title == "Parameters":
                 mine[title] = _parameters(_entries(mine.get(title)), _entries(body), function)
             elif title == "Raises":
-                mine[title] = "\n".join((_entries(body) | _entries(mine.get(title))).values())
+                mine[title] = _errors(_entries(mine.get(title)), _entries(body))
             elif title == "Notes" and title in mine:
                 mine[title] += "\n\n" + body
             else:
@@ -71,6 +73,7 @@ class Family:
                 if mine.get(title)
             ]
         )
+        return function
 
 
 def _sections(text: str) -> dict[str, str]:
@@ -100,6 +103,16 @@ def _entries(body: str | None) -> dict[str, str]:
     return found
 
 
+def _names(entries: dict[str, str]) -> set[str]:
+    return {name for key in entries for name in key.split(", ")}
+
+
+def _errors(own: dict[str, str], common: dict[str, str]) -> str:
+    described = _names(own)
+    others = [entry for key, entry in common.items() if described.isdisjoint(key.split(", "))]
+    return "\n".join([*others, *own.values()])
+
+
 def _parameters(own: dict[str, str], common: dict[str, str], function: Any) -> str:
     code = (vars(function)["__init__"] if isinstance(function, type) else function).__code__
     names = list(code.co_varnames)
@@ -111,7 +124,7 @@ def _parameters(own: dict[str, str], common: dict[str, str], function: Any) -> s
     order += names[fixed:rest]
     if code.co_flags & _KEYWORDS:
         order.append("**" + names[rest + bool(code.co_flags & _VARIADIC)])
-    described = {name for key in own for name in key.split(", ")}
+    described = _names(own)
     entries = dict(own)
     for key, entry in common.items():
         left = [name for name in key.split(", ") if name in order and name not in described]

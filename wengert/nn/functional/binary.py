@@ -5,6 +5,7 @@ from typing import Any
 from wengert import ops
 from wengert.backends import backend_of, dtype_of
 from wengert.nn.functional.define import (
+    LOSS,
     Reduction,
     check_reduction,
     on_host,
@@ -47,7 +48,7 @@ def _pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, T
     return x, y
 
 
-@takes("input target weight pos_weight")
+@takes("input target weight pos_weight", family=LOSS)
 def binary_cross_entropy_with_logits(
     input: Any,
     target: Any,
@@ -59,7 +60,8 @@ def binary_cross_entropy_with_logits(
     r"""Cross entropy between probabilities and the logistic sigmoid of logits.
 
     :math:`-w (p\, y \log \sigma(x) + (1 - y) \log(1 - \sigma(x)))`, computed without forming
-    :math:`\sigma`, and so accurate for logits of any size.
+    :math:`\sigma`, and so accurate for logits of any size. Cotangent of the logits, without
+    weights: :math:`g (\sigma(x) - y)`.
 
     Parameters
     ----------
@@ -67,26 +69,6 @@ def binary_cross_entropy_with_logits(
         Logits :math:`x` of any shape, real floating.
     target : Tensor
         Probabilities :math:`y` of the same shape, floating.
-    weight : Tensor, optional
-        :math:`w`, of a shape that broadcasts to it.
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses.
-    pos_weight : Tensor, optional
-        :math:`p`, of a shape that broadcasts to it.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of ``input`` for ``"none"``.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ.
-
-    Notes
-    -----
-    Cotangent of the logits, without weights: :math:`g (\sigma(x) - y)`.
     """
     x, y = _pair("binary_cross_entropy_with_logits", input, target, reduction)
     if pos_weight is None:
@@ -148,11 +130,14 @@ _bce = Primitive(
 ).bind
 
 
-@takes("input target weight")
+@takes("input target weight", family=LOSS)
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"
 ) -> Tensor:
     r"""Cross entropy between probabilities, :math:`-w (y \log x + (1 - y) \log(1 - x))`.
+
+    As in PyTorch, logarithms are at least -100, and the denominators in the derivative
+    :math:`(1 - y) / (1 - x) - y / x` at least 1e-12.
 
     Parameters
     ----------
@@ -161,17 +146,6 @@ def binary_cross_entropy(
         left to `binary_cross_entropy_with_logits`.
     target : Tensor
         Probabilities :math:`y` of the same shape, floating.
-    weight : Tensor, optional
-        :math:`w`, of a shape that broadcasts to it.
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of ``input`` for ``"none"``. As in PyTorch, logarithms are
-        at least -100, and the denominators in the derivative
-        :math:`(1 - y) / (1 - x) - y / x` at least 1e-12.
 
     Raises
     ------

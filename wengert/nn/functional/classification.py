@@ -9,6 +9,7 @@ from wengert.backends import DTYPES, add_composite, backend_of, dtype_of, namesp
 from wengert.interpreters.batching import as_it_is
 from wengert.nn.functional.activation import log_softmax
 from wengert.nn.functional.define import (
+    LOSS_OF_CLASSES,
     REDUCTIONS,
     Reduction,
     check_reduction,
@@ -179,7 +180,7 @@ def _softmax_cross_entropy(
 # -- what users call -------------------------------------------------------------------------------
 
 
-@takes("input target weight label_smoothing")
+@takes("input target weight label_smoothing", family=LOSS_OF_CLASSES)
 def cross_entropy(
     input: Any,
     target: Any,
@@ -200,20 +201,9 @@ def cross_entropy(
         Logits of shape (C,), (N, C) or (N, C, d1, ...), real floating.
     target : Tensor
         Class indices of the shape without C, integer; or probabilities of ``input``'s shape.
-    weight : Tensor, optional
-        :math:`w`, of shape (C,).
-    ignore_index : int
-        Target that adds nothing to the loss; for indices alone.
     reduction : {"mean", "sum", "none"}
-        The mean over class indices is weighted by :math:`w`.
-    label_smoothing : float or Tensor
-        From 0 to 1: how much of each target is spread over all classes evenly. The loss is
-        differentiable in a Tensor.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape without C for ``"none"``.
+        What is done with the elements' losses. The mean over class indices is weighted by
+        :math:`w`.
 
     Raises
     ------
@@ -266,7 +256,7 @@ def cross_entropy(
     return loss
 
 
-@takes("input weight", target="integers")
+@takes("input weight", target="integers", family=LOSS_OF_CLASSES)
 def nll_loss(
     input: Any,
     target: Any,
@@ -282,13 +272,10 @@ def nll_loss(
     input : Tensor
         Logarithms of probabilities, as `log_softmax` gives them, of shape (C,), (N, C) or
         (N, C, d1, ...).
-    target, weight, ignore_index, reduction
-        As for `cross_entropy`; targets are class indices.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape without C for ``"none"``.
+    target : Tensor
+        Class indices of the shape without C, integer.
+    reduction : {"mean", "sum", "none"}
+        What is done with the elements' losses. The mean is weighted by :math:`w`.
 
     Raises
     ------

@@ -5,12 +5,59 @@ from typing import Any, Literal
 
 from wengert import ops
 from wengert.backends import backend_of
+from wengert.tape.families import Family
 from wengert.tape.tensor import Tensor
-
-__all__ = ["REDUCTIONS", "Reduction", "check_reduction", "on_host", "reduced", "refused"]
 
 Reduction = Literal["none", "mean", "sum"]
 REDUCTIONS = ("mean", "sum", "none")
+
+_OPTIONS = """\
+weight : Tensor, optional
+    $weight
+ignore_index : int
+    Target that adds nothing to the loss; for class indices alone.
+reduction : {"mean", "sum", "none"}
+    What is done with the elements' losses.
+pos_weight : Tensor, optional
+    Weights :math:`p` of positive targets, of a shape that broadcasts to the input's.
+label_smoothing : float or Tensor
+    From 0 to 1: how much of each target is spread over all classes evenly. The loss is
+    differentiable in a Tensor.
+delta : float or Tensor
+    The difference :math:`\\delta` at which the form changes, positive. The loss is differentiable
+    in a Tensor.
+beta : float or Tensor
+    The difference :math:`\\beta` at which the form changes; 0 is the absolute error. The loss is
+    differentiable in a Tensor.
+"""
+_PER_ELEMENT = "Weights :math:`w`, of a shape that broadcasts to the input's."
+_PER_CLASS = "A weight :math:`w` for each class, of shape (C,)."
+_LOSS = f"""
+Parameters
+----------
+input, target : Tensor
+    Real floating, of one shape; both are differentiated.
+{_OPTIONS}
+Returns
+-------
+Tensor
+    0-d, or of the shape of $shape for ``"none"``.
+
+Raises
+------
+ValueError
+    If the shapes differ.
+
+Notes
+-----
+PyTorch: ``torch.nn.functional.$name``.
+"""
+#: Losses of numbers, and of classes, as functions and as modules.
+LOSS = Family(_LOSS)(weight=_PER_ELEMENT, shape="``input``")
+LOSS_OF_CLASSES = Family(_LOSS)(weight=_PER_CLASS, shape="``input`` without C")
+_MODULE = f"Parameters\n----------\n{_OPTIONS}\nNotes\n-----\nPyTorch: ``torch.nn.$name``."
+LOSS_MODULE = Family(_MODULE)(weight=_PER_ELEMENT)
+LOSS_MODULE_OF_CLASSES = Family(_MODULE)(weight=_PER_CLASS)
 
 
 _DLPACK_CPU = 1

@@ -3,12 +3,10 @@
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.define import Reduction, check_reduction, reduced, refused
+from wengert.nn.functional.define import LOSS, Reduction, check_reduction, reduced, refused
 from wengert.ops.axes import operand
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
-
-__all__ = ["huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"]
 
 
 def _difference(name: str, input: Any, target: Any, reduction: str) -> Tensor:
@@ -23,21 +21,9 @@ def _difference(name: str, input: Any, target: Any, reduction: str) -> Tensor:
     return ops.subtract(x, y)
 
 
-@takes("input target")
+@takes("input target", family=LOSS)
 def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     """Squared error, :math:`(x - y)^2`.
-
-    Parameters
-    ----------
-    input, target : Tensor
-        Real floating, of one shape; both are differentiated.
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of ``input`` for ``"none"``.
 
     Raises
     ------
@@ -47,7 +33,7 @@ def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tenso
     return reduced(ops.square(_difference("mse_loss", input, target, reduction)), reduction)
 
 
-@takes("input target")
+@takes("input target", family=LOSS)
 def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     """Absolute error, :math:`|x - y|`.
 
@@ -55,42 +41,15 @@ def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor
     ----------
     input, target : Tensor
         Floating or complex, of one shape; both are differentiated.
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of ``input`` for ``"none"``.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ.
     """
     return reduced(ops.abs(_difference("l1_loss", input, target, reduction)), reduction)
 
 
-@takes("input target delta")
+@takes("input target delta", family=LOSS)
 def huber_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", delta: float = 1.0
 ) -> Tensor:
     r"""Squared error near, absolute error far: :math:`d^2/2` or :math:`\delta (|d| - \delta/2)`.
-
-    Parameters
-    ----------
-    input, target : Tensor
-        Real floating, of one shape; both are differentiated.
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses.
-    delta : float or Tensor
-        The difference :math:`\delta` at which the form changes, positive. The loss is
-        differentiable in a Tensor.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of ``input`` for ``"none"``.
 
     Raises
     ------
@@ -111,26 +70,11 @@ def _huber(difference: Tensor, delta: Any) -> Tensor:
     return ops.multiply(near, ops.subtract(difference, ops.multiply(near, 0.5)))
 
 
-@takes("input target beta")
+@takes("input target beta", family=LOSS)
 def smooth_l1_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", beta: float = 1.0
 ) -> Tensor:
     r"""Absolute error, rounded near 0: :math:`d^2 / 2\beta` or :math:`|d| - \beta/2`.
-
-    Parameters
-    ----------
-    input, target : Tensor
-        Real floating, of one shape; both are differentiated.
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses.
-    beta : float or Tensor
-        The difference :math:`\beta` at which the form changes; 0 is `l1_loss`. The loss is
-        differentiable in a Tensor.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of ``input`` for ``"none"``.
 
     Raises
     ------
