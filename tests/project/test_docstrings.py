@@ -7,17 +7,28 @@ import pkgutil
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
 import wengert as wg
 from wengert.interpreters.differentiable import LATER
+from wengert.nn import functional as F
+from wengert.nn import losses
 from wengert.tape.families import Family
 
 #: numpydoc's sections, in their order.
-SECTIONS = ["Parameters", "Returns", "Raises", "See Also", "Notes", "References", "Examples"]
+SECTIONS = [
+    "Parameters",
+    "Attributes",
+    "Returns",
+    "Raises",
+    "See Also",
+    "Notes",
+    "References",
+    "Examples",
+]
 SOURCES = (
     "Array API standard",
     "SciPy: ",
@@ -28,18 +39,19 @@ SOURCES = (
 )
 #: Settings of Wengert's own, which come from nowhere else.
 OWN = {"get_default_dtype", "get_rng_state", "manual_seed", "set_default_dtype", "set_rng_state"}
-NAMESPACES = {"wengert": [*wg.ops.__all__, *LATER]} | {
-    f"wengert.{name}": getattr(wg, name).__all__ for name in ("fft", "linalg", "special", "random")
+NAMESPACES: dict[str, tuple[Any, Iterable[str]]] = {"": (wg, [*wg.ops.__all__, *LATER])} | {
+    f"{name}.": (getattr(wg, name), getattr(wg, name).__all__)
+    for name in ("fft", "func", "linalg", "optim", "random", "special")
 }
+NAMESPACES |= {"nn.functional.": (F, F.__all__), "nn.": (losses, losses.__all__)}
 
 
-def functions() -> Iterator[Any]:
-    for space, names in NAMESPACES.items():
-        home: Any = wg if space == "wengert" else getattr(wg, space.partition(".")[2])
+def documented() -> Iterator[Any]:
+    for space, (home, names) in NAMESPACES.items():
         for name in names:
             found = getattr(home, name)
-            if inspect.isfunction(found):
-                yield pytest.param(found, id=f"{space}.{name}".removeprefix("wengert."))
+            if inspect.isfunction(found) or (inspect.isclass(found) and home in (losses, wg.optim)):
+                yield pytest.param(found, id=space + name)
 
 
 def sections(function: Any) -> tuple[str, dict[str, str]]:
@@ -50,7 +62,7 @@ def sections(function: Any) -> tuple[str, dict[str, str]]:
     return parts[0], dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-@pytest.mark.parametrize("function", [*functions()])
+@pytest.mark.parametrize("function", [*documented()])
 def test_docstring_is_complete(function: Any) -> None:
     text = inspect.getdoc(function)
     assert text and "$" not in text and "\n\n\n" not in text
@@ -62,8 +74,11 @@ def test_docstring_is_complete(function: Any) -> None:
     described = [name.lstrip("*") for names in entries for name in names.split(", ")]
     signature = inspect.signature(function)
     assert described == [name for name in signature.parameters if name != "wrong"]
+    if inspect.isclass(function):
+        assert "Returns" not in found
+        return
     assert ("Returns" in found) == (signature.return_annotation not in (None, "None"))
-    if function.__name__ not in OWN:
+    if function.__name__ not in OWN and not function.__module__.startswith("wengert.func"):
         assert any(source in text for source in SOURCES)
 
 

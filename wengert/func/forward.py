@@ -5,6 +5,7 @@ from typing import Any, ParamSpec
 
 from wengert.backends import BackendError, namespaces
 from wengert.func.arguments import (
+    TRANSFORM,
     Argnums,
     Call,
     check_function,
@@ -99,6 +100,7 @@ class Forward:
         return self.call.answer(self.structure.unflatten(tensors))
 
 
+@TRANSFORM.complete
 def jvp(
     function: Callable[..., Any],
     primals: Sequence[Any],
@@ -109,17 +111,9 @@ def jvp(
 
     Parameters
     ----------
-    function : callable
-        A function of Tensors that returns a Tensor or a tree of Tensors.
-    primals : tuple or list
-        Its arguments, all of which are differentiated: Tensors, arrays and Python numbers, or
-        trees of these.
     tangents : tuple or list
         For each argument its tangent: of the same structure, shapes and dtypes. A Python number
         may stand for a tangent of no axes.
-    has_aux : bool
-        Whether the function returns a pair ``(value, aux)``, of which the value is
-        differentiated.
 
     Returns
     -------
@@ -168,20 +162,11 @@ def jvp(
     return (value, tangent, ran.aux) if has_aux else (value, tangent)
 
 
+@TRANSFORM.complete
 def linearize(
     function: Callable[..., Any], *primals: Any, has_aux: bool = False
 ) -> tuple[Any, ...]:
     r"""Call a function once, and return its value and its derivative there as a function.
-
-    Parameters
-    ----------
-    function : callable
-        A function of Tensors that returns a Tensor or a tree of Tensors.
-    *primals
-        Its arguments, all of which are differentiated: Tensors, arrays and Python numbers, or
-        trees of these.
-    has_aux : bool
-        Whether the function returns a pair ``(value, aux)``.
 
     Returns
     -------
@@ -295,6 +280,7 @@ class _Linearized:
         ]
 
 
+@TRANSFORM.complete
 def jacfwd(
     function: Callable[P, Any],
     argnums: Argnums = 0,
@@ -305,14 +291,6 @@ def jacfwd(
 
     Parameters
     ----------
-    function : callable
-        A function that returns a Tensor or a tree of Tensors.
-    argnums : int or sequence of int
-        Positions of the arguments to differentiate; negative ones count from the end. Arguments
-        given by keyword are passed on.
-    has_aux : bool
-        Whether the function returns a pair ``(value, aux)``, of which the value is
-        differentiated.
     chunk_size : int, optional
         How many columns are computed at once, which bounds the memory; all by default.
 
@@ -421,6 +399,7 @@ def _blocks(
     return rows
 
 
+@TRANSFORM.complete
 def hvp(
     function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Any, ...]:
@@ -430,10 +409,6 @@ def hvp(
     ----------
     function : callable
         A function of Tensors that returns a real Tensor of no axes.
-    primals : tuple or list
-        Its arguments, all of which are differentiated, as for `jvp`.
-    tangents : tuple or list
-        For each argument its part of the vector: of the same structure, shapes and dtypes.
 
     Returns
     -------
@@ -469,6 +444,7 @@ def hvp(
     return call.pack(map(_moving, drop(ran.results, ran.out)), given)  # type: ignore[no-any-return]
 
 
+@TRANSFORM.complete
 def ggnvp(
     function: Callable[..., Any],
     loss: Callable[..., Any] | None,
@@ -491,8 +467,6 @@ def ggnvp(
         identity: the matrix of nonlinear least squares, :math:`J^H J`.
     primals : tuple or list
         Arguments of ``function``, all of which are differentiated, as for `jvp`.
-    tangents : tuple or list
-        For each argument its part of the vector: of the same structure, shapes and dtypes.
 
     Returns
     -------

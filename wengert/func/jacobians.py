@@ -7,7 +7,7 @@ from typing import Any, Final, ParamSpec
 
 from wengert import ops
 from wengert.backends import DType, as_dtype, backend_of, dtype_of, namespaces
-from wengert.func.arguments import Argnums, check_function, named_like, split
+from wengert.func.arguments import TRANSFORM, Argnums, check_function, named_like, split
 from wengert.func.forward import check_chunk_size, jacfwd
 from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import identity, members
@@ -22,6 +22,7 @@ __all__ = ["hessian", "jacobian", "jacrev"]
 P = ParamSpec("P")
 
 
+@TRANSFORM.complete
 def jacrev(
     function: Callable[P, Any],
     argnums: Argnums = 0,
@@ -33,20 +34,6 @@ def jacrev(
     The function is called once, and one reverse sweep carries a batch of cotangents: one for each
     element of the results. For few results and many arguments this is the way; `jacfwd` is for few
     arguments, and `jacobian` chooses.
-
-    Parameters
-    ----------
-    function : callable
-        A function of Tensors that returns a Tensor or a tree of them. What is differentiated comes
-        to it as Tensors, whatever kind it was given in; other arguments come as they are.
-    argnums : int or sequence of int
-        Positions of the arguments to differentiate; negative ones count from the end. Arguments
-        given by keyword are passed on.
-    has_aux : bool
-        Whether the function returns a pair ``(value, aux)``, of which the value is differentiated.
-    chunk_size : int, optional
-        How many rows a sweep carries at most; memory grows with it. By default it is all on a
-        GPU, and elsewhere as many as keep what is computed in the processor's cache.
 
     Returns
     -------
@@ -99,6 +86,7 @@ def jacrev(
     return rows
 
 
+@TRANSFORM.complete
 def jacobian(
     function: Callable[P, Any],
     argnums: Argnums = 0,
@@ -106,11 +94,6 @@ def jacobian(
     chunk_size: int | None = None,
 ) -> Callable[P, Any]:
     r"""Return a function that computes a function's Jacobian, by rows or by columns.
-
-    Parameters
-    ----------
-    function, argnums, has_aux, chunk_size
-        As for `jacrev`.
 
     Returns
     -------
@@ -141,6 +124,7 @@ def jacobian(
     return _chosen(function, argnums, has_aux, chunk_size, "jacobian")
 
 
+@TRANSFORM.complete
 def hessian(
     function: Callable[P, Any],
     argnums: Argnums = 0,
@@ -154,8 +138,8 @@ def hessian(
 
     Parameters
     ----------
-    function, argnums, has_aux, chunk_size
-        As for `jacrev`. The function mostly returns a scalar.
+    function : callable
+        As for `jacrev`. It mostly returns a scalar.
 
     Returns
     -------

@@ -5,6 +5,7 @@ from typing import Any, ParamSpec
 
 from wengert.backends import BackendError, namespaces
 from wengert.func.arguments import (
+    TRANSFORM,
     Argnums,
     Call,
     check_function,
@@ -204,6 +205,7 @@ def _entry(tensor: Tensor, connect: bool) -> Tensor:
 _identity = PRIMITIVES["positive"]
 
 
+@TRANSFORM.complete
 def grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[P, Any]:
@@ -214,14 +216,8 @@ def grad(
     Parameters
     ----------
     function : callable
-        A function of Tensors. What is differentiated comes to it as Tensors, whatever kind it was
-        given in; other arguments come as they are.
-    argnums : int or sequence of int
-        Positions of the arguments to differentiate; negative ones count from the end. Arguments
-        given by keyword are passed on.
-    has_aux : bool
-        Whether the function returns a pair ``(value, aux)``, of which the value is
-        differentiated.
+        A function of Tensors that returns a real Tensor of one element. What is differentiated
+        comes to it as Tensors, whatever kind it was given in; other arguments come as they are.
 
     Returns
     -------
@@ -270,6 +266,7 @@ def grad(
     return gradient
 
 
+@TRANSFORM.complete
 def value_and_grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[P, tuple[Any, Any]]:
@@ -277,7 +274,7 @@ def value_and_grad(
 
     Parameters
     ----------
-    function, argnums, has_aux
+    function : callable
         As for `grad`.
 
     Returns
@@ -349,6 +346,7 @@ def _ones(result: Tensor) -> Tensor:
     return untracked(namespaces[type(array)].ones_like(array))
 
 
+@TRANSFORM.complete
 def elementwise_grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[P, Any]:
@@ -359,8 +357,6 @@ def elementwise_grad(
     function : callable
         A function that returns one Tensor of any shape, each of whose elements depends on one
         element of an argument.
-    argnums, has_aux
-        As for `grad`.
 
     Returns
     -------
@@ -398,18 +394,9 @@ def elementwise_grad(
     return derivative
 
 
+@TRANSFORM.complete
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     r"""Call a function, and return its value and the products of cotangents with its Jacobian.
-
-    Parameters
-    ----------
-    function : callable
-        A function of Tensors that returns a Tensor or a tree of Tensors.
-    *primals
-        Its arguments, all of which are differentiated: Tensors, arrays and Python numbers, or
-        trees of these.
-    has_aux : bool
-        Whether the function returns a pair ``(value, aux)``.
 
     Returns
     -------

@@ -5,6 +5,8 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from wengert.tape.families import Family
+
 __all__ = [
     "TreeDef",
     "register_node",
@@ -262,6 +264,25 @@ class TreeDef:
 _LEAF = TreeDef(None, None, (), (), 1)
 
 
+_TREE = Family("""
+Parameters
+----------
+tree : object
+    A tree, or a single leaf.
+structure : TreeDef
+    The second result of `tree_flatten`.
+leaves : iterable
+    The first result of `tree_flatten`, or others in their stead.
+is_leaf : callable, optional
+    Whether to take an object for a leaf although it is a node.
+
+Returns
+-------
+$returns
+""")
+
+
+@_TREE(returns="leaves : list\nstructure : TreeDef").complete
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeDef]:
     """Take a tree apart: its leaves, and the structure that `tree_unflatten` rebuilds it by.
 
@@ -270,18 +291,6 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeDef]
     Tensors, arrays, numbers, strings. The leaves of a dict come in the order of its sorted keys.
     A field of a dataclass whose metadata has a true ``"static"`` belongs to the structure, as do
     fields with ``init=False``, which the constructor sets.
-
-    Parameters
-    ----------
-    tree : object
-        A tree, or a single leaf.
-    is_leaf : callable, optional
-        Whether to take an object for a leaf although it is a node.
-
-    Returns
-    -------
-    leaves : list
-    structure : TreeDef
     """
     leaves: list[Any] = []
     return leaves, _flatten(tree, is_leaf, leaves)
@@ -298,6 +307,7 @@ def _flatten(tree: Any, is_leaf: IsLeaf, leaves: list[Any]) -> TreeDef:
     return TreeDef(type(tree), extra, below, tuple(names), len(leaves) - before)
 
 
+@_TREE(returns="object\n    The tree.").complete
 def tree_unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
     """Put a tree together from leaves, in the order in which `tree_flatten` gave them.
 
@@ -309,16 +319,19 @@ def tree_unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
     return structure.unflatten(leaves)
 
 
+@_TREE(returns="list\n    In the order of `tree_flatten`.").complete
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """Return the leaves of a tree: the first result of `tree_flatten`."""
     return tree_flatten(tree, is_leaf)[0]
 
 
+@_TREE(returns="TreeDef\n    What `tree_unflatten` takes.").complete
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeDef:
     """Return the structure of a tree: the second result of `tree_flatten`."""
     return tree_flatten(tree, is_leaf)[1]
 
 
+@_TREE(returns="object\n    A tree of what the function returned.").complete
 def tree_map(function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """Apply a function to each leaf of a tree, and answer with a tree of the same structure.
 
@@ -326,12 +339,8 @@ def tree_map(function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLea
     ----------
     function : callable
         Of one leaf, and of its counterpart in each of ``rest``.
-    tree : object
-        A tree.
     *rest
         Trees of the same structure, or with whole trees where the first has leaves.
-    is_leaf : callable, optional
-        As in `tree_flatten`.
 
     Raises
     ------

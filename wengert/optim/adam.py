@@ -6,12 +6,41 @@ from typing import Any
 from wengert.backends import dtype_of
 from wengert.optim import kernels as kernels
 from wengert.optim.optimizer import Group, Optimizer, Rule, State
+from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 
 __all__ = ["Adam", "AdamW"]
 
 
-@takes(constant="params")
+#: What the docstrings of Adam and its kin have in common.
+ADAM = Family(r"""
+Parameters
+----------
+params : iterable of Tensor or of dict
+    The parameters, or groups of them.
+lr : float
+    Learning rate :math:`\gamma`.
+betas : tuple of float
+    :math:`\beta_1` and :math:`\beta_2`, at least 0 and below 1.
+eps : float
+    :math:`\epsilon`.
+amsgrad : bool
+    Whether the largest :math:`v` so far takes the place of the present one.
+maximize : bool
+    Whether to climb instead.
+
+Raises
+------
+ValueError
+    For a hyper-parameter outside its range.
+
+Notes
+-----
+PyTorch: ``torch.optim.$name``.
+""")
+
+
+@takes(constant="params", family=ADAM)
 class Adam(Optimizer):
     r"""Adam: steps scaled by running moments of the gradient.
 
@@ -25,27 +54,10 @@ class Adam(Optimizer):
 
     Parameters
     ----------
-    params : iterable of Tensor or of dict
-        The parameters, or groups of them.
-    lr : float
-        Learning rate :math:`\gamma`.
-    betas : tuple of float
-        :math:`\beta_1` and :math:`\beta_2`, at least 0 and below 1.
-    eps : float
-        :math:`\epsilon`.
     weight_decay : float
         :math:`\lambda`; :math:`\lambda p_{t-1}` is added to the gradient.
-    amsgrad : bool
-        Whether the largest :math:`v` so far takes the place of the present one.
-    maximize : bool
-        Whether to climb instead.
     decoupled_weight_decay : bool
         Whether the parameter is scaled by :math:`1 - \gamma \lambda` instead, as in `AdamW`.
-
-    Raises
-    ------
-    ValueError
-        For a hyper-parameter outside its range.
 
     Notes
     -----
@@ -126,14 +138,12 @@ class Adam(Optimizer):
         return update
 
 
-@takes(constant="params")
+@takes(constant="params", family=ADAM)
 class AdamW(Adam):
     r"""Adam with decoupled weight decay: the parameter is scaled by :math:`1 - \gamma \lambda`.
 
     Parameters
     ----------
-    params, lr, betas, eps, amsgrad, maximize
-        As for `Adam`.
     weight_decay : float
         :math:`\lambda`.
 

@@ -6,6 +6,7 @@ from typing import Any
 from wengert import ops
 from wengert.ops.axes import operand
 from wengert.ops.special import everyday
+from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
@@ -34,6 +35,42 @@ silu = everyday.silu
 tanh = ops.tanh
 
 
+_ACTIVATION = Family("""
+Parameters
+----------
+input : Tensor
+    Real floating.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of ``input``.
+
+Notes
+-----
+PyTorch: ``torch.nn.functional.$name``.
+""")
+_SHARES = Family("""
+Parameters
+----------
+input : Tensor
+    Floating or complex.
+dim : int
+    Dimension whose elements, or exponentials, sum to 1.
+dtype : dtype, optional
+    Taken before the operation.
+
+Returns
+-------
+Tensor
+    Of the shape of ``input``.
+
+Notes
+-----
+PyTorch: ``torch.nn.functional.$name``.
+""")
+
+
 def _elu_forward(xp: Any, x: Any, alpha: float) -> Any:
     below = xp.multiply(xp.expm1(xp.minimum(x, 0)), alpha)
     return xp.where(xp.greater(x, 0), x, below)
@@ -49,27 +86,18 @@ def _elu_rule(xp: Any, g: Any, x: Any, alpha: float) -> Any:
 _elu = Primitive("elu", ("x",), {"x": _elu_rule}, kind="elementwise", forward=_elu_forward).bind
 
 
-@takes("input alpha")
+@takes("input alpha", family=_ACTIVATION)
 def elu(input: Any, alpha: float = 1.0) -> Tensor:
     r"""Exponential linear unit: :math:`x` above 0, :math:`\alpha (e^x - 1)` below.
 
+    Derivative 1 above 0 and :math:`\alpha e^x` below; :math:`\alpha` at 0. Clevert, Unterthiner and
+    Hochreiter, "Fast and accurate deep network learning by exponential linear units" (2016).
+
     Parameters
     ----------
-    input : Tensor
-        Real floating.
     alpha : float or Tensor
         :math:`\alpha`. The result is differentiable in a Tensor, which may also be an array that
         broadcasts with ``input``.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``input``.
-
-    Notes
-    -----
-    Derivative 1 above 0 and :math:`\alpha e^x` below; :math:`\alpha` at 0. Clevert, Unterthiner
-    and Hochreiter, "Fast and accurate deep network learning by exponential linear units" (2016).
     """
     if type(alpha) is not float:
         x = wrapped(input)
@@ -81,29 +109,20 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
     return _elu(input, alpha=alpha)  # type: ignore[no-any-return]
 
 
-@takes("input beta", "threshold")
+@takes("input beta", "threshold", family=_ACTIVATION)
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     r"""Smooth rectifier, :math:`\log(1 + e^{\beta x}) / \beta`.
 
+    Derivative :math:`\sigma(\beta x)`, the logistic sigmoid.
+
     Parameters
     ----------
-    input : Tensor
-        Real floating.
     beta : float or Tensor
         :math:`\beta`. The result is differentiable in a Tensor, which may also be an array that
         broadcasts with ``input``.
     threshold : float or Tensor
         Where :math:`\beta x` is larger, the result is :math:`x` itself. The derivative with
         respect to a Tensor is 0.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``input``.
-
-    Notes
-    -----
-    Derivative :math:`\sigma(\beta x)`, the logistic sigmoid.
     """
     x = wrapped(input)
     if type(beta) is not float:
@@ -132,47 +151,19 @@ def _along(function: Callable[..., Tensor], input: Any, dim: int | None, dtype: 
     return ops.reshape(function(ops.reshape(x, (1,)), axis=dim), ())
 
 
-@takes("input")
+@takes("input", family=_SHARES)
 def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     r"""Probabilities proportional to exponentials, :math:`e^{x_i} / \sum_j e^{x_j}`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Floating.
-    dim : int
-        Dimension whose elements sum to 1.
-    dtype : dtype, optional
-        Taken before the operation.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``input``.
-
-    Notes
-    -----
     Cotangent :math:`s (g - \sum_j g_j s_j)` with the result :math:`s`.
     """
     return _along(everyday.softmax, input, dim, dtype)
 
 
-@takes("input")
+@takes("input", family=_SHARES)
 def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     r"""Logarithm of `softmax`, :math:`x_i - \log \sum_j e^{x_j}`, accurate where that is 0.
 
-    Parameters
-    ----------
-    input, dim, dtype
-        As for `softmax`.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``input``.
-
-    Notes
-    -----
     Cotangent :math:`g - e^y \sum_j g_j` with the result :math:`y`.
     """
     return _along(everyday.log_softmax, input, dim, dtype)

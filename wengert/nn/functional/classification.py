@@ -318,6 +318,10 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     RuntimeError
         If an index is negative or too large (checked where `cross_entropy` checks), or there are
         no indices to tell the number of classes from.
+
+    Notes
+    -----
+    PyTorch: ``torch.nn.functional.one_hot``.
     """
     x = wrapped(tensor)
     if not x.dtype.kind.endswith("integer"):

@@ -13,7 +13,7 @@ __all__ = ["dropout"]
 
 @takes("input", p="a probability")
 def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
-    r"""Set random elements to zero and scale the others, so that the mean stays.
+    """Set random elements to zero and scale the others, so that the mean stays.
 
     Parameters
     ----------
@@ -38,6 +38,8 @@ def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     Notes
     -----
     Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).
+
+    PyTorch: ``torch.nn.functional.dropout``.
     """
     p = number(p, "dropout", "p")
     if not 0.0 <= p <= 1.0:

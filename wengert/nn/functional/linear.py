@@ -78,6 +78,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
 
     Notes
     -----
+    PyTorch: ``torch.nn.functional.linear``.
+
     Cotangents: :math:`g \bar W` of the input, :math:`g^T \bar x` of the weight and the sum of
     :math:`g` over all but the last axis of the bias.
     """
