@@ -10,7 +10,6 @@ import wengert as wg
 from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.ops import methods
-from wengert.ops.operators import METHODS
 from wengert.tape.options import what_they_are
 from wengert.tape.parameters import DECLARED
 
@@ -41,7 +40,7 @@ ELSEWHERE = (
 def _public() -> Iterator[tuple[str, Callable[..., Any]]]:
     seen = set()
     for prefix, namespace in NAMESPACES.items():
-        for name in sorted(METHODS if namespace is methods else namespace.__all__):
+        for name in sorted(namespace.__all__):
             function = getattr(namespace, name)
             if not callable(function) or function in seen:
                 continue

@@ -17,8 +17,11 @@ from wengert.ops.data_type import astype, to_backend, to_device
 from wengert.ops.elementwise import multiply
 from wengert.ops.indexing import getitem
 from wengert.ops.numpy_protocols.translation import operands
+from wengert.ops.operators import METHODS
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.tensor import Tensor
+
+__all__ = list(METHODS)
 
 
 def _integers(given: tuple[Any, ...]) -> tuple[Any, ...]:
