@@ -189,19 +189,18 @@ class Program:
         Values, or Python constants.
     constants : dict of Value to array
         Arrays that are the same in each run. Nobody writes into them.
-    donated : frozenset of Value
-        Inputs whose memory the program may write into, once it has read them for the last time:
-        the caller gives it up.
-    updates : dict of int to int
-        Positions of outputs that are the new values of donated inputs, and the inputs' positions.
+    buffers : tuple of Value
+        Memory that it keeps from run to run: instructions write into it.
+    views : tuple of Instruction
+        Views of buffers, which are taken beforehand.
     """
 
     inputs: tuple[Value, ...]
     instructions: tuple[Instruction, ...]
     outputs: tuple[Any, ...]
     constants: Mapping[Value, Any] = field(default_factory=dict)
-    donated: frozenset[Value] = frozenset()
-    updates: Mapping[int, int] = field(default_factory=dict)
+    buffers: tuple[Value, ...] = ()
+    views: tuple[Instruction, ...] = ()
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Interpret the program: what every emitted form of it is compared with."""

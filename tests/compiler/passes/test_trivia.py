@@ -301,3 +301,14 @@ def test_what_is_broadcast_leaves_results_in_order() -> None:
     assert kept[-3:] == ["add", "sinh", "exp"]
     assert "multiply" not in kept
     agrees(program, optimise(program), NUMPY, *points)
+
+
+def test_parts_of_one_call_are_no_operand() -> None:
+    def function(xp: Any, x: Any) -> Any:
+        first, second = xp.unstack(x, axis=0)
+        return xp.add(xp.matrix_transpose(first), xp.negative(second))
+
+    at = np.arange(8.0).reshape(2, 2, 2)
+    program = traces(function, at)
+    assert names(optimise(program)) == ["unstack", "matrix_transpose", "negative", "add"]
+    agrees(program, optimise(program), NUMPY, at)

@@ -5,6 +5,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from operator import attrgetter
 from pathlib import Path
@@ -14,9 +15,8 @@ import numpy as np
 
 from wengert.backends import Backend, backend_of
 from wengert.compiler.emission.spelling import LIBRARIES, Names, Speller, identifier
-from wengert.compiler.passes.buffers import Buffer, Placed, buffers
+from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, form
-from wengert.compiler.passes.liveness import may_view
 from wengert.compiler.passes.own import own
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 
@@ -38,10 +38,6 @@ class Emitted:
         The module that defines the function.
     function : callable
         ``function(*inputs)`` returns a tuple.
-    returned : tuple of int
-        Which outputs of the program the tuple has, in its order.
-    in_place : dict of int to int
-        The other outputs, each with the input into whose own array it is written.
     bound : dict of str to object
         What the source takes from its globals: constants, and kernels that are no library's.
     lines : dict of int to (Instruction, tuple of str)
@@ -50,8 +46,6 @@ class Emitted:
 
     source: str
     function: Callable[..., tuple[Any, ...]]
-    returned: tuple[int, ...]
-    in_place: Mapping[int, int] = field(default_factory=dict)
     bound: Mapping[str, Any] = field(default_factory=dict)
     lines: Mapping[int, tuple[Instruction, tuple[str, ...]]] = field(default_factory=dict)
 
@@ -73,14 +67,10 @@ def emit(
         The file name under which tracebacks find the source; a new one by default.
     """
     library = backend.name if backend is not None else ""
-    if library == "numpy":
-        program = buffers(own(program, COPY, _shared, scalar=copied))
-    elif backend is None:
-        program = own(program, _copied)
-    elif not backend.immutable:
-        program = own(program, backend.xp.asarray, parameters={"copy": True})
-        if library == "cupy":
-            program = buffers(program, kept=False)
+    if backend is None or not backend.immutable:
+        program = own(program, partial(_copying, backend))
+    if library in ("numpy", "cupy"):
+        program = buffers(program, kept=library == "numpy")
     writer = _Writer(program, library, identifier(name))
     source = writer.source()
     file = file or f"<compiled {writer.name} {_made()}>"
@@ -90,14 +80,19 @@ def emit(
     exec(compile(source, file, "exec"), names)  # noqa: S102
     function: Any = names.pop(writer.name)  # which need not hold itself
     weakref.finalize(function, linecache.cache.pop, file, None)
-    placed = writer.program
-    bound, lines = dict(writer.speller.bound), writer.lines
-    return Emitted(source, function, writer.returned, placed.in_place, bound, lines)
+    return Emitted(source, function, dict(writer.speller.bound), writer.lines)
 
 
-def _shared(step: Instruction) -> bool:
-    """Whether results may be views of what somebody else has: parts of a new line are not."""
-    return step.name != "split" and may_view(step)
+def _copying(backend: Backend | None, x: Value, result: Value) -> Instruction:
+    """The instruction that copies an array of a library, or of any."""
+    if backend is None:
+        return Instruction("copy", _copied, (x,), {}, (result,))
+    if backend.name != "numpy":
+        return Instruction("copy", backend.xp.asarray, (x,), {"copy": True}, (result,))
+    if not x.shape:
+        return Instruction("copy", copied, (x,), {}, (result,))
+    # In the order that the elements have.
+    return Instruction("copy", COPY, (x,) if x.order is None else (x, "K"), {}, (result,))
 
 
 def copied(x: Any) -> Any:
@@ -116,9 +111,7 @@ class _Writer:
     """The module of one program."""
 
     def __init__(self, program: Program, library: str, name: str) -> None:
-        self.program = Placed.of(program)
-        outputs = range(len(program.outputs))
-        self.returned = tuple([i for i in outputs if i not in self.program.in_place])
+        self.program = program
         reserved = {"np", "cp", "xp", "da", "jnp", "slice", "float", "complex", "abs"}
         self.names = Names(reserved | LIBRARIES.keys())
         self.name = self.names.new(name)
@@ -135,7 +128,7 @@ class _Writer:
         kept += [self._view(step) for step in program.views]
         lines = self._body()
         written = self.lines  # by line of the body
-        answer = [self.speller.literal(program.outputs[i], self.known) for i in self.returned]
+        answer = [self.speller.literal(x, self.known) for x in program.outputs]
         around = ("", "") if len(answer) > 1 else ("(", ",)" if answer else ")")
         lines += wrapped("    return ", answer, around)
         inputs = [self.known[value] for value in program.inputs]
@@ -160,17 +153,11 @@ class _Writer:
         self.known[value] = name = self.speller.bind(array, identifier(value.name or "constant"))
         return f"# {name}: {value.dtype} of shape {value.shape}"
 
-    def _buffer(self, value: Buffer) -> str:
+    def _buffer(self, value: Value) -> str:
         """Memory that is there from call to call."""
         self.known[value] = name = self.names.new(identifier(value.name), numbered=True)
-        shape = self.speller.literal(value.shape, {})
-        if value.base is None:
-            make = f"{self.speller.function(np.empty, 'empty')}"
-            return f"{name} = {make}({shape}, {self.speller.literal(value.dtype, {})})"
-        part = self.known[value.base]
-        if value.size != value.base.size:
-            part += f"[{value.start}:{value.start + value.size}]"
-        return f"{name} = {part}.reshape({shape})"
+        shape, dtype = (self.speller.literal(x, {}) for x in (value.shape, value.dtype))
+        return f"{name} = {self.speller.function(np.empty, 'empty')}({shape}, {dtype})"
 
     def _view(self, step: Instruction) -> str:
         """A view of such memory."""

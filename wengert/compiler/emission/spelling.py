@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert.backends.keys import cut
 from wengert.compiler.capture.recorded import Arithmetic
-from wengert.compiler.passes.forms import FORMS, Method, form, row
+from wengert.compiler.passes.forms import Method, form, row
 from wengert.compiler.program import Instruction, Value
 
 __all__ = ["LIBRARIES", "SHORT", "Names", "Speller", "conditions", "dtype_home", "identifier"]
@@ -222,8 +222,7 @@ class Speller:
     def call(self, step: Instruction, known: Mapping[Value, str], out: str | None = None) -> str:
         """The right-hand side that computes an instruction."""
         operands = [self.literal(x, known) for x in step.operands]
-        found = FORMS.get(step.function) if out is None else form(step)
-        pattern = "" if found is None else found.plain if out is None else found.writes
+        pattern = "" if out is None else form(step).writes
         if pattern and pattern != "keyword":
             f = self.function(step.function, step.name) if "{f}" in pattern else ""
             return pattern.format(*operands, f=f, out=out)

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
-from wengert.compiler.passes.sharing import shown
+from wengert.compiler.passes.liveness import shown
 from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["common"]

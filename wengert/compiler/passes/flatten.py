@@ -166,9 +166,7 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
     ]
     for runs in chosen:  # at the end: what they give, nothing else takes
         steps = _joined(runs, outputs, steps, becomes)
-    return Program(
-        program.inputs, tuple(steps), program.outputs, program.constants, program.donated
-    )
+    return replace(program, instructions=tuple(steps))
 
 
 def _runs(program: Program) -> list[_Run]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.passes.sharing import shown
+from wengert.compiler.passes.liveness import shown
 from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["LARGEST", "folding"]

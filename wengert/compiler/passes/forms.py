@@ -78,8 +78,6 @@ class Form(NamedTuple):
     writes : str
         The call that writes into ``{out}``, of a function ``{f}`` and operands ``{0}``, ``{1}``, …;
         ``"keyword"`` where ``out=`` is added; "" where there is no such call.
-    plain : str
-        The call that doesn't, if it is not written as other calls are.
     inside : {"any", "only", ""}
         Which operands' memory ``out`` may be, if they are like the result: any, or none, or it can
         only be that of the first.
@@ -92,7 +90,6 @@ class Form(NamedTuple):
     """
 
     writes: str = ""
-    plain: str = ""
     inside: str = ""
     views: bool = False
     takes: bool = False

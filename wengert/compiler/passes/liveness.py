@@ -1,12 +1,12 @@
 """Liveness: whose memory a value may have, and when it is used for the last time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wengert.compiler.passes.forms import fresh
-from wengert.compiler.program import Instruction, Program, Value, values_in
+from wengert.compiler.program import Program, Value, values_in
 
-__all__ = ["END", "Liveness", "holders", "liveness", "may_view"]
+__all__ = ["END", "Liveness", "holders", "liveness", "shown"]
 
 #: After the last instruction: outputs live as long.
 END = 1 << 60
@@ -14,12 +14,21 @@ END = 1 << 60
 Holders = Mapping[Value, frozenset[Value]]
 
 
-def may_view(step: Instruction) -> bool:
-    """Whether a result may be a view of an operand, or the operand itself."""
-    return not fresh(step)
+def shown(program: Program) -> set[Value]:
+    """The outputs, and what they may be views of: what a caller can see the memory of.
+
+    These have to be made by their own instructions in each run: were such a value replaced by an
+    equal one, which somebody else holds, the caller would get memory that is not its own. So no
+    pass replaces them by an input, a constant, or one another.
+    """
+    found = set(values_in(program.outputs))
+    for step in reversed(program.instructions):
+        if not fresh(step) and not found.isdisjoint(step.results):
+            found.update(step.used())
+    return {value for value in found if value.shape is not None}  # numbers have no memory
 
 
-def holders(program: Program, views: Callable[[Instruction], bool] = may_view) -> Holders:
+def holders(program: Program, *, parts: bool = True) -> Holders:
     """For each value those values whose memory it may have.
 
     A value that nothing else shares its memory with is its own only holder.
@@ -28,13 +37,13 @@ def holders(program: Program, views: Callable[[Instruction], bool] = may_view) -
     ----------
     program : Program
         The program.
-    views : callable
-        Whether results of an instruction may be views of its operands.
+    parts : bool
+        Whether the parts of a line (`wengert.compiler.passes.flatten`) count as views of it.
     """
     held = {value: frozenset({value}) for value in (*program.inputs, *program.constants)}
     for step in program.instructions:
         shared: frozenset[Value] = frozenset()
-        if views(step):
+        if not fresh(step) and (parts or step.name != "split"):
             shared = shared.union(*[held[x] for x in step.used() if x.shape is not None])
         for result in step.results:
             # Results of one instruction may be views of one another, too.

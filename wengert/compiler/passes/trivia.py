@@ -6,7 +6,7 @@ from typing import Any, Final, TypeGuard
 
 from wengert.backends import dtype_of
 from wengert.compiler.passes.forms import fresh, row
-from wengert.compiler.passes.sharing import shown
+from wengert.compiler.passes.liveness import shown
 from wengert.compiler.program import Instruction, Program, Value, substitute
 from wengert.interpreters.identities import same_elements
 
@@ -58,7 +58,7 @@ class Call:
     def maker(self, x: Any) -> "Call | None":
         """What made an operand."""
         step = self._known.made.get(x) if isinstance(x, Value) else None
-        return None if step is None else Call(step, self._known)
+        return None if step is None or step.several else Call(step, self._known)
 
 
 class Known:
