@@ -463,11 +463,20 @@ class Compiled(Generic[P, R]):
             self._replays.append(replay)
             if len(self._replays) > options.size:
                 self._forget(why, replay, call)
-        elif signature == self._lone and not options.strict:
+        elif not options.strict and self._is_usual(call, signature):
             self._remembered(Refusal(call.arguments, _NEW_STATE, signature))
-        else:
-            self._lone = signature
         return found.answer.unflatten(answer)
+
+    def _is_usual(self, call: Call, signature: Any) -> bool:
+        """Whether a call that makes new state finds what the one before found, and leaves that."""
+        before, self._lone = self._lone, signature
+        if signature != before:
+            return False
+        try:
+            state = self._state(call.layout, call.layout.given(call.leaves))
+            return signature_of(call.leaves, call.layout, state) == signature
+        except Exception:  # the function has run
+            return False
 
     def _forget(self, why: str, replay: Replay, call: Call) -> None:
         endless = "" if self._options.strict else replay.endless(self._replays)

@@ -123,3 +123,22 @@ def test_new_state_at_each_call_is_told() -> None:
         assert optimizer.state[p]["sum"].tolist() == [float(i)] * 2
     assert step.report.recordings == 3
     assert "4 calls ran as they are: each call makes new state" in str(step.report)
+
+
+def test_new_optimizers_between_calls_are_no_new_state_of_each() -> None:
+    p = wg.nn.Parameter(wg.ones(2))
+    held = SimpleNamespace(optimizer=None)
+
+    @wg.compile
+    def step(x: Any) -> Any:
+        loss = (p * x).sum()
+        p.grad = None
+        loss.backward()
+        held.optimizer.step()
+        return loss
+
+    for i in range(8):
+        if i < 4:
+            held.optimizer = wg.optim.SGD([p], lr=0.1, momentum=0.9)
+        step(wg.ones(2))
+    assert not step.report._fallbacks
