@@ -8,8 +8,9 @@ from wengert.backends import Backend
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import traced
 from wengert.compiler.program import Program
+from wengert.tape.tensor import untracked
 
-__all__ = ["agrees", "names", "traces"]
+__all__ = ["agrees", "names", "trace_arrays", "traces"]
 
 
 def traces(function: Callable[..., Any], *inputs: Any) -> Program:
@@ -34,3 +35,27 @@ def agrees(program: Program, better: Program, backend: Backend, *inputs: Any) ->
 
 def _raw(backend: Backend, inputs: Any) -> list[Any]:
     return [backend.from_numpy(x) if hasattr(x, "dtype") else x for x in inputs]
+
+
+def trace_arrays(
+    function: Callable[..., Any], *arrays: Any, requires_grad: bool = False
+) -> Program:
+    """The program of a function of Tensors that closes over nothing which changes.
+
+    Parameters
+    ----------
+    function : callable
+        From Tensors to a Tensor or a tuple of them.
+    *arrays : array
+        Raw arrays to trace it with.
+    requires_grad : bool
+        Whether the Tensors require grad.
+    """
+    trace = Trace()
+    with trace.running():
+        tensors = [untracked(trace.input(x, f"x{i}")) for i, x in enumerate(arrays)]
+        for tensor in tensors:
+            tensor.requires_grad = requires_grad
+        answer = function(*tensors)
+        outputs = answer if isinstance(answer, tuple | list) else (answer,)
+        return trace.program([x._array for x in outputs])

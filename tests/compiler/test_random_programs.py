@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.compiler.bits import same_bits
+from tests.compiler.recorded import trace_arrays
 from tests.ops.cases import SCALE
 from wengert.backends import Backend
-from wengert.compiler.capture.trace import trace_arrays
 from wengert.compiler.passes import optimise
 from wengert.testing import Program, programs
 

@@ -474,7 +474,7 @@ class Compiled(Generic[P, R]):
             return False
         try:
             state = self._state(call.layout, call.layout.given(call.leaves))
-            return signature_of(call.leaves, call.layout, state) == signature
+            return bool(signature_of(call.leaves, call.layout, state) == signature)
         except Exception:  # the function has run
             return False
 

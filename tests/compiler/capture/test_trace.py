@@ -11,12 +11,13 @@ import pytest
 
 import wengert as wg
 from tests.compiler.bits import same_bits
+from tests.compiler.recorded import trace_arrays
 from wengert.autograd import checkpoint
 from wengert.backends import Backend, get_backend
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.recorded import Arithmetic
-from wengert.compiler.capture.trace import Trace, trace_arrays
+from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced, current, traced
 from wengert.compiler.program import Program
 from wengert.tape.tensor import untracked

@@ -11,8 +11,9 @@ import pytest
 
 import wengert as wg
 from tests.compiler.bits import same_bits
+from tests.compiler.recorded import trace_arrays
 from wengert.backends import Backend, get_backend
-from wengert.compiler.capture.trace import Trace, trace_arrays
+from wengert.compiler.capture.trace import Trace
 from wengert.compiler.emission.emit import emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.program import Program

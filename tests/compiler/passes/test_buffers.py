@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.compiler.emitted import check_emitted
+from tests.compiler.recorded import trace_arrays
 from wengert.backends import get_backend
-from wengert.compiler.capture.trace import Trace, trace_arrays
+from wengert.compiler.capture.trace import Trace
 from wengert.compiler.emission.emit import emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.buffers import buffers

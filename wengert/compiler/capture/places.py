@@ -2,6 +2,7 @@
 
 import marshal
 from collections import OrderedDict, deque
+from types import MemberDescriptorType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ __all__ = [
     "makes_items",
     "same",
     "settable",
+    "slots_of",
 ]
 
 #: What decides a program, and is compared by value.
@@ -134,6 +136,14 @@ def settable(place: Place) -> bool:
 def makes_items(x: Any) -> bool:
     """Whether an item that is not there may be made when it is asked for."""
     return isinstance(x, dict) and hasattr(type(x), "__missing__")
+
+
+def slots_of(cls: type) -> list[str]:
+    """The names of the slots that a class itself has given its objects."""
+    held = vars(cls)
+    if "__slots__" not in held:
+        return []
+    return [key for key, x in held.items() if isinstance(x, MemberDescriptorType)]
 
 
 class TensorAt(NamedTuple):

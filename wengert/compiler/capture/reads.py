@@ -155,11 +155,11 @@ class _Reader:
         self.names = {x for text in _strings(code.co_consts) for x in _FIELD.findall(text)}
         self.used, self.filled = set[str](), set[str]()
         self.asked: frozenset[str] = frozenset()
-        self.set = {x.argval for x in dis.get_instructions(code) if x.opname in _STORING}
+        steps = [x for x in dis.get_instructions(code) if x.opname not in ("COPY", "EXTENDED_ARG")]
+        self.set = {x.argval for x in steps if x.opname in _STORING}
         self.computed = self.anywhere = False
         self.typed = frozenset[Chain]()
         self.stored = set(_stored(code))
-        steps = [x for x in dis.get_instructions(code) if x.opname not in ("COPY", "EXTENDED_ARG")]
         chain: Chain | None = None
         for at, step in enumerate(steps):
             formats = step.opname in _ATTRIBUTE and step.argval in _FORMATTING

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from wengert.backends import backend_of, generators, registry
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State
+from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State, slots_of
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import changes
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
@@ -254,23 +254,10 @@ def _kinds_by_class(cls: type) -> Sequence[Kind]:
     found = [kind for base, kind in _CONTAINERS if issubclass(cls, base)]
     if any("__dict__" in vars(base) for base in cls.__mro__):
         found.append(_ATTRIBUTES)
-    names = _OF_FUNCTIONS if cls is FunctionType else _slots_of(cls)
+    slots = [key for base in cls.__mro__ if base is not Tensor for key in slots_of(base)]
+    names = _OF_FUNCTIONS if cls is FunctionType else slots
     if names:
         found.append(Kind(partial(_slots, names), _set_slots))
-    return found
-
-
-def _slots_of(kind: type) -> Sequence[str]:
-    """The names of the slots of a class's objects."""
-    found: list[str] = []
-    for cls in kind.__mro__:
-        given = cls.__dict__.get("__slots__", ())
-        names = (given,) if isinstance(given, str) else given
-        for name in names if cls is not Tensor else ():
-            if name.startswith("__") and not name.endswith("__"):
-                name = f"_{cls.__name__.lstrip('_')}{name}"
-            if hasattr(cls.__dict__.get(name), "__set__"):
-                found.append(name)
     return found
 
 

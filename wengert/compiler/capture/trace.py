@@ -32,9 +32,8 @@ from wengert.tape.node import tick
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import common_dtype, number_type
-from wengert.tape.tensor import untracked
 
-__all__ = ["Trace", "copied", "is_draw", "trace_arrays"]
+__all__ = ["Trace", "copied", "is_draw"]
 
 #: Functions of an array's shape and dtype alone, and those of a shape and dtype that do the same.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
@@ -484,27 +483,3 @@ def _is_array(x: Any) -> bool:
 
 def _arrays(operands: Sequence[Any]) -> list[Traced]:
     return [x for x in operands if isinstance(x, Traced)]
-
-
-def trace_arrays(
-    function: Callable[..., Any], *arrays: Any, requires_grad: bool = False
-) -> Program:
-    """The program of a function of Tensors that closes over nothing which changes.
-
-    Parameters
-    ----------
-    function : callable
-        From Tensors to a Tensor or a tuple of them.
-    *arrays : array
-        Raw arrays to trace it with.
-    requires_grad : bool
-        Whether the Tensors require grad.
-    """
-    trace = Trace()
-    with trace.running():
-        tensors = [untracked(trace.input(x, f"x{i}")) for i, x in enumerate(arrays)]
-        for tensor in tensors:
-            tensor.requires_grad = requires_grad
-        answer = function(*tensors)
-        outputs = answer if isinstance(answer, tuple | list) else (answer,)
-        return trace.program([x._array for x in outputs])

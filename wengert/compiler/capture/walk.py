@@ -55,6 +55,7 @@ from wengert.compiler.capture.places import (
     is_array,
     is_array_class,
     settable,
+    slots_of,
 )
 from wengert.compiler.capture.reads import reads
 from wengert.func.trees import TreeDef, is_node
@@ -226,7 +227,7 @@ class Walk:
             self.fact(name, "an array")
             self.state.raws.add(len(self.state.arrays))
             self.state.arrays.append(place)  # type: ignore[arg-type]
-        elif (visit := _visitors[kind]) is not None:
+        elif (visit := _visitor(kind)) is not None:  # type: ignore[arg-type]
             visit(self, x, name)
         else:
             article = "an" if kind.__name__[0] in "aeiouAEIOU" else "a"
@@ -457,8 +458,9 @@ class Walk:
             self._attributes(x, held, name)
         self.test("type({}) is not {}", x, cls)
         for base in cls.__mro__:
-            for key in _slots(base):
-                if is_node(cls) or not users(base.__module__) or self.named.wants(x, key):
+            mine = users(base.__module__)
+            for key in slots_of(base) if mine or base.__module__.startswith("wengert.func") else ():
+                if is_node(cls) or not mine or self.named.wants(x, key):
                     place = Place(x, key, f"{name}.{key}", "attribute")
                     if place.get() is Missing:
                         self.absent(place)
@@ -540,17 +542,9 @@ _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
 ]
 
 
-class _Visitors(dict[type, Visitor | None]):
-    """How objects of classes are visited; None if they can't be compared."""
-
-    def __missing__(self, kind: type) -> Visitor | None:
-        return self.setdefault(kind, _visitor(kind))
-
-
-_visitors = _Visitors()
-
-
+@functools.cache
 def _visitor(kind: type) -> Visitor | None:
+    """How objects of a class are visited; None if they can't be compared."""
     if issubclass(kind, LiveNumber | Lifted):
         return Walk.opaque
     if engine(kind) and not issubclass(kind, Hooks):  # among them what primitives remember
@@ -567,9 +561,3 @@ def _visitor(kind: type) -> Visitor | None:
     if users(kind.__module__) or open_book(kind) or package_of(kind.__module__) == "wengert":
         return Walk.object
     return None
-
-
-def _slots(cls: type) -> list[str]:
-    if not (users(cls.__module__) or cls.__module__.startswith("wengert.func")):
-        return []
-    return [key for key, x in vars(cls).items() if type(x).__name__ == "member_descriptor"]
