@@ -142,3 +142,38 @@ def test_new_optimizers_between_calls_are_no_new_state_of_each() -> None:
             held.optimizer = wg.optim.SGD([p], lr=0.1, momentum=0.9)
         step(wg.ones(2))
     assert not step.report._fallbacks
+
+
+class Normed(wg.optim.Optimizer):
+    """Keeps what NumPy has as a number of its own: a sum of everything."""
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params, {"lr": 0.1})
+
+    def rule(self, xp: Any, group: Any) -> Any:
+        def update(p: Any, g: Any, state: Kept) -> Any:
+            norm = xp.sum(xp.multiply(g, g))
+            state["norm"] = norm if "norm" not in state else xp.add(state["norm"], norm)
+            return xp.axpby(1, p, -group["lr"], g)
+
+        return update
+
+
+def test_numbers_of_the_library_that_an_optimizer_keeps() -> None:
+    seen = []
+    for compiled in (False, True):
+        p = wg.nn.Parameter(wg.ones(2))
+        optimizer = Normed([p])
+
+        def step(x: Any, p: Any = p, optimizer: Any = optimizer) -> Any:
+            p.grad = None
+            loss = (p * x).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        call: Any = wg.compile(step) if compiled else step
+        losses = [call(wg.asarray([1.0 + i, 2.0])).tolist() for i in range(5)]
+        seen.append((losses, p.tolist(), float(optimizer.state[p]["norm"])))
+    assert seen[0] == seen[1]
+    assert (call.report.recordings, call.report._fallbacks) == (2, {})

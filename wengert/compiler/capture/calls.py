@@ -196,7 +196,7 @@ def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[st
         "where new arrays are made": (where.backend.name, str(where.device), get_default_dtype()),
         "the state": state.structure(),
         "a Tensor of the state": tuple([_kind(at.tensor, False) for at in state.tensors]),
-        "a raw array of the state": tuple([_kind(place.get(), False) for place in state.arrays]),
+        "a raw array of the state": tuple([_layout(place.get()) for place in state.arrays]),
         "which gradients there are": _gradients([*(at.tensor for at in state.tensors), *leaves]),
     }
 

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from wengert.compiler.capture.places import NUMBERS, Identity, Place, is_array
+from wengert.compiler.capture.places import NUMBERS, Identity, Place
 from wengert.optim.optimizer import Optimizer
+from wengert.tape.tensor import Tensor
 
 if TYPE_CHECKING:
     from wengert.compiler.capture.walk import Walk
@@ -81,7 +82,7 @@ def _kept(
         place = Place(kept, key, f"{name}.{key}")
         if type(value) in NUMBERS:
             walk.number(place, counters.setdefault((key, value), len(walk.state.numbers)))
-        elif is_array(value):
+        elif hasattr(value, "dtype") and not isinstance(value, Tensor):  # NumPy's numbers, too
             walk.fact(place.name, "an array")
             walk.state.arrays.append(place)
         else:
