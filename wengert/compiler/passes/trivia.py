@@ -56,7 +56,7 @@ class Call:
         return self._known.full.get(x) if isinstance(x, Value) else x
 
     def maker(self, x: Any) -> "Call | None":
-        """What made an operand."""
+        """What made an operand, if that gives it alone."""
         step = self._known.made.get(x) if isinstance(x, Value) else None
         return None if step is None or step.several else Call(step, self._known)
 
