@@ -148,6 +148,22 @@ def all_axes(axis: tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     return tuple(range(ndim)) if axis is None else axis
 
 
+def kept(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """A shape with the length 1 along some axes."""
+    return tuple([1 if i in axes else n for i, n in enumerate(shape)])
+
+
+def at_axis(axis: int, *parts: Any) -> tuple[Any, ...]:
+    """A key that takes a part along an axis, and the whole of the axes before it."""
+    return (slice(None),) * axis + parts
+
+
+@lru_cache(maxsize=1024)
+def inverse_permutation(order: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes one."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
 _NUMBERS = (bool, int, float, complex)
 
 

@@ -3,7 +3,7 @@
 from typing import Any, Never
 
 from wengert.interpreters.batching import shifted
-from wengert.ops.axes import as_axis, raw_dtype, shape_of, unexpected
+from wengert.ops.axes import as_axis, at_axis, kept, raw_dtype, shape_of, unexpected
 from wengert.ops.families import standard
 from wengert.tape.calling import single
 from wengert.tape.parameters import takes
@@ -14,19 +14,19 @@ from wengert.tape.tensor import Tensor
 def preceding_products(xp: Any, x: Any, axis: int) -> Any:
     """For each element the product of those before it along an axis."""
     products = xp.cumulative_prod(x, axis=axis, include_initial=True)
-    return xp.getitem(products, key=(slice(None),) * axis + (slice(0, x.shape[axis]), ...))
+    return xp.getitem(products, key=at_axis(axis, slice(0, x.shape[axis]), ...))
 
 
 def _after_zero(xp: Any, x: Any, axis: int) -> Any:
     """``x`` with a zero in front."""
-    shape = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
-    return xp.concat([xp.zeros(shape, dtype=x.dtype, device=xp.device(x)), x], axis=axis)
+    zero = xp.zeros(kept(x.shape, (axis,)), dtype=x.dtype, device=xp.device(x))
+    return xp.concat([zero, x], axis=axis)
 
 
 def _drop_initial(xp: Any, g: Any, axis: int, include_initial: bool) -> Any:
     if not include_initial:
         return g
-    return xp.getitem(g, key=(slice(None),) * axis + (slice(1, None), ...))
+    return xp.getitem(g, key=at_axis(axis, slice(1, None), ...))
 
 
 def _cumulative_sum_rule(xp: Any, g: Any, axis: int, include_initial: bool) -> Any:
@@ -122,7 +122,7 @@ def _delayed(xp: Any, x: Any, axis: int) -> Any:
     """``x`` one place later: its last element is gone, and its first a zero."""
     if not x.shape[axis]:
         return x
-    return _after_zero(xp, xp.getitem(x, key=(slice(None),) * axis + (slice(0, -1), ...)), axis)
+    return _after_zero(xp, xp.getitem(x, key=at_axis(axis, slice(0, -1), ...)), axis)
 
 
 Primitive(

@@ -14,6 +14,7 @@ import numpy as np
 
 from wengert.backends import add_composite
 from wengert.backends.keys import SLOT, cut
+from wengert.ops.axes import inverse_permutation, kept
 
 add_composite("cut", lambda xp, x, key: cut(x, key=key))
 
@@ -221,13 +222,13 @@ def _scatter(xp: Any, x: Any, layout: Layout, shape: tuple[int, ...], *, add: bo
         order = layout.order()
         whole = (*layout.block, *lengths)
         x = xp.reshape(x, tuple([whole[i] for i in order]))
-        x = xp.permute_dims(x, tuple(sorted(range(len(order)), key=order.__getitem__)))
+        x = xp.permute_dims(x, inverse_permutation(tuple(order)))
         indexed = layout.lengths(layout.indexed)
         x = xp.reshape(x, (math.prod(layout.block), math.prod(lengths)))
         x = _scatter_rows(xp, x, layout.rows, math.prod(indexed), add=add)
         x = xp.reshape(x, (*indexed, *lengths))
         places = layout.indexed + layout.sliced
-        x = xp.permute_dims(x, tuple(sorted(range(len(places)), key=places.__getitem__)))
+        x = xp.permute_dims(x, inverse_permutation(tuple(places)))
     x = xp.reshape(x, layout.lengths(range(len(shape))))
     for axis, (start, step, length) in enumerate(layout.cuts):
         if (step, length) != (1, shape[axis]):
@@ -238,8 +239,8 @@ def _scatter(xp: Any, x: Any, layout: Layout, shape: tuple[int, ...], *, add: bo
 def _uncut(xp: Any, x: Any, axis: int, start: int, step: int, length: int, n: int) -> Any:
     """Spread the slices of ``x`` along an axis of length ``n``, with zeros between them."""
     device = xp.device(x)
-    one = tuple([1 if i == axis else m for i, m in enumerate(x.shape)])
-    x = xp.concat([x, xp.zeros(one, dtype=x.dtype, device=device)], axis=axis)
+    blank = xp.zeros(kept(x.shape, (axis,)), dtype=x.dtype, device=device)
+    x = xp.concat([x, blank], axis=axis)
     away = xp.arange(-start, n - start, dtype=xp.int64, device=device)
     slices = xp.floor_divide(away, step)
     inside = xp.logical_and(xp.greater_equal(slices, 0), xp.less(slices, length))

@@ -11,7 +11,7 @@ import numpy as np
 from wengert.backends import backend_of, dtype_of
 from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shifted
-from wengert.ops.axes import as_axis, raw_array, shape_of, unexpected
+from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of, unexpected
 from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.families import standard
 from wengert.ops.index_composites import gather, put, scatter
@@ -319,7 +319,7 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
 
 
 def _along(axis: int) -> Key:
-    return (slice(None),) * axis + (SLOT,)
+    return at_axis(axis, SLOT)
 
 
 def _take_batch(call: Any, x: Any, indices: Any, *, axis: int | None = None) -> Any:
@@ -328,7 +328,7 @@ def _take_batch(call: Any, x: Any, indices: Any, *, axis: int | None = None) -> 
         return call.run(x, indices, axis=at)
     if call.own[0]:
         return call.each(x, indices, axis=at - 1)
-    taken = call.xp.getitem(x, indices, key=(slice(None),) * (at - 1) + (SLOT,))
+    taken = call.xp.getitem(x, indices, key=at_axis(at - 1, SLOT))
     return call.moved(taken, at - 1, 0)
 
 

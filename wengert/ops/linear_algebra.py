@@ -6,7 +6,7 @@ from typing import Any, Never
 
 from wengert.interpreters.batching import as_it_is, labelled, paired, shifted
 from wengert.interpreters.identities import involution
-from wengert.ops.axes import as_axes, axis_from_end, shape_of, unexpected
+from wengert.ops.axes import as_axes, axis_from_end, inverse_permutation, shape_of, unexpected
 from wengert.ops.families import of_vectors, standard
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.tape.calling import binary, single
@@ -23,7 +23,8 @@ __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 # are summed by the engine.
 
 
-def _adjoint(xp: Any, x: Any) -> Any:
+def adjoint(xp: Any, x: Any) -> Any:
+    """The conjugate transpose."""
     return xp.matrix_transpose(xp.conj(x))
 
 
@@ -43,7 +44,7 @@ def _matmul_x1(xp: Any, g: Any, x2: Any) -> Any:
         return xp.multiply(g, xp.conj(x2))
     if g_ndim < ndim:
         return xp.squeeze(xp.matmul(xp.conj(x2), _column(xp, g)), axis=(g_ndim,))
-    return xp.matmul(g, _adjoint(xp, x2))
+    return xp.matmul(g, adjoint(xp, x2))
 
 
 def _matmul_x2(xp: Any, g: Any, x1: Any) -> Any:
@@ -53,8 +54,8 @@ def _matmul_x2(xp: Any, g: Any, x1: Any) -> Any:
             return xp.multiply(xp.conj(x1), g)
         return xp.multiply(_column(xp, xp.conj(x1)), _row(xp, g))
     if g_ndim < ndim:
-        return xp.squeeze(xp.matmul(_adjoint(xp, x1), _column(xp, g)), axis=(g_ndim,))
-    return xp.matmul(_adjoint(xp, x1), g)
+        return xp.squeeze(xp.matmul(adjoint(xp, x1), _column(xp, g)), axis=(g_ndim,))
+    return xp.matmul(adjoint(xp, x1), g)
 
 
 def _on_the_left(xp: Any, run: Any, x1: Any, x2: Any) -> Any:
@@ -207,7 +208,7 @@ def _free(ndim: int, axes: tuple[int, ...]) -> list[int]:
 
 def _into_place(xp: Any, x: Any, places: Sequence[int]) -> Any:
     """Permute axes so that the i-th one comes to ``places[i]``."""
-    return xp.permute_dims(x, tuple(sorted(range(len(places)), key=places.__getitem__)))
+    return xp.permute_dims(x, inverse_permutation(tuple(places)))
 
 
 def _tensordot_x1(xp: Any, g: Any, x2: Any, axes: Pairs) -> Any:

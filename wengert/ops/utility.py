@@ -4,7 +4,7 @@ from operator import index
 from typing import Any, Never
 
 from wengert.interpreters.batching import along, over_axes
-from wengert.ops.axes import as_axes, as_axis, shape_of, unexpected
+from wengert.ops.axes import as_axes, as_axis, kept, shape_of, unexpected
 from wengert.ops.families import reduction, standard
 from wengert.ops.manipulation import concat, reshape
 from wengert.tape.parameters import takes
@@ -54,11 +54,7 @@ def any(
 def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> Any:
     if not g.shape[axis]:
         return xp.zeros(x_shape, dtype=g.dtype, device=xp.device(g))
-    end = xp.zeros(
-        tuple(1 if i == axis else length for i, length in enumerate(g.shape)),
-        dtype=g.dtype,
-        device=xp.device(g),
-    )
+    end = xp.zeros(kept(g.shape, (axis,)), dtype=g.dtype, device=xp.device(g))
     for _ in range(n):
         g = xp.negative(xp.diff(xp.concat((end, g, end), axis=axis), axis=axis))
     return g

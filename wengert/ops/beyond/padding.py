@@ -8,7 +8,7 @@ import numpy as np
 from wengert.backends import backend_of
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops import statistical
-from wengert.ops.axes import as_axis, shape_of
+from wengert.ops.axes import as_axis, at_axis, shape_of
 from wengert.ops.beyond.quantiles import median
 from wengert.ops.constants import float64
 from wengert.ops.creation import full, zeros
@@ -91,16 +91,17 @@ def _with_constants(x: Tensor, pairs: list[tuple[int, int]], values: Any) -> Ten
     for axis, (widths, filling) in enumerate(
         zip(pairs, _constants(values, x.ndim, "constant_values"), strict=True)
     ):
-        whole = (slice(None),) * axis
         if widths[0]:
-            out = replaced(out, (*whole, slice(0, widths[0]), ...), filling[0])
+            out = replaced(out, at_axis(axis, slice(0, widths[0]), ...), filling[0])
         if widths[1]:
-            out = replaced(out, (*whole, slice(shape[axis] - widths[1], None), ...), filling[1])
+            out = replaced(
+                out, at_axis(axis, slice(shape[axis] - widths[1], None), ...), filling[1]
+            )
     return out
 
 
 def _along(x: Tensor, axis: int, start: int, stop: int) -> Tensor:
-    return getitem(x, (slice(None),) * axis + (slice(start, stop),))
+    return getitem(x, at_axis(axis, slice(start, stop)))
 
 
 def _steps(x: Tensor, axis: int, values: Any) -> Tensor:

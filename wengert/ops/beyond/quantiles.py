@@ -8,7 +8,7 @@ import numpy as np
 
 from wengert.backends import as_dtype, backend_of, dtype_of
 from wengert.interpreters.differentiable import differentiable
-from wengert.ops.axes import all_axes, as_axes, as_axis, raw_array, shape_of, unexpected
+from wengert.ops.axes import all_axes, as_axes, as_axis, kept, raw_array, shape_of, unexpected
 from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.creation import arange
 from wengert.ops.data_type import astype, get_default_dtype
@@ -209,8 +209,7 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     if isinstance(flat, Tensor):
         valid = xp.logical_and(xp.greater_equal(flat, 0), xp.less_equal(flat, 1))
         out = xp.where(valid, out, math.nan)
-    kept = [1 if i in axes else m for i, m in enumerate(shape)] if keepdims else outer
-    return reshape(moveaxis(out, last, 0), (*q.shape, *kept))
+    return reshape(moveaxis(out, last, 0), (*q.shape, *(kept(shape, axes) if keepdims else outer)))
 
 
 @takes("x", family=_FAMILY)

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import shifted
 from wengert.interpreters.differentiable import differentiable
-from wengert.ops.axes import as_axes, as_axis, raw_array, shape_of
+from wengert.ops.axes import as_axes, as_axis, at_axis, raw_array, shape_of
 from wengert.ops.data_type import astype
 from wengert.ops.families import standard
 from wengert.ops.indexing import getitem
@@ -243,7 +243,7 @@ def _fitted(x: Tensor, lengths: Sequence[int], axes: Axes) -> Tensor:
     for axis, n in zip(axes, lengths, strict=True):
         given = x.shape[axis]
         if n < given:
-            x = getitem(x, (slice(None),) * axis + (slice(0, n), ...))
+            x = getitem(x, at_axis(axis, slice(0, n), ...))
         elif n > given:
             more = (*x.shape[:axis], n - given, *x.shape[axis + 1 :])
             blank = differentiable.zeros(more, dtype=x.dtype, device=differentiable.device(x))

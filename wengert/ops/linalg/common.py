@@ -7,6 +7,7 @@ from wengert.backends import dtype_of
 from wengert.ops.axes import shape_of
 from wengert.ops.data_type import astype, result_type
 from wengert.ops.families import standard
+from wengert.ops.linear_algebra import adjoint as adjoint
 from wengert.tape.families import Family
 
 # -- docstrings ----------------------------------------------------------------------------------
@@ -81,11 +82,6 @@ def complex_dtype(xp: Any, x: Any) -> bool:
 def imaginary(xp: Any, z: Any) -> Any:
     """The imaginary part, times i."""
     return xp.multiply(xp.subtract(z, xp.conj(z)), 0.5)
-
-
-def adjoint(xp: Any, x: Any) -> Any:
-    """The conjugate transpose."""
-    return xp.matrix_transpose(xp.conj(x))
 
 
 def product(xp: Any, *factors: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Literal, Never
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops import elementwise, statistical
-from wengert.ops.axes import as_axes, operand, raw_array, unexpected
+from wengert.ops.axes import as_axes, kept, operand, raw_array, unexpected
 from wengert.ops.data_type import astype
 from wengert.ops.elementwise import (
     equal,
@@ -36,11 +36,6 @@ __all__ = ["matrix_norm", "matrix_rank", "vector_norm"]
 # -- of vectors ----------------------------------------------------------------------------------
 
 
-def _kept(xp: Any, x: Any, x_shape: tuple[int, ...], axis: tuple[int, ...]) -> Any:
-    """A reduced array with its axes of length 1."""
-    return xp.reshape(x, tuple(1 if i in axis else n for i, n in enumerate(x_shape)))
-
-
 def _over(xp: Any, g: Any, out: Any) -> Any:
     """``g / out``, and 0 where the norm is 0: a double `where`, for higher derivatives."""
     zero = xp.equal(out, 0)
@@ -48,7 +43,7 @@ def _over(xp: Any, g: Any, out: Any) -> Any:
 
 
 def _norm_rule(xp: Any, g: Any, x: Any, out: Any, axis: tuple[int, ...]) -> Any:
-    return xp.multiply(x, _kept(xp, _over(xp, g, out), x.shape, axis))
+    return xp.multiply(x, xp.reshape(_over(xp, g, out), kept(x.shape, axis)))
 
 
 def _norm_forward(xp: Any, t: Any, x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Never
 
 from wengert.interpreters.batching import shifted
 from wengert.interpreters.identities import in_order
-from wengert.ops.axes import as_axes, as_axis, as_shape, shape_of, unexpected
+from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of, unexpected
 from wengert.ops.families import MANIPULATION
 from wengert.tape.calling import single
 from wengert.tape.parameters import takes
@@ -54,11 +53,6 @@ _squeeze = single(
 )
 
 
-@lru_cache(maxsize=1024)
-def _inverse(axes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
-
-
 def _permute_batch(call: Any, x: Any, axes: Sequence[int]) -> Any:
     return call.run(x, axes=(0, *shifted(axes, call.rank(0))))
 
@@ -84,7 +78,7 @@ _permute_dims = single(
     Primitive(
         "permute_dims",
         ["x"],
-        {"x": lambda xp, g, axes: xp.permute_dims(g, _inverse(axes))},
+        {"x": lambda xp, g, axes: xp.permute_dims(g, inverse_permutation(axes))},
         kind="structural",
         view=True,
         label="Permute",

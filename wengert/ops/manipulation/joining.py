@@ -4,7 +4,7 @@ from typing import Any, Never
 
 from wengert.backends.keys import as_view
 from wengert.interpreters.batching import along, shifted
-from wengert.ops.axes import as_axis, shape_of, unexpected
+from wengert.ops.axes import as_axis, at_axis, shape_of, unexpected
 from wengert.ops.families import MANIPULATION
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.parameters import takes
@@ -25,7 +25,7 @@ def _concat_rule(
     for shape in arrays_shape[:index]:
         start += shape[axis]
     cut = slice(start, start + arrays_shape[index][axis])
-    return xp.getitem(g, key=(slice(None),) * axis + (cut, ...))
+    return xp.getitem(g, key=at_axis(axis, cut, ...))
 
 
 def _concat_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
@@ -61,7 +61,7 @@ def _stack_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
 _stack = Primitive(
     "stack_arrays",
     ["*arrays"],
-    {"arrays": lambda xp, g, index, axis: xp.getitem(g, key=(slice(None),) * axis + (index, ...))},
+    {"arrays": lambda xp, g, index, axis: xp.getitem(g, key=at_axis(axis, index, ...))},
     kind="structural",
     label="Stack",
     forward=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
@@ -201,5 +201,5 @@ def unstack(x: Any, /, axis: int = 0, **wrong: Never) -> tuple[Tensor, ...]:
     parts: tuple[Tensor, ...] = _unstack(x, axis=at)
     if isinstance(x, Tensor):
         for i, part in enumerate(parts):
-            show(part, x, as_view, {"key": (slice(None),) * at + (i,)})
+            show(part, x, as_view, {"key": at_axis(at, i)})
     return parts

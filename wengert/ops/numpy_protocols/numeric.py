@@ -11,7 +11,7 @@ from wengert.ops import elementwise as ew
 from wengert.ops import manipulation as ma
 from wengert.ops import methods, searching, statistical, utility
 from wengert.ops import set as sets
-from wengert.ops.axes import as_axis
+from wengert.ops.axes import as_axis, at_axis, kept
 from wengert.ops.beyond import einsum, median, quantile
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem, take
@@ -404,9 +404,7 @@ def diff(
             continue
         (_, put) = operands(x, end)
         if not put.ndim:
-            put = ma.broadcast_to(
-                put, tuple([1 if i == along else m for i, m in enumerate(x.shape)])
-            )
+            put = ma.broadcast_to(put, kept(x.shape, (along,)))
         ends[name] = put
     return utility.diff(x, **ends)
 
@@ -438,7 +436,7 @@ def _slope(x: Tensor, axis: int, step: Any, edge_order: int) -> Tensor:
         raise ValueError(f"axis {axis} of length {n} is too short: {edge_order + 1} are needed")
 
     def at(*key: int | None) -> Tensor:
-        return getitem(x, (*(slice(None),) * axis, slice(*key)))
+        return getitem(x, at_axis(axis, slice(*key)))
 
     first, last = at(1, 2) - at(0, 1), at(n - 1, n) - at(n - 2, n - 1)
     if edge_order == 2:

@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.ops import manipulation as ma
 from wengert.ops import methods
-from wengert.ops.axes import as_axis
+from wengert.ops.axes import as_axis, at_axis
 from wengert.ops.creation import full_like, meshgrid, zeros_like
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem, setitem
@@ -165,7 +165,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     rest[along] = count
     order = np.insert(np.arange(n), at, n + np.arange(count))
     both = ma.concat([x, ma.broadcast_to(new, tuple(rest))], axis=along)
-    return getitem(both, (*(slice(None),) * along, order))
+    return getitem(both, at_axis(along, order))
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
@@ -175,7 +175,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
         x, axis = ma.reshape(x, (-1,)), 0
     along = as_axis(axis, x.ndim)
     kept = np.delete(np.arange(x.shape[along]), _places(obj))
-    return getitem(x, (*(slice(None),) * along, kept))
+    return getitem(x, at_axis(along, kept))
 
 
 def _places(obj: Any) -> Any:
@@ -202,9 +202,8 @@ def split(*, exact: bool) -> Callable[..., list[Tensor]]:
             cuts = [i * size + min(i, more) for i in range(1, parts)]
         else:
             cuts = [index(cut) for cut in indices_or_sections]
-        before = (slice(None),) * along
         edges = [None, *cuts, None]
-        return [getitem(x, (*before, slice(start, stop))) for start, stop in pairwise(edges)]
+        return [getitem(x, at_axis(along, slice(start, stop))) for start, stop in pairwise(edges)]
 
     return call
 

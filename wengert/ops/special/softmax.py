@@ -6,7 +6,7 @@ from typing import Any, Literal, Never, overload
 
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.differentiable import differentiable
-from wengert.ops.axes import all_axes, as_axes, shape_of, unexpected
+from wengert.ops.axes import all_axes, as_axes, kept, shape_of, unexpected
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.families import SCIPY, elements
 from wengert.tape.parameters import takes
@@ -32,16 +32,12 @@ def _below_top(xp: Any, x: Any, axis: Axes) -> Any:
 # -- the logarithm of the sum --------------------------------------------------------------------
 
 
-def _kept(shape: tuple[int, ...], axis: Axes) -> tuple[int, ...]:
-    return tuple([1 if i in axis else n for i, n in enumerate(shape)])
-
-
 def _dropped(shape: tuple[int, ...], axis: Axes) -> tuple[int, ...]:
     return tuple([n for i, n in enumerate(shape) if i not in axis])
 
 
 def _logsumexp_forward(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
-    shape = _kept(x.shape, axis) if keepdims else _dropped(x.shape, axis)
+    shape = kept(x.shape, axis) if keepdims else _dropped(x.shape, axis)
     if any(x.shape[i] == 0 for i in axis):
         return xp.full(shape, -math.inf, dtype=x.dtype, device=xp.device(x))
     top = xp.max(xp.real(x) if is_complex(x) else x, axis=axis, keepdims=True)
@@ -64,13 +60,13 @@ def _shares(xp: Any, x: Any, out: Any, axis: Axes) -> Any:
 
 def _logsumexp_rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
     if not keepdims:
-        shape = _kept(x.shape, axis)
+        shape = kept(x.shape, axis)
         g, out = xp.reshape(g, shape), xp.reshape(out, shape)
     return xp.multiply(g, xp.conj(_shares(xp, x, out, axis)))
 
 
 def _logsumexp_tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
-    shares = _shares(xp, x, xp.reshape(out, _kept(x.shape, axis)), axis)
+    shares = _shares(xp, x, xp.reshape(out, kept(x.shape, axis)), axis)
     return xp.sum(xp.multiply(t, shares), axis=axis, keepdims=keepdims)
 
 
@@ -158,7 +154,7 @@ def _weighted(
     if b is not None:
         height = xp.where(xp.equal(b.detach(), 0), -math.inf, height)
     if any(a.shape[i] == 0 for i in axes):
-        shift = xp.zeros(_kept(a.shape, axes), dtype=height.dtype, device=a.device)
+        shift = xp.zeros(kept(a.shape, axes), dtype=height.dtype, device=a.device)
     else:
         shift = xp.max(height, axis=axes, keepdims=True)
         shift = xp.where(xp.isfinite(shift), shift, 0)
