@@ -74,32 +74,18 @@ def _real_part(dtype: DType) -> DType:
     return DTYPES[{"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype.name)]
 
 
-def _uniform(shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
+def _on_host(draw: Callable[..., Any], *arguments: Any) -> np.ndarray[Any, Any]:
+    """What a function of `wengert.backends.generators` draws in host memory."""
     with lock:
-        return generators.uniform(host(), shape, dtype.name)
-
-
-def _normal(shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
-    with lock:
-        return generators.normal(host(), shape, dtype.name)
-
-
-def _integers(low: int, high: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    with lock:
-        return generators.integers(host(), low, high, shape)
-
-
-def _permutation(n: int) -> np.ndarray[Any, Any]:
-    with lock:
-        return generators.permutation(host(), n)
+        return draw(host(), *arguments)  # type: ignore[no-any-return]
 
 
 def _placed(
     draw: Callable[..., Any], arguments: tuple[Any, ...], dtype: DType, device: Any, tracked: bool
 ) -> Tensor:
-    """What ``draw(*arguments)`` gives in host memory, as a Tensor."""
+    """What a function of `wengert.backends.generators` draws, as a Tensor."""
     backend, where = new_device(device)
-    array = backend.drawn(draw, arguments, where)
+    array = backend.drawn(_on_host, (draw, *arguments), where)
     raw = backend.raw_dtype(dtype)
     return leaf(array if array.dtype == raw else backend.namespace.astype(array, raw), tracked)
 
@@ -134,7 +120,9 @@ _PYTORCH = _FAMILY(source="PyTorch: ``torch.$name``")
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return uniform random numbers of the half-open interval [0, 1)."""
     wanted = _floating(dtype)
-    return _placed(_uniform, (as_lengths(size, "rand"), wanted), wanted, device, requires_grad)
+    return _placed(
+        generators.uniform, (as_lengths(size, "rand"), wanted.name), wanted, device, requires_grad
+    )
 
 
 @takes(family=_PYTORCH)
@@ -144,7 +132,9 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     The real and the imaginary part of complex ones have variance 1/2 each.
     """
     wanted = _floating(dtype)
-    return _placed(_normal, (as_lengths(size, "randn"), wanted), wanted, device, requires_grad)
+    return _placed(
+        generators.normal, (as_lengths(size, "randn"), wanted.name), wanted, device, requires_grad
+    )
 
 
 def _drawn(
@@ -171,7 +161,7 @@ def _drawn(
     if arrays and device is None:
         device = differentiable.device(arrays[0])
     wanted = _floating(dtype)
-    drawn = _placed(draw, (as_lengths((shape,), function), wanted), wanted, device, False)
+    drawn = _placed(draw, (as_lengths((shape,), function), wanted.name), wanted, device, False)
     return drawn, [operand(value, drawn, function, name) for name, value in given.items()]
 
 
@@ -196,7 +186,7 @@ def uniform(
         Real floating; of Tensors, their own, and the default floating dtype otherwise.
     """
     drawn, (low, high) = _drawn(
-        _uniform, "uniform", {"low": low, "high": high}, size, dtype, device
+        generators.uniform, "uniform", {"low": low, "high": high}, size, dtype, device
     )
     if drawn.dtype.complex:
         raise TypeError(f"uniform needs a real dtype, and not {drawn.dtype.name}")
@@ -226,7 +216,9 @@ def normal(
     """
     if not hasattr(std, "shape") and std < 0:
         raise ValueError(f"normal: std is not negative, and {std} is")
-    drawn, (mean, std) = _drawn(_normal, "normal", {"mean": mean, "std": std}, size, dtype, device)
+    drawn, (mean, std) = _drawn(
+        generators.normal, "normal", {"mean": mean, "std": std}, size, dtype, device
+    )
     values = elementwise.add(elementwise.multiply(drawn, std), mean)
     return values if values.requires_grad else values.requires_grad_(requires_grad)
 
@@ -259,7 +251,9 @@ def randint(
     if high <= low:
         raise ValueError(f"randint: there is no integer in [{low}, {high})")
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
-    return _placed(_integers, (low, high, as_lengths((size,), "randint")), wanted, device, False)
+    return _placed(
+        generators.integers, (low, high, as_lengths((size,), "randint")), wanted, device, False
+    )
 
 
 @takes(family=_PYTORCH)
@@ -274,7 +268,7 @@ def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
         int64 by default; any real dtype that holds the numbers.
     """
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
-    return _placed(_permutation, (n,), wanted, device, False)
+    return _placed(generators.permutation, (n,), wanted, device, False)
 
 
 # -- on the device -------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from wengert.backends import Backend, cupy, dask, dtype_of, jax, torch
-from wengert.backends.generators import host, integers, normal, permutation, stream, uniform
+from wengert.backends.generators import host, stream, uniform
 from wengert.compiler.program import Instruction, Value
 
 __all__ = ["Made", "drawn"]
@@ -27,15 +27,6 @@ class Made(NamedTuple):
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-
-
-#: By the name of what draws in `wengert.ops.random`.
-_HOST: Final[Mapping[str, Callable[..., Any]]] = {
-    "_integers": integers,
-    "_normal": normal,
-    "_permutation": permutation,
-    "_uniform": uniform,
-}
 
 
 # -- where an array is -----------------------------------------------------------------------------
@@ -93,9 +84,8 @@ def drawn(step: Instruction, backend: Backend, device: Any) -> list[Instruction]
         Where its arrays are.
     """
     if step.name == "draw":
-        draw, given, _ = step.operands
-        plain = [x.name if hasattr(x, "inexact") else x for x in given]
-        return _in_host_memory(step, backend, _HOST[draw.__name__], (host(), *plain))
+        _, (draw, *given), _ = step.operands
+        return _in_host_memory(step, backend, draw, (host(), *given))
     if step.name != "rand_like":
         return [step]
     (x,) = step.used()

@@ -13,11 +13,10 @@ import numpy as np
 from wengert.backends import Backend
 from wengert.backends.backend import composite
 from wengert.compiler.emission.draws import Made
-from wengert.compiler.emission.spelling import Names, dtype_home, identifier
+from wengert.compiler.emission.spelling import Names, dtype_home, identifier, plain
 
 __all__ = ["Sources"]
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 #: The package whose functions are copied; others are imported.
 _OWN = __name__.partition(".")[0]
 
@@ -133,10 +132,9 @@ class Sources:
 
     def expression(self, x: Any) -> str:
         """An object in one expression."""
-        if type(x) is complex:  # whose repr loses the signs of zeros
-            return f"complex({self.expression(x.real)}, {self.expression(x.imag)})"
-        if type(x) in _PLAIN:
-            return f"float({str(x)!r})" if x != x or x in (np.inf, -np.inf) else repr(x)
+        text = plain(x)
+        if text is not None:
+            return text
         if isinstance(x, np.ufunc):
             return self._imported(x, x.__name__)
         if isinstance(x, np.dtype):

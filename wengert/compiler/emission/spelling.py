@@ -19,7 +19,16 @@ from wengert.compiler.capture.recorded import Arithmetic
 from wengert.compiler.passes.forms import Method, form, row
 from wengert.compiler.program import Instruction, Value
 
-__all__ = ["LIBRARIES", "SHORT", "Names", "Speller", "conditions", "dtype_home", "identifier"]
+__all__ = [
+    "LIBRARIES",
+    "SHORT",
+    "Names",
+    "Speller",
+    "conditions",
+    "dtype_home",
+    "identifier",
+    "plain",
+]
 
 #: Where each library's functions are found: how a module is imported, and its name in the source.
 LIBRARIES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
@@ -53,6 +62,21 @@ def identifier(name: str) -> str:
     if not found or found[0].isdigit():
         return f"p{found}"
     return f"{found}_" if iskeyword(found) else found
+
+
+def plain(x: Any) -> str | None:
+    """A number, a string, None or `...` in one expression; None for other objects."""
+    if x is Ellipsis:
+        return "..."
+    if x is None or type(x) in (bool, int, str, bytes):
+        return repr(x)
+    if type(x) is float:
+        return repr(x) if math.isfinite(x) else f"float({str(x)!r})"
+    if type(x) is complex:
+        if cmath.isfinite(x) and x.real and x.imag:
+            return repr(x)  # which loses the signs of zeros
+        return f"complex({plain(x.real)}, {plain(x.imag)})"
+    return None
 
 
 def dtype_home(x: Any) -> str | None:
@@ -164,14 +188,9 @@ class Speller:
         """An operand: a value by its name, a constant as Python writes it, the rest by a name."""
         if isinstance(x, Value):
             return known[x]
-        if x is None or x is Ellipsis or type(x) in (bool, int, str):
-            return "..." if x is Ellipsis else repr(x)
-        if type(x) is complex:
-            if cmath.isfinite(x) and x.real and x.imag:
-                return repr(x)  # which loses the signs of zeros
-            return f"complex({self.literal(x.real, known)}, {self.literal(x.imag, known)})"
-        if type(x) is float:
-            return repr(x) if math.isfinite(x) else f"float({str(x)!r})"
+        text = plain(x)
+        if text is not None:
+            return text
         if isinstance(x, slice):
             return f"slice({x.start!r}, {x.stop!r}, {x.step!r})"
         if type(x) is tuple:

@@ -204,7 +204,7 @@ def _placed(run: _Run, outputs: set[Value]) -> dict[Instruction, list[Instructio
     """What becomes of the instructions of a large parameter: some have memory to write to."""
     made: dict[Instruction, list[Instruction]] = {}
     for step in run.steps:
-        if step.result not in outputs or not _elementwise_out(step):
+        if step.result not in outputs or not _writes(step):
             continue
         joint = Joint([step.result.shape or ()], run.dtype, "line")
         line, part = Value((run.size,), run.dtype), Value(step.result.shape, run.dtype)
@@ -223,13 +223,8 @@ def _before(step: Instruction, run: _Run, outputs: set[Value]) -> Iterator[Instr
     """Instructions of which only this one takes the result: they can write to its place first."""
     for before in run.steps:
         uses = [each for each in run.steps for x in each.used() if x is before.result]
-        if uses == [step] and before.result not in outputs and _elementwise_out(before):
+        if uses == [step] and before.result not in outputs and _writes(before):
             yield before
-
-
-def _elementwise_out(step: Instruction) -> bool:
-    """Whether a call of a ufunc writes where it is told to."""
-    return isinstance(step.function, np.ufunc) and bool(form(step).writes) and step.out is None
 
 
 def _joined(
@@ -273,19 +268,8 @@ def _joined(
             if form(step).writes and result.dtype.kind != "c":
                 made.append(memory(joint))
                 out = made[-1].result
-        operands = _with(step.operands, lines)
+        made.append(replace(step.with_values(lines), results=(result,), line=line, out=out))
         lines[step.result] = result
-        made.append(
-            Instruction(
-                step.name,
-                step.function,
-                operands,
-                step.parameters,
-                (result,),
-                line=line,
-                out=out,
-            )
-        )
     return [*steps, *made, *ends]
 
 
@@ -313,7 +297,3 @@ def _writes(step: Instruction) -> bool:
     free = step.out is None and step.result.dtype.kind != "c"
     ordered = step.result.order is None
     return bool(found.writes) and found.inside != "only" and ordered and free
-
-
-def _with(operands: tuple[Any, ...], lines: dict[Value, Any]) -> tuple[Any, ...]:
-    return tuple([lines.get(x, x) if isinstance(x, Value) else x for x in operands])
