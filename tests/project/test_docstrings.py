@@ -79,7 +79,7 @@ def test_docstring_is_complete(function: Any) -> None:
         return
     assert ("Returns" in found) == (signature.return_annotation not in (None, "None"))
     if function.__name__ not in OWN and not function.__module__.startswith("wengert.func"):
-        assert any(source in text for source in SOURCES)
+        assert any(source in text for source in SOURCES), f"its notes name one of {SOURCES}"
 
 
 # -- families ------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import wengert as wg
 from wengert.backends import Backend
 from wengert.interpreters.batching import as_it_is
 from wengert.interpreters.identities import involution
+from wengert.ops.define import elementwise
 from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import PRIMITIVES, Primitive
 
@@ -136,3 +138,49 @@ def test_shapes_that_depend_on_values(backend: Backend, known: None, dynamic: bo
     run = wg.compile(lambda x: row.bind(x))
     run(wg.asarray(backend.from_numpy(POINTS)))
     assert ("shape of what selected gives depends on values" in str(run.report)) is dynamic
+
+
+def nothing(xp: Any, g: Any) -> Any:
+    return g
+
+
+BAD_ROWS: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"kind": "foo"}, ValueError, "kind is one of elementwise, linear, .*, not 'foo'"),
+    ({"dtypes": "real"}, ValueError, "dtypes is one of any, boolean, .*, not 'real'"),
+    ({"domain": (-1, 1)}, TypeError, r"a domain is a Domain, not \(-1, 1\)"),
+    ({"rules": {"y": nothing}}, ValueError, r"rules for \['y'\], not in its inputs"),
+    ({"jvps": {"y": nothing}}, ValueError, r"jvps for \['y'\], not in its inputs"),
+    ({"rules": {"x": lambda g, xp: g}}, TypeError, "first argument is the namespace, xp"),
+    ({"name": "exp"}, ValueError, "primitive 'exp' is there already"),
+]
+
+
+@pytest.mark.parametrize(("row", "error", "message"), BAD_ROWS)
+def test_rows_that_would_go_wrong(row: dict[str, Any], error: Any, message: str) -> None:
+    given = {"name": "unheard_of", "kind": "elementwise", "rules": {"x": nothing}, **row}
+    with pytest.raises(error, match=message):
+        Primitive(given.pop("name"), ["x"], given.pop("rules"), **given)
+    assert "unheard_of" not in PRIMITIVES
+
+
+def test_a_floating_function_without_a_rule() -> None:
+    """Its gradient would be zero, and nobody would be told."""
+
+    def unheard_of(x: Any, /) -> Any:
+        """Twice."""
+
+    with pytest.raises(TypeError, match=r"unheard_of has no derivative rule: .* ZERO"):
+        elementwise(forward=lambda xp, x: xp.multiply(x, 2))(unheard_of)
+    assert "unheard_of" not in PRIMITIVES
+
+
+def test_late_files_of_special_functions_are_listed() -> None:
+    from wengert.ops import special
+
+    for home, names in special._HOMES.items():
+        assert set(import_module(f"wengert.ops.special.{home}").__all__) == set(names), home
+    for path in Path(special.__file__).parent.glob("[!_]*.py"):
+        if path.stem != "series":  # what the functions share
+            assert set(import_module(f"wengert.ops.special.{path.stem}").__all__) <= {
+                *special.__all__
+            }, path

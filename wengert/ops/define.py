@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from wengert.interpreters import batching
 from wengert.interpreters.identities import Rule as Identity
@@ -12,6 +12,9 @@ from wengert.tape.domain import EVERYWHERE, Domain
 from wengert.tape.parameters import DECLARED
 from wengert.tape.plan import Rule, argument_names
 from wengert.tape.primitive import Declared, Primitive
+
+#: Of these dtypes no result is differentiated.
+_UNTRACKED: Final = ("boolean", "integer", "integer or boolean")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,7 +46,13 @@ def elementwise(
     result, source : str, optional
         For the docstring: the dtype of the result, and where the function comes from.
     **rules
-        Argument name to rule. Without any, the result is not tracked.
+        Argument name to rule. Without any, the result is not tracked, which is right for booleans
+        and integers alone: a derivative that is zero everywhere is `ZERO`.
+
+    Raises
+    ------
+    TypeError
+        If a floating result has no rules, or a rule asks for what there is not.
     """
 
     def decorate(stub: F) -> F:
@@ -56,6 +65,11 @@ def elementwise(
             source=source or (SCIPY if forward else None),
         )
         family.complete(stub)
+        if not rules and result != "dtype bool" and dtypes not in _UNTRACKED:
+            raise TypeError(
+                f"{stub.__name__} has no derivative rule: give one for each argument, "
+                "ZERO where it is zero, or UNDEFINED where there is none"
+            )
         for rule in rules.values():
             if not isinstance(rule, Declared) and {*argument_names(rule)[2:]} - {*names, "out"}:
                 raise TypeError(

@@ -11,23 +11,9 @@ import numpy as np
 
 from wengert.backends import BackendError, backend_of, dtype_of
 from wengert.tape.options import refuse
-from wengert.tape.primitive import PRIMITIVES
+from wengert.tape.primitive import DTYPES_FOR, PRIMITIVES
 
 __all__ = ["explain", "floating"]
-
-_INTEGRAL: Final = ("signed integer", "unsigned integer")
-_FLOATING: Final = ("real floating", "complex floating")
-#: What the words in primitives' rows stand for; of ``"any"`` dtype is every operand.
-_KINDS: Final = {
-    "boolean": ("bool",),
-    "complex": ("complex floating",),
-    "floating": _FLOATING,
-    "integer": _INTEGRAL,
-    "integer or boolean": ("bool", *_INTEGRAL),
-    "numeric": (*_INTEGRAL, *_FLOATING),
-    "real floating": ("real floating",),
-    "real numeric": (*_INTEGRAL, "real floating"),
-}
 
 #: Functions of several arrays that broadcast, beside those of the kind "elementwise".
 _BROADCASTING: Final = frozenset({"add", "multiply", "subtract", "where"})
@@ -77,7 +63,7 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
         raise ValueError(f"{name}: the shapes {listed} do not broadcast together") from None
     given = ", ".join(_describe(a) for a in operands if a is not None)
     wanted = PRIMITIVES[name].dtypes if name in PRIMITIVES else "any"
-    if any(_kind(a) not in _KINDS.get(wanted, _kind(a)) for a in operands if _is_strong(a)):
+    if any(_kind(a) not in DTYPES_FOR.get(wanted, _kind(a)) for a in operands if _is_strong(a)):
         raise TypeError(f"{name} takes {wanted} arrays, and was given {given}") from None
     if type(error) is RuntimeError and "memory" not in str(error):
         clearer = TypeError if "type" in str(error) else ValueError

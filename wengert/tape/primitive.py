@@ -19,13 +19,14 @@ from wengert.backends import (
 from wengert.tape.domain import EVERYWHERE, Domain
 from wengert.tape.node import Node
 from wengert.tape.observers import observing
-from wengert.tape.plan import Plan, Rule, Unused
+from wengert.tape.plan import Plan, Rule, Unused, argument_names
 from wengert.tape.promotion import SCALARS, check_range, common_dtype, unified
 from wengert.tape.record import inexact, observe, record, record_several
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = [
+    "DTYPES_FOR",
     "NOT_IMPLEMENTED",
     "PRIMITIVES",
     "UNDEFINED",
@@ -75,6 +76,24 @@ NOT_IMPLEMENTED: Final = Declared(
     "NOT_IMPLEMENTED",
     "the derivative of {primitive} with respect to {argument} is not implemented",
 )
+
+
+_INTEGRAL: Final = ("signed integer", "unsigned integer")
+_FLOATING: Final = ("real floating", "complex floating")
+#: The kinds of dtypes that a primitive may be for, beside ``"any"``.
+DTYPES_FOR: Final = {
+    "boolean": ("bool",),
+    "complex": ("complex floating",),
+    "floating": _FLOATING,
+    "integer": _INTEGRAL,
+    "integer or boolean": ("bool", *_INTEGRAL),
+    "numeric": (*_INTEGRAL, *_FLOATING),
+    "real floating": ("real floating",),
+    "real numeric": (*_INTEGRAL, "real floating"),
+}
+
+#: What a primitive may be, as a function of its tracked inputs.
+_KINDS: Final = ("elementwise", "linear", "structural", "reduction", "multilinear", "irregular")
 
 
 class Primitive:
@@ -200,7 +219,7 @@ class Primitive:
         self.weak = weak
         self.compares = compares
         self.dtypes = dtypes
-        self.domain = {self.inputs[0]: domain} if isinstance(domain, Domain) else domain
+        self.domain = domain if isinstance(domain, dict) else {self.inputs[0].lstrip("*"): domain}
         self.batch = batch
         self.identity = identity
         self.symbol = symbol
@@ -216,10 +235,30 @@ class Primitive:
         self.plans: dict[tuple[bool, ...], Plan] = _Plans(self)
         if forward is not None:
             add_composite(name, forward)
-        unknown = (self.rules.keys() | self.jvps.keys()) - {*self.fixed, self.variadic}
-        if unknown or name in PRIMITIVES:
-            raise ValueError(f"primitive {name!r} is defined twice or has rules for {unknown}")
+        self._check()
         PRIMITIVES[name] = self
+
+    def _check(self) -> None:
+        """Refuse a row that would go wrong later, or be wrong in silence."""
+        what = f"primitive {self.name!r}"
+        if self.name in PRIMITIVES:
+            raise ValueError(f"{what} is there already: a name stands for one primitive")
+        names = {*self.fixed, self.variadic}
+        for key, given in (("rules", self.rules), ("jvps", self.jvps), ("domain", self.domain)):
+            if not given.keys() <= names:
+                raise ValueError(f"{what}: {key} for {[*given.keys() - names]}, not in its inputs")
+        for rule in (*self.rules.values(), *self.jvps.values()):
+            if not isinstance(rule, Declared) and argument_names(rule)[:1] != ("xp",):
+                raise TypeError(f"{what}: a rule's first argument is the namespace, xp")
+        for key, choice, choices in (
+            ("kind", self.kind, _KINDS),
+            ("dtypes", self.dtypes, ("any", *DTYPES_FOR)),
+        ):
+            if choice not in choices:
+                raise ValueError(f"{what}: {key} is one of {', '.join(choices)}, not {choice!r}")
+        for domain in self.domain.values():
+            if not isinstance(domain, Domain):
+                raise TypeError(f"{what}: a domain is a Domain, not {domain!r}")
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}({', '.join(self.inputs)})>"

@@ -20,23 +20,27 @@ if TYPE_CHECKING:
     from wengert.ops.special.normal import *
     from wengert.ops.special.polygammas import *
 
-_LATER = (
-    *("beta", "betaln", "digamma", "gamma", "gammaln", "gammasgn", "multigammaln", "psi"),
-    *("erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri", "polygamma", "zeta"),
-    *("i0", "i0e", "i1", "i1e", "sinc", "entr", "kl_div", "rel_entr", "xlog1py"),
-)
-__all__ = list(_LATER)
+#: The files that are imported late, and the names that each gives.
+_HOMES = {
+    "bessel": ("i0", "i0e", "i1", "i1e"),
+    "cardinal": ("sinc",),
+    "entropy": ("entr", "kl_div", "rel_entr", "xlog1py"),
+    "gammas": ("beta", "betaln", "digamma", "gamma", "gammaln", "gammasgn", "multigammaln", "psi"),
+    "normal": ("erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"),
+    "polygammas": ("polygamma", "zeta"),
+    "tails": (),
+}
+__all__ = [name for names in _HOMES.values() for name in names]
 __all__ += everyday.__all__
 
 
 if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
 
     def __getattr__(name: str) -> Any:
-        if name not in _LATER:
+        if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         # A rule may call functions of another file (digamma's is polygamma), so all come.
-        homes = ("bessel", "cardinal", "entropy", "gammas", "normal", "polygammas", "tails")
-        for home in homes:
+        for home in _HOMES:
             module = importlib.import_module(f"{__name__}.{home}")
             globals().update({found: getattr(module, found) for found in module.__all__})
         return globals()[name]
