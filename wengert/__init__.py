@@ -25,9 +25,9 @@ from wengert.autograd import (
     set_grad_enabled,
 )
 from wengert.backends import BackendError, DType, get_backend, set_backend, use_backend
-from wengert.interpreters.differentiable import LATER
 from wengert.ops import *  # noqa: F403 -- its __all__ is the list
 from wengert.ops import random
+from wengert.ops.late import LATER
 from wengert.tape.listing import global_tape
 from wengert.tape.tensor import Tensor
 

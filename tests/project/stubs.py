@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import wengert as wg
-from wengert.interpreters.differentiable import LATER
+from wengert.ops.late import LATER
 
 ROOT = Path(wg.__file__).parents[1]
 TARGET = ROOT / "wengert" / "tape" / "methods.pyi"

@@ -16,6 +16,7 @@ import wengert as wg
 from wengert.interpreters.differentiable import LATER
 from wengert.nn import functional as F
 from wengert.nn import losses
+from wengert.ops.late import LATER
 from wengert.tape.families import Family
 
 #: numpydoc's sections, in their order.

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.interpreters.differentiable import LATER
 from wengert.nn import functional as F
+from wengert.ops.late import LATER
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.rst"))]

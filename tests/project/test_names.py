@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wengert as wg
-from wengert.interpreters.differentiable import LATER
+from wengert.ops.late import LATER
 
 NAMESPACES = [
     *("wengert", "wengert.autograd", "wengert.func", "wengert.nn", "wengert.nn.functional"),

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 from wengert.backends import namespaces
 from wengert.interpreters.batching import composed, elementwise
 from wengert.interpreters.differentiable import differentiable
-from wengert.interpreters.lifted import Lifted, apply, bottom, late_namespace, lifted, namespace_of
+from wengert.interpreters.lifted import Lifted, apply, bottom, lifted, namespace_of
+from wengert.interpreters.namespaces import namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.tensor import Tensor
-
-__all__ = ["Application", "Batched", "RecordedBatched", "identity", "members"]
 
 
 class Application(NamedTuple):
@@ -277,6 +276,11 @@ def _device(x: Any) -> Any:
     return (lifted if isinstance(x, Lifted) else differentiable).device(x)
 
 
-_recorded = late_namespace("wengert.interpreters.batched.recorded", _function)
-vars(_recorded).update(plain=False, lift=differentiable.lift, backend=None, device=_device)
-namespaces[RecordedBatched] = _recorded
+namespaces[RecordedBatched] = namespace(
+    f"{__name__}.recorded",
+    _function,
+    plain=False,
+    lift=differentiable.lift,
+    backend=None,
+    device=_device,
+)

@@ -1,28 +1,17 @@
 """The differentiable interpreter: rules run on Tensors, by recorded operations."""
 
-from types import ModuleType
+from importlib import import_module
 from typing import Any
 
 from wengert.backends import Selection, dtype_of, namespaces
+from wengert.interpreters.namespaces import namespace
 from wengert.tape.node import Node, Output
+from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor, placed
 
-__all__ = ["LATER", "differentiable"]
-
-#: Functions whose module is imported when one of them is first named: few programs need them.
-_HOMES = {
-    "wengert.ops.beyond": ("at", "einsum", "median", "one_hot", "pad", "quantile"),
-    "wengert.ops.limits": ("FInfo", "IInfo", "finfo", "iinfo"),
-    "wengert.ops.set": (
-        *("UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult", "isin"),
-        *("unique_all", "unique_counts", "unique_inverse", "unique_values"),
-    ),
-    "wengert.ops.special.everyday": (
-        *("erf", "erfc", "expit", "gelu", "leaky_relu", "log_expit", "log_softmax", "logit"),
-        *("logsumexp", "relu", "silu", "softmax", "softplus", "xlogy"),
-    ),
-}
-LATER = {name: home for home, names in _HOMES.items() for name in names}
+#: The modules of functions that few programs need, to be imported when one is first named:
+#: `wengert.ops.late` says which.
+HOMES: dict[str, str] = {}
 
 
 def lift(saved: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
@@ -53,8 +42,19 @@ def device(x: Tensor) -> Selection:
     return Selection(x.backend, x.device, "it is another array's")
 
 
-#: The functions of `wengert.ops` on Tensors: the ``xp`` of ``create_graph=True`` and of a
-#: ``grad_fn`` that is called by hand. `wengert.ops` fills it.
-differentiable = ModuleType("wengert.interpreters.differentiable.namespace")
-vars(differentiable).update(device=device, lift=lift, plain=False)
+def _find(name: str) -> Any:
+    """What rules ask for beside the functions that `wengert.ops` has put here."""
+    if name in HOMES:
+        return getattr(import_module(HOMES[name]), name)
+    try:
+        return PRIMITIVES[name].bind
+    except KeyError:
+        raise AttributeError(f"there is no function and no primitive {name!r}") from None
+
+
+#: The functions of `wengert.ops` on Tensors, which fills it: the ``xp`` of ``create_graph=True``
+#: and of a ``grad_fn`` that is called by hand.
+differentiable = namespace(
+    f"{__name__}.namespace", _find, (), device=device, lift=lift, plain=False
+)
 namespaces[Tensor] = differentiable

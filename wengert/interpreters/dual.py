@@ -8,20 +8,17 @@ outer transforms follow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from heapq import heappop, heappush
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
 from wengert.interpreters.forward import push
 from wengert.interpreters.lifted import Lifted, apply, bottom, constant, namespace_of, raw
-from wengert.tape.node import Node, Output, Parts, Several, conform, tick
+from wengert.tape.node import Node, Output, Several, tick
 from wengert.tape.primitive import Primitive
 from wengert.tape.recording import recording, transforming
-from wengert.tape.sweep import leading_to
+from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed, untracked
-
-__all__ = ["Drop", "Dual", "Exit", "Lift", "drop", "lift", "tangent_of", "without_tangent"]
 
 
 class Dual(Lifted):
@@ -322,9 +319,20 @@ class Drop(Several):
             for position, (edge, owner, part) in enumerate(self.out.ways(edges))
             if wanted is None or owner.number in wanted
         ]
+        targets = {number for _, number, _ in ways}
+        if not targets:
+            return []
+        leading = leading_to(targets, [node for node, _ in seeds])
+        seeds = [(node, g) for node, g in seeds if node.number in leading]
         with transforming():  # the cotangents' tangents are what this is about
-            arrived = _swept(seeds, {number for _, number, _ in ways})
-        parts = dict(zip(arrived, self._parts(list(arrived.values())), strict=True))
+            arrived = sweep(seeds, keep=True, targets=targets, wanted=leading, ends=targets)
+        parts = dict(
+            zip(
+                [node.number for node, _ in arrived],
+                self._parts([g for _, g in arrived]),
+                strict=True,
+            )
+        )
         found = [(at, parts[number][part]) for at, number, part in ways if number in parts]
         return [(position, more) for position, more in found if more is not None]
 
@@ -350,32 +358,3 @@ def _exchanged(primal: Any, tangent: Any, level: int) -> Any:
     if isinstance(tangent, Tensor):
         return lift(tangent, primal, level)
     return Dual(tangent, primal, level)
-
-
-def _swept(seeds: list[tuple[Node, Any]], targets: set[int]) -> dict[int, Any]:
-    """Run the rules from seeds to targets, as `wengert.tape.sweep` does, and no further."""
-    arrived: dict[int, Any] = {}
-    if not targets:
-        return arrived
-    wanted = leading_to(targets, [node for node, _ in seeds])
-    due: list[int] = []
-    reached: dict[int, list[Any]] = {}
-    flows = [(node, g) for node, g in seeds if node.number in wanted]
-    while True:
-        for node, g in flows:
-            g = conform(g, node)
-            cell = reached.get(node.number)
-            if cell is None:
-                reached[node.number] = [node, g]
-                heappush(due, -node.number)
-            elif type(g) is Parts:
-                cell[1] = cell[1].merge(g)
-            else:
-                cell[1] = namespaces[type(g)].add(cell[1], g)
-        if not due:
-            return arrived
-        node, g = reached.pop(-heappop(due))
-        if node.number in targets:
-            arrived[node.number], flows = g, []
-        else:
-            flows = node.pull(node.receive(g), wanted)

@@ -14,26 +14,12 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any, ClassVar
 
-from wengert.backends import EXTENSIONS, Selection, backend_of, dtype_of, namespaces
+from wengert.backends import Selection, backend_of, dtype_of, namespaces
 from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import namespace
 from wengert.tape.plan import argument_names
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.tensor import Tensor, untracked
-
-__all__ = [
-    "Lifted",
-    "apply",
-    "bottom",
-    "conjugate",
-    "constant",
-    "late_namespace",
-    "lifted",
-    "namespace_of",
-    "new_level",
-    "raw",
-    "real_part",
-    "run",
-]
 
 #: A level for each transform that is running: the inner one has the larger number.
 new_level: Callable[[], int] = count(1).__next__
@@ -338,23 +324,6 @@ def _wrapped(x: Any) -> Any:
     return untracked(x) if isinstance(x, Lifted) else x
 
 
-def late_namespace(name: str, function: Callable[[str], Any], prefix: str = "") -> ModuleType:
-    """A namespace, with its extensions, whose names are found when they are first asked for."""
-    module = ModuleType(name)
-
-    def find(name: str) -> Any:
-        if name[:2] == "__":
-            raise AttributeError(name)
-        found = function(prefix + name)
-        setattr(module, name, found)
-        return found
-
-    vars(module)["__getattr__"] = find
-    for extension in () if prefix else EXTENSIONS:
-        setattr(module, extension, late_namespace(f"{name}.{extension}", function, f"{extension}."))
-    return module
-
-
 class _Beside(Selection):
     """Where new arrays are made beside a lifted one: `lifted` itself has no backend."""
 
@@ -376,7 +345,7 @@ def conjugate(x: Any) -> Any:
     return run(PRIMITIVES["conj"], (x,), {}) if dtype_of(x.dtype).complex else x
 
 
-def real_part(name: str, function: Callable[[Any], Any], xp: ModuleType) -> Callable[[Any], Any]:
+def _real_part(name: str, function: Callable[[Any], Any], xp: ModuleType) -> Callable[[Any], Any]:
     """``real`` or ``imag`` of complex arrays, as a function gives it, and of real arrays too."""
 
     def part(x: Any) -> Any:
@@ -387,15 +356,20 @@ def real_part(name: str, function: Callable[[Any], Any], xp: ModuleType) -> Call
     return part
 
 
+def namespace_of_raw(
+    name: str,
+    find: Callable[[str], Any],
+    device: Callable[[Any], Selection],
+    is_view: Callable[[Any], bool],
+) -> ModuleType:
+    """The namespace of arrays with arrays inside, which rules take as raw arrays."""
+    xp = namespace(name, find, plain=True, backend=None, device=device, is_view=is_view)
+    xp.conj = conjugate  # type: ignore[attr-defined]
+    for part in ("real", "imag"):
+        setattr(xp, part, _real_part(part, find(part), xp))
+    return xp
+
+
 #: The functions of all lifted arrays.
-lifted = late_namespace("wengert.interpreters.lifted.namespace", _function)
-vars(lifted).update(
-    plain=True,
-    backend=None,
-    device=_device,
-    is_view=lambda array: True,
-    conj=conjugate,
-    real=real_part("real", lambda x: run(PRIMITIVES["real"], (x,), {}), lifted),
-    imag=real_part("imag", lambda x: run(PRIMITIVES["imag"], (x,), {}), lifted),
-)
+lifted = namespace_of_raw(f"{__name__}.namespace", _function, _device, lambda array: True)
 namespaces[Lifted] = lifted

@@ -7,7 +7,7 @@ so is the namespace that rules see when derivatives are themselves differentiate
 from importlib import import_module
 from typing import Any
 
-from wengert.interpreters.differentiable import LATER, differentiable
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops import (
     constants,
     conversion,
@@ -24,7 +24,7 @@ from wengert.ops import (
     statistical,
     utility,
 )
-from wengert.tape.primitive import PRIMITIVES
+from wengert.ops.late import LATER
 from wengert.tape.tensor import Tensor
 
 _CHAPTERS = (
@@ -43,24 +43,11 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _primitive(name: str) -> Any:
-    """What rules ask the differentiable namespace for beside the public functions."""
-    if name in LATER:
-        function = getattr(import_module(LATER[name]), name)
-        setattr(differentiable, name, function)
-        return function
-    try:
-        return PRIMITIVES[name].bind
-    except KeyError:
-        raise AttributeError(f"there is no function and no primitive {name!r}") from None
-
-
 def _conj(x: Any) -> Any:
     """Conjugate in a rule. Rules change nothing in place, so a real Tensor may be its own."""
     return x if isinstance(x, Tensor) and not x.dtype.complex else elementwise.conj(x)
 
 
-vars(differentiable).update(_FOUND)
-vars(differentiable).update(__getattr__=_primitive, conj=_conj)
+vars(differentiable).update(_FOUND, conj=_conj)
 
 from wengert.ops import operators as operators  # noqa: E402 -- it attaches what is gathered above

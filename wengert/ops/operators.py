@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from wengert.backends import DType, as_dtype
-from wengert.interpreters.differentiable import LATER, differentiable
+from wengert.interpreters.differentiable import differentiable
 from wengert.ops.constants import bool as bool_
 from wengert.ops.constants import float16, float32, float64, int32, int64
 from wengert.ops.conversion import asarray
@@ -24,6 +24,7 @@ from wengert.ops.elementwise import (
     subtract,
 )
 from wengert.ops.indexing import getitem, setitem
+from wengert.ops.late import LATER
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.tape.calling import binary, is_foreign, reflecting

@@ -23,6 +23,7 @@ def sweep(
     keep: bool,
     targets: Container[int] | None = None,
     wanted: Container[int] | None = None,
+    ends: Container[int] = (),
     give: Callable[[Node, Any], None] | None = None,
 ) -> list[tuple[Node, Any]]:
     """Run the rules of all ancestors of ``outputs``, in descending number.
@@ -42,6 +43,8 @@ def sweep(
         leaves, and whatever retains its gradient.
     wanted : container of int, optional
         Numbers of the nodes to visit, from `leading_to`; all by default.
+    ends : container of int
+        Numbers of the targets from which nothing flows on, and whose hooks are not run.
     give : callable, optional
         ``give(leaf, cotangent)`` accumulates the gradients of leaves with hooks that run after
         that, as soon as they are complete.
@@ -66,11 +69,11 @@ def sweep(
         if not due:
             break
         node, g = reached.pop(-heappop(due))
-        if type(node) is not Node:
+        if type(node) is not Node and node.number not in ends:
             g = node.receive(g)
         if node.watch is not None if targets is None else node.number in targets:
             arrived.append((node, g))
-            if wanted is not None and not _leads_on(node, wanted):
+            if node.number in ends or (wanted is not None and not _leads_on(node, wanted)):
                 continue  # its rules need not run, so what it saved is for another sweep
         if type(node) is not Node:
             flows = node.pull(g, wanted)

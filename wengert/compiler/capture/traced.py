@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache, partial
 from operator import attrgetter
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from wengert.backends import DTYPES, Backend, DType, Selection, backend_of, namespaces
@@ -18,7 +17,8 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import reader, user_line
 from wengert.compiler.program import Value
 from wengert.interpreters.differentiable import differentiable
-from wengert.interpreters.lifted import Lifted, bottom, conjugate, late_namespace, lifted, real_part
+from wengert.interpreters.lifted import Lifted, bottom, lifted, namespace_of_raw
+from wengert.interpreters.namespaces import namespace
 from wengert.tape.primitive import Primitive
 
 if TYPE_CHECKING:
@@ -171,17 +171,8 @@ def device_of(x: Any) -> Selection:
 
 
 #: The functions of traced arrays.
-traced: ModuleType = late_namespace(
-    "wengert.compiler.capture.traced.namespace", partial(_traced, None)
-)
-vars(traced).update(
-    plain=True,
-    backend=None,
-    device=device_of,
-    is_view=lambda array: False,
-    conj=conjugate,
-    real=real_part("real", _traced(None, "real"), traced),
-    imag=real_part("imag", _traced(None, "imag"), traced),
+traced = namespace_of_raw(
+    f"{__name__}.namespace", partial(_traced, None), device_of, lambda array: False
 )
 namespaces[Traced] = traced
 
@@ -197,7 +188,7 @@ class TracingBackend(Backend):
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self.name = backend.name
-        self.namespace = late_namespace(f"{__name__}.{backend.name}", partial(_traced, backend))
+        self.namespace = namespace(f"{__name__}.{backend.name}", partial(_traced, backend))
 
     def __getattribute__(self, name: str) -> Any:
         if name in _TRACED_HERE:

@@ -1,0 +1,19 @@
+"""Functions whose module is imported when one of them is first named: few programs need them."""
+
+from wengert.interpreters.differentiable import HOMES
+
+_NAMES = {
+    "wengert.ops.beyond": ("at", "einsum", "median", "one_hot", "pad", "quantile"),
+    "wengert.ops.limits": ("FInfo", "IInfo", "finfo", "iinfo"),
+    "wengert.ops.set": (
+        *("UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult", "isin"),
+        *("unique_all", "unique_counts", "unique_inverse", "unique_values"),
+    ),
+    "wengert.ops.special.everyday": (
+        *("erf", "erfc", "expit", "gelu", "leaky_relu", "log_expit", "log_softmax", "logit"),
+        *("logsumexp", "relu", "silu", "softmax", "softplus", "xlogy"),
+    ),
+}
+#: The module of each, by its name.
+LATER = {name: home for home, names in _NAMES.items() for name in names}
+HOMES.update(LATER)  # so that rules find them, too
