@@ -8,8 +8,9 @@ import pytest
 import wengert as wg
 from wengert.backends import Backend
 from wengert.func import grad, jacobians, vjp
-from wengert.func.forward import jacfwd, jvp
+from wengert.func.forward import jvp
 from wengert.func.jacobians import hessian, jacobian, jacrev
+from wengert.func.linearization import jacfwd
 
 ALL = pytest.mark.parametrize("transform", [jacrev, jacfwd, jacobian])
 

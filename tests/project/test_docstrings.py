@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 import wengert as wg
-from wengert.interpreters.differentiable import LATER
 from wengert.nn import functional as F
 from wengert.nn import losses
 from wengert.ops.late import LATER

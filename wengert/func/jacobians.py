@@ -8,7 +8,7 @@ from typing import Any, Final, ParamSpec
 from wengert import ops
 from wengert.backends import DType, as_dtype, backend_of, dtype_of, namespaces
 from wengert.func.arguments import TRANSFORM, Argnums, check_function, named_like, split
-from wengert.func.forward import check_chunk_size, jacfwd
+from wengert.func.linearization import check_chunk_size, jacfwd
 from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import identity, members
 from wengert.interpreters.lifted import bottom, new_level
