@@ -41,6 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=100, help="of mutants, shared among the rooms")
     parser.add_argument("--seed", type=int, default=0, help="of the choice")
     parser.add_argument("--only", default="wengert/", metavar="PATH", help="how files begin")
+    parser.add_argument(
+        "--tests", nargs="+", default=["tests/"], metavar="PATH", help="how files of tests begin"
+    )
     parser.add_argument("--line", type=int, help="mutants of this line alone")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for a mutant")
@@ -52,13 +55,13 @@ def main(arguments: list[str] | None = None) -> int:
     if sys.version_info < (3, 12):
         parser.error("what tests reach is collected by sys.monitoring, of Python 3.12")
     trees = [trials.copy_checkout(chosen.work / f"tree{k}") for k in range(chosen.jobs)]
-    reached = collected(trees, chosen.work / "reach.pickle")
+    reached = collected(trees, chosen.work / "reach.pickle", tuple(chosen.tests))
     choice = choose(chosen.only, chosen.line, chosen.count, chosen.seed)
     return report(judge(choice, reached, trees, chosen.budget, chosen.limit))
 
 
-def collected(trees: list[Path], store: Path) -> dict[str, reach.Reach]:
-    """Of each file of tests what its tests reach, as stored where nothing has changed."""
+def collected(trees: list[Path], store: Path, begin: tuple[str, ...]) -> dict[str, reach.Reach]:
+    """Of each of those files of tests what its tests reach, as stored where nothing has changed."""
     known = pickle.loads(store.read_bytes()) if store.exists() else {}
     package = hashlib.sha256(b"".join(map(source, files("wengert/")))).hexdigest()
     keys = {}
@@ -66,14 +69,14 @@ def collected(trees: list[Path], store: Path) -> dict[str, reach.Reach]:
         text = path.read_bytes() + package.encode()
         keys[str(path.relative_to(trials.ROOT))] = hashlib.sha256(text).hexdigest()
     known = {file: known[file] for file in keys if file in known and known[file][0] == keys[file]}
-    missing = [file for file in keys if file not in known]
+    missing = [file for file in keys if file not in known and file.startswith(begin)]
     for file, result in trials.run_all(trees, missing, _collect, LONGEST):
         tests = result if isinstance(result, dict) else {}
         known[file] = keys[file], tests
         store.write_bytes(pickle.dumps(known))
         seconds = sum(seconds for seconds, _ in tests.values())
         print(f"{file}: {max(len(tests) - 1, 0)} tests, {seconds:.1f} s", flush=True)
-    return {file: tests for file, (_, tests) in known.items()}
+    return {file: tests for file, (_, tests) in known.items() if file.startswith(begin)}
 
 
 def _collect(tree: Path, file: str) -> reach.Reach:

@@ -12,15 +12,6 @@ from wengert.tape.lines import expression, in_library, is_own
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = [
-    "CONVERSIONS",
-    "GraphBreak",
-    "GraphBreakError",
-    "GraphBreaks",
-    "Place",
-    "place",
-]
-
 #: What each kind of break is, and what to do about it.
 KINDS = {
     "number": (

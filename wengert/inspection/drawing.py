@@ -17,8 +17,6 @@ from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
-__all__ = ["draw", "to_dot"]
-
 Gradients = bool | Literal["local", "total"]
 Direction = Literal["TB", "LR", "BT", "RL"]
 

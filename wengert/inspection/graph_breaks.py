@@ -15,14 +15,6 @@ from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.observers import observed_by
 from wengert.tape.tensor import Tensor, placed, untracked
 
-__all__ = [
-    "GraphBreak",
-    "GraphBreakError",
-    "GraphBreaks",
-    "assert_differentiable",
-    "graph_breaks",
-]
-
 
 @contextmanager
 def graph_breaks() -> Iterator[GraphBreaks]:

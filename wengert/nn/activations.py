@@ -7,20 +7,6 @@ from wengert.nn.module import Module
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "ELU",
-    "GELU",
-    "LeakyReLU",
-    "LogSigmoid",
-    "LogSoftmax",
-    "ReLU",
-    "SiLU",
-    "Sigmoid",
-    "Softmax",
-    "Softplus",
-    "Tanh",
-]
-
 
 @takes()
 class ReLU(Module):

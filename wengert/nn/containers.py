@@ -6,8 +6,6 @@ from typing import Any, Self, overload
 
 from wengert.nn.module import Module, bracketed, changes, hints
 
-__all__ = ["ModuleDict", "ModuleList", "Sequential"]
-
 
 class _Numbered(Module):
     """Modules named by their positions."""

@@ -18,8 +18,6 @@ from wengert.backends import (
 from wengert.tape.parameters import differentiates
 from wengert.tape.tensor import Tensor, wrapped
 
-__all__ = ["as_number", "castable", "convert", "destination", "place", "replace"]
-
 
 def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> Any:
     """Copy a raw array to another backend, dtype or device.

@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, Final
 
-__all__ = ["no_module", "no_state", "renamed"]
-
 #: Functions whose module has another name.
 _CLASSES: Final = {"expit": "Sigmoid", "log_expit": "LogSigmoid"}
 

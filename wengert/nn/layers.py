@@ -14,8 +14,6 @@ from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Dropout", "Flatten", "Identity", "Linear", "Unflatten"]
-
 
 @takes("args kwargs")
 class Identity(Module):

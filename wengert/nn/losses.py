@@ -13,17 +13,6 @@ from wengert.nn.module import Module
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "CrossEntropyLoss",
-    "HuberLoss",
-    "L1Loss",
-    "MSELoss",
-    "NLLLoss",
-    "SmoothL1Loss",
-]
-
 
 class _Loss(Module):
     def __init__(self, reduction: Reduction) -> None:

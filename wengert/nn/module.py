@@ -10,8 +10,6 @@ from wengert.nn.conversion import castable, convert, destination, place, replace
 from wengert.nn.parameter import Parameter
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = ["IncompatibleKeys", "Module", "changes"]
-
 if TYPE_CHECKING:
     from typing import ParamSpec, Protocol, TypeVar
 
@@ -532,6 +530,7 @@ def clear_grad(tensor: Tensor) -> None:
 
 
 def hints() -> Any:
+    """Return the texts of errors, which are imported when there is one."""
     return import_module("wengert.nn.hints")
 
 

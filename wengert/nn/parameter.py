@@ -4,8 +4,6 @@ from typing import Any
 
 from wengert.tape.tensor import Tensor, same, show
 
-__all__ = ["Parameter"]
-
 
 class Parameter(Tensor):
     """A Tensor that a `Module` counts among its parameters when it is one of its attributes.

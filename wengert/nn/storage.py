@@ -15,8 +15,6 @@ from wengert.backends import DTYPES, DType, as_dtype, selection
 from wengert.nn.module import Module
 from wengert.tape.tensor import Tensor, wrapped
 
-__all__ = ["load", "save"]
-
 #: Data types by the names that the format's header has for them.
 _DTYPES = {
     "BOOL": DTYPES["bool"],

@@ -9,8 +9,6 @@ from wengert.optim.optimizer import Group, Optimizer, Rule, State
 from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 
-__all__ = ["Adam", "AdamW"]
-
 
 #: What the docstrings of Adam and its kin have in common.
 ADAM = Family(r"""

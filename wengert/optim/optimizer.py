@@ -9,8 +9,6 @@ from wengert.nn.module import Module, clear_grad
 from wengert.tape.recording import enable_grad
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = ["Optimizer"]
-
 State = dict[str, Any]
 Rule = Callable[[Any, Any, State], Any]
 

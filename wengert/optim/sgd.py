@@ -7,8 +7,6 @@ from wengert.optim import kernels as kernels
 from wengert.optim.optimizer import Group, Optimizer, Rule, State
 from wengert.tape.parameters import takes
 
-__all__ = ["SGD"]
-
 
 @takes(constant="params")
 class SGD(Optimizer):

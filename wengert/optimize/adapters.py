@@ -15,8 +15,6 @@ from wengert.optimize.vectors import Vector, Vectors, host, joined, real_parts
 from wengert.tape.recording import no_grad
 from wengert.tape.tensor import Tensor
 
-__all__ = ["least_squares", "minimize", "root"]
-
 #: SciPy's methods that take no gradient, and those that take a Hessian, in the form that suits.
 _VALUES_ONLY = frozenset(("nelder-mead", "powell", "cobyla", "cobyqa"))
 _HESSIANS = {

@@ -14,8 +14,6 @@ from wengert.interpreters.differentiable import differentiable
 from wengert.tape.promotion import at_least
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Vector", "Vectors", "host", "joined", "real_parts"]
-
 Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 _REAL = {"complex64": ops.float32, "complex128": ops.float64}

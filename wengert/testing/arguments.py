@@ -13,8 +13,6 @@ from wengert.backends import as_dtype
 from wengert.tape.tensor import Tensor
 from wengert.testing import strategies as ws
 
-__all__ = ["Argument", "Axis", "calls", "special_calls", "understood"]
-
 Strategy: TypeAlias = st.SearchStrategy[Any]
 Pattern = tuple[int | str | EllipsisType, ...]
 

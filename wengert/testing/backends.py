@@ -2,8 +2,6 @@
 
 from wengert.backends import builtin_backends, get_backend, plugin_backends
 
-__all__ = ["installed_backends"]
-
 #: What finds mistakes soonest comes first, what compiles or schedules each call last.
 ORDER = ("numpy", "array_api_strict", "torch", "jax", "dask", "cupy")
 

@@ -1,6 +1,5 @@
 """Batches of cotangents and tangents: each member has to get what it gets alone."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,8 @@ from wengert.interpreters.lifted import new_level
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked
 from wengert.testing.differences import to_reals
-from wengert.testing.problem import Problem, raw_like, values
+from wengert.testing.problem import Problem, normal, raw_like, values
 from wengert.testing.verdicts import GradcheckError
-
-__all__ = ["check_batched_cotangents", "check_batched_tangents"]
 
 #: Members of a batch, and how far rounding may take one from what it gets alone.
 COUNT = 3
@@ -34,7 +31,7 @@ def check_batched_cotangents(problem: Problem) -> None:
     if not tracked:
         return
     random = np.random.default_rng(2)
-    batches = [_normal(random, (COUNT, *result.shape), result) for result in tracked]
+    batches = [normal(random, (COUNT, *result.shape), result.dtype.complex) for result in tracked]
     level = new_level()
     nodes = {problem.arguments[i]._node.number: i for i in problem.checked}
     targets = set(nodes)
@@ -71,7 +68,7 @@ def check_batched_tangents(problem: Problem) -> None:
     random = np.random.default_rng(2)
     for at in problem.checked:
         tensor = problem.arguments[at]
-        batch = _normal(random, (COUNT, *tensor.shape), tensor)
+        batch = normal(random, (COUNT, *tensor.shape), tensor.dtype.complex)
         inner, outer = new_level(), new_level()
         # The batch is the inner level: a tangent is what is computed with, and is a batch.
         dual = Dual(tensor._array, Batched(raw_like(tensor, batch), outer), inner)
@@ -89,15 +86,6 @@ def check_batched_tangents(problem: Problem) -> None:
             _compare(
                 given, expected, f"the forward derivative for a batch of tangents of inputs[{at}]"
             )
-
-
-def _normal(
-    random: np.random.Generator, shape: Sequence[int], tensor: Tensor
-) -> np.ndarray[Any, Any]:
-    drawn = random.standard_normal(shape)
-    if tensor.dtype.complex:
-        drawn = drawn + 1j * random.standard_normal(shape)
-    return np.asarray(drawn)
 
 
 def _tangents(result: Tensor, dual: int, batch: int) -> np.ndarray[Any, Any]:

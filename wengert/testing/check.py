@@ -21,8 +21,6 @@ from wengert.testing.snippets import block, function_code, value_code
 from wengert.testing.tracebacks import shortened
 from wengert.testing.verdicts import BadlyScaledError, GradcheckError, KinkError
 
-__all__ = ["GradientTest", "as_input", "check_gradients"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -16,8 +16,6 @@ from wengert.testing.oracles import ORACLES, differences_from
 from wengert.testing.targets import Target
 from wengert.testing.verdicts import GradcheckError, KinkError
 
-__all__ = ["Examination", "Line", "examine"]
-
 Status = Literal["ok", "wrong", "not checked", "note"]
 #: How many of the drawn points the later checks look at.
 POINTS = 5

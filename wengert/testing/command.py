@@ -12,8 +12,6 @@ from wengert.testing.checkup import examine
 from wengert.testing.report import page, summary, text
 from wengert.testing.targets import UnusableError, find, shape_of
 
-__all__ = ["main"]
-
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(

@@ -13,17 +13,8 @@ from wengert.tape.node import Node, Parts, tick
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 from wengert.testing.differences import Reals, to_reals
-from wengert.testing.problem import Problem, inexact, like, values
+from wengert.testing.problem import Problem, inexact, like, normal, values
 from wengert.testing.verdicts import GradcheckError
-
-__all__ = [
-    "check_absent",
-    "check_conduct",
-    "check_precision",
-    "check_repeatable",
-    "check_single",
-    "sharing",
-]
 
 #: By how much rounding may change a sum of the same products: relatively to the products, and to
 #: what the cotangent's numbers may have cancelled within a rule.
@@ -43,12 +34,7 @@ def check_conduct(problem: Problem, jacobian: Reals | None, nondet_tol: float) -
     if all(result._node is None for result in first):
         return
     check_precision(first)
-    cotangents = []
-    for result in first:
-        g = random.standard_normal(result.shape)
-        cotangents.append(
-            g + 1j * random.standard_normal(result.shape) if result.dtype.complex else np.asarray(g)
-        )
+    cotangents = [normal(random, result.shape, result.dtype.complex) for result in first]
     once = problem.sweep(first, cotangents, retain_graph=True)
     problem.check_unchanged("the backward pass")
     if jacobian is not None:
@@ -61,7 +47,7 @@ def check_conduct(problem: Problem, jacobian: Reals | None, nondet_tol: float) -
         _check_same(gradient, values(other), nondet_tol, f"the gradient of inputs[{i}]")
     third = _accumulated(problem, first, cotangents)
     _check_alone(problem, again, third, [*first, *second])
-    del first, second, again, third, before, after, result, other
+    del first, second, again, third, before, after, other
     _check_freed(problem)
 
 

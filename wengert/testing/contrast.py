@@ -15,8 +15,6 @@ from wengert.testing.backends import installed_backends
 from wengert.testing.likeness import Found, factor, likeness, named
 from wengert.testing.verdicts import BadlyScaledError, GradcheckError, KinkError
 
-__all__ = ["Case", "Contrast", "Outcome", "contrasted"]
-
 Array = np.ndarray[Any, Any]
 #: What came of a neighbouring case: nothing wrong, what is, or that it cannot be told.
 Outcome = GradcheckError | Literal["right", "unknown"]

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Estimate", "derivative", "to_reals"]
-
 Reals = np.ndarray[Any, np.dtype[np.float64]]
 
 #: Each step is this much smaller than the last. A power of two keeps ``x + h`` exact.

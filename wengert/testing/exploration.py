@@ -18,8 +18,6 @@ from wengert.testing.verdicts import (
     WrongGradientError,
 )
 
-__all__ = ["Exploration", "Kinks"]
-
 Kinks = Literal["skip", "fail"]
 #: Of several failures the first in this order is told.
 GRAVITY = (WrongGradientError, GradcheckError, BadlyScaledError, KinkError)

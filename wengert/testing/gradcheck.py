@@ -17,7 +17,7 @@ from wengert.testing.conduct import (
 )
 from wengert.testing.differences import Estimate, Reals, derivative, to_reals
 from wengert.testing.likeness import Found
-from wengert.testing.problem import Problem, inexact, like, spread, values
+from wengert.testing.problem import Problem, inexact, like, normal, spread, values
 from wengert.testing.tracebacks import shortened
 from wengert.testing.verdicts import (
     GradcheckError,
@@ -26,8 +26,6 @@ from wengert.testing.verdicts import (
     WrongGradientError,
     judge,
 )
-
-__all__ = ["gradcheck", "gradgradcheck"]
 
 #: The first step of the differences; the others are smaller.
 EPS = 2.0**-8
@@ -214,7 +212,9 @@ def gradgradcheck(
     if grad_outputs is None:
         random = np.random.default_rng(0)
         make = spread if gen_non_contig_grad_outputs else like
-        seeds = [make(result, _normal(random, result)) for result in results]
+        seeds = [
+            make(result, normal(random, result.shape, result.dtype.complex)) for result in results
+        ]
     else:
         given = [grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs
         seeds = [g.detach() for g in given]
@@ -328,14 +328,6 @@ def _compare_values(numerical: "_Numerical") -> None:
         )
 
 
-def _normal(random: np.random.Generator, tensor: Tensor) -> np.ndarray[Any, Any]:
-    """Random values for a Tensor's shape and dtype."""
-    values = random.standard_normal(tensor.shape)
-    if tensor.dtype.complex:
-        return np.asarray(values + 1j * random.standard_normal(tensor.shape))
-    return np.asarray(values)
-
-
 class _Sample(NamedTuple):
     """One random combination of the results, along one random direction in each input.
 
@@ -393,9 +385,12 @@ class _Numerical:
         """The derivatives of a random combination, computed once for both modes."""
         if self._sample is None:
             problem, random = self.problem, np.random.default_rng(0)
-            cotangents = [_normal(random, result) for result in problem.run()]
+            cotangents = [
+                normal(random, result.shape, result.dtype.complex) for result in problem.run()
+            ]
             weights = np.concatenate([to_reals(g) for g in cotangents])
-            directions = {at: _normal(random, problem.arguments[at]) for at in problem.checked}
+            moved = ((at, problem.arguments[at]) for at in problem.checked)
+            directions = {at: normal(random, x.shape, x.dtype.complex) for at, x in moved}
 
             def settled(found: Estimate) -> bool:
                 error = abs(weights) * found.error

@@ -16,8 +16,6 @@ from wengert.testing.problem import like, values
 from wengert.testing.snippets import function_code, value_code
 from wengert.testing.verdicts import GradcheckError
 
-__all__ = ["check_derivative"]
-
 Form = Literal["jacobian", "elementwise", "vjp", "jvp"]
 Array = np.ndarray[Any, Any]
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from wengert.testing.differences import Reals
 
-__all__ = ["Found", "factor", "likeness"]
-
 #: How near two numbers are that count as the same here: words need not be known to the last digit.
 NEAR = 1e-5
 #: Numbers with names, as factors that get lost: by which a derivative is often off.

@@ -15,9 +15,7 @@ import numpy as np
 from wengert.backends import use_backend
 from wengert.tape.autograd import grad
 from wengert.tape.tensor import Tensor, untracked
-from wengert.testing.problem import inexact, values
-
-__all__ = ["ORACLES", "differences_from"]
+from wengert.testing.problem import inexact, normal, values
 
 Arrays = list[np.ndarray[Any, Any]]
 #: How far two libraries may be apart, as each rounds in its own way.
@@ -72,11 +70,7 @@ def _moved(inputs: Sequence[Any]) -> list[int]:
 def _weights(arrays: Arrays, seed: int) -> Arrays:
     """Random cotangents, the same for every library."""
     random = np.random.default_rng(seed)
-    return [
-        np.asarray(random.standard_normal(a.shape), dtype=a.dtype)
-        + (1j * random.standard_normal(a.shape) if a.dtype.kind == "c" else 0)
-        for a in arrays
-    ]
+    return [normal(random, a.shape, a.dtype.kind == "c").astype(a.dtype) for a in arrays]
 
 
 def _called(

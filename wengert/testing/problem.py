@@ -16,8 +16,6 @@ from wengert.tape.tensor import Tensor, untracked
 from wengert.testing.differences import Reals, to_reals
 from wengert.testing.verdicts import GradcheckError, KinkError
 
-__all__ = ["Problem", "inexact", "like", "on_backend", "raw_like", "spread", "strided", "values"]
-
 #: Small enough that its square vanishes beside 1, so that nothing is cut off.
 IMAGINARY_STEP = 1e-30
 
@@ -48,6 +46,23 @@ def on_backend(array: np.ndarray[Any, Any]) -> Tensor:
 def spread(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     """Return what `like` does as every second element of a larger array."""
     return untracked(raw_like(tensor, np.stack([array, array], axis=-1))[..., 0])
+
+
+def normal(
+    random: np.random.Generator, shape: Sequence[int], is_complex: bool
+) -> np.ndarray[Any, Any]:
+    """Return random numbers, complex ones with both parts."""
+    drawn = random.standard_normal(shape)
+    return np.asarray(drawn + 1j * random.standard_normal(shape) if is_complex else drawn)
+
+
+def units(shape: tuple[int, ...], is_complex: bool) -> Iterator[np.ndarray[Any, Any]]:
+    """Yield for each element an array that is 1 there, and where it is complex also 1j."""
+    for index in np.ndindex(shape):
+        for unit in (1.0, 1j) if is_complex else (1.0,):
+            made = np.zeros(shape, dtype=type(unit))
+            made[index] = unit
+            yield made
 
 
 def strided(inputs: Any) -> Any:
@@ -252,13 +267,7 @@ class Problem:
 
     def directions(self, at: int) -> Iterator[np.ndarray[Any, Any]]:
         """The unit directions in one input: those of reals, and of imaginary parts."""
-        tensor = self.arguments[at]
-        units = (1.0, 1j) if tensor.dtype.complex else (1.0,)
-        for index in np.ndindex(tensor.shape):
-            for unit in units:
-                direction = np.zeros(tensor.shape, dtype=type(unit))
-                direction[index] = unit
-                yield direction
+        return units(self.arguments[at].shape, self.arguments[at].dtype.complex)
 
     def sweep(
         self, results: list[Tensor], cotangents: Sequence[Any], retain_graph: bool
@@ -299,14 +308,10 @@ class Problem:
         """All derivatives by reverse sweeps, one for each real number of the results."""
         results = self.run()
         rows = []
-        for at, result in enumerate(results):
-            units = (1.0, 1j) if result.dtype.complex else (1.0,)
-            for index in np.ndindex(result.shape):
-                for unit in units:
-                    cotangent = np.zeros(result.shape, dtype=type(unit))
-                    cotangent[index] = unit
-                    gradients = self.sweep([results[at]], [cotangent], retain_graph=True)
-                    rows.append(np.concatenate([to_reals(g) for g in gradients]))
+        for result in results:
+            for cotangent in units(result.shape, result.dtype.complex):
+                gradients = self.sweep([result], [cotangent], retain_graph=True)
+                rows.append(np.concatenate([to_reals(g) for g in gradients]))
         self.check_unchanged("the backward pass")
         width = sum(to_reals(before).size for before in self.before)
         return np.stack(rows) if rows else np.zeros((0, width))

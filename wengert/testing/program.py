@@ -19,8 +19,6 @@ from wengert.testing import strategies as ws
 from wengert.testing.problem import on_backend
 from wengert.testing.snippets import tensor_code
 
-__all__ = ["Program", "programs"]
-
 #: Values on the way stay below it, so that differences keep their digits.
 LARGEST = 50.0
 #: How near to a kink or a pole an operand may come.

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from wengert.testing.checkup import Examination, Line
 
-__all__ = ["page", "summary", "text"]
-
 MARKS = {"ok": "ok", "wrong": "WRONG", "not checked": "not checked", "note": "note"}
 #: What the short line of a long text ends with in the terminal.
 WIDTH = 100

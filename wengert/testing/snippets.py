@@ -15,8 +15,6 @@ from wengert.backends import dtype_of
 from wengert.tape.tensor import Tensor
 from wengert.testing.problem import values
 
-__all__ = ["array_code", "block", "function_code", "number_code", "tensor_code", "value_code"]
-
 
 def number_code(x: Any, inf: str) -> str:
     """Return code for a Python number, to the last bit; ``inf`` names the module of inf and nan."""

@@ -26,8 +26,6 @@ from wengert.testing.arguments import Argument, Axis, calls
 from wengert.testing.check import as_input
 from wengert.testing.problem import inexact
 
-__all__ = ["Target", "UnusableError", "find", "shape_of"]
-
 #: Parameters by these names are taken for arrays, where nothing else says what they are.
 ARRAYS = re.compile(
     r"[a-hj-mo-z][0-9]?|x[sy]?|inputs?|arrays?|arr|data|tensors?|values?|logits|weights?|bias|"

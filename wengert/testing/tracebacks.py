@@ -4,8 +4,6 @@ import os
 from types import TracebackType
 from typing import TypeVar
 
-__all__ = ["shortened"]
-
 _Error = TypeVar("_Error", bound=BaseException)
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep  # noqa: PTH100, PTH120 -- as frames have it

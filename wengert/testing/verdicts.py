@@ -7,15 +7,6 @@ import numpy as np
 from wengert.testing.differences import Estimate, Reals
 from wengert.testing.likeness import Found
 
-__all__ = [
-    "BadlyScaledError",
-    "GradcheckError",
-    "KinkError",
-    "Tolerance",
-    "WrongGradientError",
-    "judge",
-]
-
 
 class GradcheckError(AssertionError):
     """A derivative is wrong, or something else about it is.

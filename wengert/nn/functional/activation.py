@@ -11,20 +11,6 @@ from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
-__all__ = [
-    "elu",
-    "gelu",
-    "leaky_relu",
-    "log_softmax",
-    "logsigmoid",
-    "relu",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "softplus",
-    "tanh",
-]
-
 # These are functions of arrays as well, and some have another name there.
 gelu = everyday.gelu
 leaky_relu = everyday.leaky_relu

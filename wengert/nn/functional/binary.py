@@ -16,8 +16,6 @@ from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
-__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits"]
-
 # (1 - y) x + softplus(-x), written so that neither term is large where the loss is small.
 _logistic_loss = Primitive(
     "logistic_loss",

@@ -25,8 +25,6 @@ from wengert.tape.record import observe, record
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
-__all__ = ["cross_entropy", "nll_loss", "one_hot"]
-
 _INT64 = DTYPES["int64"]
 
 

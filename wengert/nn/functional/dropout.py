@@ -8,8 +8,6 @@ from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
-__all__ = ["dropout"]
-
 
 @takes("input", p="a probability")
 def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:

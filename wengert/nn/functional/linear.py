@@ -13,8 +13,6 @@ from wengert.tape.record import observe, record
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = ["linear"]
-
 
 def _forward(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
     out = xp.matmul(x, xp.matrix_transpose(weight))

@@ -8,8 +8,6 @@ from wengert.nn.conversion import as_number
 from wengert.tape.recording import no_grad
 from wengert.tape.tensor import Tensor
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm"]
-
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)

@@ -5,8 +5,6 @@ from collections.abc import Iterable
 from wengert import ops
 from wengert.tape.tensor import Tensor
 
-__all__ = ["parameters_to_vector", "vector_to_parameters"]
-
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """Return all elements of several Tensors in a row. The result is differentiable in them."""
