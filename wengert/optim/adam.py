@@ -9,7 +9,6 @@ from wengert.optim.optimizer import Group, Optimizer, Rule, State
 from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 
-
 #: What the docstrings of Adam and its kin have in common.
 ADAM = Family(r"""
 Parameters
