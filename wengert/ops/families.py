@@ -1,5 +1,6 @@
 """What docstrings of more than one chapter have in common."""
 
+from functools import cache
 from typing import Final
 
 from wengert.tape.families import Family
@@ -63,6 +64,7 @@ $source
 """
 
 
+@cache
 def elements(
     *inputs: str,
     dtypes: str = "floating",

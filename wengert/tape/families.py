@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -11,6 +12,8 @@ _ORDER: Final = (
     *("", "Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "See Also"),
     *("Notes", "References", "Examples"),
 )
+#: Sections of entries, each of which has a line of names.
+_LISTS: Final = frozenset({"Parameters", "Raises"})
 #: Python removes the indentation of docstrings when it compiles them, from 3.13 on.
 _INDENTED: Final = sys.version_info < (3, 13)
 _VARIADIC, _KEYWORDS = 4, 8  # of a code's flags
@@ -31,6 +34,7 @@ class Family:
 
     def __init__(self, text: str) -> None:
         self.text = text.strip("\n")
+        self._endings: dict[tuple[str, ...], str] = {}
 
     def __call__(self, **words: str) -> "Family":
         """Return the family with words in place of those with a ``$``."""
@@ -55,25 +59,43 @@ class Family:
         own = function.__doc__
         if own is None:
             return function
-        mine = _sections(own.replace("\n    ", "\n") if _INDENTED else own)
-        theirs = _sections(self.text.replace("$name", function.__name__))
-        for title, body in theirs.items():
-            if title == "Parameters":
-                mine[title] = _parameters(_entries(mine.get(title)), _entries(body), function)
-            elif title == "Raises":
-                mine[title] = _errors(_entries(mine.get(title)), _entries(body))
-            elif title == "Notes" and title in mine:
-                mine[title] += "\n\n" + body
-            else:
-                mine.setdefault(title, body)
-        function.__doc__ = "\n\n".join(
-            [
-                f"{title}\n{'-' * len(title)}\n{mine[title]}" if title else mine[title]
-                for title in _ORDER
-                if mine.get(title)
-            ]
-        )
+        if _INDENTED:
+            own = own.replace("\n    ", "\n")
+        names = _parameters_of(function)
+        if "\n---" in own:
+            text = _joined(_sections(own), self._sections, names)
+        else:  # as of most functions, at every import
+            if names not in self._endings:
+                self._endings[names] = _joined({}, self._sections, names)
+            text = f"{own.rstrip()}\n\n{self._endings[names]}"
+        function.__doc__ = text.replace("$name", function.__name__)
         return function
+
+    @cached_property
+    def _sections(self) -> dict[str, Any]:
+        """The sections by their titles; those of entries by the entries' names."""
+        found: dict[str, Any] = _sections(self.text)
+        return {k: _entries(body) if k in _LISTS else body for k, body in found.items()}
+
+
+def _joined(own: dict[str, str], common: dict[str, Any], names: tuple[str, ...]) -> str:
+    """The text of a function's own sections and those of its family."""
+    found = dict(own)
+    for title, body in common.items():
+        if title in _LISTS:
+            merge = _parameters if title == "Parameters" else _errors
+            found[title] = merge(_entries(own.get(title)), body, names)
+        elif title == "Notes" and title in own:
+            found[title] += "\n\n" + body
+        else:
+            found.setdefault(title, body)
+    return "\n\n".join(
+        [
+            f"{title}\n{'-' * len(title)}\n{found[title]}" if title else found[title]
+            for title in _ORDER
+            if found.get(title)
+        ]
+    )
 
 
 def _sections(text: str) -> dict[str, str]:
@@ -107,28 +129,34 @@ def _names(entries: dict[str, str]) -> set[str]:
     return {name for key in entries for name in key.split(", ")}
 
 
-def _errors(own: dict[str, str], common: dict[str, str]) -> str:
+def _errors(own: dict[str, str], common: dict[str, str], names: tuple[str, ...]) -> str:
     described = _names(own)
     others = [entry for key, entry in common.items() if described.isdisjoint(key.split(", "))]
     return "\n".join([*others, *own.values()])
 
 
-def _parameters(own: dict[str, str], common: dict[str, str], function: Any) -> str:
-    code = (vars(function)["__init__"] if isinstance(function, type) else function).__code__
-    names = list(code.co_varnames)
-    fixed = code.co_argcount
-    rest = fixed + code.co_kwonlyargcount
-    order = names[:fixed]
-    if code.co_flags & _VARIADIC:
-        order.append("*" + names[rest])
-    order += names[fixed:rest]
-    if code.co_flags & _KEYWORDS:
-        order.append("**" + names[rest + bool(code.co_flags & _VARIADIC)])
+def _parameters(own: dict[str, str], common: dict[str, str], names: tuple[str, ...]) -> str:
     described = _names(own)
     entries = dict(own)
     for key, entry in common.items():
-        left = [name for name in key.split(", ") if name in order and name not in described]
+        left = [name for name in key.split(", ") if name in names and name not in described]
         if left:
             entries[", ".join(left)] = ", ".join(left) + entry[len(key) :]
-    first = {key: order.index(key.split(", ")[0]) for key in entries}
+    first = {key: names.index(key.split(", ")[0]) for key in entries}
     return "\n".join([entries[key] for key in sorted(entries, key=first.__getitem__)])
+
+
+def _parameters_of(function: Any) -> tuple[str, ...]:
+    """The names of a signature as docstrings have them, with stars, and in its order."""
+    code = (vars(function)["__init__"] if isinstance(function, type) else function).__code__
+    names, fixed, flags = code.co_varnames, code.co_argcount, code.co_flags
+    rest = fixed + code.co_kwonlyargcount
+    if not flags & (_VARIADIC | _KEYWORDS):
+        return names[:rest]  # type: ignore[no-any-return]
+    order = list(names[:fixed])
+    if flags & _VARIADIC:
+        order.append("*" + names[rest])
+    order += names[fixed:rest]
+    if flags & _KEYWORDS:
+        order.append("**" + names[rest + bool(flags & _VARIADIC)])
+    return tuple(order)
