@@ -89,3 +89,36 @@ def test_no_cycles() -> None:
 def test_no_file_is_long() -> None:
     long = {m: n for m, p in MODULES.items() if (n := p.read_text().count("\n")) > LARGEST}
     assert not long
+
+
+#: A Tensor's slots, which the whole package reads: users have properties of these names.
+SLOTS = {"_array", "_grad", "_node"}
+
+
+def private(tree: ast.AST) -> tuple[set[str], set[str]]:
+    """The private names that a file defines, and those that it uses of others."""
+    own, used = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            own.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            own.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            mine = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            (own if mine and isinstance(node.ctx, ast.Store) else used).add(node.attr)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("wengert"):
+            used |= {alias.name for alias in node.names}
+    return own, {name for name in used if name[0] == "_" and name[:2] != "__"}
+
+
+def test_rooms_keep_private_names_to_themselves() -> None:
+    homes: dict[str, set[str]] = {}
+    uses: list[tuple[str, str]] = []
+    for module, path in MODULES.items():
+        own, used = private(ast.parse(path.read_text()))
+        for name in own:
+            homes.setdefault(name, set()).add(room(module))
+        uses += [(module, name) for name in used - SLOTS]
+    assert [
+        (module, name) for module, name in uses if name in homes and room(module) not in homes[name]
+    ] == []

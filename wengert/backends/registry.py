@@ -199,21 +199,22 @@ class Selection(NamedTuple):
     reason: str
 
 
-_default: Selection | None = None
+#: What `set_backend` has chosen, for all threads; None until it is first asked for.
+default: Selection | None = None
 local_selection: ContextVar[Selection | None] = ContextVar("wengert_backend", default=None)
 
 
 def selection() -> Selection:
     """Return the backend and device on which new arrays are made, and why."""
-    global _default
-    chosen = local_selection.get() or _default
+    global default
+    chosen = local_selection.get() or default
     if chosen is None:
         wanted = os.environ.get(ENVIRONMENT_VARIABLE, "")
         if wanted:
             chosen = _parse(wanted, f"{ENVIRONMENT_VARIABLE}={wanted}")
         else:
             chosen = _parse("numpy", f"the default; {ENVIRONMENT_VARIABLE} is not set")
-        _default = chosen
+        default = chosen
     return chosen
 
 
@@ -241,8 +242,8 @@ def set_backend(spec: str) -> None:
         If there is no such backend, its library is not installed, or it has no device to compute
         on. The selection stays.
     """
-    global _default
-    _default = _parse(spec, f"set_backend({spec!r})")
+    global default
+    default = _parse(spec, f"set_backend({spec!r})")
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from wengert.tape.hooks import hold, release
 from wengert.tape.node import Node, tick
 from wengert.tape.primitive import anew
 from wengert.tape.recording import recording
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, host_values, placed, untracked
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
 
@@ -325,7 +325,7 @@ class _Traits(NamedTuple):
 def _traits(tensor: Tensor, check: str) -> Any:
     if check == "none":
         return None
-    digest = hash(tensor._values().tobytes()) if check == "values" else None
+    digest = hash(host_values(tensor).tobytes()) if check == "values" else None
     array = tensor._array
     return _Traits(
         tuple(array.shape), dtype_of(array.dtype).name, str(getattr(array, "device", "")), digest

@@ -14,7 +14,7 @@ from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS
-from wengert.tape.tensor import Tensor, same, show, untracked
+from wengert.tape.tensor import Tensor, check_leaving, same, show, untracked, warn_of_leaving
 
 __all__ = [
     "as_tensor",
@@ -327,9 +327,9 @@ def tensor(
     PyTorch: ``torch.tensor``.
     """
     if isinstance(data, Tensor):
-        data._check_leaving("tensor")
+        check_leaving(data, "tensor")
         if data._node is not None:
-            data._warn("warn_of_copy")
+            warn_of_leaving(data, "warn_of_copy")
         data = data.detach()
     return asarray(data, dtype=dtype, device=device, copy=True, requires_grad=requires_grad)
 

@@ -34,7 +34,7 @@ from wengert.ops.families import standard
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import check_range, default_complex_dtype
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.tape.tensor import Tensor, only_element, untracked, wrapped
 
 __all__ = [
     "arange",
@@ -109,7 +109,7 @@ def _number(value: Any, function: str, kinds: Any = NUMBERS) -> Any:
     """A number, or an array of one element, as a Python number of one of some types."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, Tensor):
-        plain = value._number()  # the caller differentiates the Tensor itself
+        plain = only_element(value)  # the caller differentiates the Tensor itself
     if not isinstance(plain, kinds):
         raise TypeError(f"{function} takes real numbers, and was given {value!r}")
     return plain

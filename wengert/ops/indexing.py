@@ -19,7 +19,7 @@ from wengert.tape.calling import single
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import check_range
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, assign, untracked
 
 __all__ = ["take", "take_along_axis"]
 
@@ -286,7 +286,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     RuntimeError
         If ``x`` is a leaf that requires grad, outside `no_grad`.
     """
-    x._assign(replaced(x, key, value), value, key)
+    assign(x, replaced(x, key, value), value, key)
 
 
 def replaced(x: Tensor, key: Any, value: Any) -> Tensor:

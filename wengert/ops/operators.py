@@ -32,7 +32,7 @@ from wengert.tape.parameters import refuse
 from wengert.tape.plan import argument_names
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import KIND_RANK
-from wengert.tape.tensor import Tensor, placed, same, show
+from wengert.tape.tensor import Tensor, assign, placed, same, show
 
 Function = Callable[..., Tensor]
 
@@ -127,7 +127,7 @@ def _in_place(function: Function) -> Function:
         result = function(self, other)
         if result is NotImplemented:
             return result
-        return self._assign(_cast(result, self.dtype), other)
+        return assign(self, _cast(result, self.dtype), other)
 
     return method
 
@@ -211,8 +211,8 @@ _filled = Primitive(
 def _fill(self: Tensor, value: Any, /) -> Tensor:
     """Set every element to one value: a number, or an array of one element, which is tracked."""
     if isinstance(value, Tensor):
-        return self._assign(broadcast_to(_cast(value, self.dtype), self.shape), value)
-    return self._assign(_filled(self, value=value))
+        return assign(self, broadcast_to(_cast(value, self.dtype), self.shape), value)
+    return assign(self, _filled(self, value=value))
 
 
 def _zero(self: Tensor) -> Tensor:
@@ -235,7 +235,7 @@ def _copy(self: Tensor, source: Any, /) -> Tensor:
     given = asarray(source)
     backend = self.backend
     given = to_backend(given, backend.name, device=backend.device(self._array))
-    return self._assign(broadcast_to(_cast(given, self.dtype), self.shape), source)
+    return assign(self, broadcast_to(_cast(given, self.dtype), self.shape), source)
 
 
 _IADD, _ISUB = _in_place(add), _in_place(subtract)

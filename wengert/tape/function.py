@@ -10,7 +10,7 @@ from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Parts, tick
 from wengert.tape.observers import observing, unfollowed
 from wengert.tape.record import observe
 from wengert.tape.recording import is_grad_enabled, recording, set_grad_enabled, unrecorded
-from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, placed, untracked
+from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, placed, untracked
 
 __all__ = ["Function", "FunctionCtx", "FunctionNode", "once_differentiable"]
 
@@ -191,7 +191,7 @@ class _Call:
         if leaf and recording():
             raise RuntimeError(IN_PLACE_ON_LEAF)
         outputs = tuple(
-            args[self.dirty[i]]._assign(result) if i in self.dirty else result
+            assign(args[self.dirty[i]], result) if i in self.dirty else result
             for i, result in enumerate(results)
         )
         return outputs[0] if self.single else outputs

@@ -20,7 +20,7 @@ THRESHOLD = 1000
 _UNNAMED = {DTYPES["float32"], DTYPES["complex64"], DTYPES["int64"], DTYPES["bool"]}
 
 
-def format_tensor(tensor: Any) -> str:
+def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> str:
     """Return ``tensor(values, what is not obvious)``, as PyTorch prints a tensor.
 
     Values have four decimals, or are in scientific notation where that would hide them; whole
@@ -30,7 +30,7 @@ def format_tensor(tensor: Any) -> str:
     """
     prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
     try:
-        values = tensor._values()
+        values = read(tensor)
     except TypeError:  # a tangent of many directions, which are yet to come
         return f"{prefix}..., size={tuple(tensor.shape)}, dtype={tensor.dtype!r})"
     text = "[]"
@@ -49,7 +49,7 @@ def format_tensor(tensor: Any) -> str:
         notes.append("requires_grad=True")
     if hasattr(tensor._array, "bottom"):
         for name, part in tensor._array.parts().items():
-            notes.append(f"{name}={format_tensor(type(tensor)(part))}")
+            notes.append(f"{name}={format_tensor(type(tensor)(part), read)}")
     lines = [prefix + text]
     column = len(lines[0]) - (lines[0].rfind("\n") + 1)
     for position, note in enumerate(notes):

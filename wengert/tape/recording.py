@@ -39,6 +39,17 @@ observing: list[Any] = []
 following: list[Any] = []
 
 
+def modes() -> tuple[bool | int, bool]:
+    """The state of this thread or task: recording, inference mode."""
+    return _recording.get(), _inference.get()
+
+
+def set_modes(recorded: bool | int, inference: bool) -> None:
+    """Set the state of this thread or task."""
+    _recording.set(recorded)
+    _inference.set(inference)
+
+
 def is_grad_enabled() -> bool:
     """Whether operations on Tensors that require grad are recorded now, in this thread or task."""
     return bool(_recording.get())

@@ -15,8 +15,6 @@ from wengert.tape.parameters import refuse
 from wengert.tape.printing import format_tensor
 from wengert.tape.recording import following, recording
 
-__all__ = ["Tensor", "placed", "same", "show", "untracked", "wrapped"]
-
 IN_PLACE_ON_LEAF = (
     "a leaf Variable that requires grad is being used in an in-place operation. Change it inside "
     "`with wg.no_grad():`, as an optimiser does, or compute a new Tensor: y = x + 1 for x += 1."
@@ -74,7 +72,7 @@ class Tensor(Methods):
     @property
     def array(self) -> Any:
         """The raw array of the backend's library, not a copy of it; see `numpy` for errors."""
-        self._check_leaving("array")
+        check_leaving(self, "array")
         array = backend_of(self._array).array(self._array)
         if observing and not import_module(_LINES).is_own(sys._getframe(1)):
             tell("left", "array", self, array, None)
@@ -125,37 +123,14 @@ class Tensor(Methods):
         return self._host("numpy")
 
     def _host(self, way: str) -> np.ndarray[Any, Any]:
-        self._check_no_option()
-        self._check_leaving(way)
+        _check_no_option(self)
+        check_leaving(self, way)
         if self._node is not None:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
             )
-        return self._values()
-
-    def _check_leaving(self, way: str) -> None:
-        """Raise if a transform or a recording follows the values, which would leave by a method."""
-        if hasattr(self._array, "bottom") or (following and self._node is not None):
-            import_module(_ESCAPES).refuse(self, way)
-
-    def _warn(self, text: str) -> None:
-        """Give one of the warnings of values that leave the tape, unless observers are told."""
-        if not (observing and followers()):
-            getattr(import_module(_ESCAPES), text)()
-
-    def _check_no_option(self) -> None:
-        """Raise if this becomes a plain value because it was given as an option of a function."""
-        if self._node is not None or hasattr(self._array, "bottom"):
-            refuse()
-
-    def _values(self) -> np.ndarray[Any, Any]:
-        """The values to look at, which derivatives do not follow."""
-        array = self._array
-        values = array.values() if hasattr(array, "bottom") else array
-        backend = backend_of(array)
-        found = backend.array(values)
-        return found if type(found) is np.ndarray else backend.to_numpy(found)
+        return host_values(self)
 
     @way_out
     def item(self) -> Any:
@@ -168,34 +143,26 @@ class Tensor(Methods):
         RuntimeError
             If a transform follows the Tensor: the derivative would be lost.
         """
-        self._check_leaving("item")
-        return self._number()
-
-    def _number(self) -> Any:
-        if self.size != 1:
-            raise ValueError(
-                f"a Tensor of shape {tuple(self.shape)} has {self.size} elements and cannot be "
-                "converted to a Python scalar; item() needs exactly one"
-            )
-        return self._values().item()
+        check_leaving(self, "item")
+        return only_element(self)
 
     @way_out
     def tolist(self) -> Any:
         """Return the values as nested lists of Python numbers."""
-        self._check_leaving("tolist")
-        return self._values().tolist()
+        check_leaving(self, "tolist")
+        return host_values(self).tolist()
 
     @way_out
     def __bool__(self) -> bool:
-        self._check_no_option()
-        return bool(self._number())
+        _check_no_option(self)
+        return bool(only_element(self))
 
     @way_out
     def __int__(self) -> int:
-        self._check_no_option()
+        _check_no_option(self)
         if self.dtype.inexact:
-            self._check_leaving("__int__")
-        return int(self._number())
+            check_leaving(self, "__int__")
+        return int(only_element(self))
 
     @way_out
     def __float__(self) -> float:
@@ -207,12 +174,12 @@ class Tensor(Methods):
 
     def _scalar(self, way: str) -> Any:
         """The number that a conversion takes out, with PyTorch's warning if it is tracked."""
-        self._check_no_option()
+        _check_no_option(self)
         if self.dtype.inexact:
-            self._check_leaving(way)
-        number = self._number()
+            check_leaving(self, way)
+        number = only_element(self)
         if self._node is not None and recording():
-            self._warn("warn_of_scalar")
+            warn_of_leaving(self, "warn_of_scalar")
         return number
 
     @way_out
@@ -223,7 +190,7 @@ class Tensor(Methods):
                 "only integer Tensors of one element can be an index, and this one has dtype "
                 f"{self.dtype.name} and shape {tuple(self.shape)}"
             )
-        return int(self._number())
+        return int(only_element(self))
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -247,7 +214,7 @@ class Tensor(Methods):
         dl_device: tuple[Any, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        self._check_leaving("__dlpack__")
+        check_leaving(self, "__dlpack__")
         if self._node is not None:
             raise BufferError("Can't export a Tensor that requires grad; use tensor.detach()")
         asked = {
@@ -262,10 +229,10 @@ class Tensor(Methods):
         return self.array.__dlpack_device__()  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        return format_tensor(self)
+        return format_tensor(self, host_values)
 
     def __format__(self, spec: str) -> str:
-        return format(self._number(), spec) if spec else repr(self)
+        return format(only_element(self), spec) if spec else repr(self)
 
     # -- the flag ----------------------------------------------------------------------------
 
@@ -336,7 +303,7 @@ class Tensor(Methods):
         Of a Tensor that is no leaf it is there after `retain_grad` alone: a warning says so.
         """
         if self._grad is None and not (self.is_leaf or self.retains_grad):
-            self._warn("warn_of_grad")
+            warn_of_leaving(self, "warn_of_grad")
         return self._grad
 
     @grad.setter
@@ -374,48 +341,11 @@ class Tensor(Methods):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         self._node.watch = weakref.ref(self)
 
-    # -- in place ----------------------------------------------------------------------------
-
-    def _assign(self, result: "Tensor", operand: Any = None, key: Any = ...) -> "Tensor":
-        """Take over another Tensor's value and place on the tape: the end of ``x += y``.
-
-        The old array is left as it is, so nothing that was saved or shared can change. What of the
-        Tensor changes is ``key``, and ``operand`` is what stands on the right: both are told for
-        the warning where in other libraries another Tensor would change too.
-        """
-        if recording() and isinstance(self._node, AccumulateGrad):
-            raise RuntimeError(IN_PLACE_ON_LEAF)
-        if result.shape != self.shape:
-            raise RuntimeError(
-                f"output with shape {tuple(self.shape)} doesn't match the broadcast shape "
-                f"{tuple(result.shape)} of the in-place operation"
-            )
-        if result.dtype is not self.dtype:
-            raise RuntimeError(
-                f"result type {result.dtype.name} can't be stored in place in a Tensor of dtype "
-                f"{self.dtype.name}"
-            )
-        shown = getattr(self, "_shown", None)
-        if shown is not None and weakref.getweakrefcount(shown.memory) > 1:
-            import_module("wengert.tape.aliases").check(self, result, operand, key)
-        if observing:
-            tell("assigned", self, result)
-        array = self._array
-        self._array = result._array
-        node = result._node
-        if node is None and hasattr(array, "level") and recording() is False:
-            self._array = array.assigned(result._array)
-        if node is not None or recording():
-            if self.retains_grad and node is not None:
-                self._node.watch, node.watch = None, self._node.watch  # type: ignore[union-attr]
-            self._node = node
-        return self
-
     # -- copies ------------------------------------------------------------------------------
 
     @way_out
     def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
-        self._check_leaving("__deepcopy__")
+        check_leaving(self, "__deepcopy__")
         if not self.is_leaf:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
@@ -432,7 +362,7 @@ class Tensor(Methods):
 
     @way_out
     def __reduce__(self) -> tuple[Any, ...]:
-        self._check_leaving("__reduce__")
+        check_leaving(self, "__reduce__")
         if not self.is_leaf:
             raise RuntimeError("only leaf Tensors can be pickled; use x.detach() first")
         backend = backend_of(self._array)
@@ -443,6 +373,82 @@ class Tensor(Methods):
             self.requires_grad,
             self.dtype,
         )
+
+
+# -- values that leave, and values that change ----------------------------------------------------
+
+
+def check_leaving(tensor: Tensor, way: str) -> None:
+    """Raise if a transform or a trace follows the values, which would leave by a method."""
+    if hasattr(tensor._array, "bottom") or (following and tensor._node is not None):
+        import_module(_ESCAPES).refuse(tensor, way)
+
+
+def warn_of_leaving(tensor: Tensor, text: str) -> None:
+    """Give one of the warnings of values that leave the tape, unless observers are told."""
+    if not (observing and followers()):
+        getattr(import_module(_ESCAPES), text)()
+
+
+def _check_no_option(tensor: Tensor) -> None:
+    """Raise if this becomes a plain value because it was given as an option of a function."""
+    if tensor._node is not None or hasattr(tensor._array, "bottom"):
+        refuse()
+
+
+def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The values to look at, which derivatives do not follow."""
+    array = tensor._array
+    values = array.values() if hasattr(array, "bottom") else array
+    backend = backend_of(array)
+    found = backend.array(values)
+    return found if type(found) is np.ndarray else backend.to_numpy(found)
+
+
+def only_element(tensor: Tensor) -> Any:
+    """The only element as a Python number, which derivatives do not follow."""
+    if tensor.size != 1:
+        raise ValueError(
+            f"a Tensor of shape {tuple(tensor.shape)} has {tensor.size} elements and cannot be "
+            "converted to a Python scalar; item() needs exactly one"
+        )
+    return host_values(tensor).item()
+
+
+def assign(tensor: Tensor, result: "Tensor", operand: Any = None, key: Any = ...) -> "Tensor":
+    """Let a Tensor take over another's value and node: the end of ``x += y``.
+
+    The old array is left as it is, so nothing that was saved or shared can change. What of the
+    Tensor changes is ``key``, and ``operand`` is what stands on the right: both are told for
+    the warning where in other libraries another Tensor would change too.
+    """
+    if recording() and isinstance(tensor._node, AccumulateGrad):
+        raise RuntimeError(IN_PLACE_ON_LEAF)
+    if result.shape != tensor.shape:
+        raise RuntimeError(
+            f"output with shape {tuple(tensor.shape)} doesn't match the broadcast shape "
+            f"{tuple(result.shape)} of the in-place operation"
+        )
+    if result.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"result type {result.dtype.name} can't be stored in place in a Tensor of dtype "
+            f"{tensor.dtype.name}"
+        )
+    shown = getattr(tensor, "_shown", None)
+    if shown is not None and weakref.getweakrefcount(shown.memory) > 1:
+        import_module("wengert.tape.aliases").check(tensor, result, operand, key)
+    if observing:
+        tell("assigned", tensor, result)
+    array = tensor._array
+    tensor._array = result._array
+    node = result._node
+    if node is None and hasattr(array, "level") and recording() is False:
+        tensor._array = array.assigned(result._array)
+    if node is not None or recording():
+        if tensor.retains_grad and node is not None:
+            tensor._node.watch, node.watch = None, tensor._node.watch  # type: ignore[union-attr]
+        tensor._node = node
+    return tensor
 
 
 def _unpickle(

@@ -20,8 +20,8 @@ from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State, slo
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import changes
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
-from wengert.tape import recording
 from wengert.tape.hooks import Hooked
+from wengert.tape.recording import modes, set_modes
 from wengert.tape.tensor import Tensor
 
 __all__ = ["Change", "Snapshot", "kinds_of", "same_states", "shown"]
@@ -129,7 +129,7 @@ class Snapshot:
         for place in places:
             if id(place.owner) not in kept:  # otherwise it is a part of an object above
                 self._keep(place.owner, Kind(partial(_at, place), partial(_set_at, place)))
-        self._keep(_MODES, Kind(_modes, partial(_set_modes, registry._default)))
+        self._keep(_MODES, Kind(_modes, partial(_set_modes, registry.default)))
         self._random = generators.get_rng_state()
         self._version = changes[0]
 
@@ -356,20 +356,20 @@ def _set_at(place: Place, x: Any, before: Parts, now: Parts) -> None:
 
 
 def _modes(x: Any) -> Parts:
+    recorded, inference = modes()
     return {
-        "grad_enabled": recording._recording.get(),
-        "inference": recording._inference.get(),
+        "grad_enabled": recorded,
+        "inference": inference,
         "default_dtype": get_default_dtype().name,
-        "backend": getattr(registry._default, "reason", None),  # which names it
+        "backend": getattr(registry.default, "reason", None),  # which names it
     }
 
 
 def _set_modes(chosen: Any, x: Any, before: Parts, now: Parts) -> None:
-    recording._recording.set(before["grad_enabled"])
-    recording._inference.set(before["inference"])
+    set_modes(before["grad_enabled"], before["inference"])
     if now["default_dtype"] != before["default_dtype"]:
         set_default_dtype(before["default_dtype"])
-    registry._default = chosen
+    registry.default = chosen
 
 
 _ATTRIBUTES: Final = Kind(_attributes, _set_attributes)

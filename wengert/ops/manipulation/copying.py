@@ -17,7 +17,7 @@ from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.calling import single
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.tape.tensor import Tensor, host_values, untracked, wrapped
 
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "repeat", "tile"]
 
@@ -208,7 +208,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> 
             raise ValueError(f"repeats cannot be negative, and is {times}")
         return _repeat(x, repeats=times, axis=axis)  # type: ignore[no-any-return]
     owner = backend_of(raw_array(x))
-    counts = np.asarray(wrapped(repeats)._values())
+    counts = np.asarray(host_values(wrapped(repeats)))
     if counts.dtype.kind not in "iu":
         refuse()
         raise TypeError(f"repeats needs an integer dtype, not {counts.dtype}")

@@ -32,7 +32,7 @@ from wengert.ops.numpy_protocols.translation import cast, operands, refuse
 from wengert.ops.searching import where as where_
 from wengert.ops.special import logsumexp
 from wengert.ops.statistical import cumulative_prod, cumulative_sum
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, assign
 
 __all__ = ["TABLE"]
 
@@ -171,7 +171,7 @@ def _updated(name: str) -> Function:
     def call(x: Any, indices: Any, value: Any) -> None:
         if not isinstance(x, Tensor):
             raise UnsupportedError(f"the array to be changed is a Tensor, not a {type(x).__name__}")
-        x._assign(getattr(at(x, indices), name)(value), value, indices)
+        assign(x, getattr(at(x, indices), name)(value), value, indices)
 
     return call
 
