@@ -276,10 +276,6 @@ class Walk:
         elif reading(x):
             self.found.computed = self.found.anywhere = True
 
-    def _slice(self, x: slice, name: str) -> None:
-        for key in ("start", "stop", "step"):
-            self.visit(getattr(x, key), f"{name}.{key}", None)
-
     # -- arrays --------------------------------------------------------------------------------
 
     def _tensor(self, x: Tensor, name: str, place: Place | None) -> None:
@@ -414,12 +410,6 @@ class Walk:
         self.visit(x.__self__, called or f"{name}.__self__", None)
         self.visit(x.__func__, name, None, owner=type(x.__self__))
 
-    def _unbound(self, x: Any, name: str) -> None:
-        self.visit(x.__func__, name, None)
-
-    def _property(self, x: Any, name: str) -> None:
-        self.visit(x.func, name, None)  # what it has given is in the object's ``__dict__``
-
     def _builtin(self, x: Any, name: str) -> None:
         self.refuse(x)
         held = x.__self__
@@ -514,13 +504,17 @@ def _optimizer(walk: Walk, x: Any, name: str) -> None:
     walk.optimizers.append((x, name))
 
 
-def _compiled(walk: Walk, x: Any, name: str) -> None:
-    walk.visit(x._function, name, None)
+def _parts(*keys: str) -> Visitor:
+    """Visit some attributes of an object, which nobody changes, and nothing else of it."""
+
+    def visit(walk: Walk, x: Any, name: str) -> None:
+        for key in keys:
+            walk.visit(getattr(x, key), f"{name}.{key}" if len(keys) > 1 else name, None)
+
+    return visit
 
 
-def _environment(walk: Walk, x: Any, name: str) -> None:
-    walk.visit(vars(x)["_data"], name, None)
-
+_compiled = _parts("_function")
 
 #: How objects are visited, by their classes, of which the first counts.
 _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
@@ -533,12 +527,12 @@ _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
     (Optimizer, _optimizer),
     (enum.Enum, Walk._member),
     (CONTAINERS, visit_container),
-    (slice, Walk._slice),
-    ((staticmethod, classmethod), Walk._unbound),
-    (functools.cached_property, Walk._property),
+    (slice, _parts("start", "stop", "step")),
+    ((staticmethod, classmethod), _parts("__func__")),
+    (functools.cached_property, _parts("func")),  # it gives what is in the object's ``__dict__``
     (functools._lru_cache_wrapper, Walk._cached),
     ((type(len), type([].__len__)), Walk._builtin),
-    (type(os.environ), _environment),
+    (type(os.environ), _parts("_data")),
 ]
 
 
