@@ -5,7 +5,7 @@ import gc
 import linecache
 import sys
 import time
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from wengert.compiler.capture.containers import item_name, whole
@@ -185,7 +185,7 @@ def outside(x: Any, kept: dict[int, Any]) -> Any:
     if isinstance(x, Tensor):
         x._array = own(x._array)
         kept[id(x)] = x
-    elif not isinstance(x, type | FunctionType) and id(x) not in kept:
+    elif not isinstance(x, type | FunctionType | ModuleType) and id(x) not in kept:
         kept[id(x)] = x
         for kind in kinds_of(x):
             now = kind.read(x)
