@@ -5,10 +5,8 @@ instruction gives. Then three things are compared with that: which instructions 
 recorded ones give, and what the lines of the source give.
 """
 
-import sys
+import ast
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 from wengert.compiler.capture.lines import described
@@ -95,40 +93,15 @@ def _line(emitted: Emitted, number: int, step: Instruction) -> str:
 
 def _run(
     emitted: Emitted, inputs: tuple[Any, ...]
-) -> list[tuple[int, Instruction, tuple[Any, ...]]]:
-    """Run a program line by line; what each gives, before others write over it."""
-    found: list[tuple[int, Instruction, tuple[Any, ...]]] = []
-    code = emitted.function.__code__
-    last: list[int] = []
-
-    def look(frame: FrameType) -> None:
-        for number in last:
-            step, names = emitted.lines[number]
-            known = dict(frame.f_locals) | {k: v for k, v in frame.f_globals.items() if k in names}
-            if all(name in known for name in names):
-                found.append((number, step, tuple([copied(known[name]) for name in names])))
-        last.clear()
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        if frame.f_code is not code:
-            return None
-        if event == "return":
-            look(frame)
-        elif event == "line" and frame.f_lineno in emitted.lines:
-            look(frame)
-            last.append(frame.f_lineno)
-        return trace
-
-    with _tracing(trace):
-        emitted.function(*inputs)
-    return found
-
-
-@contextmanager
-def _tracing(trace: Any) -> Iterator[None]:
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
+) -> Iterator[tuple[int, Instruction, tuple[Any, ...]]]:
+    """Run a program statement by statement: what each gives, before others write over it."""
+    function: Any = emitted.function
+    names = function.__globals__ | dict(zip(function.__code__.co_varnames, inputs, strict=False))
+    (body,) = [x.body for x in ast.parse(emitted.source).body if isinstance(x, ast.FunctionDef)]
+    for statement in body:
+        if isinstance(statement, ast.Return):
+            return
+        exec(compile(ast.Module([statement], []), "<statement>", "exec"), names)  # noqa: S102
+        if statement.lineno in emitted.lines:
+            step, given = emitted.lines[statement.lineno]
+            yield statement.lineno, step, tuple([names[name] for name in given])
