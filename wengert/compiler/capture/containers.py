@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -35,16 +35,11 @@ def visit_container(walk: "Walk", x: Any, name: str) -> None:
     if users(cls.__module__):
         walk.object(x, name)
     walk.fact(name, Identity(cls))
-    nested: dict[int, tuple[Any, str]] = {}
-    if cls in (list, dict, tuple) and _all_plain(walk, x, name, nested):
-        walk.fact(name, Exact(x))
-        if nested:
-            walk.test("dump({}) != {}", x, dump(x))
-        walk.seen |= {key: (len(walk.seen), part) for key, (part, _) in nested.items()}
-        walk.state.called |= {key: called for key, (_, called) in nested.items()}
-        walk.state.objects += [part for part, _ in nested.values()]
-        return
     walk.state.objects.append(x)
+    if len(x) > LONG and _plain(walk, x, name):
+        walk.fact(name, Exact(x))
+        walk.test("dump({}) != {}", x, dump(x))
+        return
     if cls.__name__ == "defaultdict":
         walk.visit(x.default_factory, f"{name}.default_factory", None)
     if isinstance(x, deque):
@@ -56,7 +51,7 @@ def visit_container(walk: "Walk", x: Any, name: str) -> None:
     elif not isinstance(x, tuple | frozenset):
         walk.test("len({}) != {}", x, len(x))
     walk.fact(name, len(x))
-    if isinstance(x, list | deque) and len(x) > LONG:
+    if len(x) > LONG and isinstance(x, list | deque):
         _long(walk, x, name)
         return
     held = isinstance(x, list | dict | deque)
@@ -95,7 +90,17 @@ def _makes_more(kind: Any) -> bool:
     )
 
 
-def _identities(walk: "Walk", x: Iterable[Any]) -> None:
+def _plain(walk: "Walk", x: Any, name: str) -> bool:
+    """Whether a container holds plain values alone, in which nobody counts."""
+    values = [*x, *x.values()] if type(x) is dict else x
+    return (
+        type(x) in (list, dict, tuple)
+        and all(type(value) in PLAIN for value in values)
+        and not any(counted.startswith(f"{name}[") for counted in walk.state.how.counted)
+    )
+
+
+def _identities(walk: "Walk", x: Any) -> None:
     """Look at all objects of a container in one go, and keep them: an identity is theirs."""
     kept = [*x]
     walk.test("[*map(id, {})] != {}", x, [*map(id, kept)], kept)
@@ -112,15 +117,6 @@ def _long(walk: "Walk", x: Any, name: str) -> None:
             walk.visit(value, called, Place(x, i, called), looked_at=True)
 
 
-def _all_plain(walk: "Walk", x: Any, name: str, nested: dict[int, tuple[Any, str]]) -> bool:
-    """Whether a container is a nest of plain values that nobody changes or knows elsewhere."""
-    return (
-        _plain(x, name, nested)
-        and walk.seen.keys() & nested.keys() <= {id(x)}
-        and not any(counted.startswith(f"{name}[") for counted in walk.state.how.counted)
-    )
-
-
 def _keys(walk: "Walk", x: Mapping[Any, Any], name: str) -> None:
     keys = [*x]
     if all(type(key) is str for key in keys):
@@ -129,24 +125,6 @@ def _keys(walk: "Walk", x: Mapping[Any, Any], name: str) -> None:
         _identities(walk, x)
     for key in keys:
         walk.visit(key, f"a key of {name}", None)
-
-
-def _plain(x: Any, name: str, found: dict[int, tuple[Any, str]]) -> bool:
-    """Whether a container holds plain values alone, or such containers, each once.
-
-    What is ``found`` gets a name.
-    """
-    if type(x) is not tuple:
-        if id(x) in found or len(found) > LARGEST:
-            return False
-        found[id(x)] = x, name
-    pairs = [*((key, key) for key in x), *x.items()] if type(x) is dict else enumerate(x)
-    return all(
-        _plain(part, item_name(name, key), found)
-        if type(part) in (list, dict, tuple)
-        else type(part) in PLAIN
-        for key, part in pairs
-    )
 
 
 def item_name(name: str, key: Any) -> str:
