@@ -317,3 +317,55 @@ def test_what_sweeps_outside_print_is_printed_by_them(capsys):
         assert capsys.readouterr().out == ""
         loss.backward()
         assert capsys.readouterr().out == "swept\n"
+
+
+def _retains(w):
+    def function(y):
+        y.retain_grad()
+        return wg.sum(y * y)
+
+    return function
+
+
+def _differentiates(w):
+    def function(y):
+        loss = wg.sum(y * y)
+        loss.backward()
+        return loss.detach()
+
+    return function
+
+
+def _hooks(w):
+    def function(y):
+        y.register_hook(lambda g: g * 3)
+        return wg.sum(y * y)
+
+    return function
+
+
+def _asks(w):
+    def function(y):
+        (g,) = wg.autograd.grad(wg.sum(y * w), [w])
+        return g * 2.0
+
+    return function
+
+
+@pytest.mark.parametrize("make", [_retains, _differentiates, _hooks, _asks])
+def test_the_caller_s_graph_behind_an_argument_is_what_it_is_eagerly(make):
+    """At the first call, too, which is not compared with anything."""
+
+    def run(compiled):
+        w = wg.asarray([1.0, 2.0], requires_grad=True)
+        function = make(w)
+        call, found = wg.compile(function) if compiled else function, []
+        for _ in range(4):
+            y = w * 2.0
+            result = call(y)
+            if result.requires_grad:
+                result.backward()
+            found.append((tolist(result), tolist(y._grad), tolist(w.grad)))
+        return found
+
+    assert run(True) == run(False)

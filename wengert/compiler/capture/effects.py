@@ -5,6 +5,7 @@ import gc
 import linecache
 import sys
 import time
+import weakref
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -16,10 +17,12 @@ from wengert.compiler.capture.places import NUMBERS, PLAIN, Missing, State, same
 from wengert.compiler.capture.snapshot import Change, kinds_of, shown
 from wengert.compiler.capture.traced import Traced
 from wengert.func.trees import tree_flatten
-from wengert.tape.node import AccumulateGrad
+from wengert.tape.node import AccumulateGrad, Node
+from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
 __all__ = [
+    "Cut",
     "Effect",
     "Ref",
     "check_arguments",
@@ -80,12 +83,46 @@ def own(array: Any) -> Any:
     return array.inner if isinstance(array, Traced) else array
 
 
+def _is_input(call: Any, ref: Ref, now: Any) -> bool:
+    """Whether something is what was put in its place before the call."""
+    return isinstance(now, Traced | LiveNumber) and now.value is call.inputs[ref]
+
+
+class Cut(weakref.ref[Tensor]):
+    """How a leaf in the trace alone knows its Tensor, whose graph is the caller's."""
+
+    __slots__ = ()
+
+
+def _check_cut(call: Any, i: int, held: Any) -> None:
+    """Raise if the caller's graph behind a Tensor is not what it is eagerly."""
+    node, grad = held.tensor._node, held.grad
+    same = grad is None or _is_input(call, Ref("grad", i), grad._array)
+    if held.tensor._grad is not grad or not same or type(node) is not AccumulateGrad:
+        what = "gets a gradient or a hook"
+    elif type(node.watch) is not Cut:
+        what = "retains its gradient"
+    elif any(x.line is not None and x.line.stage == "backward" for x in call.trace.instructions):
+        known = {x._node.number for x in call.tensors if type(x._node) is AccumulateGrad}
+        if known.isdisjoint(x.number for x in ancestors([held.node])):
+            return
+        what = "is computed from another Tensor of the function, which differentiates"
+    else:
+        return
+    raise TraceError(
+        f"{_name(call, i)} has been computed outside the compiled function, and {what} inside, "
+        "which goes on into the caller's graph; detach it, or do it outside"
+    )
+
+
 def tensor_effects(call: Any) -> list[Effect]:
     """What has become of the Tensors that were given or reached."""
     effects = []
     for i, held in enumerate(call.held):
-        tensor, before = held.tensor, call.inputs[Ref("tensor", i)]
-        if not (isinstance(tensor._array, Traced) and tensor._array.value is before):
+        if isinstance(held.node, Node) and not isinstance(held.node, AccumulateGrad):
+            _check_cut(call, i, held)
+        tensor = held.tensor
+        if not _is_input(call, Ref("tensor", i), tensor._array):
             effects.append(Effect(Ref("tensor", i), call.output(tensor._array)))
         node = tensor._node
         if node is not None and not isinstance(node, AccumulateGrad):
@@ -102,7 +139,7 @@ def tensor_effects(call: Any) -> list[Effect]:
         grad = tensor._grad
         if held.grad is not None:  # even if it is let go then, since others may hold it
             now, ref = held.grad._array, Ref("grad", i)
-            if not (isinstance(now, Traced) and now.value is call.inputs[ref]):
+            if not _is_input(call, ref, now):
                 effects.append(Effect(ref, call.output(now)))
         if grad is held.grad:
             continue
@@ -133,8 +170,8 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
         for i, place in enumerate(before):
             now = place.get()
             if isinstance(now, Traced | LiveNumber):
-                given = Ref(kind, call.state.shares[i] if kind == "number" else i)
-                if now.value is not call.inputs[given]:
+                first_of = call.state.shares[i] if kind == "number" else i
+                if not _is_input(call, Ref(kind, first_of), now):
                     effects.append(Effect(Ref(kind, i), call.output(now)))
                 values.append((place, now))
             elif kind == "number" and type(now) in (int, float):

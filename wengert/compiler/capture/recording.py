@@ -18,6 +18,7 @@ from wengert.backends.references import held_elsewhere, holders
 from wengert.compiler.capture.calls import Layout, tensors_of
 from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.effects import (
+    Cut,
     Ref,
     check_arguments,
     check_kept,
@@ -102,6 +103,7 @@ class _Call:
             if isinstance(tensor._node, Node) and not isinstance(tensor._node, AccumulateGrad):
                 tensor._node = None
                 tensor.requires_grad = True  # the graph behind it is the caller's
+                tensor._node.watch = Cut(tensor)  # type: ignore[attr-defined]
         for i, (held, name) in enumerate(zip(self.held, names, strict=True)):
             grad = held.grad
             if grad is None:
