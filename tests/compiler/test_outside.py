@@ -352,7 +352,18 @@ def _asks(w):
     return function
 
 
-@pytest.mark.parametrize("make", [_retains, _differentiates, _hooks, _asks])
+def _is_leaf(w):
+    return lambda y: y * 2.0 if y.is_leaf else y * 3.0
+
+
+def _operation(w):
+    def operation(x):
+        return x.grad_fn
+
+    return lambda x: x * 2.0 if operation(x) is None else x * 3.0
+
+
+@pytest.mark.parametrize("make", [_retains, _differentiates, _hooks, _asks, _is_leaf, _operation])
 def test_the_caller_s_graph_behind_an_argument_is_what_it_is_eagerly(make):
     """At the first call, too, which is not compared with anything."""
 
@@ -364,7 +375,7 @@ def test_the_caller_s_graph_behind_an_argument_is_what_it_is_eagerly(make):
             y = w * 2.0
             result = call(y)
             if result.requires_grad:
-                result.backward()
+                wg.sum(result).backward()
             found.append((tolist(result), tolist(y._grad), tolist(w.grad)))
         return found
 

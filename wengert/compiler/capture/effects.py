@@ -6,6 +6,7 @@ import linecache
 import sys
 import time
 import weakref
+from collections.abc import Iterable
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -14,10 +15,11 @@ from wengert.compiler.capture.errors import CountError, DecisionError, TraceErro
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import NUMBERS, PLAIN, Missing, State, same
+from wengert.compiler.capture.reads import reads
 from wengert.compiler.capture.snapshot import Change, kinds_of, shown
 from wengert.compiler.capture.traced import Traced
 from wengert.func.trees import tree_flatten
-from wengert.tape.node import AccumulateGrad, Node
+from wengert.tape.node import AccumulateGrad
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
@@ -26,6 +28,7 @@ __all__ = [
     "Effect",
     "Ref",
     "check_arguments",
+    "check_asked",
     "check_kept",
     "check_side_effects",
     "own",
@@ -36,6 +39,8 @@ __all__ = [
 
 #: What of a Tensor its effects are.
 _OF_TENSORS = frozenset({"_array", "grad", "_node", "watch"})
+#: Attributes of Tensors that tell of their graph.
+_ABOUT_GRAPHS = frozenset({"grad_fn", "is_leaf"})
 #: Seconds for which it is waited until other threads look at a function's frames no more.
 _PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
 
@@ -94,6 +99,18 @@ class Cut(weakref.ref[Tensor]):
     __slots__ = ()
 
 
+def check_asked(call: Any, functions: Iterable[Any]) -> None:
+    """Raise if code may ask for the caller's graph behind a Tensor, which the trace has not."""
+    for i in [i for i, held in enumerate(call.held) if held.graph]:
+        for used in [reads(function.__code__) for function in functions]:
+            every = used.names.union(*[chain.path for chain in used.chains])
+            if not every.isdisjoint(_ABOUT_GRAPHS):
+                raise TraceError(
+                    f"{_name(call, i)} has been computed outside the compiled function, whose code "
+                    "asks for is_leaf or grad_fn of something; detach it, or ask outside"
+                )
+
+
 def _check_cut(call: Any, i: int, held: Any) -> None:
     """Raise if the caller's graph behind a Tensor is not what it is eagerly."""
     node, grad = held.tensor._node, held.grad
@@ -119,7 +136,7 @@ def tensor_effects(call: Any) -> list[Effect]:
     """What has become of the Tensors that were given or reached."""
     effects = []
     for i, held in enumerate(call.held):
-        if isinstance(held.node, Node) and not isinstance(held.node, AccumulateGrad):
+        if held.graph:
             _check_cut(call, i, held)
         tensor = held.tensor
         if not _is_input(call, Ref("tensor", i), tensor._array):

@@ -21,6 +21,7 @@ from wengert.compiler.capture.effects import (
     Cut,
     Ref,
     check_arguments,
+    check_asked,
     check_kept,
     check_side_effects,
     outside,
@@ -64,6 +65,11 @@ class _Held(NamedTuple):
     node: Node | None
     grad: Tensor | None
 
+    @property
+    def graph(self) -> bool:
+        """Whether it had been computed outside, by operations on the tape."""
+        return self.node is not None and not isinstance(self.node, AccumulateGrad)
+
 
 class _Call:
     """A call that is being traced."""
@@ -100,7 +106,7 @@ class _Call:
         grads: dict[int, Any] = {}
         for i, (tensor, name) in enumerate(zip(self.tensors, names, strict=True)):
             tensor._array = self.input(tensor._array, "tensor", i, name)
-            if isinstance(tensor._node, Node) and not isinstance(tensor._node, AccumulateGrad):
+            if self.held[i].graph:
                 tensor._node = None
                 tensor.requires_grad = True  # the graph behind it is the caller's
                 tensor._node.watch = Cut(tensor)  # type: ignore[attr-defined]
@@ -157,7 +163,7 @@ class _Call:
         for held in self.held:
             tensor = held.tensor
             tensor._array = own(tensor._array)
-            if isinstance(held.node, Node) and not isinstance(held.node, AccumulateGrad):
+            if held.graph:
                 tensor._node = held.node  # a leaf in the trace alone
             for grad in (held.grad, tensor._grad):
                 if grad is not None:
@@ -243,6 +249,7 @@ def record_call(
             args, kwargs = layout.structure.unflatten(call.leaves)
             functions = functions_of(state.objects, function)
             check_names(functions)
+            check_asked(call, functions)
             seen = watch or needed(state.objects, functions)
             with Watch(stop=True).on() if seen else nullcontext():
                 returned = function(*args, **kwargs)
