@@ -14,7 +14,6 @@ import pytest
 
 import wengert as wg
 from wengert.nn import functional as F
-from wengert.nn import losses
 from wengert.ops.late import LATER
 from wengert.tape.families import Family
 
@@ -43,14 +42,15 @@ NAMESPACES: dict[str, tuple[Any, Iterable[str]]] = {"": (wg, [*wg.ops.__all__, *
     f"{name}.": (getattr(wg, name), getattr(wg, name).__all__)
     for name in ("fft", "func", "linalg", "optim", "random", "special")
 }
-NAMESPACES |= {"nn.functional.": (F, F.__all__), "nn.": (losses, losses.__all__)}
+LOSSES = [name for name in wg.nn.__all__ if name.endswith("Loss")]
+NAMESPACES |= {"nn.functional.": (F, F.__all__), "nn.": (wg.nn, LOSSES)}
 
 
 def documented() -> Iterator[Any]:
     for space, (home, names) in NAMESPACES.items():
         for name in names:
             found = getattr(home, name)
-            if inspect.isfunction(found) or (inspect.isclass(found) and home in (losses, wg.optim)):
+            if inspect.isfunction(found) or (inspect.isclass(found) and home in (wg.nn, wg.optim)):
                 yield pytest.param(found, id=space + name)
 
 
