@@ -363,7 +363,13 @@ def _operation(w):
     return lambda x: x * 2.0 if operation(x) is None else x * 3.0
 
 
-@pytest.mark.parametrize("make", [_retains, _differentiates, _hooks, _asks, _is_leaf, _operation])
+def _retained(w):
+    return lambda y: y * 2.0 if y.retains_grad else y * 3.0
+
+
+@pytest.mark.parametrize(
+    "make", [_retains, _differentiates, _hooks, _asks, _is_leaf, _operation, _retained]
+)
 def test_the_caller_s_graph_behind_an_argument_is_what_it_is_eagerly(make):
     """At the first call, too, which is not compared with anything."""
 
@@ -373,6 +379,8 @@ def test_the_caller_s_graph_behind_an_argument_is_what_it_is_eagerly(make):
         call, found = wg.compile(function) if compiled else function, []
         for _ in range(4):
             y = w * 2.0
+            if make is _retained:
+                y.retain_grad()
             result = call(y)
             if result.requires_grad:
                 wg.sum(result).backward()

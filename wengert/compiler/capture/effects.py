@@ -40,7 +40,7 @@ __all__ = [
 #: What of a Tensor its effects are.
 _OF_TENSORS = frozenset({"_array", "grad", "_node", "watch"})
 #: Attributes of Tensors that tell of their graph.
-_ABOUT_GRAPHS = frozenset({"grad_fn", "is_leaf"})
+_ABOUT_GRAPHS = frozenset({"grad_fn", "is_leaf", "retains_grad"})
 #: Seconds for which it is waited until other threads look at a function's frames no more.
 _PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
 
@@ -107,7 +107,7 @@ def check_asked(call: Any, functions: Iterable[Any]) -> None:
             if not every.isdisjoint(_ABOUT_GRAPHS):
                 raise TraceError(
                     f"{_name(call, i)} has been computed outside the compiled function, whose code "
-                    "asks for is_leaf or grad_fn of something; detach it, or ask outside"
+                    "asks for is_leaf, grad_fn or retains_grad; detach it, or ask outside"
                 )
 
 
