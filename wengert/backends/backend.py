@@ -156,8 +156,8 @@ def make_namespace(backend: Backend) -> ModuleType:
     that before the library's. The namespace is a plain module with every name in place, because
     Python finds attributes in nothing else as fast.
 
-    Beside functions it has ``backend``; ``device``, which tells where an array is; and ``plain``,
-    whether rules take what a node saved as it is.
+    Beside functions it has ``backend``; ``library``, the library's own namespace; ``device``, which
+    tells where an array is; and ``plain``, whether rules take what a node saved as it is.
     """
     xp = ModuleType(f"wengert.backends.{backend.name}.namespace")
     names = vars(xp)
@@ -172,7 +172,13 @@ def make_namespace(backend: Backend) -> ModuleType:
     for name, function in own.items():
         extension, _, short = name.rpartition(".")
         setattr(names[extension] if extension else xp, short, function)
-    names.update(backend=backend, device=backend.device, plain=True, is_view=backend.is_view)
+    names.update(
+        backend=backend,
+        library=backend.xp,
+        device=backend.device,
+        plain=True,
+        is_view=backend.is_view,
+    )
     for name, dtype in DTYPES.items():
         if name in names:
             learn_dtype(names[name], dtype)
@@ -184,17 +190,17 @@ def _conj(xp: Any, x: Any) -> Any:
     """Complex conjugate; a real array is returned as it is, and Python numbers are welcome."""
     if isinstance(x, complex | float | int):
         return x.conjugate()
-    return xp.backend.xp.conj(x) if dtype_of(x.dtype).complex else x
+    return xp.library.conj(x) if dtype_of(x.dtype).complex else x
 
 
 def _real(xp: Any, x: Any) -> Any:
     """Real part; a real array is returned as it is, where the standard leaves that open."""
-    return xp.backend.xp.real(x) if dtype_of(x.dtype).complex else x
+    return xp.library.real(x) if dtype_of(x.dtype).complex else x
 
 
 def _imag(xp: Any, x: Any) -> Any:
     """Imaginary part; that of a real array is zero, where the standard leaves that open."""
-    return xp.backend.xp.imag(x) if dtype_of(x.dtype).complex else xp.zeros_like(x)
+    return xp.library.imag(x) if dtype_of(x.dtype).complex else xp.zeros_like(x)
 
 
 def composite(function: Any) -> Kernel | None:

@@ -44,7 +44,7 @@ def _cast(xp: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
     # The standard's function takes ``dtype`` by position alone, and casts no complex array.
     if dtype_of(dtype).kind == "bool" and dtype_of(x.dtype).complex:
         return xp.not_equal(x, 0)
-    return xp.backend.xp.astype(x, dtype, copy=copy)
+    return xp.library.astype(x, dtype, copy=copy)
 
 
 def _astype_batch(call: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
@@ -61,7 +61,6 @@ _astype = Primitive(
     forward=_cast,
     batch=_astype_batch,
     identity=same_elements,
-    whole=True,
 )
 _to_device = Primitive(
     "to_device",

@@ -276,30 +276,6 @@ def _pieces(
 # -- every library ---------------------------------------------------------------------------------
 
 
-def _astype(trace: Any, backend: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
-    if dtype_of(dtype).kind == "bool" and dtype_of(x.dtype).complex:
-        return trace.apply(backend, "not_equal", (x, 0), {})
-    return trace.call("astype", backend.xp.astype, (x, dtype), {"copy": copy})
-
-
-def _cut(trace: Any, backend: Any, x: Any, *, key: tuple[Any, ...]) -> Any:
-    return trace.call("getitem", cut, (x,), {"key": key})
-
-
-def _conj(trace: Any, backend: Any, x: Any) -> Any:
-    return trace.record("conj", backend.xp.conj, x) if dtype_of(x.dtype).complex else x
-
-
-def _real(trace: Any, backend: Any, x: Any) -> Any:
-    return trace.record("real", backend.xp.real, x) if dtype_of(x.dtype).complex else x
-
-
-def _imag(trace: Any, backend: Any, x: Any) -> Any:
-    if not dtype_of(x.dtype).complex:
-        return trace.apply(backend, "zeros_like", (x,), {})
-    return trace.record("imag", backend.xp.imag, x)
-
-
 def _special(
     trace: Any,
     backend: Any,
@@ -321,16 +297,6 @@ def _special(
     return out if out.dtype == dtype else trace.apply(backend, "astype", (out, dtype), {})
 
 
-#: What asks in each call what a trace knows.
-_KNOWN: Final[Mapping[str, Callable[..., Any]]] = {
-    "astype": _astype,
-    "conj": _conj,
-    "cut": _cut,
-    "imag": _imag,
-    "real": _real,
-}
-
-
 def lowered(
     trace: Any,
     backend: Any,
@@ -344,6 +310,6 @@ def lowered(
         return _special(trace, backend, kernel, name, operands, parameters)
     if kernel is not None and backend.name == "numpy":
         return _pieces(trace, kernel, name, operands, parameters)
-    if name in _KNOWN:
-        return _KNOWN[name](trace, backend, *operands, **parameters)
+    if name == "cut":
+        return trace.call("getitem", cut, operands, parameters)
     return NotImplemented

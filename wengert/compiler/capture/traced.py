@@ -177,6 +177,20 @@ traced = namespace_of_raw(
 namespaces[Traced] = traced
 
 
+def _of_library(name: str) -> Any:
+    """A function of the library's own, recorded."""
+
+    def call(*operands: Any, **parameters: Any) -> Any:
+        trace, backend = current(), _backend(operands, parameters)
+        assert trace is not None, "there is no trace"
+        return trace.call(name, getattr(backend.xp, name), operands, parameters)
+
+    return call
+
+
+vars(traced)["library"] = namespace(f"{__name__}.library", _of_library)
+
+
 _TRACED_HERE = frozenset(
     {"_backend", "alongside", "drawn", "from_numpy", "name", "namespace", "__class__", "__dict__"}
 )
