@@ -218,12 +218,7 @@ def cov(
     freedom = x.shape[1] - (ddof if ddof is not None else int(not bias))
     if freedom <= 0:
         raise ValueError(f"{x.shape[1]} observations leave no degree of freedom: choose ddof")
-    return squeezed(matmul(x, ew.conj(matrix_transpose(x))) / freedom)
-
-
-def squeezed(x: Tensor) -> Tensor:
-    """Without the axes of length 1."""
-    return ma.squeeze(x)
+    return ma.squeeze(matmul(x, ew.conj(matrix_transpose(x))) / freedom)
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:

@@ -260,11 +260,6 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     return ma.reshape(a, tuple(shape) if isinstance(shape, tuple | list) else (shape,), copy=copy)
 
 
-def squeeze(a: Any, axis: Any = None) -> Tensor:
-    """``np.squeeze``: all axes of length 1, unless told otherwise."""
-    return ma.squeeze(a, axis)
-
-
 def tile(A: Any, reps: Any) -> Tensor:
     """``np.tile``."""
     return ma.tile(A, tuple(reps) if isinstance(reps, tuple | list) else (reps,))
@@ -300,8 +295,3 @@ def coordinates(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str
     if sparse:
         raise UnsupportedError("sparse=True is not supported for Tensors")
     return meshgrid(*operands(*xi), indexing=indexing)
-
-
-def unstacked(x: Any, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """``np.unstack``."""
-    return ma.unstack(x, axis=axis)
