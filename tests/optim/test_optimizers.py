@@ -318,6 +318,67 @@ def test_state_on_another_backend_is_an_error() -> None:
     np.testing.assert_allclose(values(p), 1 - 0.1 - 0.19, rtol=1e-6)
 
 
+class Kept(optim.Optimizer):
+    """It sets a parameter to what its state has."""
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params, {})
+
+    def init(self, xp: Any, p: Any) -> dict[str, Any]:
+        return {"kept": xp.ones_like(p), "seen": xp.zeros(p.shape, dtype=xp.int32)}
+
+    def rule(self, xp: Any, group: dict[str, Any]) -> Any:
+        return lambda p, g, state: state["kept"]
+
+
+def test_a_result_on_another_backend_is_an_error() -> None:
+    pytest.importorskip("array_api_strict")
+    p = nn.Parameter(wg.zeros(2))
+    optimiser = Kept([p])
+    p.grad = wg.ones(2)
+    optimiser.step()
+    module = nn.Module()
+    module.p = p
+    module.to("array_api_strict")
+    before = p._array
+    with pytest.raises(wg.BackendError, match=r"on the backend array_api_strict.*on numpy"):
+        optimiser.step()
+    assert p._array is before
+
+
+def test_a_state_is_loaded_in_the_precision_of_its_parameter() -> None:
+    single, double = (nn.Parameter(wg.zeros(2, dtype=d)) for d in (wg.float32, wg.float64))
+    optimisers = Kept([single]), Kept([double])
+    single.grad = wg.ones(2)
+    optimisers[0].step()
+    optimisers[1].load_state_dict(optimisers[0].state_dict())
+    state = optimisers[1].state[double]
+    assert state["kept"].dtype == np.float64
+    assert state["seen"].dtype == np.int32  # what counts has no precision
+
+
+def test_momentum_is_not_the_gradient_that_it_began_with() -> None:
+    p = nn.Parameter(wg.zeros(2, dtype=wg.float64))
+    optimiser = optim.SGD([p], lr=1.0, momentum=0.5)
+    given = np.ones(2)
+    p.grad = wg.from_dlpack(given)
+    optimiser.step()
+    given[:] = 8  # the user's memory, in which the user's gradient is
+    assert p.grad.tolist() == [8, 8]
+    optimiser.step()  # 1 for the first step, 0.5 and 8 for the second
+    np.testing.assert_array_equal(values(p), -1 - 0.5 - 8)
+
+
+def test_an_optimiser_without_a_rule() -> None:
+    class Unfinished(optim.Optimizer):
+        pass
+
+    p = nn.Parameter(wg.zeros(2))
+    p.grad = wg.ones(2)
+    with pytest.raises(NotImplementedError, match="Unfinished does not define rule"):
+        Unfinished([p], {}).step()
+
+
 # -- bad input -------------------------------------------------------------------------------------
 
 

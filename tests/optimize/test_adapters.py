@@ -299,6 +299,22 @@ def test_bounds_in_the_form_of_the_tree() -> None:
     np.testing.assert_allclose(fit.x["a"], [[1, 2], [3, 3]], atol=1e-4)
 
 
+def test_bounds_beside_complex_numbers_without() -> None:
+    def f(p: Any) -> Any:
+        return wg.abs(p["z"] - (2 + 3j)) ** 2 + (p["x"] - 5) ** 2
+
+    bounds = {"z": None, "x": (None, 2)}
+    found = optimize.minimize(f, {"z": 0j, "x": 0.0}, method="L-BFGS-B", bounds=bounds)
+    assert found.x["z"] == pytest.approx(2 + 3j, abs=1e-6)
+    assert found.x["x"] == pytest.approx(2, abs=1e-6)
+
+
+def test_constraints_take_arguments() -> None:
+    constraint = {"type": "eq", "fun": lambda x, total: wg.sum(x) - total, "args": (4.5,)}
+    found = optimize.minimize(bowl, np.zeros(3), method="SLSQP", constraints=constraint)
+    assert np.sum(found.x) == pytest.approx(4.5)
+
+
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
@@ -380,6 +396,38 @@ def test_callbacks_see_the_tree(method: str) -> None:
     assert len(seen) > 4
     assert all(set(x) == {"a", "b"} and type(x["b"]) is float for x in seen)
     assert seen[-1]["a"].tolist() == pytest.approx([1, 1], abs=1e-3)
+
+
+@pytest.mark.parametrize("solve", [optimize.least_squares, optimize.root])
+def test_callbacks_of_systems_see_the_tree(solve: Any) -> None:
+    seen: list[Any] = []
+
+    def residuals(p: Any) -> Any:
+        return wg.stack([p["a"] ** 2 - 2, p["a"] * p["b"] - 1])
+
+    def note(found: Any, *rest: Any) -> None:
+        seen.append(getattr(found, "x", found))
+
+    options: dict[str, Any] = {"method": "krylov"} if solve is optimize.root else {}
+    found = solve(residuals, {"a": 1.0, "b": 1.0}, callback=note, **options)
+    assert found.x["a"] == pytest.approx(2**0.5, rel=1e-4)
+    assert seen
+    assert all(set(x) == {"a", "b"} for x in seen)
+
+
+def test_the_function_is_called_for_each_point_unless_it_is_compiled() -> None:
+    points = []
+
+    def f(x: Any) -> Any:
+        points.append(x)
+        return rosenbrock(x)
+
+    found = optimize.minimize(f, np.zeros(3))
+    assert len(points) >= found.nfev > 5
+    points.clear()
+    optimize.least_squares(lambda x: wg.stack([f(x), x[0]]), np.zeros(3))
+    optimize.root(lambda x: x * f(x) - 1, np.full(3, 0.5))
+    assert len(points) > 10
 
 
 def test_a_callback_can_stop() -> None:
