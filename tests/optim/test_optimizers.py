@@ -369,6 +369,15 @@ def test_momentum_is_not_the_gradient_that_it_began_with() -> None:
     np.testing.assert_array_equal(values(p), -1 - 0.5 - 8)
 
 
+def test_adam_without_moments() -> None:
+    p = nn.Parameter(wg.zeros(2, dtype=wg.float64))
+    optimiser = optim.Adam([p], lr=0.25, betas=(0.0, 0.0), eps=0.0)
+    for g in ([3.0, -0.5], [-7.0, -2.0]):
+        p.grad = wg.asarray(g, dtype=wg.float64)
+        optimiser.step()
+    np.testing.assert_allclose(values(p), [0, 0.5])  # each step is the gradient's sign
+
+
 def test_an_optimiser_without_a_rule() -> None:
     class Unfinished(optim.Optimizer):
         pass

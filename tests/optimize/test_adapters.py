@@ -415,6 +415,21 @@ def test_callbacks_of_systems_see_the_tree(solve: Any) -> None:
     assert all(set(x) == {"a", "b"} for x in seen)
 
 
+@pytest.mark.parametrize("method", ["trf", "dogbox", "lm", "hybr"])
+def test_systems_are_solved_with_jacobians_of_the_tape(method: str) -> None:
+    points = []
+
+    def residuals(x: Any) -> Any:
+        points.append(x)
+        return wg.concat([10 * (x[1:] - x[:-1] ** 2), 1 - x[:1]])
+
+    solve = optimize.root if method == "hybr" else optimize.least_squares
+    found = solve(residuals, np.full(5, -0.5), method=method)
+    np.testing.assert_allclose(found.x, 1, atol=1e-6)
+    # Differences would take five more calls for each Jacobian; SciPy makes one to begin with.
+    assert len(points) <= found.nfev + found.njev + 1
+
+
 def test_the_function_is_called_for_each_point_unless_it_is_compiled() -> None:
     points = []
 

@@ -7,30 +7,8 @@ import pytest
 from hypothesis import strategies as st
 
 import wengert as wg
-from wengert.interpreters.differentiable import differentiable
-from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.testing import Argument, Axis, GradcheckError, check_gradients, strided
 from wengert.testing.likeness import Found, likeness, named
-
-
-@pytest.fixture
-def plant():
-    """Make primitives for one test, and take them out of the table again."""
-    count = itertools.count()
-    made = []
-
-    def make(forward, kind="elementwise", **rules):
-        name = f"contrasted_{next(count)}_{id(made)}"
-        names = forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
-        primitive = Primitive(name, names, rules, kind=kind, forward=forward)
-        made.append(name)
-        setattr(differentiable, name, primitive.bind)
-        return lambda *arrays, **parameters: primitive.bind(*arrays, **parameters)
-
-    yield make
-    for name in made:
-        del PRIMITIVES[name]
-        delattr(differentiable, name)
 
 
 def told(function, *arguments, **options):

@@ -1,13 +1,9 @@
 """check_gradients catches a planted mistake of each kind, and lets through what is right."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.interpreters.differentiable import differentiable
-from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.testing import (
     Argument,
     Axis,
@@ -17,31 +13,6 @@ from wengert.testing import (
     WrongGradientError,
     check_gradients,
 )
-
-
-@pytest.fixture
-def plant():
-    """Make primitives for one test, and take them out of the table again."""
-    count = itertools.count()
-    made = []
-
-    def make(forward, kind="elementwise", **rules):
-        name = f"planted_{next(count)}_{id(made)}"
-        names = forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
-        primitive = Primitive(name, names, rules, kind=kind, forward=forward)
-        made.append(name)
-        setattr(differentiable, name, primitive.bind)
-
-        def planted(*arrays, **parameters):
-            return primitive.bind(*arrays, **parameters)
-
-        planted.primitive = name
-        return planted
-
-    yield make
-    for name in made:
-        del PRIMITIVES[name]
-        delattr(differentiable, name)
 
 
 def square(xp, x):
@@ -217,26 +188,14 @@ def test_wrong_complex_derivative_only(plant):
 
 
 def test_wrong_forward_derivative_only(plant):
-    name = None
-
-    def make():
-        primitive = Primitive(
-            "planted_forward",
-            ("x",),
-            {"x": lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2)},
-            kind="irregular",
-            forward=lambda xp, x: xp.multiply(x, x),
-            jvps={"x": lambda xp, t, x: xp.multiply(t, x)},
-        )
-        return primitive.name
-
-    try:
-        name = make()
-        wrong = PRIMITIVES[name].bind
-        caught(WrongGradientError, lambda x: wrong(x), ..., match="forward derivative is wrong")
-        check_gradients(lambda x: wrong(x), ..., backends=["numpy"], forward=False)
-    finally:
-        del PRIMITIVES[name]
+    wrong = plant(
+        lambda xp, x: xp.multiply(x, x),
+        kind="irregular",
+        jvps={"x": lambda xp, t, x: xp.multiply(t, x)},
+        x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2),
+    )
+    caught(WrongGradientError, lambda x: wrong(x), ..., match="forward derivative is wrong")
+    check_gradients(lambda x: wrong(x), ..., backends=["numpy"], forward=False)
 
 
 def test_not_linear_in_the_cotangent(plant):
