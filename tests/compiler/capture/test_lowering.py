@@ -1,6 +1,7 @@
 """Kernels in pieces: programs call what NumPy's kernels call, and give what these give."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,9 @@ def test_what_looks_at_values_raises_in_each_run() -> None:
     program = optimise(recorded("softmax_cross_entropy_parts", operands, parameters))
     with pytest.raises(IndexError, match="Target 7 is out of bounds"):
         emit(program, NUMPY).function(X, np.array([0, 1, 7, 2, 3]))
+    ignored = optimise(replace(program, outputs=program.inputs))  # nobody looks at the loss
+    with pytest.raises(IndexError, match="Target 7 is out of bounds"):
+        emit(ignored, NUMPY).function(X, np.array([0, 1, 7, 2, 3]))
 
 
 def _into_an_operand(x: Any) -> Any:
@@ -140,6 +144,11 @@ def _into_a_view(x: Any) -> Any:
     return flat
 
 
+def _another_order(x: Any) -> Any:
+    out = np.exp(x.mT)
+    return np.add(x.reshape((7, 5)), out, out)
+
+
 def _by_values(x: Any) -> Any:
     return x + 1 if x.shape and np.max(x) > 0 else x
 
@@ -149,7 +158,9 @@ def _another_dtype(x: Any) -> Any:
     return np.multiply(out, x, out)
 
 
-@pytest.mark.parametrize("kernel", [_into_an_operand, _into_a_view, _by_values, _another_dtype])
+@pytest.mark.parametrize(
+    "kernel", [_into_an_operand, _into_a_view, _another_order, _by_values, _another_dtype]
+)
 def test_what_has_no_pieces_is_called_whole(
     monkeypatch: pytest.MonkeyPatch, kernel: Callable[..., Any]
 ) -> None:

@@ -147,8 +147,7 @@ def _called(
     name: str, function: Any, operands: Any, keywords: Mapping[str, Any], *, own: bool = False
 ) -> Any:
     """Record a call of what is in a kernel's hands, and hand it the result."""
-    trace = current()
-    assert trace is not None, "a kernel is in pieces only where a trace runs"
+    trace: Any = current()  # in which the kernel runs
     given = {name: _given(x) for name, x in keywords.items()}
     answer = trace.call(name, function, _given(tuple(operands)), given)
     if answer is None:  # it has written into something
@@ -198,8 +197,8 @@ def _as_one(function: Callable[..., Any], *, raises: bool) -> Callable[..., Any]
     """A part of kernels that looks at values, and is recorded as one call."""
 
     def call(*operands: Any) -> Any:
-        trace, name = current(), function.__name__
-        assert trace is not None, "a kernel is in pieces only where a trace runs"
+        trace: Any = current()
+        name = function.__name__
         given = _given(operands)
         answer = trace.call(name, function, given, {}, pure=not raises)
         if isinstance(answer, int | float):
@@ -224,8 +223,7 @@ def _scalar(value: Any, dtype: Any) -> Any:
 
 
 def _ones(length: int, dtype: Any) -> Any:
-    trace = current()
-    assert trace is not None, "a kernel is in pieces only where a trace runs"
+    trace: Any = current()  # in which the kernel runs
     return _Array(trace.constant(numpy_networks.ones(length, dtype)))
 
 
