@@ -14,7 +14,7 @@ from tests.ops.cases import apply, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from tests.ops.test_forward import TRACKED, close, inner, interpret, normal, numbers, size
 from wengert.backends import dtype_of
-from wengert.interpreters.dual import Dual, Exit, drop, lift
+from wengert.interpreters.dual import Dual, Exit, drop, make_dual
 from wengert.interpreters.lifted import new_level
 from wengert.tape.node import tick
 from wengert.tape.recording import transforming
@@ -24,7 +24,7 @@ from wengert.tape.tensor import Tensor, untracked
 def pushed(call: Any, primals: Any, tangents: Any) -> list[tuple[Tensor, Tensor]]:
     """Primal values and tangents of what a call returns: forward mode without its front door."""
     start, level = tick(), new_level()
-    inputs = [lift(x, t, level) for x, t in zip(primals, tangents, strict=True)]
+    inputs = [make_dual(x, t, level) for x, t in zip(primals, tangents, strict=True)]
     with transforming():
         results = call(inputs)
     pairs = drop(results, Exit(level, start, True))

@@ -75,7 +75,7 @@ class Call:
     ----------
     tensors : list of Tensor
         The leaves to be differentiated: as they were given where these are Tensors, so that they
-        are still at their places on outer tapes; otherwise untracked Tensors of arrays or numbers.
+        still have their nodes outside; otherwise untracked Tensors of arrays or numbers.
     names : list of str
         What errors call each leaf, such as ``"argument 0['weights']"``.
     precision : DType or None

@@ -288,7 +288,7 @@ class _Custom(Function):
         known = {id(x) for x in (*leaves, *outputs)}
         ctx.call, ctx.structure, ctx.leaves = call, structure, _constants(leaves)
         ctx.kept, tensors = _constants(kept), [x for x in kept if isinstance(x, Tensor)]
-        # What is neither an argument nor a result has no place on the tape, and is computed again
+        # What is neither an argument nor a result has no node, and is computed again
         # when the rule is differentiated. A number may come from an argument, too.
         varying = [x for x in kept if isinstance(x, float | complex) or hasattr(x, "dtype")]
         ctx.between = any(id(x) not in known for x in varying)

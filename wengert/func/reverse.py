@@ -49,7 +49,7 @@ class Reverse:
     Attributes
     ----------
     entries : list of Node
-        For each differentiated leaf, its place on the tape.
+        For each differentiated leaf, its node.
     results : list of Tensor
         The leaves of what the function returned, still on the tape.
     structure : TreeDef
@@ -194,7 +194,7 @@ class Reverse:
 
 
 def _entry(tensor: Tensor, connect: bool) -> Tensor:
-    """A Tensor of the same values at a new place on the tape."""
+    """A Tensor of the same values with a node of its own."""
     array, node = tensor._array, tensor._node if connect else None
     entry = record(_identity.plans[(node is not None,)], (node,), (), array)
     if observing:

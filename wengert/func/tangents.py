@@ -6,7 +6,7 @@ from typing import Any
 from wengert.backends import BackendError, namespaces
 from wengert.func.arguments import Call, check_function, outputs, split, value_and_aux
 from wengert.func.trees import TreeDef, tree_flatten
-from wengert.interpreters.dual import Exit, drop, lift, without_tangent
+from wengert.interpreters.dual import Exit, drop, make_dual, without_tangent
 from wengert.interpreters.lifted import bottom
 from wengert.ops.creation import zeros_like
 from wengert.tape.recording import transforming
@@ -29,7 +29,7 @@ class Forward:
     has_aux : bool
         Whether the function returns a pair, of which the second is passed on.
     always : bool
-        As for `wengert.interpreters.dual.lift`.
+        As for `wengert.interpreters.dual.make_dual`.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Forward:
     ) -> None:
         self.call, self.out = call, out
         self.inputs = [
-            lift(x, t, out.level, always) for x, t in zip(call.tensors, tangents, strict=True)
+            make_dual(x, t, out.level, always) for x, t in zip(call.tensors, tangents, strict=True)
         ]
         with transforming():
             returned = call.run(self.inputs)

@@ -94,7 +94,7 @@ CONVERSIONS = frozenset({"number", "array", "copy", "numpy", "flag"})
 
 @dataclass(frozen=True)
 class GraphBreak:
-    """A place where the values of a Tensor went on without their derivative.
+    """A line where the values of a Tensor went on without their derivative.
 
     Attributes
     ----------
@@ -240,7 +240,7 @@ class GraphBreakError(AssertionError):
 # -- where ---------------------------------------------------------------------------------------
 
 
-class Place(NamedTuple):
+class CallSite(NamedTuple):
     """A line of the program's, the library's line below it, and the function that it calls here.
 
     ``through`` and ``entry`` are None where there is none, or a method is called directly.
@@ -271,7 +271,7 @@ _BETWEEN = frozenset(
 )
 
 
-def place() -> Place | None:
+def call_site() -> CallSite | None:
     """Return the line of the program that is running; None if nothing but this package runs."""
     site: FrameType | None = None
     user: FrameType | None = None
@@ -299,7 +299,7 @@ def place() -> Place | None:
         through = f"{module}:{inner}, in {site.f_code.co_name}" + (f": {text}" if text else "")
     columns = _characters(linecache.getline(code.co_filename, line), start, end)
     name = None if entry is None else entry.f_code.co_name
-    return Place(code.co_filename, line, code.co_name, columns, through, name)
+    return CallSite(code.co_filename, line, code.co_name, columns, through, name)
 
 
 def _characters(text: str, start: int | None, end: int | None) -> tuple[int, int] | None:
@@ -338,8 +338,10 @@ def again(one: GraphBreak) -> GraphBreak:
     return replace(one, count=one.count + 1)
 
 
-def made(kind: str, operation: str, tensor: Any, where: Place, inputs: Iterable[str]) -> GraphBreak:
-    """A break of a Tensor at a place."""
+def made(
+    kind: str, operation: str, tensor: Any, where: CallSite, inputs: Iterable[str]
+) -> GraphBreak:
+    """A break of a Tensor at a line."""
     return GraphBreak(
         kind,
         operation,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of
-from wengert.inspection.breaks import GraphBreak, GraphBreaks, again, made, place
-from wengert.interpreters.dual import Dual, Lift
+from wengert.inspection.breaks import GraphBreak, GraphBreaks, again, call_site, made
+from wengert.interpreters.dual import Dual, DualInput
 from wengert.interpreters.lifted import Lifted
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.observers import Observer
@@ -62,7 +62,7 @@ def declared(node: Node, position: int) -> str | None:
 
 
 def moving(tensor: Tensor) -> bool:
-    """Whether a Tensor carries a derivative: a place on the tape, or a tangent."""
+    """Whether a Tensor carries a derivative: a node, or a tangent."""
     return tensor._node is not None or bool(_levels(tensor._array))
 
 
@@ -187,7 +187,7 @@ class Lineage(Observer):
                 tags[top.number] = Tag(frozenset({top.number}), frozenset())
                 continue
             # A transform's argument is a leaf inside; here it comes from outside.
-            sources = top.owners if isinstance(top, Lift) else top.parents
+            sources = top.owners if isinstance(top, DualInput) else top.parents
             parents = [parent for parent in sources if parent is not None]
             open_ = [parent for parent in parents if parent.number not in tags]
             if open_:
@@ -257,7 +257,7 @@ class Lineage(Observer):
         self, kind: str, operation: str, tensor: Tensor, tag: Tag, noted: bool
     ) -> Hashable | None:
         """List a break, or count it, and return its key; None where it is no program's."""
-        where = place()
+        where = call_site()
         if where is None:
             return None
         if kind == "detach" and where.entry is not None:

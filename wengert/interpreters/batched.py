@@ -162,7 +162,7 @@ class Batched(Lifted):
 class RecordedBatched(Batched):
     """A batch of cotangents with which the sweep itself is recorded, for ``create_graph=True``.
 
-    Rules see what a node has saved as Tensors at their places on the tape.
+    Rules see what a node has saved as Tensors with their own nodes.
     """
 
     __slots__ = ()
@@ -280,7 +280,7 @@ namespaces[RecordedBatched] = namespace(
     f"{__name__}.recorded",
     _function,
     plain=False,
-    lift=differentiable.lift,
+    restore=differentiable.restore,
     backend=None,
     device=_device,
 )

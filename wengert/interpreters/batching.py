@@ -32,10 +32,10 @@ def composed(call: Any, *inputs: Any, **parameters: Any) -> Any:
 
 def elementwise(call: Any, *inputs: Any, **parameters: Any) -> Any:
     """Of a function of each element."""
-    places = [i for i, x in enumerate(inputs) if hasattr(x, "shape")]
-    rank = max([call.rank(i) for i in places])
+    positions = [i for i, x in enumerate(inputs) if hasattr(x, "shape")]
+    rank = max([call.rank(i) for i in positions])
     aligned = list(inputs)
-    for i in places:
+    for i in positions:
         aligned[i] = call.ranked(i, rank)
     return call.run(*aligned, **parameters)
 

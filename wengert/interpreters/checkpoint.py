@@ -176,7 +176,7 @@ def _chain(layers: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
 
 
 class _Holder:
-    """What a node keeps in the place of one saved array."""
+    """What a node keeps instead of one saved array."""
 
     __slots__ = ("__weakref__", "array", "index")
 
@@ -333,7 +333,7 @@ def _traits(tensor: Tensor, check: str) -> Any:
 
 
 class _Argument(Node):
-    """The place of an argument that was computed, when a function is run again."""
+    """The node of an argument that was computed, when a function is run again."""
 
     __slots__ = ()
 

@@ -14,8 +14,8 @@ from wengert.tape.tensor import Tensor, placed
 HOMES: dict[str, str] = {}
 
 
-def lift(saved: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
-    """Rebuild as Tensors what a node saved as raw arrays, each at its place on the tape."""
+def restore(saved: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
+    """Rebuild as Tensors what a node saved as raw arrays, each with its own node."""
     origins = node.plan.origins
     return tuple(_tensor(value, node, origin) for value, origin in zip(saved, origins, strict=True))
 
@@ -55,6 +55,6 @@ def _find(name: str) -> Any:
 #: The functions of `wengert.ops` on Tensors, which fills it: the ``xp`` of ``create_graph=True``
 #: and of a ``grad_fn`` that is called by hand.
 differentiable = namespace(
-    f"{__name__}.namespace", _find, (), device=device, lift=lift, plain=False
+    f"{__name__}.namespace", _find, (), device=device, restore=restore, plain=False
 )
 namespaces[Tensor] = differentiable

@@ -102,8 +102,8 @@ def _dual(value: Any, tangent: Any, level: int) -> Any:
 # -- in and out of a level -----------------------------------------------------------------------
 
 
-class Lift(Node):
-    """The place of a transform's argument inside: to what is recorded there it is a leaf.
+class DualInput(Node):
+    """The node of a transform's argument inside, where it is a leaf.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Lift(Node):
         return "lift"
 
 
-def lift(primal: Tensor, tangent: Tensor | None, level: int, always: bool = False) -> Tensor:
+def make_dual(primal: Tensor, tangent: Tensor | None, level: int, always: bool = False) -> Tensor:
     """Make a Tensor with a tangent of two Tensors of one shape and dtype.
 
     It is recorded inside if one of them is outside, or ``always``: its tangent may come later.
@@ -144,7 +144,7 @@ def lift(primal: Tensor, tangent: Tensor | None, level: int, always: bool = Fals
     dual = Dual(primal._array, None if tangent is None else tangent._array, level)
     owners = primal._node, None if tangent is None else tangent._node
     if recording() and (always or owners != (None, None)):
-        return placed(dual, Lift(dual, owners))
+        return placed(dual, DualInput(dual, owners))
     return untracked(dual)
 
 
@@ -163,7 +163,7 @@ class Exit(NamedTuple):
     read : callable
         From tangents inside, raw arrays or None, to those outside.
     directions : dict
-        From the numbers of `Lift` nodes to the nodes of their tangents, where these came later.
+        From the numbers of `DualInput` nodes to those of their tangents, where these came later.
     """
 
     level: int
@@ -176,7 +176,7 @@ class Exit(NamedTuple):
         """Ways out: an edge, a node outside, and which part of a cotangent goes there."""
         found: list[tuple[Node, Node, int]] = []
         for edge in edges:
-            if isinstance(edge, Lift) and edge.level == self.level:
+            if isinstance(edge, DualInput) and edge.level == self.level:
                 primal, tangent = edge.owners
                 owners = (primal, self.directions.get(edge.number, tangent))
             else:
@@ -219,18 +219,18 @@ def drop(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tensor | No
     edges = _edges([node for node, _ in recorded], out)
     node = Drop(recorded, out, edges) if out.ways(edges) else None
     pairs: list[tuple[Tensor, Tensor | None]] = []
-    slot = 0
+    index = 0
     for tensor, (primal, _), tangent in zip(tensors, duals, tangents, strict=True):
         if primal is tensor._array:
             pairs.append((tensor if connect else untracked(primal), None))
             continue
-        places: tuple[Node | None, Node | None] = None, None
+        nodes: tuple[Node | None, Node | None] = None, None
         if connect and tensor._node is not None:
             if node is not None:
-                places = Output(node, slot), Output(node, slot + 1)
-            slot += 2
-        moving = None if tangent is None else placed(tangent, places[1])
-        pairs.append((placed(primal, places[0]), moving))
+                nodes = Output(node, index), Output(node, index + 1)
+            index += 2
+        moving = None if tangent is None else placed(tangent, nodes[1])
+        pairs.append((placed(primal, nodes[0]), moving))
     return pairs
 
 
@@ -246,7 +246,7 @@ def tangent_of(tensor: Tensor, level: int) -> Any:
 
 
 def without_tangent(tensor: Tensor, level: int) -> Tensor:
-    """A Tensor at the same place on the tape, whose tangent at a level is left out."""
+    """A Tensor with the same node, whose tangent at a level is left out."""
     value, tangent = _apart(tensor._array, level)
     return tensor if tangent is None else placed(Dual(value, None, level), tensor._node)
 
@@ -261,7 +261,7 @@ def _edges(roots: Sequence[Node], out: Exit) -> list[Node]:
         if node is None or node.number in seen:
             continue
         seen.add(node.number)
-        if node.number < out.start or (isinstance(node, Lift) and node.level == out.level):
+        if node.number < out.start or (isinstance(node, DualInput) and node.level == out.level):
             found[node.number] = node
         else:
             stack.extend(node.parents)
@@ -352,9 +352,9 @@ class Drop(Several):
 
 
 def _exchanged(primal: Any, tangent: Any, level: int) -> Any:
-    """The cotangent inside, of those of a primal value and a tangent: their parts change places."""
+    """The cotangent inside, of those of a primal value and a tangent: their parts are exchanged."""
     if tangent is None:
         tangent = namespaces[type(primal)].zeros_like(primal)
     if isinstance(tangent, Tensor):
-        return lift(tangent, primal, level)
+        return make_dual(tangent, primal, level)
     return Dual(tangent, primal, level)

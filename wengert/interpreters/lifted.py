@@ -94,7 +94,7 @@ class Lifted:
 
     @property
     def varies(self) -> bool:
-        """Whether a transform or a recording follows the values."""
+        """Whether a transform or a trace follows the values."""
         return True
 
     def values(self) -> Any:

@@ -19,7 +19,7 @@ _number = count().__next__
 
 
 class _Step(NamedTuple):
-    """One application of a primitive, to slots among other inputs."""
+    """One application of a primitive, to values of the program among other inputs."""
 
     number: int
     primitive: Primitive
@@ -27,11 +27,11 @@ class _Step(NamedTuple):
     parameters: dict[str, Any]
 
 
-class _Slot(NamedTuple):
+class _Ref(NamedTuple):
     """A value of a program: a step's result, or one of its several, or (of no step) an argument."""
 
     step: _Step | None
-    place: int | None
+    at: int | None
 
 
 class Linear(Lifted):
@@ -47,14 +47,14 @@ class Linear(Lifted):
         Of which argument this is the value.
     """
 
-    __slots__ = ("slot",)
+    __slots__ = ("ref",)
 
-    slot: _Slot
+    ref: _Ref
 
     def __init__(self, inner: Any, level: int, index: int) -> None:
         self.inner = inner
         self.level = level
-        self.slot = _Slot(None, index)
+        self.ref = _Ref(None, index)
 
     @classmethod
     def interpret(
@@ -62,7 +62,7 @@ class Linear(Lifted):
     ) -> Any:
         own = [isinstance(x, Linear) and x.level == level for x in inputs]
         samples = [x.inner if mine else x for x, mine in zip(inputs, own, strict=True)]
-        refs = tuple([x.slot if mine else x for x, mine in zip(inputs, own, strict=True)])
+        refs = tuple([x.ref if mine else x for x, mine in zip(inputs, own, strict=True)])
         step = _Step(_number(), primitive, refs, parameters)
         out = apply(primitive, samples, parameters)
         if primitive.several:
@@ -77,7 +77,7 @@ def _result(sample: Any, level: int, step: _Step, index: int | None) -> Any:
     if not dtype_of(bottom(sample).dtype).inexact:
         return raw(sample)
     made = Linear.__new__(Linear)
-    made.inner, made.level, made.slot = sample, level, _Slot(step, index)
+    made.inner, made.level, made.ref = sample, level, _Ref(step, index)
     return made
 
 
@@ -94,18 +94,18 @@ class Program:
 
     def __init__(self, results: Sequence[Any], level: int) -> None:
         self._results = [
-            x.slot if isinstance(x, Linear) and x.level == level else x for x in results
+            x.ref if isinstance(x, Linear) and x.level == level else x for x in results
         ]
         steps: dict[int, _Step] = {}
-        stack = [x.step for x in self._results if isinstance(x, _Slot)]
+        stack = [x.step for x in self._results if isinstance(x, _Ref)]
         while stack:
             step = stack.pop()
             if step is not None and step.number not in steps:
                 steps[step.number] = step
-                stack.extend(x.step for x in step.inputs if isinstance(x, _Slot))
+                stack.extend(x.step for x in step.inputs if isinstance(x, _Ref))
         self._steps = [steps[number] for number in sorted(steps)]
         used = [x for step in self._steps for x in step.inputs] + self._results
-        self._uses = Counter(x.step.number for x in used if isinstance(x, _Slot) and x.step)
+        self._uses = Counter(x.step.number for x in used if isinstance(x, _Ref) and x.step)
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
         """Run the program on arguments: arrays, lifted or not, or Tensors."""
@@ -113,14 +113,14 @@ class Program:
         left = self._uses.copy()
 
         def read(x: Any) -> Any:
-            if not isinstance(x, _Slot):
+            if not isinstance(x, _Ref):
                 return x
             if x.step is None:
-                return arguments[x.place]  # type: ignore[index]
+                return arguments[x.at]  # type: ignore[index]
             number = x.step.number
             left[number] -= 1
             value = values[number] if left[number] else values.pop(number)
-            return value if x.place is None else value[x.place]
+            return value if x.at is None else value[x.at]
 
         for step in self._steps:
             inputs = [read(x) for x in step.inputs]

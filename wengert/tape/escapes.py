@@ -1,6 +1,6 @@
 """Values that leave Tensors: what is to be said of it, and which call would keep the derivative.
 
-A Python number or a raw array has no place on the tape. While a transform follows a Tensor, its
+A Python number or a raw array has no node. While a transform follows a Tensor, its
 values may not become one: the derivative of what is computed with them would be wrong, without a
 word. Nothing here runs unless values leave a Tensor that has a derivative.
 """
@@ -91,7 +91,7 @@ def _descends(node: Any, transform: Any) -> bool:
 
 
 def refuse(tensor: Any, way: str) -> None:
-    """Raise if values may not leave a Tensor, since a transform or a recording follows them.
+    """Raise if values may not leave a Tensor, since a transform or a trace follows them.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, placed, untrac
 
 __all__ = ["Function", "FunctionCtx", "FunctionNode", "once_differentiable"]
 
-#: Where a saved Tensor came from: the place of an argument and 0, or -1 and that of a result.
+#: Where a saved Tensor came from: the position of an argument and 0, or -1 and that of a result.
 Origin = tuple[int, int] | None
 
 
@@ -22,7 +22,7 @@ class FunctionCtx:
     """What a `Function`'s forward hands to its backward and its jvp.
 
     Attributes of any name can be set on it. Tensors belong into `save_for_backward`, which keeps
-    them without keeping the result alive, and gives them back at their place on the tape, so
+    them without keeping the result alive, and gives them back with their own nodes, so
     that the backward can itself be differentiated.
 
     Attributes
@@ -84,7 +84,7 @@ class FunctionCtx:
                 raise RuntimeError("saved_tensors can be read in backward and jvp alone")
             track = is_grad_enabled()
             self._given = tuple(
-                None if held is None else placed(release(held), node.place(origin, track))
+                None if held is None else placed(release(held), node.node_at(origin, track))
                 for held, origin in self._saved
             )
         return self._given
@@ -277,12 +277,12 @@ class _Call:
         """Find out what was marked and saved: an argument, a result, or neither."""
         ctx, args = self.ctx, self.args
         name = self.function.__name__
-        places = {id(arg): i for i, arg in enumerate(args) if isinstance(arg, Tensor)}
-        changed = [i for i in places.values() if args[i]._array is not self.arrays[i]]
+        positions = {id(arg): i for i, arg in enumerate(args) if isinstance(arg, Tensor)}
+        changed = [i for i in positions.values() if args[i]._array is not self.arrays[i]]
         returned = {id(r): i for i, r in enumerate(results) if r is not None}
         self.dirty: dict[int, int] = {}
         for tensor in ctx._dirty:
-            if id(tensor) not in places:
+            if id(tensor) not in positions:
                 raise RuntimeError(f"{name}.forward marked a Tensor as dirty that is no argument")
             if id(tensor) not in returned:
                 raise RuntimeError(
@@ -290,7 +290,7 @@ class _Call:
                     "returned as output. The inputs that are modified inplace must all be outputs "
                     "of the Function."
                 )
-            self.dirty[returned[id(tensor)]] = places[id(tensor)]
+            self.dirty[returned[id(tensor)]] = positions[id(tensor)]
         for i in changed:
             if i not in self.dirty.values():
                 raise RuntimeError(
@@ -305,7 +305,7 @@ class _Call:
         )  # fmt: skip
 
         def origin(tensor: Tensor, array: Any) -> Origin:
-            at = places.get(id(tensor))
+            at = positions.get(id(tensor))
             if at is not None and array is self.arrays[at]:
                 return at, 0
             at = returned.get(id(tensor))
@@ -456,7 +456,7 @@ class FunctionNode(Node):
     def operation(self) -> str:
         return self.function.__name__
 
-    def place(self, origin: Any, track: bool = True) -> Node | None:
+    def node_at(self, origin: Any, track: bool = True) -> Node | None:
         """The node at which a saved Tensor is rebuilt."""
         if origin is None or not track:
             return None
@@ -584,7 +584,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refusing(answer: Any, ctx: FunctionCtx, parents: tuple[Node, ...]) -> Any:
-    """A gradient with a place on the tape at which differentiation fails."""
+    """A gradient with a node at which differentiation fails."""
     if not isinstance(answer, Tensor) or not answer.dtype.inexact:
         return answer
     context = FunctionCtx()

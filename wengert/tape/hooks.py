@@ -172,7 +172,7 @@ def hooked(node: Node) -> None:
 
 
 def has_hooks(node: Node) -> bool:
-    """Whether there are hooks on a node, or on the Tensor whose place it is."""
+    """Whether there are hooks on a node, or on the Tensor whose node it is."""
     extra = node.extra if isinstance(node, Hooked) else None
     return extra is not None and (bool(extra.gradient) or extra.of_the_node)
 
@@ -228,7 +228,7 @@ def _name(hook: Hook) -> str:
 
 
 def _accepted(hook: Hook, answer: Any, g: Any) -> Any:
-    """A hook's answer in the place of the cotangent ``g``, a raw array or Tensor as that is."""
+    """A hook's answer instead of the cotangent ``g``, a raw array or Tensor as that is."""
     if not isinstance(answer, Tensor):
         raise TypeError(
             f"hook {_name(hook)!r} returned {type(answer).__name__}; it should return a Tensor in "
@@ -269,7 +269,7 @@ def _tensors(cotangents: Iterable[Any]) -> tuple[Tensor | None, ...]:
 def _replaced(
     hook: Hook, answer: Any, given: tuple[Any, ...], what: str, like: Callable[[int], Any]
 ) -> tuple[Any, ...]:
-    """What a node's hook answered, in the place of what it was given."""
+    """What a node's hook answered, instead of what it was given."""
     if isinstance(answer, Tensor):
         answer = (answer,)
     if not isinstance(answer, tuple | list):

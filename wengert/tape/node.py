@@ -38,7 +38,7 @@ class Node:
     Attributes
     ----------
     number : int
-        Its place on the tape.
+        When it was recorded: parents have smaller numbers.
     plan : Plan
         The primitive, and which of its rules run.
     parents : tuple of (Node or None)
@@ -90,7 +90,7 @@ class Node:
         return [(parents[at], more) for at, more in self.flows(g, wanted)]  # type: ignore[misc]
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        """As `pull`, with the positions of the parents in their place."""
+        """As `pull`, with the parents' positions instead of the parents."""
         return self._run(namespaces[type(g)], g, wanted)
 
     def values(self) -> tuple[Any, ...]:
@@ -102,7 +102,7 @@ class Node:
     def _run(self, xp: Any, g: Any, wanted: Any) -> list[tuple[int, Any]]:
         saved = self.values()
         if not xp.plain:
-            saved = xp.lift(saved, self)
+            saved = xp.restore(saved, self)
         parents = self.parents
         return [
             (position, rule(xp, g, *saved[piece]))
@@ -164,7 +164,7 @@ class Node:
 
 
 class AccumulateGrad(Node):
-    """The place of a leaf on the tape: its cotangent is added to the leaf's ``.grad``."""
+    """The node of a leaf: its cotangent is added to the leaf's ``.grad``."""
 
     __slots__ = ()
 
@@ -257,7 +257,7 @@ def conform(g: Any, node: Node) -> Any:
     """Give a cotangent the shape and dtype of the value it belongs to.
 
     Undoes the broadcasting of an operand (the adjoint of copying is summing) and its promotion
-    to another dtype: the one place where either is undone.
+    to another dtype: nothing else undoes either.
     """
     if g.shape != node.shape:
         xp = namespaces[type(g)]

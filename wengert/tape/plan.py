@@ -18,7 +18,7 @@ class Plan:
         Of which operation.
     steps : tuple of (int, callable, int, slice)
         For each tracked input: its position, its rule, and which of the saved values are the
-        rule's: the place of the only one (or -1), and the slice of all.
+        rule's: the position of the only one (or -1), and the slice of all.
     take : callable or None
         ``take((*arrays, out))`` gives the tuple to save, if inputs and result are all it needs.
     origins : tuple
@@ -101,12 +101,12 @@ def _taker(sources: list[tuple[str, Any]]) -> Callable[[tuple[Any, ...]], tuple[
     """A C function that takes the saved values from ``(*arrays, out)``, if they are all there."""
     if any(what != "input" for what, _ in sources):
         return None
-    places = [at for _, at in sources]
-    if len(places) > 1:
-        return itemgetter(*places)
-    if not places:
+    positions = [at for _, at in sources]
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    if not positions:
         return itemgetter(slice(0))
-    return itemgetter(slice(places[0], None if places[0] == -1 else places[0] + 1))
+    return itemgetter(slice(positions[0], None if positions[0] == -1 else positions[0] + 1))
 
 
 def _getter(what: str, at: Any, first: int, arity: int) -> Callable[..., Any]:

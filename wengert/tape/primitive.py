@@ -142,7 +142,7 @@ class Primitive:
         that nothing depends on; otherwise they see None.
     view : bool, callable or None
         What the result does with memory. False: it has its own, on every library. True: it is a
-        view of the input's on NumPy and PyTorch, unless the elements' places make that a copy;
+        view of the input's on NumPy and PyTorch, unless the order in memory makes that a copy;
         where the kernel for NumPy copies, the function of NumPy's that does not. None: it may be
         the input itself or a view of it, as the library, the dtype or the parameters have it.
     weak : bool
@@ -382,9 +382,9 @@ class Primitive:
         self, arrays: list[Any], parameters: dict[str, Any], floating: bool
     ) -> list[Any] | None:
         """The operands with those cast that the rule gives another dtype; None without such."""
-        places = [i for i in range(len(arrays)) if self._input(i) in self.joined]
+        positions = [i for i in range(len(arrays)) if self._input(i) in self.joined]
         numbers = [parameters[name] for name in self.numbers if name in parameters]
-        found = unified(self, arrays, places, numbers, floating)
+        found = unified(self, arrays, positions, numbers, floating)
         if not found:
             return None
         changed = list(arrays)

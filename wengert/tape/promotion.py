@@ -206,7 +206,7 @@ _INTEGERS = frozenset(("signed integer", "unsigned integer"))
 def unified(
     primitive: "Primitive",
     arrays: Sequence[Any],
-    places: Iterable[int],
+    positions: Iterable[int],
     more: Sequence[Any],
     floating: bool,
 ) -> dict[int, DType | int]:
@@ -218,7 +218,7 @@ def unified(
         What they are the operands of.
     arrays : sequence
         Raw arrays, Python numbers and None.
-    places : iterable of int
+    positions : iterable of int
         Which of these have a dtype together.
     more : sequence
         Numbers beside them, such as an exponent.
@@ -235,10 +235,10 @@ def unified(
     TypeError, OverflowError
         If the operands have no common dtype, or a number is beyond it.
     """
-    held = {i: dtype_of(arrays[i].dtype) for i in places if hasattr(arrays[i], "dtype")}
+    held = {i: dtype_of(arrays[i].dtype) for i in positions if hasattr(arrays[i], "dtype")}
     if not held:
         return {}
-    numbers = {i: number_type(arrays[i]) for i in places if number_type(arrays[i]) in SCALARS}
+    numbers = {i: number_type(arrays[i]) for i in positions if number_type(arrays[i]) in SCALARS}
     name, compared = primitive.name, primitive.compares
     if compared and not numbers and not {dtype.kind for dtype in held.values()} - _INTEGERS:
         return {}  # integers are compared as they are, also uint64 with int64

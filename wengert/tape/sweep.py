@@ -86,7 +86,7 @@ def sweep(
             raise RuntimeError(FREED)
         xp = namespaces[type(g)]
         if not xp.plain:
-            saved = xp.lift(saved, node)
+            saved = xp.restore(saved, node)
         parents: tuple[Any, ...] = node.parents
         for position, rule, at, piece in node.plan.steps:
             parent = parents[position]

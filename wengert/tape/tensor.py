@@ -1,4 +1,4 @@
-"""The Tensor: an array, a flag, a gradient and a place on the tape."""
+"""The Tensor: an array, a flag, a gradient and a node."""
 
 import sys
 import weakref
@@ -465,9 +465,9 @@ def _unpickle(
 
 
 class Frozen:
-    """What watches the place of a leaf that requires grad no more: nothing accumulates there.
+    """What watches the node of a leaf that requires grad no more: nothing accumulates there.
 
-    Recorded operations may still lead to the place, and it is the leaf's again if that requires
+    Recorded operations may still lead to the node, and it is the leaf's again if that requires
     grad again.
     """
 
@@ -480,7 +480,7 @@ class Frozen:
             _frozen.pop(key, None)
 
         self.tensor = weakref.ref(tensor, forget)
-        # Hooks stay with the leaf; a place without them need not outlive what leads to it.
+        # Hooks stay with the leaf; a node without them need not outlive what leads to it.
         kept = type(node) is not AccumulateGrad
         _frozen[key] = (lambda: node) if kept else weakref.ref(node, forget)
 
@@ -488,12 +488,12 @@ class Frozen:
         """Answer as a reference to a Tensor that is gone."""
 
 
-#: For each leaf that was frozen, by identity, a reference to its place on the tape.
+#: For each leaf that was frozen, by identity, a reference to its node.
 _frozen: dict[int, Callable[[], Node | None]] = {}
 
 
 def thawed(tensor: Tensor) -> Node | None:
-    """The place on the tape of a leaf that was frozen, if there is one that fits it still."""
+    """The node of a leaf that was frozen, if there is one that fits it still."""
     reference = _frozen.pop(id(tensor), None)
     node = None if reference is None else reference()
     array = tensor._array
@@ -599,7 +599,7 @@ def untracked(array: Any) -> Tensor:
 
 
 def placed(array: Any, node: Node | None) -> Tensor:
-    """Return a Tensor of a raw array at a given place on the tape."""
+    """Return a Tensor of a raw array with a given node."""
     tensor = _new_tensor(Tensor)
     tensor._array = array
     tensor._grad = None
