@@ -88,6 +88,21 @@ def test_steps(name: str, options: dict[str, Any], compiled: bool) -> None:
     assert not compiled or run.report.recordings
 
 
+@pytest.mark.parametrize(("name", "options"), CALLS)
+def test_a_complex_parameter_is_two_real_ones(name: str, options: dict[str, Any]) -> None:
+    parts = irregular(3, 2)
+    with wg.use_backend("numpy"):
+        real, whole = nn.Parameter(wg.asarray(parts)), nn.Parameter(wg.asarray(parts @ [1, 1j]))
+        optimisers = [getattr(optim, name)([p], **options) for p in (real, whole)]
+        for scale in (1.0, 2.0, 0.1, -0.5):
+            g = scale * parts**2 - 0.3
+            real.grad, whole.grad = wg.asarray(g), wg.asarray(g @ [1, 1j])
+            for optimiser in optimisers:
+                optimiser.step()
+        expected = real.detach().numpy() @ [1, 1j]
+        np.testing.assert_allclose(whole.detach().numpy(), expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", [wg.complex64, wg.complex128])
 def test_the_state_of_complex_parameters_is_loaded_as_it_was(dtype: Any) -> None:
     with wg.use_backend("numpy"):
