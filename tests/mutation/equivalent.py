@@ -85,4 +85,14 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return flat.astype(np.complex128, copy=False).view(np.float64)",
         "return flat.astype(np.complex128, copy=True).view(np.float64)",
     ): COPY,
+    (
+        "wengert/optimize/adapters.py",
+        "compile: bool = False,",
+        "compile: bool = True,",
+    ): SPEED,
+    (
+        "wengert/optimize/vectors.py",
+        "found.append(ops.asarray(values, dtype=dtype, device=where))",
+        "found.append(ops.asarray(values, dtype=dtype))",
+    ): "NumPy has one device",
 }
