@@ -81,11 +81,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "middle = rational(xp, xp.minimum(y, 5.0), _MIDDLE)",
     ): "beyond 4 another formula is taken",
     (
-        "wengert/testing/differences.py",
-        "return flat.astype(np.complex128, copy=False).view(np.float64)",
-        "return flat.astype(np.complex128, copy=True).view(np.float64)",
-    ): COPY,
-    (
         "wengert/optimize/adapters.py",
         "compile: bool = False,",
         "compile: bool = True,",
@@ -95,4 +90,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "found.append(ops.asarray(values, dtype=dtype, device=where))",
         "found.append(ops.asarray(values, dtype=dtype))",
     ): "NumPy has one device",
+    (
+        "wengert/testing/differences.py",
+        "return flat.astype(np.complex128, copy=False).view(np.float64)",
+        "return flat.astype(np.complex128, copy=True).view(np.float64)",
+    ): COPY,
 }
