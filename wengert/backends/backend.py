@@ -10,8 +10,6 @@ import numpy as np
 
 from wengert.backends.dtypes import DTYPES, DType, dtype_of, learn_dtype
 
-__all__ = ["EXTENSIONS", "TRANSFORMS", "Backend", "Kernel", "add_composite", "composite"]
-
 Kernel = Callable[..., Any]
 
 #: What of the extension fft the primitives call; its other functions are compositions.

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DTYPES", "DType", "as_dtype", "dtype_of", "learn_dtype"]
-
 
 class DType:
     """A data type, equal across backends.

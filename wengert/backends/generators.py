@@ -9,24 +9,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = [
-    "HostStream",
-    "follower",
-    "get_rng_state",
-    "get_states",
-    "host",
-    "integers",
-    "lock",
-    "normal",
-    "permutation",
-    "reseed",
-    "set_rng_state",
-    "set_states",
-    "stream",
-    "uniform",
-]
-
-
 #: A generator of some library; its attribute ``state`` can be taken and given back.
 S = TypeVar("S")
 

@@ -6,18 +6,6 @@ A key is a static tuple of integers, slices, None and Ellipsis. Where an index a
 
 from typing import Any, Final
 
-__all__ = [
-    "SLOT",
-    "apart",
-    "apart_value",
-    "as_view",
-    "check_integers",
-    "cut",
-    "fill",
-    "forward_slices",
-    "indexed_axes",
-]
-
 Key = tuple[Any, ...]
 
 #: Stands in a key for an index array. A string, so that a key prints as it is written.

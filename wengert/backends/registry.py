@@ -11,22 +11,6 @@ import numpy as np
 
 from wengert.backends.backend import Backend
 
-__all__ = [
-    "BUILTIN",
-    "ENVIRONMENT_VARIABLE",
-    "BackendError",
-    "Selection",
-    "backend_of",
-    "builtin_backends",
-    "get_backend",
-    "local_selection",
-    "namespaces",
-    "plugin_backends",
-    "selection",
-    "set_backend",
-    "use_backend",
-]
-
 ENVIRONMENT_VARIABLE = "WENGERT_BACKEND"
 
 #: The name of each built-in backend, and what to install for it.

@@ -12,8 +12,6 @@ from typing import Any
 from wengert.backends.backend import Kernel
 from wengert.backends.dtypes import dtype_of
 
-__all__ = ["SCIPY", "cupy_special", "jax_special", "scipy_special", "torch_special"]
-
 #: What `scipy.special` has. (Its ``beta`` and ``betaln`` lose digits where one number is much
 #: larger than the other, and its ``kl_div`` is infinite at subnormal numbers.)
 SCIPY = (

@@ -22,18 +22,6 @@ from wengert.tape.families import Family
 from wengert.tape.promotion import at_least
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = [
-    "TRANSFORM",
-    "Argnums",
-    "Call",
-    "check_function",
-    "in_kind",
-    "named_like",
-    "outputs",
-    "split",
-    "value_and_aux",
-]
-
 Argnums = int | Sequence[int]
 
 #: What the docstrings of transforms have in common.

@@ -12,8 +12,6 @@ from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.recording import is_grad_enabled, recording
 from wengert.tape.tensor import Tensor
 
-__all__ = ["custom_vjp"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -17,8 +17,6 @@ from wengert.tape.recording import recording
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = ["hessian", "jacobian", "jacrev"]
-
 P = ParamSpec("P")
 
 

@@ -25,8 +25,6 @@ from wengert.tape.recording import following, recording, transforming
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed, untracked, wrapped
 
-__all__ = ["Reverse", "elementwise_grad", "grad", "value_and_grad", "vjp"]
-
 P = ParamSpec("P")
 
 

@@ -7,16 +7,6 @@ from typing import Any, NamedTuple
 
 from wengert.tape.families import Family
 
-__all__ = [
-    "TreeDef",
-    "register_node",
-    "tree_flatten",
-    "tree_leaves",
-    "tree_map",
-    "tree_structure",
-    "tree_unflatten",
-]
-
 IsLeaf = Callable[[Any], bool] | None
 
 

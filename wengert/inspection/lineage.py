@@ -14,8 +14,6 @@ from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Primitive
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Lineage", "Tag", "declared", "moving"]
-
 #: What the ways out of a Tensor are: the kind of break, and how the program writes it.
 WAYS = {
     "__array__": ("array", "np.asarray"),

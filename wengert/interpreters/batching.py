@@ -9,19 +9,6 @@ A primitive without one runs for each member: right, but a Python loop.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = [
-    "Rule",
-    "alone",
-    "along",
-    "as_it_is",
-    "composed",
-    "elementwise",
-    "labelled",
-    "over_axes",
-    "paired",
-    "shifted",
-]
-
 Rule = Callable[..., Any]
 
 

@@ -16,8 +16,6 @@ from wengert.tape.primitive import anew
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, host_values, placed, untracked
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
-
 R = TypeVar("R")
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]

@@ -9,8 +9,6 @@ from wengert.backends import dtype_of, namespaces
 from wengert.tape.plan import Plan, Rule, Unused
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Declared, Primitive
 
-__all__ = ["how", "push"]
-
 Tangents = Sequence[Any]
 
 

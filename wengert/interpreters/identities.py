@@ -11,19 +11,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-__all__ = [
-    "Rule",
-    "idempotent",
-    "in_order",
-    "involution",
-    "nil",
-    "of_integers",
-    "of_reals",
-    "over_no_axes",
-    "same_elements",
-    "unit",
-]
-
 Rule = Callable[[Any], Any]
 
 

@@ -13,8 +13,6 @@ from wengert.backends import dtype_of
 from wengert.interpreters.lifted import Lifted, apply, bottom, raw
 from wengert.tape.primitive import Primitive
 
-__all__ = ["Linear", "Program"]
-
 _number = count().__next__
 
 

@@ -20,8 +20,6 @@ from wengert.backends.keys import as_view
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Memory, Shown, Tensor
 
-__all__ = ["ViewWarning"]
-
 
 class ViewWarning(UserWarning):
     """A change in place that other Tensors of the same memory would have seen elsewhere.

@@ -10,8 +10,6 @@ from wengert.backends import dtype_of, namespaces
 from wengert.tape.node import Node, Parts, recorded_by
 from wengert.tape.observers import Observer, begin, end, observers
 
-__all__ = ["check", "describe", "detect_anomaly", "detecting", "set_detect_anomaly"]
-
 Calls = tuple[tuple[str, int, str], ...]
 
 #: Frames of this package are not the user's lines.

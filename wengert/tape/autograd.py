@@ -11,8 +11,6 @@ from wengert.tape.recording import set_grad_enabled
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed, untracked
 
-__all__ = ["backward", "grad"]
-
 #: Two threads may add to one leaf's gradient.
 _accumulating = allocate_lock()
 

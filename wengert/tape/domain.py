@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ENTIRE", "EVERYWHERE", "NOT_ZERO", "POSITIVE", "Domain"]
-
 
 class Domain:
     """An open interval without some points, in which a function has all derivatives.

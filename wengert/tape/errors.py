@@ -13,8 +13,6 @@ from wengert.backends import BackendError, backend_of, dtype_of
 from wengert.tape.options import refuse
 from wengert.tape.primitive import DTYPES_FOR, PRIMITIVES
 
-__all__ = ["explain", "floating"]
-
 #: Functions of several arrays that broadcast, beside those of the kind "elementwise".
 _BROADCASTING: Final = frozenset({"add", "multiply", "subtract", "where"})
 

@@ -13,8 +13,6 @@ import numpy as np
 from wengert.tape.lines import applied, described, user_frame, warn
 from wengert.tape.recording import following, recording
 
-__all__ = ["advice", "refuse", "warn_of_copy", "warn_of_grad", "warn_of_scalar"]
-
 #: What happens to the Tensor, by the method that does it.
 _DONE = {
     "__array__": "becomes an array off the tape",

@@ -12,8 +12,6 @@ from wengert.tape.record import observe
 from wengert.tape.recording import is_grad_enabled, recording, set_grad_enabled, unrecorded
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, placed, untracked
 
-__all__ = ["Function", "FunctionCtx", "FunctionNode", "once_differentiable"]
-
 #: Where a saved Tensor came from: the position of an argument and 0, or -1 and that of a result.
 Origin = tuple[int, int] | None
 

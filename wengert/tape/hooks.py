@@ -17,19 +17,6 @@ from wengert.tape.observers import Observer, observers
 from wengert.tape.recording import recording, set_grad_enabled, unrecorded
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = [
-    "Delivery",
-    "Hooked",
-    "Packing",
-    "RemovableHandle",
-    "eager",
-    "has_hooks",
-    "hold",
-    "packing",
-    "release",
-    "supervise",
-]
-
 Hook = Callable[..., Any]
 
 _next_id: Callable[[], int] = count().__next__

@@ -13,8 +13,6 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-__all__ = ["applied", "described", "expression", "in_library", "is_own", "user_frame", "warn"]
-
 
 def is_own(frame: FrameType) -> bool:
     """Whether a frame runs this package's code."""

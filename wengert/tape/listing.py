@@ -8,8 +8,6 @@ from wengert.tape.node import Node
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Entries", "GlobalTape", "global_tape"]
-
 
 class Entries:
     """Some entries of the tape, oldest first: a sequence of nodes that prints as a Wengert list.

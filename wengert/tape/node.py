@@ -7,18 +7,6 @@ from typing import TYPE_CHECKING, Any
 from wengert.backends import dtype_of, namespaces
 from wengert.tape.plan import Plan
 
-__all__ = [
-    "AccumulateGrad",
-    "Node",
-    "Output",
-    "Parts",
-    "Several",
-    "check_cotangent",
-    "conform",
-    "recorded_by",
-    "tick",
-]
-
 #: The tape's clock. A node's parents were recorded before it, so descending numbers are a
 #: topological order; ``next`` on a C iterator is atomic, so threads share one clock.
 tick: Callable[[], int] = count(1).__next__

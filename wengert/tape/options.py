@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from wengert.tape.parameters import DECLARED, differentiates
 
-__all__ = ["KINDS", "OPTIONS", "check_constructor", "option_error", "refuse", "what_they_are"]
-
 KINDS: Final = ("differentiable", "constant", "undefined")
 _OF_RULES: Final = {"ZERO": KINDS[1], "UNDEFINED": KINDS[2], "NOT_IMPLEMENTED": KINDS[2]}
 

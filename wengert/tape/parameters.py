@@ -14,8 +14,6 @@ from typing import Any, Final, TypeVar
 from wengert.tape.families import Family
 from wengert.tape.recording import recording
 
-__all__ = ["DECLARED", "differentiates", "refuse", "takes"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Every declared function: its row, or what `takes` was told.

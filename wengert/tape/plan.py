@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
-__all__ = ["Plan", "Rule", "Unused", "argument_names"]
-
 Rule = Callable[..., Any]
 
 

@@ -25,16 +25,6 @@ from wengert.tape.record import inexact, observe, record, record_several
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked
 
-__all__ = [
-    "DTYPES_FOR",
-    "NOT_IMPLEMENTED",
-    "PRIMITIVES",
-    "UNDEFINED",
-    "ZERO",
-    "Primitive",
-    "anew",
-]
-
 
 def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> None:
     """Raise a clearer error for one that a kernel has raised: see `wengert.tape.errors`."""

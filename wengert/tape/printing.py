@@ -8,8 +8,6 @@ import numpy as np
 
 from wengert.backends import DTYPES
 
-__all__ = ["format_tensor"]
-
 LINE_WIDTH = 80
 DIGITS = 4
 #: Longer arrays are shown by this many entries at either end of each axis.

@@ -17,21 +17,6 @@ from wengert.tape.parameters import takes
 if TYPE_CHECKING:
     from wengert.tape.primitive import Primitive
 
-__all__ = [
-    "KIND_RANK",
-    "SCALARS",
-    "at_least",
-    "check_range",
-    "common_dtype",
-    "default_complex_dtype",
-    "get_default_dtype",
-    "join",
-    "number_type",
-    "promote",
-    "set_default_dtype",
-    "unified",
-]
-
 SCALARS: Final = frozenset({bool, int, float, complex})
 
 

@@ -6,20 +6,6 @@ from collections.abc import Callable
 from contextvars import ContextVar, Token
 from typing import Any, Self, TypeVar, overload
 
-__all__ = [
-    "enable_grad",
-    "following",
-    "inference_mode",
-    "is_grad_enabled",
-    "is_inference_mode_enabled",
-    "no_grad",
-    "observing",
-    "recording",
-    "set_grad_enabled",
-    "transforming",
-    "unrecorded",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: True, False, or, while the engine itself records nothing, 0: see `unrecorded`.

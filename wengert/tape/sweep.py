@@ -14,8 +14,6 @@ try:
 except ImportError:  # not CPython
     from heapq import heappop, heappush
 
-__all__ = ["ancestors", "leading_to", "sweep"]
-
 
 def sweep(
     outputs: Sequence[tuple[Node, Any]],
