@@ -1,6 +1,7 @@
 """Calls: their arguments leaf by leaf, and what decides which program they need."""
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import FunctionType
@@ -138,7 +139,7 @@ class Call:
         Of the function.
     shared : container of int
         By identity, containers among them that are taken whole, as objects are, because the
-        function also reaches them otherwise.
+        function also reaches them otherwise. So is one that comes more than once.
 
     Attributes
     ----------
@@ -155,20 +156,33 @@ class Call:
         arguments: Arguments,
         shared: Container[int],
     ) -> None:
-        self.apart, self.whole = list[Any](), list[Any]()
+        given = args, kwargs
+        self.leaves, structure, nodes = self._flattened(given, shared, ())
+        times = Counter(map(id, nodes))
+        if len(times) < len(nodes):
+            twice = {x for x in times if times[x] > 1}
+            self.leaves, structure, nodes = self._flattened(given, shared, twice)
+        self.apart = [x for x in nodes if not isinstance(x, tuple)]
+        self.layout = Layout(structure, arguments)
+
+    def _flattened(
+        self, given: tuple[Any, Any], shared: Container[int], twice: Container[int]
+    ) -> tuple[list[Any], TreeDef, list[Any]]:
+        """The leaves, their structure, and the containers that are taken apart."""
+        self.whole: list[Any] = []
+        nodes: list[Any] = []
 
         def leaf(x: Any) -> bool:
-            if id(x) in shared:
+            if id(x) in shared or id(x) in twice:
                 self.whole.append(x)
                 return True
             if whole(x):
                 return True
-            if x is not None and x is not kwargs and not isinstance(x, tuple):
-                self.apart.append(x)
+            if x is not None and not any(x is each for each in (given, *given, ())):
+                nodes.append(x)
             return False
 
-        self.leaves, structure = tree_flatten((args, kwargs), leaf)
-        self.layout = Layout(structure, arguments)
+        return *tree_flatten(given, leaf), nodes
 
     @cached_property
     def arguments(self) -> Any:
@@ -186,12 +200,14 @@ class Call:
 def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[str, Any]:
     """What decides which program a call needs."""
     seen = {id(at.tensor): -1 - i for i, at in enumerate(state.tensors)}
-    order = [seen.setdefault(id(x), i) for i, x in enumerate(leaves) if isinstance(x, Tensor)]
+    seen |= {id(x): -1 - i for i, x in enumerate(state.reached_arrays(), len(seen))}
+    objects = [x for x in leaves if isinstance(x, Tensor) or is_array(x)]
+    order = [seen.setdefault(id(x), i) for i, x in enumerate(objects)]
     where, pairs = selection(), zip(leaves, layout.static, strict=True)
     return {
         ARGUMENTS: layout,
         "an argument": tuple([_kind(x, fixed) for x, fixed in pairs]),
-        "which arguments are the same Tensor": tuple(order),
+        "which arguments are the same Tensor or array": tuple(order),
         "the recording mode": (is_grad_enabled(), is_inference_mode_enabled()),
         "where new arrays are made": (where.backend.name, str(where.device), get_default_dtype()),
         "the state": state.structure(),

@@ -264,6 +264,10 @@ class State:
         self.growing: set[int] = set()
         self.called: dict[int, str] = {}
 
+    def reached_arrays(self) -> list[Any]:
+        """The raw arrays that are reached: inputs, and those whose contents are compared."""
+        return [place.get() for place in self.arrays] + [x for x in self.objects if is_array(x)]
+
     def structure(self) -> tuple[Any, ...]:
         """What has to be the same for one program: where there is what."""
         return (*self.facts, Fact("what optimizers share", tuple(self.shares)))

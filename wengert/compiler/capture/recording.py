@@ -49,7 +49,7 @@ from wengert.compiler.capture.trace import Trace, copied
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.watch import Stopped, Watch, check_names, functions_of, needed
 from wengert.compiler.program import Program, Value, values_in
-from wengert.func.trees import tree_flatten
+from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.sweep import ancestors, sweep
@@ -121,6 +121,7 @@ class _Call:
                 )
             grads[id(grad)] = grad
             grad._array = self.input(grad._array, "grad", i, f"{name}.grad")
+        reached = {id(x) for x in self.state.reached_arrays()}
         for i, place in enumerate(self.state.arrays):
             if i in self.state.raws:
                 place.set(self.raw(place.get(), "array", i, place.name))
@@ -135,11 +136,19 @@ class _Call:
                 self.trace.pin(made[first])
             else:
                 place.set(made[first])
+        raws: dict[int, Any] = {}
         for i, leaf in enumerate(self.leaves):
             if isinstance(leaf, Tensor) or self.static[i]:
                 continue
             if is_array(leaf):
-                self.leaves[i] = self.raw(leaf, "leaf", i, self.names[i])
+                if id(leaf) in reached:
+                    raise TraceError(
+                        f"{self.names[i]} is an array that the compiled function also reaches "
+                        "otherwise; give it or reach it, and not both"
+                    )
+                if id(leaf) not in raws:
+                    raws[id(leaf)] = self.raw(leaf, "leaf", i, self.names[i])
+                self.leaves[i] = raws[id(leaf)]
             elif type(leaf) in (int, float):
                 live = self.input(leaf, "leaf", i, self.names[i])
                 if self.state.types:  # of which a number that is followed has one of its own
@@ -254,7 +263,7 @@ def record_call(
             with Watch(stop=True).on() if seen else nullcontext():
                 returned = function(*args, **kwargs)
             check_arguments(call, (args, kwargs))
-            recording, answer = _recorded(call, returned)
+            recording, answer = _recorded(call, returned, (args, kwargs))
             call.trace.draws.end()
         del returned, args, kwargs
         made = answer()
@@ -282,11 +291,13 @@ def raised_inside(error: BaseException) -> bool:
     return not name.startswith("wengert.compiler")
 
 
-def _recorded(call: _Call, returned: Any) -> tuple[Recording, Callable[[], list[Any]]]:
+def _recorded(
+    call: _Call, returned: Any, arguments: Any
+) -> tuple[Recording, Callable[[], list[Any]]]:
     more = check_side_effects(call)
     captured = _captured(call)
     _keep(call)
-    leaves, structure = tree_flatten(returned, whole)
+    leaves, structure = _taken_apart(call, returned, arguments)
     effects, (others, values) = tensor_effects(call), place_effects(call)
     effects += others
     kinds = tuple([_leaf(call, leaf) for leaf in leaves])
@@ -504,6 +515,31 @@ def _number_at(call: _Call, ref: Ref) -> Any:
         return call.places[len(call.state.arrays) + ref.index][1]
     leaf = call.leaves[ref.index]
     return leaf.number if isinstance(leaf, LiveNumber) else leaf
+
+
+def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any], TreeDef]:
+    """The leaves of what a call returns, whose containers a replay makes anew."""
+    known = {id(x) for x in call.state.objects}
+
+    def given(x: Any) -> bool:
+        known.add(id(x))
+        return whole(x)
+
+    def leaf(x: Any) -> bool:
+        if whole(x):
+            return True
+        if x is not None and type(x) is not tuple:
+            if id(x) in known:
+                raise TraceError(
+                    f"the compiled function returns a {type(x).__name__} that there was before, or "
+                    "one twice, where a replay would return copies; return a copy of your own"
+                )
+            known.add(id(x))
+        return False
+
+    if not call.layout.plain:
+        tree_flatten(arguments, given)
+    return tree_flatten(returned, leaf)
 
 
 def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:

@@ -201,6 +201,7 @@ class Glue:
         kinds = self._signature["an argument"]
         owned = {id(at.tensor): i for i, at in enumerate(self._state.tensors)}
         mine: list[tuple[str, Any]] = []
+        raws: list[tuple[str, Any, Any]] = []
         for name, kind, leaf in zip(args, kinds, leaves, strict=True):
             if isinstance(leaf, Tensor):
                 self._check(f"type({name}) is not {self._bind(type(leaf))}")
@@ -231,11 +232,27 @@ class Glue:
             elif isinstance(kind, Exact):
                 self._exactly(name, leaf)
             elif hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
+                self._alone(name, leaf, kind, raws)
                 self._raw(name, kind)
             elif isinstance(kind, type):
                 self._check(f"type({name}) is not {kind.__name__}")
             else:
                 self._check(f"{name} is not {self._bind(leaf)}")
+
+    def _alone(self, name: str, leaf: Any, kind: Any, raws: list[tuple[str, Any, Any]]) -> None:
+        """Check which raw array an argument is: none of the others, or the one that it was."""
+        for other, x, its in raws:
+            if x is leaf:
+                self._check(f"{name} is not {other}")
+                return
+            if its == kind:
+                self._check(f"{name} is {other}")
+        for place in self._state.arrays:
+            self._check(f"{name} is {self._at(place)}")
+        for x in self._state.objects:
+            if type(x) is type(leaf):
+                self._check(f"{name} is {self._bind(x)}")
+        raws.append((name, leaf, kind))
 
     def _array(self, tensor: str, kind: Any) -> None:
         self._checks.append(f"r_{tensor} = {tensor}._array")

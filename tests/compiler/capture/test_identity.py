@@ -1,0 +1,91 @@
+"""One object in two places: programs and recordings tell it from two that are equal."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.compiler.capture.test_shared import CONTAINERS, Make, _get
+from wengert.backends import Backend
+from wengert.compiler.capture.errors import TraceError
+
+
+def follow(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Any:
+    """Compare a compiled function with itself run eagerly, in calls that are each made thrice."""
+    compiled = wg.compile(function)
+    for given in calls:
+        for _ in range(3):
+            np.testing.assert_array_equal(compiled(*given).numpy(), function(*given).numpy())
+    return compiled
+
+
+@pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTAINERS.keys())
+def test_a_container_that_is_given_twice(make: Make) -> None:
+    def f(a: Any, b: Any) -> Any:
+        return _get(a, "w") * (2 if a is b else 3)
+
+    def inner(a: Any, b: Any) -> Any:
+        return _get(a, "w") * (2 if a is b[0] else 3)
+
+    x, y = make(), make()
+    follow(f, [(x, x), (x, y), (y, y), (y, x), (x, x)])
+    follow(f, [(x, y), (y, y)])
+    follow(inner, [(x, [x]), (x, [y]), (y, [y])])
+
+
+def test_a_tuple_that_is_given_twice() -> None:
+    x, y = (wg.ones(2),), (wg.ones(2),)
+    follow(lambda a, b: a[0] * (2 if a is b else 3), [(x, x), (x, y), (y, y), (y, x)])
+
+
+def test_a_raw_array_that_is_given_twice(backend: Backend) -> None:
+    x, y = (backend.from_numpy(np.asarray([1.0, 2.0])) for _ in range(2))
+    compiled = wg.compile(lambda a, b: wg.asarray(a) * (2 if a is b else 3))
+    for a, b, factor in ((x, x, 2), (x, y, 3), (y, y, 2), (y, x, 3), (x, x, 2)):
+        for _ in range(3):
+            answer = backend.to_numpy(compiled(a, b)._array)
+            np.testing.assert_array_equal(answer, [factor, 2 * factor])
+
+
+def test_a_raw_array_that_is_given_and_reached() -> None:
+    reached, other = np.ones(2), np.ones(2)
+    compiled = wg.compile(lambda a: wg.asarray(reached) * (2 if a is reached else 3))
+    for given, factor in ((reached, 2), (other, 3), (other, 3), (other, 3), (reached, 2)):
+        np.testing.assert_array_equal(compiled(given).numpy(), [factor, factor])
+    assert "also reaches" in str(compiled.report)
+
+
+@pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTAINERS.keys())
+def test_a_container_that_is_returned(make: Make) -> None:
+    """A replay would give a copy, and what is done to that would be lost."""
+    held = make()
+
+    def reaches(x: Any) -> Any:
+        return x * 2, held
+
+    def given(x: Any, mine: Any) -> Any:
+        return x * 2, mine
+
+    def twice(x: Any) -> Any:
+        made = [x * 2]
+        return made, made
+
+    x = wg.ones(3)
+    for function, args in ((reaches, (x,)), (given, (x, held)), (twice, (x,))):
+        compiled = wg.compile(function)
+        for _ in range(4):
+            first, second = compiled(*args)
+            assert second is (first if function is twice else held)
+        assert "return a copy of your own" in str(compiled.report)
+        with pytest.raises(TraceError, match="return a copy"):
+            wg.compile(function, strict=True)(*args)
+
+
+def test_containers_that_are_made_are_returned_by_programs() -> None:
+    compiled = wg.compile(lambda x, d: {"a": x * 2, "b": [x, x * d["k"]], "c": (x, x)})
+    for _ in range(4):
+        answer = compiled(wg.ones(2), {"k": 3.0})
+    assert answer["b"][1].tolist() == [3, 3]
+    assert "ran as they are" not in str(compiled.report)
