@@ -64,11 +64,6 @@ class Extra:
         self.gradient, self.before, self.after = Hooks(), Hooks(), Hooks()
         self.accumulated = Hooks()
 
-    @property
-    def of_the_node(self) -> bool:
-        """Whether there are hooks that run when a leaf's gradient is accumulated."""
-        return bool(self.before or self.after or self.accumulated)
-
 
 class Hooked(Node):
     """A node on which more is to be done than to run its rules."""
@@ -161,7 +156,9 @@ def hooked(node: Node) -> None:
 def has_hooks(node: Node) -> bool:
     """Whether there are hooks on a node, or on the Tensor whose node it is."""
     extra = node.extra if isinstance(node, Hooked) else None
-    return extra is not None and (bool(extra.gradient) or extra.of_the_node)
+    return extra is not None and any(
+        map(len, (extra.gradient, extra.before, extra.after, extra.accumulated))
+    )
 
 
 def extra_of(node: Node) -> Extra:
