@@ -1,6 +1,7 @@
 """Hyper-parameters in whatever kind a program has numbers: NumPy's scalars, 0-d Tensors."""
 
 import copy
+import math
 import pickle
 
 import numpy as np
@@ -126,3 +127,13 @@ def test_minimizing_a_vector():
             optimize.minimize(lambda x: x**2, np.ones(2), method=method)
     found = optimize.minimize(lambda x: wg.reshape(wg.sum((x - 1) ** 2), (1,)), np.zeros(2))
     np.testing.assert_allclose(found.x, 1, atol=1e-6)
+
+
+def test_a_zero_learning_rate_keeps_the_signs_of_zeros_whatever_ran_before():
+    """-lr is -0.0, which equals the 0.0 that another call has used."""
+    for lr, sign in ((-0.0, 1), (0.0, -1)):
+        p = wg.asarray([-0.0, 1.0], requires_grad=True)
+        optimizer = optim.SGD([p], lr=lr)
+        p.grad = wg.asarray([0.0, 1.0])
+        optimizer.step()
+        assert [math.copysign(1, x) for x in p.tolist()] == [sign, 1]

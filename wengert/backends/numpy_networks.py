@@ -88,7 +88,8 @@ def axpby(a: float, x: Any, b: float, y: Any) -> Any:
     if a == 1:  # as in the update of every parameter
         if b == 1:
             return _add(x, y)
-        out = _multiply(y, scalar(b, y.dtype))
+        # One zero stands for both where numbers are looked up.
+        out = _multiply(y, scalar(b, y.dtype) if b else np.asarray(b, y.dtype))
         try:
             return _add(out, x, out)
         except TypeError:

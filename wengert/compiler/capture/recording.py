@@ -436,7 +436,7 @@ def _programs(
 
 def _check_sweeps(before: Sequence[Change], after: Sequence[Change]) -> None:
     """Raise if hooks and rules of the user's change something in the sweeps of results."""
-    known = [(id(x.owner), x.key, id(x.now)) for x in before]
+    known = {(id(x.owner), x.key, id(x.now)) for x in before}
     for change in after:
         if (id(change.owner), change.key, id(change.now)) not in known:
             raise TraceError(
