@@ -484,3 +484,23 @@ def test_a_gradient_that_is_not_there_is_not_set_to_zeros():
         return seen
 
     assert train(True) == train(False)
+
+
+@pytest.mark.parametrize("check", [None, 0])
+def test_a_raw_array_of_the_state_is_returned_itself_and_no_argument(check):
+    """Its number among the state's arrays was taken for an argument's."""
+    held = {"other": np.ones(2), "kept": np.arange(2.0)}
+
+    def step(a, b, c):
+        held["other"] = held["other"] * 2.0
+        return a * 1.5, held["kept"]
+
+    compiled = wg.compile(step, check=check)
+    for i in range(4):
+        if i == 2:
+            held["kept"] = np.arange(2.0) + 5
+        given = [np.full(2, i + j) for j in (1.0, 2.0, 3.0)]
+        result, kept = compiled(*given)
+        assert kept is held["kept"]
+        assert result.tolist() == (given[0] * 1.5).tolist()
+    assert compiled.report.recordings == 1

@@ -108,7 +108,8 @@ class Recording:
     leaves : tuple
         For each leaf of the answer ``("tensor", output)``, ``("array", output)``,
         ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached, or its
-        gradient, ``("given", leaf)`` for a raw array that was given, or ``("plain", value)``.
+        gradient, ``("given", Ref)`` for a raw array that was given or reached, or
+        ``("plain", value)``.
     pinned : dict of Ref to number
         Numbers that the program is for.
     over : dict of int to str

@@ -561,7 +561,7 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
     if isinstance(leaf, Traced):
         for ref, value in call.inputs.items():
             if value is leaf.value:
-                return "given", ref.index
+                return "given", ref
         call.check_view(leaf)
         return "array", call.output(leaf)
     if isinstance(leaf, LiveNumber):

@@ -493,7 +493,7 @@ class Glue:
                 name = self._tensors[what.index]
                 parts.append(name if what.kind == "tensor" else f"{name}._grad")
             elif kind == "given":
-                parts.append(f"a{what}")
+                parts.append(self._input(what))
             else:
                 parts.append(self._bind(what) if kind == "plain" else f"o{what}")
         if found.backward:

@@ -181,7 +181,7 @@ def _answered(
     if kind == "same":
         return changed[what] if what in changed else program.inputs[at[what]]
     if kind == "given":
-        return program.inputs[at[Ref("leaf", what)]]
+        return program.inputs[at[what]]
     return what if kind == "plain" else program.outputs[what]
 
 
