@@ -124,6 +124,24 @@ def test_complex_numbers_of_real_arguments():
     check_derivative(lambda x: np.exp(1j * x), pull, ("n",), form="vjp")
 
 
+def test_complex_derivatives_of_real_results():
+    x, z = np.array([0.3, 0.7]), np.array([0.3 + 0.2j, 0.7 - 0.1j])
+    for point, form, function, derivative in (
+        (x, "jacobian", np.square, lambda x: np.diag(2 * x + 1j)),
+        (x, "elementwise", np.square, lambda x: 2 * x + 1j),
+        (x, "vjp", np.square, lambda x, g: g * (2 * x + 1j)),
+        (x, "jvp", np.square, lambda x, t: t * (2 * x + 1j)),
+        (z, "elementwise", np.real, lambda z: 1.0),  # as if it were holomorphic
+        (z, "jvp", np.abs, lambda z, t: np.conj(z) * t / np.abs(z)),
+    ):
+        with pytest.raises(GradcheckError, match=r"inputs\[0\] gives complex numbers where"):
+            check_derivative(function, derivative, point, form=form)
+    spectral = lambda x: np.fft.ifft(np.fft.fft(x))  # complex by roundoff alone
+    check_derivative(
+        lambda x: np.real(spectral(x)), lambda x, t: spectral(t), ("n",), form="jvp", min_side=1
+    )
+
+
 def test_forward_mode_alone_says_what_is_wrong():
     @wg.custom_vjp
     def wrong(x):

@@ -110,7 +110,12 @@ class _Pair(NamedTuple):
     def pulled(self, inputs: Sequence[Any], moving: Sequence[int], g: Array) -> list[Array]:
         """What a cotangent of the result gives for each argument that moves."""
         found = self._each(moving, _undamaged("the derivative", self.derivatives, inputs, g))
-        return [_shaped(f, inputs[i].shape, i) for i, f in zip(moving, found, strict=True)]
+        for i, f in zip(moving, found, strict=True):
+            _shaped(f, inputs[i].shape, i)
+            # J^H g of a complex result may be complex: a real argument's gradient is its real part.
+            if not np.iscomplexobj(inputs[i]) and not np.iscomplexobj(g):
+                _real(f, i)
+        return found
 
     def pushed(
         self, inputs: Sequence[Any], moving: Sequence[int], tangents: Sequence[Array], result: Array
@@ -118,21 +123,21 @@ class _Pair(NamedTuple):
         """What tangents of the arguments that move give for the result."""
         if self.form == "jvp":
             tangent = _undamaged("the derivative", self.derivatives, inputs, *tangents)
-            return _shaped(_inexact(tangent), result.shape, moving[0]).astype(result.dtype)
+            return _in_kind(_shaped(_inexact(tangent), result.shape, moving[0]), result, moving[0])
         found = self._each(moving, _undamaged("the derivative", self.derivatives, inputs))
         total = np.zeros(result.shape, result.dtype)
         for i, derivative, t in zip(moving, found, tangents, strict=True):
             if self.form == "jacobian":
                 _shaped(derivative, (*result.shape, *t.shape), i)
                 axes = tuple(range(result.ndim, derivative.ndim))
-                total += np.sum(derivative * t, axis=axes).astype(result.dtype)
+                total += _in_kind(np.sum(derivative * t, axis=axes), result, i)
                 continue
             try:
                 diagonal = np.broadcast_to(derivative, result.shape)
             except ValueError:
                 diagonal = _shaped(derivative, result.shape, i)
             # Not infinity times zero, where another element is at the edge of the domain.
-            total += np.where(t == 0, 0.0, diagonal * t).astype(result.dtype)
+            total += _in_kind(np.where(t == 0, 0.0, diagonal * t), result, i)
         return total
 
     @staticmethod
@@ -244,3 +249,17 @@ def _shaped(found: Array, shape: tuple[int, ...], i: int) -> Array:
             f"the derivative for inputs[{i}] has shape {found.shape}, and should have {shape}"
         )
     return found
+
+
+def _in_kind(found: Array, result: Array, i: int) -> Array:
+    """A tangent in the result's data type, which a complex one loses its imaginary part by."""
+    return (found if np.iscomplexobj(result) else _real(found, i)).astype(result.dtype)
+
+
+def _real(found: Array, i: int) -> Array:
+    """What has to be real, and may be complex by roundoff alone."""
+    if np.any(np.abs(np.imag(found)) > 1e-8 * np.maximum(np.abs(found), 1.0)):
+        raise GradcheckError(
+            f"the derivative for inputs[{i}] gives complex numbers where the function's are real"
+        )
+    return np.real(found)
