@@ -1,7 +1,10 @@
 """custom_vjp: functions whose derivative is given beside them."""
 
+import copy
 import dataclasses
+import functools
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -281,3 +284,20 @@ def test_a_forward_rule_sees_arguments_that_are_no_tensors_where_they_were():
     out, t = jvp(lambda x: power(3, x), (array(2.0),), (array(1.0),))
     assert (out.tolist(), t.tolist()) == ([8.0], [12.0])
     assert seen == [3]
+
+
+@wg.custom_vjp
+def _named(x):
+    return wg.sin(x)
+
+
+_named.defvjp(lambda x: (wg.sin(x), None), lambda saved, g: (3 * g,))
+
+
+def test_copied_and_pickled_as_functions_are():
+    assert copy.deepcopy(_named) is copy.copy(_named) is _named
+    assert pickle.loads(pickle.dumps(_named)) is _named
+    nameless = wg.custom_vjp(functools.partial(wg.sin))
+    assert copy.deepcopy({"f": nameless})["f"] is nameless
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(nameless)

@@ -1,8 +1,10 @@
 """Functions are judged: whether their results depend differentiably on all inputs."""
 
+import copy
 import dataclasses
 import math
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -426,3 +428,14 @@ def test_the_report_in_the_documentation_is_real(tmp_path: Path) -> None:
     )
     assert shown.strip() in done.stderr
     assert done.stdout == "base 12.57, height 3.00\n"
+
+
+def test_the_error_is_pickled():
+    with pytest.raises(GraphBreakError) as caught:
+        assert_differentiable(lambda x: x.detach() * float(x), wg.asarray(2.0))
+    caught.value.add_note("in a worker")
+    for again in (pickle.loads(pickle.dumps(caught.value)), copy.deepcopy(caught.value)):
+        assert str(again) == str(caught.value)
+        assert again.__notes__ == ["in a worker"]
+        assert again.errors == caught.value.errors
+        assert list(again.breaks) == list(caught.value.breaks)

@@ -93,6 +93,10 @@ class custom_vjp(Generic[P, R]):
             return lambda decorated: cls(decorated, nondiff_argnums)
         return super().__new__(cls)
 
+    def __reduce__(self) -> str:
+        # Copied and pickled as functions are: by name.
+        return str(getattr(self, "__qualname__", type(self).__qualname__))
+
     def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
         """Give the rule for reverse mode.
 

@@ -230,11 +230,15 @@ class GraphBreakError(AssertionError):
     def __init__(
         self, message: str, errors: Sequence[GraphBreak], breaks: Iterable[GraphBreak]
     ) -> None:
+        self._message = message
         self.errors = tuple(errors)
         self.breaks = breaks
         parts = [message, *(one.report("error") for one in self.errors)]
         parts += [one.report("warning") for one in breaks if one not in self.errors]
         super().__init__("\n\n".join(parts))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._message, self.errors, self.breaks), vars(self)
 
 
 # -- where ---------------------------------------------------------------------------------------
