@@ -198,3 +198,12 @@ def test_the_dtype_beside_a_number(kind: str) -> None:
             with np.errstate(all="ignore"):
                 alike(lambda body=body: (body, list), [(x, k) for k in values], compiles=False)  # type: ignore[misc]
             assert name
+
+
+@pytest.mark.parametrize("round_", [math.floor, math.ceil, math.trunc, round, int])
+def test_large_integers_are_rounded_as_integers(round_: Callable[[Any], int]) -> None:
+    """2**53 + 1 is no float."""
+    step = wg.compile(lambda x, n: (x * 2.0, round_(n)), check=0)
+    for n in (2**53 + 1, 10**25, 2**53 + 1, -(2**53) - 1):
+        assert step(wg.asarray([1.0]), n)[1] == n
+    assert step(wg.asarray([1.0]), 2.5)[1] == round_(2.5)

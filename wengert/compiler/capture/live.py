@@ -1,5 +1,6 @@
 """Python numbers that may differ from one run of a program to the next."""
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -91,6 +92,12 @@ class LiveNumber:
 
     def __trunc__(self) -> int:
         return int(self.pinned())
+
+    def __floor__(self) -> int:
+        return math.floor(self.pinned())  # otherwise by a float, which not every integer is
+
+    def __ceil__(self) -> int:
+        return math.ceil(self.pinned())
 
     def __hash__(self) -> int:
         return hash(self.pinned())
