@@ -189,6 +189,10 @@ def test_damage_to_an_argument():
         check_derivative(damages, np.ones_like, ("n",), form="elementwise", min_side=1)
     with pytest.raises(GradcheckError, match=r"the derivative changed inputs\[0\] in place"):
         check_derivative(np.square, damages, ("n",), form="elementwise", min_side=1)
+    for form in ("vjp", "jvp"):
+        multiplied = lambda x, given: np.multiply(given, 2 * x, out=given)
+        with pytest.raises(GradcheckError, match="changed argument 1, behind the inputs, in place"):
+            check_derivative(np.square, multiplied, np.ones(2), form=form)
 
 
 def test_misuse():

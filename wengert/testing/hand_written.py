@@ -228,12 +228,14 @@ class _HandWrittenTest(GradientTest):
 def _undamaged(
     culprit: str, function: Callable[..., Any], inputs: Sequence[Any], *more: Any
 ) -> Any:
-    """What a function gives for copies of the inputs, which it has to leave as they are."""
-    copies = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
-    found = function(*copies, *more)
-    for i, (copy, x) in enumerate(zip(copies, inputs, strict=True)):
+    """What a function gives for copies of its arguments, which it has to leave as they are."""
+    given = (*inputs, *more)
+    copies = [np.array(x) if isinstance(x, np.ndarray) else x for x in given]
+    found = function(*copies)
+    for i, (copy, x) in enumerate(zip(copies, given, strict=True)):
         if isinstance(x, np.ndarray) and copy.tobytes() != x.tobytes():
-            raise GradcheckError(f"{culprit} changed inputs[{i}] in place")
+            which = f"inputs[{i}]" if i < len(inputs) else f"argument {i}, behind the inputs,"
+            raise GradcheckError(f"{culprit} changed {which} in place")
     return found
 
 
