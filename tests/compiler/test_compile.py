@@ -504,3 +504,11 @@ def test_a_raw_array_of_the_state_is_returned_itself_and_no_argument(check):
         assert kept is held["kept"]
         assert result.tolist() == (given[0] * 1.5).tolist()
     assert compiled.report.recordings == 1
+
+
+@pytest.mark.parametrize("number", ["inf+nanj", "nan", "-0-0j"])
+def test_a_complex_number_that_is_returned_is_the_same_with_nan_in_it(number):
+    step = wg.compile(lambda x: (x * 2.0, complex(number)))
+    for _ in range(3):
+        assert repr(step(wg.ones(2))[1]) == repr(complex(number))
+    assert step.report.checks == 1

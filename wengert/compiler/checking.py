@@ -227,6 +227,8 @@ def _same(x: Any, y: Any) -> bool:
     """Whether two values of one type are the same, or another object that is made alike."""
     if isinstance(x, float):
         return (x == y and math.copysign(1, x) == math.copysign(1, y)) or (x != x and y != y)
+    if isinstance(x, complex):
+        return _same(x.real, y.real) and _same(x.imag, y.imag)
     if isinstance(x, list | tuple | dict | set | frozenset):
         return len(x) == len(y)  # the elements that matter are compared by themselves
     equal: Any = type(x).__eq__
