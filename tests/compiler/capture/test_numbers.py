@@ -207,3 +207,32 @@ def test_large_integers_are_rounded_as_integers(round_: Callable[[Any], int]) ->
     for n in (2**53 + 1, 10**25, 2**53 + 1, -(2**53) - 1):
         assert step(wg.asarray([1.0]), n)[1] == n
     assert step(wg.asarray([1.0]), 2.5)[1] == round_(2.5)
+
+
+def test_arithmetic_that_raises_and_is_not_used() -> None:
+    compiled = wg.compile(lambda x, h: ((h // h, h % h, 1 / h), x * 2)[1])
+    for h in (2.0, 3.0, 4.0):
+        assert compiled(wg.ones(2), h).tolist() == [2, 2]
+    with pytest.raises(ZeroDivisionError):
+        compiled(wg.ones(2), 0.0)
+    assert compiled(wg.ones(2), 5.0).tolist() == [2, 2]
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+def test_roots_of_numbers_that_change_their_sign() -> None:
+    """A root of a negative number is complex."""
+
+    def bounded(x: Any, k: Any) -> Any:
+        return wg.clip(x, None, -(k**0.5))
+
+    def power(x: Any, k: Any, p: Any) -> Any:
+        return x * abs(k**p)
+
+    x = wg.asarray([-3.0, 0.5, 2.0])
+    compiled = wg.compile(bounded)
+    for k in (4.0, 9.0, 2.0, -1.0, 3.0, -1.0, 0.0):
+        assert compiled(x, k).dtype == bounded(x, k).dtype
+        assert compiled(x, k).tolist() == bounded(x, k).tolist()
+    compiled = wg.compile(power)
+    for k, p in ((4.0, 0.5), (9.0, 0.5), (-2.0, 2.0), (-2.0, 0.5), (2.0, -1.0), (-3.0, 1.5)):
+        assert compiled(x, k, p).tolist() == power(x, k, p).tolist()

@@ -94,10 +94,12 @@ class LiveNumber:
         return int(self.pinned())
 
     def __floor__(self) -> int:
-        return math.floor(self.pinned())  # otherwise by a float, which not every integer is
+        found: int = math.floor(self.pinned())  # otherwise by a float, which not every integer is
+        return found
 
     def __ceil__(self) -> int:
-        return math.ceil(self.pinned())
+        found: int = math.ceil(self.pinned())
+        return found
 
     def __hash__(self) -> int:
         return hash(self.pinned())
@@ -171,11 +173,23 @@ def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> 
         pair = (other, self) if reflected else (self, other)
         if type(self) is not LiveNumber:
             return function(*pair)
-        if name == "pow" and isinstance(pair[0], int) and isinstance(pair[1], int):
-            bool(pair[1] >= 0)  # otherwise it is a float
+        if name == "pow" and not _keeps_type(*pair):
+            return function(*plain(pair))
         return self.trace.number(name, function, pair)
 
     return method
+
+
+def _keeps_type(base: Any, exponent: Any) -> bool:
+    """Whether a power is of one type for all numbers of which comparisons say the same."""
+    if isinstance(exponent, int):
+        if isinstance(base, int):
+            bool(exponent >= 0)  # otherwise it is a float
+        return True
+    if isinstance(exponent, complex) or isinstance(base, complex):
+        return True
+    # A root of a negative number is complex.
+    return bool(base >= 0) or (type(exponent) is float and exponent.is_integer())
 
 
 def _sign(name: str, function: Callable[..., Any]) -> Callable[[LiveNumber], Any]:

@@ -32,4 +32,4 @@ def optimise(program: Program) -> Program:
         program = common(folded)
         if program is folded:  # where nothing was merged, there is nothing new for the others
             break
-    return dead(program)
+    return dead(program, errors=True)
