@@ -1,7 +1,6 @@
 """Calls: their arguments leaf by leaf, and what decides which program they need."""
 
 import inspect
-from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import FunctionType
@@ -125,7 +124,7 @@ class Layout:
 
 
 class SharedError(Exception):
-    """Containers among the arguments of a call are also reached in another way."""
+    """Containers among the arguments of a call come twice, or are also reached in another way."""
 
 
 class Call:
@@ -139,7 +138,7 @@ class Call:
         Of the function.
     shared : container of int
         By identity, containers among them that are taken whole, as objects are, because the
-        function also reaches them otherwise. So is one that comes more than once.
+        function also reaches them otherwise, or because they come more than once.
 
     Attributes
     ----------
@@ -147,6 +146,11 @@ class Call:
         What the arguments are.
     apart, whole : list
         The containers that can change and are taken apart, and those that are taken whole.
+
+    Raises
+    ------
+    SharedError
+        If a container comes more than once and is not among the shared ones.
     """
 
     def __init__(
@@ -156,33 +160,28 @@ class Call:
         arguments: Arguments,
         shared: Container[int],
     ) -> None:
-        given = args, kwargs
-        self.leaves, structure, nodes = self._flattened(given, shared, ())
-        times = Counter(map(id, nodes))
-        if len(times) < len(nodes):
-            twice = {x for x in times if times[x] > 1}
-            self.leaves, structure, nodes = self._flattened(given, shared, twice)
-        self.apart = [x for x in nodes if not isinstance(x, tuple)]
-        self.layout = Layout(structure, arguments)
-
-    def _flattened(
-        self, given: tuple[Any, Any], shared: Container[int], twice: Container[int]
-    ) -> tuple[list[Any], TreeDef, list[Any]]:
-        """The leaves, their structure, and the containers that are taken apart."""
-        self.whole: list[Any] = []
-        nodes: list[Any] = []
+        self.apart, self.whole = list[Any](), list[Any]()
+        seen: set[int] = set()
+        twice: list[Any] = []
 
         def leaf(x: Any) -> bool:
-            if id(x) in shared or id(x) in twice:
+            if id(x) in shared:
                 self.whole.append(x)
                 return True
             if whole(x):
                 return True
-            if x is not None and not any(x is each for each in (given, *given, ())):
-                nodes.append(x)
+            if x is not None and x is not kwargs and (type(x) is not tuple or x):
+                if id(x) in seen:
+                    twice.append(x)
+                seen.add(id(x))
+                if not isinstance(x, tuple):
+                    self.apart.append(x)
             return False
 
-        return *tree_flatten(given, leaf), nodes
+        self.leaves, structure = tree_flatten((args, kwargs), leaf)
+        if twice:
+            raise SharedError(*self.whole, *twice)
+        self.layout = Layout(structure, arguments)
 
     @cached_property
     def arguments(self) -> Any:

@@ -247,8 +247,11 @@ class Glue:
                 return
             if its == kind:
                 self._check(f"{name} is {other}")
-        for place in self._state.arrays:
-            self._check(f"{name} is {self._at(place)}")
+        for place, its in zip(
+            self._state.arrays, self._signature["a raw array of the state"], strict=True
+        ):
+            if its == kind:
+                self._check(f"{name} is {self._at(place)}")
         for x in self._state.objects:
             if type(x) is type(leaf):
                 self._check(f"{name} is {self._bind(x)}")
