@@ -19,7 +19,7 @@ class Domain:
         The distance at which these points recur, in both directions; where it is negative, towards
         smaller numbers alone.
     plane : bool
-        Whether it has all derivatives in the whole complex plane, too.
+        Whether it has all derivatives in the complex plane as well, but at these points.
     """
 
     __slots__ = ("high", "low", "period", "plane", "without")
@@ -37,8 +37,14 @@ class Domain:
         self.plane = plane
 
     def distance(self, x: Any) -> Any:
-        """How far NumPy's numbers are from an end or a point left out; negative beyond an end."""
-        found = np.minimum(np.subtract(x, self.low), np.subtract(self.high, x))
+        """How far NumPy's numbers are from an end or a point left out; negative beyond an end.
+
+        Complex ones are beyond an end where the function is not smooth in the plane.
+        """
+        if np.iscomplexobj(x):
+            found = np.full(np.shape(x), math.inf if self.plane else -math.inf)
+        else:
+            found = np.minimum(np.subtract(x, self.low), np.subtract(self.high, x))
         for point in self.without:
             off = np.subtract(x, point)
             if self.period is not None:
@@ -72,4 +78,4 @@ _MANY = 100
 EVERYWHERE = Domain()
 ENTIRE = Domain(plane=True)
 POSITIVE = Domain(0)
-NOT_ZERO = Domain(without=(0,))
+NOT_ZERO = Domain(without=(0,), plane=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from wengert import ops
 from wengert.backends import get_backend
 from wengert.ops import __all__ as public  # type: ignore[attr-defined]
-from wengert.tape.domain import EVERYWHERE, NOT_ZERO
+from wengert.tape.domain import EVERYWHERE
 from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.testing import strategies as ws
@@ -115,11 +115,9 @@ def _apply(xp: Any, step: Step, known: Sequence[Any]) -> Any:
 def _alone(function: Any) -> Primitive | None:
     """The primitive of a smooth function of one array and nothing else."""
     primitive = DECLARED.get(function) if callable(function) and function.__hash__ else None
-    if isinstance(primitive, Primitive) and len(signature(function).parameters) == 1:
-        return (
-            primitive if primitive.rules and primitive.kind in ("elementwise", "linear") else None
-        )
-    return None
+    if not isinstance(primitive, Primitive) or len(signature(function).parameters) != 1:
+        return None
+    return primitive if primitive.rules and primitive.kind in ("elementwise", "linear") else None
 
 
 #: Functions of complex numbers.
@@ -134,14 +132,12 @@ UNARY = {
 
 def _smooth(primitive: Primitive, *operands: Any) -> bool:
     """Whether a primitive has all derivatives around its operands, one by one."""
-    for name, x in zip(primitive.inputs, operands, strict=True):
-        domain = primitive.domain.get(name, EVERYWHERE)
-        if x.dtype.kind == "f":
-            if not np.all(domain.distance(x) > NEAR):
-                return False
-        elif not domain.plane and primitive.kind not in ("linear", "multilinear"):
-            return bool(domain is NOT_ZERO and np.all(abs(x) > NEAR))
-    return True
+    if primitive.kind in ("linear", "multilinear"):
+        return True
+    given = zip(primitive.inputs, operands, strict=True)
+    return all(
+        np.all(primitive.domain.get(name, EVERYWHERE).distance(x) > NEAR) for name, x in given
+    )
 
 
 def _distinct(x: Any, y: Any) -> bool:

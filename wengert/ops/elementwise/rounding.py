@@ -10,12 +10,15 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["ceil", "copysign", "floor", "nextafter", "round", "signbit", "trunc"]
 
+#: Where rounding down, up or towards zero does not jump.
+_BETWEEN_INTEGERS = Domain(without=(0,), period=1)
+
 
 @elementwise(
     dtypes="real numeric",
     view=None,
     x=ZERO,
-    domain=Domain(without=(0,), period=1),
+    domain=_BETWEEN_INTEGERS,
     identity=of_integers,
 )
 def ceil(x: Any, /) -> Tensor:
@@ -29,7 +32,7 @@ def ceil(x: Any, /) -> Tensor:
     dtypes="real numeric",
     view=None,
     x=ZERO,
-    domain=Domain(without=(0,), period=1),
+    domain=_BETWEEN_INTEGERS,
     identity=of_integers,
 )
 def floor(x: Any, /) -> Tensor:
@@ -57,7 +60,7 @@ def round(x: Any, /) -> Tensor:
     dtypes="real numeric",
     view=None,
     x=ZERO,
-    domain=Domain(without=(0,), period=1),
+    domain=_BETWEEN_INTEGERS,
     identity=of_integers,
 )
 def trunc(x: Any, /) -> Tensor:

@@ -22,6 +22,8 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["beta", "betaln", "digamma", "gamma", "gammaln", "gammasgn", "multigammaln", "psi"]
 
+#: Away from the poles at 0 and the negative integers.
+_OFF_POLES = Domain(without=(0,), period=-1)
 _EULER = 0.57721566490153286
 _FAR = 10.0
 _ORDERS = range(1, 9)
@@ -92,7 +94,7 @@ def _gammaln_forward(xp: Any, x: Any) -> Any:
     dtypes="real floating",
     forward=_gammaln_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.digamma(x)),
-    domain=Domain(without=(0,), period=-1),
+    domain=_OFF_POLES,
 )
 def gammaln(x: Any, /) -> Tensor:
     r"""Logarithm of the absolute value of the gamma function, :math:`\log |\Gamma(x)|`.
@@ -132,7 +134,7 @@ def _digamma_forward(xp: Any, x: Any) -> Any:
     dtypes="real floating",
     forward=_digamma_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.polygamma(x, n=1)),
-    domain=Domain(without=(0,), period=-1),
+    domain=_OFF_POLES,
 )
 def digamma(x: Any, /) -> Tensor:
     r"""Logarithmic derivative of the gamma function, :math:`\psi(x) = \Gamma'(x) / \Gamma(x)`.
@@ -177,7 +179,7 @@ def _gamma_forward(xp: Any, x: Any) -> Any:
     dtypes="real floating",
     forward=_gamma_forward,
     x=lambda xp, g, x, out: xp.multiply(g, xp.multiply(out, xp.digamma(x))),
-    domain=Domain(without=(0,), period=-1),
+    domain=_OFF_POLES,
 )
 def gamma(x: Any, /) -> Tensor:
     r"""Gamma function, :math:`\Gamma(x) = \int_0^\infty t^{x-1} e^{-t} dt`.
@@ -203,7 +205,7 @@ def _gammasgn_forward(xp: Any, x: Any) -> Any:
     dtypes="real floating",
     forward=_gammasgn_forward,
     x=ZERO,
-    domain=Domain(without=(0,), period=-1),
+    domain=_OFF_POLES,
 )
 def gammasgn(x: Any, /) -> Tensor:
     """Sign of the gamma function, 1 or -1; nan at the poles -1, -2, ....
