@@ -1,14 +1,15 @@
 """Edit the package in many small ways, and report which edits no test notices.
 
 Each edit is made in a copy of the checkout, and NumPy's tests that reach the edited lines run on
-it, the fastest first, until one fails. Which test reaches what is collected first, and again where
-a file has changed; this needs Python 3.12.
+it, the fastest first, until one fails: those that `pytest` alone runs, then all. Which test reaches
+what is collected first, and again where a file has changed; this needs Python 3.12.
 """
 
 import argparse
 import hashlib
 import pickle
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,7 +25,9 @@ from tests.mutation.mutants import Mutant, mutants
 
 #: Seconds for collecting what one file of tests reaches.
 LONGEST = 900
-KILLED, SURVIVED, UNREACHED, LATE = "killed", "survived", "not reached", "timed out"
+#: Killed by the quick choice; by the other tests.
+QUICKLY, KILLED = "by pytest", "by the rest"
+SURVIVED, UNREACHED, LATE = "survived", "not reached", "timed out"
 
 #: What needs another library than NumPy, or runs in processes of its own.
 OTHERS = {
@@ -58,6 +61,17 @@ def main(arguments: list[str] | None = None) -> int:
     reached = collected(trees, chosen.work / "reach.pickle", tuple(chosen.tests))
     choice = choose(chosen.only, chosen.line, chosen.count, chosen.seed)
     return report(judge(choice, reached, trees, chosen.budget, chosen.limit))
+
+
+def quick(reached: dict[str, reach.Reach]) -> dict[str, reach.Reach]:
+    """What is reached by the tests that `pytest` alone runs."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    lines = subprocess.run(command, cwd=trials.ROOT, capture_output=True, text=True)
+    names = {reach.IMPORT, *lines.stdout.splitlines()}
+    return {
+        file: {name: seen for name, seen in tests.items() if name in names}
+        for file, tests in reached.items()
+    }
 
 
 def collected(trees: list[Path], store: Path, begin: tuple[str, ...]) -> dict[str, reach.Reach]:
@@ -164,29 +178,36 @@ def judge(
     budget: float,
     limit: float,
 ) -> dict[Mutant, str]:
-    plans = {mutant: plan(mutant, reached, budget) for mutant in choice}
-    verdicts = {mutant: UNREACHED for mutant in choice if not plans[mutant]}
+    first = quick(reached)
+    plans = {
+        mutant: (plan(mutant, first, budget), plan(mutant, reached, budget)) for mutant in choice
+    }
+    verdicts = {mutant: UNREACHED for mutant in choice if not any(plans[mutant])}
     for mutant in verdicts:
         show(mutant, UNREACHED)
-    tasks = [(mutant, plans[mutant]) for mutant in choice if plans[mutant]]
+    tasks = [(mutant, *plans[mutant]) for mutant in choice if any(plans[mutant])]
     with suppress(KeyboardInterrupt):  # and what is known by then is reported
-        for (mutant, _), result in trials.run_all(trees, tasks, _try, limit):
-            verdicts[mutant] = LATE if result is None else SURVIVED if result == 0 else KILLED
+        for (mutant, *_), result in trials.run_all(trees, tasks, _try, limit):
+            verdicts[mutant] = LATE if result is None else QUICKLY if result == "died" else result
             if verdicts[mutant] == SURVIVED:
-                show(mutant, f"{SURVIVED} {sum(len(names) for _, names in plans[mutant])} tests")
+                show(mutant, f"{SURVIVED} {sum(len(names) for _, names in plans[mutant][1])} tests")
+            elif verdicts[mutant] == KILLED:
+                show(mutant, KILLED)
     return verdicts
 
 
-def _try(tree: Path, task: tuple[Mutant, Plan]) -> int:
+def _try(tree: Path, task: tuple[Mutant, Plan, Plan]) -> str:
     sys.dont_write_bytecode = True
-    mutant, steps = task
+    mutant, first, rest = task
     last = tree / "mutated.txt"
     if last.exists():
         (tree / last.read_text()).write_bytes(source(last.read_text()))
     last.write_text(mutant.path)
     (tree / mutant.path).write_bytes(mutant.edited(source(mutant.path)))
-    codes = (trials.run_tests(file, reach.Choose(names), "-x") for file, names in steps)
-    return next((code for code in codes if code), 0)
+    for steps, verdict in ((first, QUICKLY), (rest, KILLED)):
+        if any(trials.run_tests(file, reach.Choose(names), "-x") for file, names in steps):
+            return verdict
+    return SURVIVED
 
 
 @cache
@@ -210,9 +231,9 @@ def report(verdicts: dict[Mutant, str]) -> int:
     """Print a table by room; equivalent mutants that survive are left out."""
     rooms: dict[str, Counter[str]] = defaultdict(Counter)
     for mutant, verdict in verdicts.items():
-        if verdict == KILLED or not explained(mutant):
+        if verdict in (QUICKLY, KILLED) or not explained(mutant):
             rooms[mutant.room][verdict] += 1
-    columns = KILLED, LATE, SURVIVED, UNREACHED
+    columns = QUICKLY, KILLED, LATE, SURVIVED, UNREACHED
     total: Any = sum(rooms.values(), Counter())
     print(f"\n{'room':12}{'mutants':>9}" + "".join(f"{name:>13}" for name in columns))
     for room, counts in (*sorted(rooms.items()), ("all", total)):

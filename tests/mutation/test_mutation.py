@@ -47,9 +47,20 @@ from wengert.numbers import half
 
 def test_half():
     assert half(5) == 2
+
+
+def test_later():
     assert half(0) == 0
 """
-OPTION = 'def pytest_addoption(parser): parser.addoption("--wengert-backend")'
+CHOICE = """\
+def pytest_addoption(parser):
+    parser.addoption("--wengert-backend")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--wengert-backend"):
+        items[:] = [item for item in items if item.name != "test_later"]
+"""
 
 
 def write(root: Path, path: str, text: str) -> None:
@@ -95,7 +106,7 @@ def test_what_tests_notice_is_told(tmp_path: Path) -> None:
         here = f"tests/mutation/{name}.py"
         write(tmp_path, here, (ROOT / here).read_text())
     write(tmp_path, "tests/__init__.py", "")
-    write(tmp_path, "conftest.py", OPTION)
+    write(tmp_path, "conftest.py", CHOICE)
     write(tmp_path, "pyproject.toml", '[tool.pytest.ini_options]\npythonpath = ["."]\n')
     write(tmp_path, "wengert/__init__.py", "")
     write(tmp_path, "wengert/numbers.py", SMALL)
@@ -111,9 +122,9 @@ def test_what_tests_notice_is_told(tmp_path: Path) -> None:
     )
     assert run.returncode == 1, run.stderr
     told = run.stdout
-    assert "tests/numbers/test_numbers.py: 1 tests" in told
+    assert "tests/numbers/test_numbers.py: 2 tests" in told
     assert "- seen.append(x)\n+ pass" in told  # what no test looks at
     assert ": not reached\n- raise ValueError" in told
-    assert "+ if (x <= ZERO):" not in told  # half(0) fails
+    assert ": by the rest\n- if x < ZERO:\n+ if (x <= ZERO):" in told  # half(0) fails
     # Two of the condition, three of the quotient, two statements dropped, and the zero.
-    assert told.splitlines()[-1].split() == ["all", "8", "6", "0", "1", "1"]
+    assert told.splitlines()[-1].split() == ["all", "8", "4", "2", "0", "1", "1"]
