@@ -390,6 +390,107 @@ def test_the_caller_s_graph_behind_an_argument_is_what_it_is_eagerly(make):
     assert run(True) == run(False)
 
 
+def _insides(w, v):
+    """What functions differentiate inside that take a Tensor which was computed outside.
+
+    Each with whether it is refused where that Tensor was computed from ``w``.
+    """
+
+    def backward(h):
+        loss = wg.sum(h.detach() * w * w)
+        loss.backward()
+        return loss.detach() + wg.sum(h)
+
+    def backward_to(h):
+        wg.sum(h * h * w).backward(inputs=[h])
+        return h * 2.0
+
+    def assigned(h):
+        h.grad = wg.ones(2)
+        return h * w
+
+    def checkpointed(h):
+        y = wg.checkpoint(lambda z: wg.tanh(z * w * v), h.detach())
+        return wg.autograd.grad(wg.sum(y), [w])[0] * h
+
+    def grad(loss, inputs, **options):
+        found = wg.autograd.grad(wg.sum(loss), inputs, **options)
+        return [wg.zeros(2) if g is None else g for g in found]
+
+    ones = wg.ones(2)
+    return {
+        "grad": (lambda h: wg.grad(lambda z: wg.sum(wg.tanh(z * w)))(h), False),
+        "grad beside": (lambda h: wg.grad(lambda z: wg.sum(z * z * h * w))(w), False),
+        "vjp": (lambda h: wg.vjp(lambda z: z * z * w, h)[1](ones)[0], False),
+        "vjp of it": (lambda h: wg.vjp(lambda z: z * z, w)[1](h)[0], False),
+        "jacrev": (lambda h: wg.jacobian(lambda z: z * z * h)(w), False),
+        "hessian": (lambda h: wg.hessian(lambda z: wg.sum(z * z * z * w))(h), False),
+        "jvp": (lambda h: wg.jvp(lambda z: z * z * w, (h,), (v,)), False),
+        "backward": (backward, False),
+        "backward to it": (backward_to, False),
+        "checkpoint": (checkpointed, False),
+        "autograd.grad by it": (lambda h: grad(h * h * w, [h]), False),
+        "autograd.grad by another": (lambda h: grad(h * v, [v]), False),
+        "autograd.grad": (lambda h: grad(h * w, [w]), True),
+        "autograd.grad through it": (lambda h: grad(h * h, [w], allow_unused=True), True),
+        "autograd.grad through it alone": (
+            lambda h: grad(h * h * v, [w, v], allow_unused=True),
+            True,
+        ),
+        "assigned": (assigned, False),
+        "is_leaf": (lambda h: h * (2.0 if h.is_leaf else 3.0), False),
+    }
+
+
+def _computed(w, u):
+    """How the Tensor is computed, in each call; the last ways differ from call to call."""
+    return {
+        "of the parameter": lambda i: w * (2.0 + i),
+        "of another": lambda i: wg.sin(u) * (2.0 + i),
+        "view": lambda i: wg.stack([w, u])[0] * 1.0,
+        "of the parameter later": lambda i: (u if i < 2 else w) * 2.0,
+        "of the parameter first": lambda i: (w if i < 2 else u) * 2.0,
+    }
+
+
+CARRIED = [*_computed(None, None)]
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute")
+@pytest.mark.parametrize("check", [None, 0])
+@pytest.mark.parametrize("held", [False, True], ids=["argument", "state"])
+@pytest.mark.parametrize("how", CARRIED)
+@pytest.mark.parametrize("inside", [*_insides(None, None)])
+def test_sweeps_inside_look_at_graphs_of_the_caller_and_do_not_enter_them(inside, how, held, check):
+    """Refused is what would enter one; all else is compiled, and right at each call."""
+
+    def run(compiled):
+        w, v, u = (wg.asarray([x, 2.0], requires_grad=True) for x in (1.0, 0.5, 3.0))
+        function, refused = _insides(w, v)[inside]
+        compute, carried, found = _computed(w, u)[how], [None], []
+        step = (lambda x: function(carried[0])) if held else function
+        call = wg.compile(step, check=check) if compiled else step
+        for i in range(4):
+            w.grad = v.grad = u.grad = None
+            carried[0] = compute(i)
+            results = call(carried[0] if not held else v)
+            results = results if isinstance(results, list | tuple) else [results]
+            loss = sum(wg.sum(x) for x in results)
+            found.append([*results, loss, carried[0]._grad, w.grad, v.grad, u.grad])
+            if loss.requires_grad:
+                loss.backward()
+            found[-1] += [w.grad, v.grad, u.grad]
+            found[-1] = tolist(found[-1])
+        if compiled:
+            enters = refused and how != "of another"
+            assert ("goes on into the caller's graph" in str(call.report)) == enters
+            assert call.report.recordings or enters
+        return found
+
+    for one, other in zip(flat(run(True)), flat(run(False)), strict=True):
+        assert one == (other if other is None else pytest.approx(other, rel=1e-5))
+
+
 def test_what_a_step_creates_for_several_parameters_is_kept_under_each_of_them():
     """Keys of an optimiser's state are Tensors, whose ``==`` is by element."""
 

@@ -9,10 +9,9 @@ from typing import Any
 from wengert.backends import generators
 from wengert.compiler.adjoint import Again, adjoints_of, attach, draws
 from wengert.compiler.capture.calls import Layout
-from wengert.compiler.capture.effects import Ref
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.places import State, same
-from wengert.compiler.capture.recorded import Recording
+from wengert.compiler.capture.recorded import Recording, Ref
 from wengert.compiler.capture.walk import is_leaf
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.emission.finish import finish
@@ -131,16 +130,14 @@ class Replay:
     # -- running -------------------------------------------------------------------------------
 
     def fits(self, signature: dict[str, Any], state: State, leaves: Sequence[Any]) -> bool:
-        """Whether the program is for a call of this signature."""
+        """Whether the program is for a call of this signature, as far as numbers tell."""
         if any(value != signature[what] for what, value in self.signature.items()):
             return False
         number = partial(number_at, state=state, leaves=leaves)
         decided = self.recording.decided
         if not decided.fits([number(ref) for ref in decided.refs]):
             return False
-        if not all(same(number(ref), x) for ref, x in self.recording.pinned.items()):
-            return False
-        return all((t := ref()) is None or t._array is x for ref, x in self.recording.captured)
+        return all(same(number(ref), x) for ref, x in self.recording.pinned.items())
 
     def endless(self, others: Sequence["Replay"]) -> str:
         """Where numbers that calls change decide, if that is all in which programs differ."""

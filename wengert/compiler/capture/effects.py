@@ -5,10 +5,9 @@ import gc
 import linecache
 import sys
 import time
-import weakref
 from collections.abc import Iterable
 from types import FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from wengert.compiler.capture.containers import item_name, whole
 from wengert.compiler.capture.errors import CountError, DecisionError, TraceError
@@ -16,17 +15,14 @@ from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import NUMBERS, PLAIN, Missing, State, same
 from wengert.compiler.capture.reads import reads
+from wengert.compiler.capture.recorded import Effect, Ref
 from wengert.compiler.capture.snapshot import Change, kinds_of, shown
 from wengert.compiler.capture.traced import Traced
 from wengert.func.trees import tree_flatten
 from wengert.tape.node import AccumulateGrad
-from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
 __all__ = [
-    "Cut",
-    "Effect",
-    "Ref",
     "check_arguments",
     "check_asked",
     "check_kept",
@@ -34,53 +30,16 @@ __all__ = [
     "own",
     "place_effects",
     "tensor_effects",
+    "untraced",
 ]
 
 
 #: What of a Tensor its effects are.
 _OF_TENSORS = frozenset({"_array", "grad", "_node", "watch"})
 #: Attributes of Tensors that tell of their graph.
-_ABOUT_GRAPHS = frozenset({"grad_fn", "is_leaf", "retains_grad"})
+_ABOUT_GRAPHS = frozenset({"grad_fn", "retains_grad"})
 #: Seconds for which it is waited until other threads look at a function's frames no more.
 _PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
-
-
-class Ref(NamedTuple):
-    """Where an input of a program is found, and an output goes.
-
-    Attributes
-    ----------
-    kind : {"leaf", "tensor", "grad", "array", "number"}
-        A leaf of the arguments (a Tensor's array, a raw array, a number); a Tensor's array or its
-        gradient's; what an optimiser keeps. Tensors are those of the state, and after them those
-        among the leaves.
-    index : int
-        Which one.
-    """
-
-    kind: str
-    index: int  # type: ignore[assignment]  # which tuples have as a method
-
-
-class Effect(NamedTuple):
-    """What a call does beside its answer: it gives a Tensor an array, a gradient, another place.
-
-    Attributes
-    ----------
-    ref : Ref
-        What is changed; for ``"place"``, the Tensor's whose place gets a new Tensor.
-    output : int or None
-        Which output of the program it becomes; None for a gradient that is taken away.
-    new : bool
-        Whether a gradient comes in a Tensor of its own.
-    tensor : int or None
-        Which of the Tensors that there were a place gets; None for a new one.
-    """
-
-    ref: Ref
-    output: int | None
-    new: bool = False
-    tensor: int | None = None
 
 
 def own(array: Any) -> Any:
@@ -93,60 +52,36 @@ def _is_input(call: Any, ref: Ref, now: Any) -> bool:
     return isinstance(now, Traced | LiveNumber) and now.value is call.inputs[ref]
 
 
-class Cut(weakref.ref[Tensor]):
-    """How a leaf in the trace alone knows its Tensor, whose graph is the caller's."""
-
-    __slots__ = ()
-
-
 def check_asked(call: Any, functions: Iterable[Any]) -> None:
-    """Raise if code may ask for the caller's graph behind a Tensor, which the trace has not."""
-    for i in [i for i, held in enumerate(call.held) if held.graph]:
+    """Raise if code may ask for the caller's graph behind a Tensor."""
+    for i in [i for i, held in enumerate(call.held) if held.outside]:
         for used in [reads(function.__code__) for function in functions]:
             every = used.names.union(*[chain.path for chain in used.chains])
             if not every.isdisjoint(_ABOUT_GRAPHS):
                 raise TraceError(
                     f"{_name(call, i)} has been computed outside the compiled function, whose code "
-                    "asks for is_leaf, grad_fn or retains_grad; detach it, or ask outside"
+                    "asks for grad_fn or retains_grad; detach it, or ask outside"
                 )
-
-
-def _check_cut(call: Any, i: int, held: Any) -> None:
-    """Raise if the caller's graph behind a Tensor is not what it is eagerly."""
-    node, grad = held.tensor._node, held.grad
-    same = grad is None or _is_input(call, Ref("grad", i), grad._array)
-    if held.tensor._grad is not grad or not same or type(node) is not AccumulateGrad:
-        what = "gets a gradient or a hook"
-    elif type(node.watch) is not Cut:
-        what = "retains its gradient"
-    elif any(x.line is not None and x.line.stage == "backward" for x in call.trace.instructions):
-        known = {x._node.number for x in call.tensors if type(x._node) is AccumulateGrad}
-        if known.isdisjoint(x.number for x in ancestors([held.node])):
-            return
-        what = "is computed from another Tensor of the function, which differentiates"
-    else:
-        return
-    raise TraceError(
-        f"{_name(call, i)} has been computed outside the compiled function, and {what} inside, "
-        "which goes on into the caller's graph; detach it, or do it outside"
-    )
 
 
 def tensor_effects(call: Any) -> list[Effect]:
     """What has become of the Tensors that were given or reached."""
     effects = []
     for i, held in enumerate(call.held):
-        if held.graph:
-            _check_cut(call, i, held)
         tensor = held.tensor
         if not _is_input(call, Ref("tensor", i), tensor._array):
             effects.append(Effect(Ref("tensor", i), call.output(tensor._array)))
-        node = tensor._node
-        if node is not None and not isinstance(node, AccumulateGrad):
+        node, outside = tensor._node, held.outside
+        if node is not None and node is not outside and not isinstance(node, AccumulateGrad):
             raise TraceError(
                 f"{_name(call, i)} was changed in place and has kept the graph of what it was "
                 "computed from, into which a later call would run; detach what it is assigned, or "
                 "change it in wg.no_grad()"
+            )
+        if outside is not None and not outside.untouched:
+            raise TraceError(
+                f"{_name(call, i)} has been computed outside the compiled function, and gets a "
+                "hook or retains its gradient inside; do it outside"
             )
         if (node is None) != (held.node is None):
             raise TraceError(
@@ -232,7 +167,7 @@ def _check_decision(call: Any, i: int, now: Any) -> None:
         )
 
 
-def outside(x: Any, kept: dict[int, Any]) -> Any:
+def untraced(x: Any, kept: dict[int, Any]) -> Any:
     """What something is outside the trace, and all that it holds, which is noted."""
     if isinstance(x, Traced | LiveNumber):
         return x.inner if isinstance(x, Traced) else x.number
@@ -243,7 +178,7 @@ def outside(x: Any, kept: dict[int, Any]) -> Any:
         kept[id(x)] = x
         for kind in kinds_of(x):
             now = kind.read(x)
-            then = {key: outside(part, kept) for key, part in now.items()}
+            then = {key: untraced(part, kept) for key, part in now.items()}
             if any(then[key] is not part for key, part in now.items()):
                 kind.write(x, then, now)
     return x

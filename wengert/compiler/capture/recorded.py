@@ -5,12 +5,65 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from wengert.backends import Backend
-from wengert.compiler.capture.effects import Effect, Ref
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.lines import user_line
 from wengert.compiler.program import Program
 from wengert.func.trees import TreeDef
 from wengert.tape.node import AccumulateGrad, Node, Output, tick
+from wengert.tape.sweep import ancestors
+from wengert.tape.tensor import Tensor
 
-__all__ = ["Arithmetic", "Backward", "End", "Recording", "Swept", "Way", "swept"]
+__all__ = [
+    "Arithmetic",
+    "Backward",
+    "Effect",
+    "End",
+    "Outside",
+    "Recording",
+    "Ref",
+    "Swept",
+    "Way",
+    "behind",
+    "swept",
+]
+
+
+class Ref(NamedTuple):
+    """Where an input of a program is found, and an output goes.
+
+    Attributes
+    ----------
+    kind : {"leaf", "tensor", "grad", "array", "number"}
+        A leaf of the arguments (a Tensor's array, a raw array, a number); a Tensor's array or its
+        gradient's; what an optimiser keeps. Tensors are those of the state, and after them those
+        among the leaves.
+    index : int
+        Which one.
+    """
+
+    kind: str
+    index: int  # type: ignore[assignment]  # which tuples have as a method
+
+
+class Effect(NamedTuple):
+    """What a call does beside its answer: it gives a Tensor an array, a gradient, another place.
+
+    Attributes
+    ----------
+    ref : Ref
+        What is changed; for ``"place"``, the Tensor's whose place gets a new Tensor.
+    output : int or None
+        Which output of the program it becomes; None for a gradient that is taken away.
+    new : bool
+        Whether a gradient comes in a Tensor of its own.
+    tensor : int or None
+        Which of the Tensors that there were a place gets; None for a new one.
+    """
+
+    ref: Ref
+    output: int | None
+    new: bool = False
+    tensor: int | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +177,9 @@ class Recording:
         Whether the state has the same structure after the call as before it.
     captured : tuple of (weakref, array)
         Tensors that no walk has found, and what they held: it is a constant of the program.
+    behind : dict of int to frozenset of int
+        For Tensors that were computed outside and whose graphs sweeps inside have looked for their
+        targets, which Tensors these lead to.
     backend : Backend or None
         Whose functions are called; None if there are several.
     """
@@ -140,7 +196,67 @@ class Recording:
     backward: tuple[Backward, ...]
     repeatable: bool
     captured: tuple[tuple[Any, Any], ...]
+    behind: dict[int, frozenset[int]]
     backend: Backend | None
+
+
+class Outside(Node):
+    """Stands for the node of a Tensor that was computed outside, while a function is recorded.
+
+    A sweep may look at the graph behind it for its targets. None may enter that graph: a replay
+    has it not.
+
+    Parameters
+    ----------
+    place : Node
+        What it stands for.
+    array : array
+        The Tensor's, which is traced.
+    called : str
+        How a reader would call the Tensor.
+    """
+
+    __slots__ = ("_called", "_place", "open", "seen")
+
+    def __init__(self, place: Node, array: Any, called: str) -> None:
+        self.number, self.watch, self.saved = place.number, place.watch, ()
+        self.shape, self.dtype = array.shape, array.dtype
+        self._place, self._called, self.open, self.seen = place, called, True, False
+
+    @property
+    def parents(self) -> tuple[Node | None, ...]:  # type: ignore[override]
+        """Those of the node, until the function has run."""
+        self.seen |= self.open
+        return self._place.parents if self.open else ()
+
+    @property
+    def untouched(self) -> bool:
+        """Whether it has no hooks, and who retains its gradient is who did."""
+        return type(self) is Outside and self.watch is self._place.watch
+
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
+        if self.open:
+            raise TraceError(
+                f"{user_line()}: the compiled function differentiates {self._called}, which has "
+                "been computed outside, and so goes on into the caller's graph; detach it, or "
+                "differentiate outside"
+            )
+        return []
+
+    def name(self) -> str:
+        return self._place.name()
+
+    @property
+    def operation(self) -> str:
+        return self._place.operation
+
+
+def behind(tensor: Tensor, tensors: Sequence[Tensor]) -> frozenset[int]:
+    """Which Tensors one was computed from."""
+    assert tensor._node is not None, "it was computed from nothing"
+    numbers = {node.number for node in ancestors([tensor._node]) if node is not tensor._node}
+    found = [i for i, x in enumerate(tensors) if x._node is not None and x._node.number in numbers]
+    return frozenset(found)
 
 
 class Swept(Node):

@@ -18,16 +18,14 @@ from wengert.backends.references import held_elsewhere, holders
 from wengert.compiler.capture.calls import Layout, tensors_of
 from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.effects import (
-    Cut,
-    Ref,
     check_arguments,
     check_asked,
     check_kept,
     check_side_effects,
-    outside,
     own,
     place_effects,
     tensor_effects,
+    untraced,
 )
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import immutable
@@ -39,9 +37,12 @@ from wengert.compiler.capture.recorded import (
     Arithmetic,
     Backward,
     End,
+    Outside,
     Recording,
+    Ref,
     Swept,
     Way,
+    behind,
     swept,
 )
 from wengert.compiler.capture.snapshot import Change, Snapshot
@@ -57,6 +58,12 @@ from wengert.tape.tensor import Tensor, placed
 
 __all__ = ["raised_inside", "record_call", "unhooked"]
 
+#: Nodes of leaves, and of results that operations have given.
+_NO_OPERATIONS = (Output, AccumulateGrad, Outside)
+
+#: Nodes of leaves, and of results that operations have given.
+_NO_OPERATIONS = (Output, AccumulateGrad, Outside)
+
 
 class _Held(NamedTuple):
     """A Tensor as it was before the trace."""
@@ -65,10 +72,7 @@ class _Held(NamedTuple):
     node: Node | None
     grad: Tensor | None
 
-    @property
-    def graph(self) -> bool:
-        """Whether it had been computed outside, by operations on the tape."""
-        return self.node is not None and not isinstance(self.node, AccumulateGrad)
+    outside: Outside | None
 
 
 class _Call:
@@ -102,14 +106,13 @@ class _Call:
         called = {id(x): name for x, name in zip(self.leaves[::-1], self.names[::-1], strict=True)}
         called |= {id(at.tensor): at.name for at in self.state.tensors if at.name}
         names = [called.get(id(x), "") for x in self.tensors]
-        self.held = [_Held(x, x._node, x._grad) for x in self.tensors]
         grads: dict[int, Any] = {}
         for i, (tensor, name) in enumerate(zip(self.tensors, names, strict=True)):
+            node, outside = tensor._node, None
             tensor._array = self.input(tensor._array, "tensor", i, name)
-            if self.held[i].graph:
-                tensor._node = None
-                tensor.requires_grad = True  # the graph behind it is the caller's
-                tensor._node.watch = Cut(tensor)  # type: ignore[attr-defined]
+            if node is not None and not isinstance(node, AccumulateGrad):
+                tensor._node = outside = Outside(node, tensor._array, name or "a Tensor")
+            self.held.append(_Held(tensor, node, tensor._grad, outside))
         for i, (held, name) in enumerate(zip(self.held, names, strict=True)):
             grad = held.grad
             if grad is None:
@@ -172,11 +175,23 @@ class _Call:
         for held in self.held:
             tensor = held.tensor
             tensor._array = own(tensor._array)
-            if held.graph:
-                tensor._node = held.node  # a leaf in the trace alone
+            if held.outside is not None:
+                tensor._node = held.node
             for grad in (held.grad, tensor._grad):
                 if grad is not None:
                     grad._array = own(grad._array)
+
+    def graphs(self) -> dict[int, frozenset[int]]:
+        """The caller's graphs that sweeps have looked at, as `Recording.behind` has them.
+
+        From now on these graphs end at their Tensors.
+        """
+        nodes = {i: held.outside for i, held in enumerate(self.held) if held.outside is not None}
+        seen = [i for i, node in nodes.items() if node.seen]
+        found = {i: behind(self.tensors[i], self.tensors) for i in seen}
+        for node in nodes.values():
+            node.open = False
+        return found
 
     def output(self, x: Any) -> int:
         """The position of a traced array or number among the program's outputs."""
@@ -294,6 +309,7 @@ def raised_inside(error: BaseException) -> bool:
 def _recorded(
     call: _Call, returned: Any, arguments: Any
 ) -> tuple[Recording, Callable[[], list[Any]]]:
+    graphs = call.graphs()
     more = check_side_effects(call)
     captured = _captured(call)
     _keep(call)
@@ -316,7 +332,7 @@ def _recorded(
         program, tuple(call.inputs), tuple(effects), structure, kinds, numbers, call.over,
         call.arithmetic(*call.trace.decisions()),
         call.arithmetic(call.trace.arithmetic([*counts.values()]), [*counts]), backward,
-        not more, captured,
+        not more, captured, graphs,
         next(iter(call.trace.backends)) if len(call.trace.backends) == 1 else None,
     )  # fmt: skip
 
@@ -327,8 +343,8 @@ def _recorded(
             id(x._grad): x._grad for x in call.tensors if x._grad is not None
         }
         for place, x in values:
-            place.set(outside(x, same))
-        outside(more, same)
+            place.set(untraced(x, same))
+        untraced(more, same)
         for leaf, (kind, what) in zip(leaves, kinds, strict=True):
             if kind == "tensor":
                 if id(leaf) not in same:
@@ -394,7 +410,7 @@ def _programs(
     owners = {
         t._node.number: Ref("tensor", i)
         for i, t in enumerate(call.tensors)
-        if isinstance(t._node, AccumulateGrad)
+        if isinstance(t._node, AccumulateGrad | Outside)
     }
     found, outputs = list[Backward](), list(call.outputs)
     before = [*call.before.changes()]
@@ -470,7 +486,7 @@ def _stages(
 def _joined(results: Sequence[Node]) -> tuple[frozenset[int], ...]:
     """For each result, the positions of those whose graphs have an operation of its graph."""
     graphs = [
-        {x.number for x in ancestors([node]) if not isinstance(x, Output | AccumulateGrad)}
+        {x.number for x in ancestors([node]) if not isinstance(x, _NO_OPERATIONS)}
         for node in results
     ]
     return tuple(

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import backend_of, selection
-from wengert.compiler.capture.effects import Ref
 from wengert.compiler.capture.places import (
     PLAIN,
     Contents,
@@ -27,7 +26,7 @@ from wengert.compiler.capture.places import (
     makes_items,
     same,
 )
-from wengert.compiler.capture.recorded import Recording, Swept
+from wengert.compiler.capture.recorded import Recording, Ref, Swept, behind
 from wengert.compiler.emission.spelling import SHORT, Names, Speller, conditions
 from wengert.compiler.program import Value, order_of
 from wengert.ops.data_type import get_default_dtype
@@ -75,6 +74,7 @@ class Glue:
             "MISS": MISS,
             "Tensor": Tensor,
             "attach": attach,
+            "behind": behind,
             "contents": contents,
             "default_dtype": get_default_dtype,
             "dump": dump,
@@ -364,6 +364,9 @@ class Glue:
         decided = self._found.decided
         given = [self._input(ref) for ref in decided.refs]
         self._checks += conditions(decided, given, lambda text: "return MISS")
+        for i, others in self._found.behind.items():
+            every = ", ".join(self._tensors)
+            self._check(f"behind({self._tensors[i]}, [{every}]) != {self._bind(others)}")
         for weak, array in self._found.captured:
             held = weak()
             if held is not None:

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.compiler.capture.effects import Ref
 from wengert.compiler.capture.places import State
-from wengert.compiler.capture.recorded import Arithmetic, Recording
+from wengert.compiler.capture.recorded import Arithmetic, Recording, Ref
 from wengert.compiler.emission.draws import drawn
 from wengert.compiler.emission.emit import Emitted, emit, wrapped
 from wengert.compiler.emission.sources import Sources
