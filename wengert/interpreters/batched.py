@@ -139,7 +139,7 @@ class Batched(Lifted):
         arrays = [x.inner if mine else x for x, mine in zip(inputs, own, strict=True)]
         call = Application(namespace_of(*arrays), primitive, own, arrays)
         if rule is None:
-            rule = elementwise if primitive.kind == "elementwise" else Application.each
+            rule = elementwise if primitive.broadcasts else Application.each
         out = rule(call, *arrays, **parameters)
         if primitive.several:
             return tuple([cls(y, level) for y in out])

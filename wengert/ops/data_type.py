@@ -11,7 +11,6 @@ from wengert.backends import (
     dtype_of,
     get_backend,
 )
-from wengert.interpreters import batching
 from wengert.interpreters.identities import same_elements
 from wengert.ops.families import standard
 from wengert.tape.parameters import refuse, takes
@@ -61,6 +60,7 @@ _astype = Primitive(
     forward=_cast,
     batch=_astype_batch,
     identity=same_elements,
+    also="asarray",
 )
 _to_device = Primitive(
     "to_device",
@@ -70,7 +70,7 @@ _to_device = Primitive(
     label="ToCopy",
     view=None,
     forward=lambda xp, x, device, source=None: xp.backend.to_device(x, device),
-    batch=batching.elementwise,
+    broadcasts=True,
     whole=True,
 )
 _to_backend = Primitive(
@@ -83,7 +83,7 @@ _to_backend = Primitive(
     forward=lambda xp, x, name, device=None, source=None, origin=None: _carry(
         xp.backend, x, name, device
     ),
-    batch=batching.elementwise,
+    broadcasts=True,
     whole=True,
 )
 

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, Final, TypeVar
 
-from wengert.interpreters import batching
 from wengert.interpreters.identities import Rule as Identity
 from wengert.ops.families import SCIPY, elements
 from wengert.tape.calling import binary, single, unary
-from wengert.tape.domain import EVERYWHERE, Domain
+from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.parameters import DECLARED
 from wengert.tape.plan import Rule, argument_names
 from wengert.tape.primitive import Declared, Primitive
@@ -27,7 +26,7 @@ def elementwise(
     weak: bool = False,
     compares: bool = False,
     forward: Callable[..., Any] | None = None,
-    domain: Domain | dict[str, Domain] = EVERYWHERE,
+    domain: Domain | dict[str, Domain | Joint] = EVERYWHERE,
     identity: Identity | None = None,
     symbol: str | None = None,
     dtypes: str = "floating",
@@ -91,7 +90,7 @@ def elementwise(
             identity=identity,
             symbol=symbol,
             joined=names,
-            batch=batching.elementwise,
+            broadcasts=True,
         )
         make = single if view else unary if len(names) == 1 else binary
         function = make(primitive)

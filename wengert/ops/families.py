@@ -4,6 +4,7 @@ from functools import cache
 from typing import Final
 
 from wengert.tape.families import Family
+from wengert.tape.primitive import DTYPES_FOR
 
 _STANDARD: Final = "Array API standard 2025.12, $chapter: ``$name``."
 _ELEMENTWISE: Final = _STANDARD.replace("$chapter", "elementwise functions")
@@ -15,18 +16,6 @@ def standard(chapter: str, text: str = "") -> Family:
     return Family(f"{text.rstrip()}\n\nNotes\n-----\n{_STANDARD}")(chapter=chapter)
 
 
-#: How a docstring tells of the dtypes that a primitive's row names.
-_DTYPES: Final = {
-    "any": "Of any dtype",
-    "boolean": "Bool",
-    "complex": "Complex",
-    "floating": "Floating or complex",
-    "integer": "Integer",
-    "integer or boolean": "Integer or bool",
-    "numeric": "Of any dtype but bool",
-    "real floating": "Real floating",
-    "real numeric": "Real",
-}
 _ONE: Final = """
 Parameters
 ----------
@@ -77,7 +66,7 @@ def elements(
     result = result or ("its dtype" if one else "the promoted dtype")
     return Family(_ONE if one else _TWO)(
         inputs=", ".join(inputs),
-        dtypes=_DTYPES[dtypes],
+        dtypes=DTYPES_FOR[dtypes][1],
         result=result if tracked else f"{result}. It is not tracked",
         source=source or _ELEMENTWISE,
     )

@@ -14,11 +14,9 @@ from wengert.ops.elementwise import (
     add,
     conj,
     divide,
-    equal,
     floor_divide,
     imag,
     multiply,
-    not_equal,
     real,
     remainder,
     subtract,
@@ -59,6 +57,7 @@ UNARY = (
     ("invert", "bitwise_invert"),
 )
 ORDER = (("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal"))
+EQUALITY = (("eq", "equal"), ("ne", "not_equal"))
 
 #: What is imported late and is no function of a first argument ``x``.
 NO_METHODS = {
@@ -317,11 +316,11 @@ def _attach_operators() -> None:
         methods[f"__{name}__"] = functions[standard]
     for name, standard in ORDER:
         methods[f"__{name}__"] = _operator(standard, functions[standard])
+    for name, standard in EQUALITY:
+        methods[f"__{name}__"] = _comparable(_operator(standard, functions[standard]))
     methods.update(
         __divmod__=_divmod,
         __rdivmod__=_rdivmod,
-        __eq__=_comparable(_operator("equal", equal)),
-        __ne__=_comparable(_operator("not_equal", not_equal)),
         __getitem__=getitem,
         __setitem__=setitem,
         __iter__=_iter,

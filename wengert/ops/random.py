@@ -13,7 +13,6 @@ import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators
 from wengert.backends.generators import get_rng_state, host, lock, set_rng_state
-from wengert.interpreters import batching
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops import elementwise
 from wengert.ops.axes import number, operand
@@ -291,7 +290,7 @@ _rand_like = Primitive(
     ["x"],
     kind="irregular",
     forward=_draw_like,
-    batch=batching.elementwise,
+    broadcasts=True,
     whole=True,
     pure=False,
 )

@@ -4,7 +4,6 @@ import math
 from typing import Any, Literal, Never
 
 from wengert.backends import backend_of, dtype_of, namespaces
-from wengert.interpreters import batching
 from wengert.interpreters.batching import alone, over_axes, shifted
 from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of, unexpected
 from wengert.ops.creation import default_dtype
@@ -204,7 +203,7 @@ _where = Primitive(
     kind="linear",
     weak=True,
     joined=("x1", "x2"),
-    batch=batching.elementwise,
+    broadcasts=True,
     identity=_chosen,
 ).bind
 

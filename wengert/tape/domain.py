@@ -1,6 +1,7 @@
 """Where a function of real numbers is smooth: said in its primitive's row, and asked by tests."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,26 @@ class Domain:
         if self.period is not None:
             text += f" {'-' if self.period < 0 else '±'} {abs(self.period):.4g} k"
         return text
+
+
+class Joint:
+    """Where a function of several inputs together has all derivatives.
+
+    Parameters
+    ----------
+    distance : callable
+        How far NumPy's numbers, an array for each input, are from where it has not.
+    text : str
+        What the documentation shows.
+    """
+
+    __slots__ = ("distance", "text")
+
+    def __init__(self, distance: Callable[..., Any], text: str) -> None:
+        self.distance, self.text = distance, text
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 #: How many recurrences of a point on each side are listed.

@@ -5,16 +5,13 @@ before a kernel runs, which would cost time; what went wrong is found out when i
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from wengert.backends import BackendError, backend_of, dtype_of
 from wengert.tape.options import refuse
 from wengert.tape.primitive import DTYPES_FOR, PRIMITIVES
-
-#: Functions of several arrays that broadcast, beside those of the kind "elementwise".
-_BROADCASTING: Final = frozenset({"add", "multiply", "subtract", "where"})
 
 
 def floating(name: str, kind: str) -> bool:
@@ -52,7 +49,7 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
     refuse()
     arrays = [a for a in operands if hasattr(a, "dtype")]
     _compare_devices(name, arrays, error)
-    broadcasts = kind == "elementwise" or name in _BROADCASTING
+    broadcasts = PRIMITIVES[name].broadcasts if name in PRIMITIVES else kind == "elementwise"
     if broadcasts and any(a is None for a in operands) and name != "clip":  # whose bounds may be
         raise TypeError(f"{name} takes Tensors, arrays and Python numbers, not None") from None
     shapes = [tuple(a.shape) for a in arrays]
@@ -61,7 +58,7 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
         raise ValueError(f"{name}: the shapes {listed} do not broadcast together") from None
     given = ", ".join(_describe(a) for a in operands if a is not None)
     wanted = PRIMITIVES[name].dtypes if name in PRIMITIVES else "any"
-    if any(_kind(a) not in DTYPES_FOR.get(wanted, _kind(a)) for a in operands if _is_strong(a)):
+    if any(_kind(a) not in DTYPES_FOR[wanted][0] for a in operands if _is_strong(a)):
         raise TypeError(f"{name} takes {wanted} arrays, and was given {given}") from None
     if type(error) is RuntimeError and "memory" not in str(error):
         clearer = TypeError if "type" in str(error) else ValueError

@@ -16,7 +16,7 @@ from wengert.backends import (
     dtype_of,
     namespaces,
 )
-from wengert.tape.domain import EVERYWHERE, Domain
+from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.node import Node
 from wengert.tape.observers import observing
 from wengert.tape.plan import Plan, Rule, Unused, argument_names
@@ -33,6 +33,8 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
 
 #: Every primitive by name: the table that tests, forward mode and the documentation walk.
 PRIMITIVES: "dict[str, Primitive]" = {}
+#: Those whose forward hands on to a function of the namespace, by its name.
+ALSO: "dict[str, Primitive]" = {}
 
 
 class Declared:
@@ -70,16 +72,17 @@ NOT_IMPLEMENTED: Final = Declared(
 
 _INTEGRAL: Final = ("signed integer", "unsigned integer")
 _FLOATING: Final = ("real floating", "complex floating")
-#: The kinds of dtypes that a primitive may be for, beside ``"any"``.
+#: What a row may say of dtypes: which kinds these are, and how docstrings name them.
 DTYPES_FOR: Final = {
-    "boolean": ("bool",),
-    "complex": ("complex floating",),
-    "floating": _FLOATING,
-    "integer": _INTEGRAL,
-    "integer or boolean": ("bool", *_INTEGRAL),
-    "numeric": (*_INTEGRAL, *_FLOATING),
-    "real floating": ("real floating",),
-    "real numeric": (*_INTEGRAL, "real floating"),
+    "any": (("bool", *_INTEGRAL, *_FLOATING), "Of any dtype"),
+    "boolean": (("bool",), "Bool"),
+    "complex": (("complex floating",), "Complex"),
+    "floating": (_FLOATING, "Floating or complex"),
+    "integer": (_INTEGRAL, "Integer"),
+    "integer or boolean": (("bool", *_INTEGRAL), "Integer or bool"),
+    "numeric": ((*_INTEGRAL, *_FLOATING), "Of any dtype but bool"),
+    "real floating": (("real floating",), "Real floating"),
+    "real numeric": ((*_INTEGRAL, "real floating"), "Real"),
 }
 
 #: What a primitive may be, as a function of its tracked inputs.
@@ -149,16 +152,23 @@ class Primitive:
         The kinds of dtypes that it is for: ``"any"``, ``"numeric"``, ``"floating"`` (real or
         complex), ``"real numeric"``, ``"real floating"``, ``"complex"``, ``"integer"``,
         ``"boolean"``, ``"integer or boolean"``. Integers given to a floating one become floating.
-    domain : Domain or dict of str to Domain, optional
-        Where it is smooth, as a function of its first input or of each input named; everywhere by
-        default. Tests draw their points there, and the documentation shows it.
+    domain : Domain or dict of str to Domain or Joint, optional
+        Where it is smooth, as a function of its first input, or of those named: of one, or of
+        several with spaces between them. Everywhere by default. Tests draw their points there, and
+        the documentation shows it.
+    broadcasts : bool, optional
+        Whether it works element by element on inputs that broadcast together, as all of the kind
+        ``"elementwise"`` do.
     batch : callable, optional
-        How it runs on batches (`wengert.interpreters.batching`). By default an elementwise one
+        How it runs on batches (`wengert.interpreters.batching`). By default one that broadcasts
         runs once for all members, and another for each.
     identity : callable, optional
         When the result is an operand, to the last bit (`wengert.interpreters.identities`).
     symbol : str, optional
         The operator that does the same to arrays of one dtype, or to an array.
+    also : str, optional
+        The namespace's function of another signature that ``forward`` hands on to: programs that
+        call it have this row, too.
     dynamic : bool or "masks"
         Whether the result's shape depends on values: always, or where an index is a mask.
     whole : bool
@@ -184,10 +194,12 @@ class Primitive:
         joined: Iterable[str] | None = None,
         compares: bool = False,
         dtypes: str = "any",
-        domain: Domain | dict[str, Domain] = EVERYWHERE,
+        domain: Domain | dict[str, Domain | Joint] = EVERYWHERE,
+        broadcasts: bool | None = None,
         batch: Callable[..., Any] | None = None,
         identity: Callable[[Any], Any] | None = None,
         symbol: str | None = None,
+        also: str | None = None,
         dynamic: bool | Literal["masks"] = False,
         whole: bool = False,
         pure: bool = True,
@@ -209,7 +221,10 @@ class Primitive:
         self.weak = weak
         self.compares = compares
         self.dtypes = dtypes
-        self.domain = domain if isinstance(domain, dict) else {self.inputs[0].lstrip("*"): domain}
+        self.domain: dict[str, Domain | Joint] = (
+            domain if isinstance(domain, dict) else {self.inputs[0].lstrip("*"): domain}
+        )
+        self.broadcasts = kind == "elementwise" if broadcasts is None else broadcasts
         self.batch = batch
         self.identity = identity
         self.symbol = symbol
@@ -227,6 +242,8 @@ class Primitive:
             add_composite(name, forward)
         self._check()
         PRIMITIVES[name] = self
+        if also is not None:
+            ALSO[also] = self
 
     def _check(self) -> None:
         """Refuse a row that would go wrong later, or be wrong in silence."""
@@ -234,20 +251,21 @@ class Primitive:
         if self.name in PRIMITIVES:
             raise ValueError(f"{what} is there already: a name stands for one primitive")
         names = {*self.fixed, self.variadic}
-        for key, given in (("rules", self.rules), ("jvps", self.jvps), ("domain", self.domain)):
-            if not given.keys() <= names:
-                raise ValueError(f"{what}: {key} for {[*given.keys() - names]}, not in its inputs")
+        smooth = " ".join(self.domain).split()
+        for key, given in (("rules", self.rules), ("jvps", self.jvps), ("domain", smooth)):
+            if not names.issuperset(given):
+                raise ValueError(f"{what}: {key} for {[*{*given} - names]}, not in its inputs")
         for rule in (*self.rules.values(), *self.jvps.values()):
             if not isinstance(rule, Declared) and argument_names(rule)[:1] != ("xp",):
                 raise TypeError(f"{what}: a rule's first argument is the namespace, xp")
         for key, choice, choices in (
             ("kind", self.kind, _KINDS),
-            ("dtypes", self.dtypes, ("any", *DTYPES_FOR)),
+            ("dtypes", self.dtypes, DTYPES_FOR),
         ):
             if choice not in choices:
                 raise ValueError(f"{what}: {key} is one of {', '.join(choices)}, not {choice!r}")
         for domain in self.domain.values():
-            if not isinstance(domain, Domain):
+            if not isinstance(domain, Domain | Joint):
                 raise TypeError(f"{what}: a domain is a Domain, not {domain!r}")
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
 """Random programs: compositions of public functions, drawn with points where they are smooth."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, NamedTuple
@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from wengert import ops
 from wengert.backends import get_backend
 from wengert.ops import __all__ as public  # type: ignore[attr-defined]
-from wengert.tape.domain import EVERYWHERE
-from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.testing import strategies as ws
 from wengert.testing.problem import on_backend
@@ -114,46 +112,38 @@ def _apply(xp: Any, step: Step, known: Sequence[Any]) -> Any:
 
 def _alone(function: Any) -> Primitive | None:
     """The primitive of a smooth function of one array and nothing else."""
-    primitive = DECLARED.get(function) if callable(function) and function.__hash__ else None
-    if not isinstance(primitive, Primitive) or len(signature(function).parameters) != 1:
+    if not callable(function) or len(signature(function).parameters) != 1:
         return None
-    return primitive if primitive.rules and primitive.kind in ("elementwise", "linear") else None
+    primitive = PRIMITIVES.get(function.__name__)
+    if primitive is None or primitive.forward is not None:  # not one of the standard's
+        return None
+    return primitive if primitive.rules and primitive.broadcasts else None
 
 
-#: Functions of complex numbers.
-PARTS = ("conj", "real", "imag")
-#: The primitives of other functions of one array: drawn where they are smooth.
-UNARY = {
-    name: found
-    for name in public
-    if name not in PARTS and (found := _alone(getattr(ops, name))) is not None
-}
+#: The primitives of functions of one array: drawn where they are smooth.
+UNARY = {name: found for name in public if (found := _alone(getattr(ops, name))) is not None}
 
 
 def _smooth(primitive: Primitive, *operands: Any) -> bool:
     """Whether a primitive has all derivatives around its operands, one by one."""
     if primitive.kind in ("linear", "multilinear"):
         return True
-    given = zip(primitive.inputs, operands, strict=True)
-    return all(
-        np.all(primitive.domain.get(name, EVERYWHERE).distance(x) > NEAR) for name, x in given
-    )
+    given = dict(zip(primitive.inputs, operands, strict=True))
+    with np.errstate(all="ignore"):
+        return all(
+            np.all(domain.distance(*[given[name] for name in names.split()]) > NEAR)
+            for names, domain in primitive.domain.items()
+        )
 
 
-def _distinct(x: Any, y: Any) -> bool:
-    return bool(np.all(abs(x - y) > NEAR))
-
-
-def _apart_from_origin(x: Any, y: Any) -> bool:
-    return bool(np.all(np.hypot(x, y) > NEAR))
-
-
-#: Functions of two arrays that broadcast, the second of real numbers alone; and conditions on both.
-BINARY = ("add", "subtract", "multiply", "divide")
-REAL_BINARY = ("logaddexp", "maximum", "minimum", "atan2", "hypot", "pow")
-BOTH: dict[str, Callable[[Any, Any], bool]] = {
-    **dict.fromkeys(("maximum", "minimum"), _distinct),
-    **dict.fromkeys(("atan2", "hypot"), _apart_from_origin),
+#: The primitives of functions of two arrays that broadcast.
+BINARY = {
+    name: row
+    for name in public
+    if (row := PRIMITIVES.get(name)) is not None
+    and row.broadcasts
+    and row.inputs == ("x1", "x2")
+    and any(callable(rule) for rule in row.rules.values())
 }
 REDUCTIONS = ("sum", "mean", "prod")
 ALONG = ("cumulative_sum", "flip")
@@ -232,13 +222,18 @@ def _possible(draw: Any, known: list[Any], functions: Sequence[str] | None) -> l
     i, j = (last - draw(st.integers(0, last)) for _ in range(2))
     x, y = known[i], known[j]
     real = x.dtype.kind == y.dtype.kind == "f"
-    found = [Step(name, (i,)) for name, primitive in UNARY.items() if _smooth(primitive, x)]
-    if x.dtype.kind == "c":
-        found += [Step(name, (i,)) for name in PARTS]
+    complex_ = x.dtype.kind == "c"
+    found = [
+        Step(name, (i,))
+        for name, primitive in UNARY.items()
+        if (complex_ or primitive.dtypes != "complex") and _smooth(primitive, x)
+    ]
     if _broadcast(x.shape, y.shape):
-        for name in BINARY + REAL_BINARY if real else BINARY:
-            if _smooth(PRIMITIVES[name], x, y) and (name not in BOTH or BOTH[name](x, y)):
-                found.append(Step(name, (i, j)))
+        found += [
+            Step(name, (i, j))
+            for name, primitive in BINARY.items()
+            if (real or not primitive.dtypes.startswith("real")) and _smooth(primitive, x, y)
+        ]
     if x.ndim:
         axis = draw(ws.axis(x.ndim))
         keep = draw(st.booleans())

@@ -12,8 +12,8 @@ import numpy as np
 from wengert.backends.numpy import broadcast_to
 from wengert.backends.numpy_networks import KERNELS
 from wengert.compiler.program import Instruction
-from wengert.ops.operators import BINARY, ORDER, UNARY
-from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
+from wengert.tape.primitive import ALSO, PRIMITIVES, Primitive
 
 __all__ = [
     "ARGMAX",
@@ -124,19 +124,16 @@ FORMS: dict[Callable[..., Any], Form] = {
 _NAMED_OUT: Final = (np.maximum, np.minimum)
 
 
-#: What Python calls the arithmetic of primitives; and what stands for a primitive.
-_ALSO: Final = {
-    "asarray": "astype",
-    "concat": "concat_arrays",
-    **{f"number.{python}": name for python, name, *_ in (*BINARY, *UNARY, *ORDER)},
-    "number.eq": "equal",
-    "number.ne": "not_equal",
+#: What Python calls the arithmetic of primitives.
+_NUMBERS: Final = {
+    f"number.{python}": name for python, name, *_ in (*BINARY, *UNARY, *ORDER, *EQUALITY)
 }
 
 
 def row(step: Instruction) -> Primitive | None:
     """The row of the primitive of which an instruction is a call."""
-    return PRIMITIVES.get(_ALSO.get(step.name, step.name))
+    name = _NUMBERS.get(step.name, step.name)
+    return PRIMITIVES.get(name) or ALSO.get(name)
 
 
 def form(step: Instruction) -> Form:

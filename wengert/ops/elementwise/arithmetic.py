@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import numpy as np
+
 from wengert.interpreters.identities import involution, nil, same_elements, unit
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex, matched
 from wengert.ops.families import elements
 from wengert.tape.calling import binary
-from wengert.tape.domain import ENTIRE, NOT_ZERO, POSITIVE
+from wengert.tape.domain import ENTIRE, NOT_ZERO, POSITIVE, Domain, Joint
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.promotion import SCALARS
@@ -99,8 +101,20 @@ def divide(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
+def _off_multiples(x1: Any, x2: Any) -> Any:
+    times = np.round(x1 / x2)
+    return abs(x1 - times * x2) / np.maximum(abs(times), 1)
+
+
+#: Where the rounded quotient does not jump.
+_WITH_A_REMAINDER: dict[str, Domain | Joint] = {
+    "x2": NOT_ZERO,
+    "x1 x2": Joint(_off_multiples, "all but x1 = k x2"),
+}
+
+
 @elementwise(
-    dtypes="real numeric", weak=True, x1=ZERO, x2=ZERO, domain={"x2": NOT_ZERO}, symbol="//"
+    dtypes="real numeric", weak=True, x1=ZERO, x2=ZERO, domain=_WITH_A_REMAINDER, symbol="//"
 )
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     r"""Quotient rounded down, :math:`\lfloor x_1 / x_2 \rfloor`.
@@ -114,7 +128,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     weak=True,
     x1=lambda xp, g: g,
     x2=lambda xp, g, x1, x2: xp.multiply(g, xp.negative(xp.floor_divide(x1, x2))),
-    domain={"x2": NOT_ZERO},
+    domain=_WITH_A_REMAINDER,
     symbol="%",
 )
 def remainder(x1: Any, x2: Any, /) -> Tensor:

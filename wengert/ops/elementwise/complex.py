@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from wengert.interpreters import batching
 from wengert.interpreters.identities import of_reals
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
@@ -23,7 +22,7 @@ _conj = unary(
         {"x": lambda xp, g: xp.conj(g)},
         kind="linear",
         view=None,
-        batch=batching.elementwise,
+        broadcasts=True,
         identity=of_reals,
     )
 )

@@ -7,11 +7,14 @@ from wengert.interpreters.identities import idempotent
 from wengert.ops.data_type import astype
 from wengert.ops.define import elementwise
 from wengert.ops.families import elements
+from wengert.tape.domain import Joint
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["clip", "maximum", "minimum"]
+
+_APART = Joint(lambda x1, x2: abs(x1 - x2), "all but x1 = x2")
 
 
 def _unless(xp: Any, g: Any, beaten: Any, tied: Any) -> Any:
@@ -24,6 +27,7 @@ def _unless(xp: Any, g: Any, beaten: Any, tied: Any) -> Any:
     weak=True,
     x1=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x1, x2), xp.equal(x1, x2)),
     x2=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x2, x1), xp.equal(x2, x1)),
+    domain={"x1 x2": _APART},
     identity=idempotent,
 )
 def maximum(x1: Any, x2: Any, /) -> Tensor:
@@ -38,6 +42,7 @@ def maximum(x1: Any, x2: Any, /) -> Tensor:
     weak=True,
     x1=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x1, x2), xp.equal(x1, x2)),
     x2=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x2, x1), xp.equal(x2, x1)),
+    domain={"x1 x2": _APART},
     identity=idempotent,
 )
 def minimum(x1: Any, x2: Any, /) -> Tensor:

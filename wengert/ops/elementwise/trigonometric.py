@@ -3,9 +3,11 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex, over_radius
-from wengert.tape.domain import ENTIRE, Domain
+from wengert.tape.domain import ENTIRE, Domain, Joint
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -25,6 +27,13 @@ __all__ = [
     "tan",
     "tanh",
 ]
+
+
+_OFF_THE_ORIGIN = Joint(np.hypot, "all but x1 = x2 = 0")
+#: The angle jumps from -π to π.
+_OFF_THE_CUT = Joint(
+    lambda x1, x2: np.where(x2 > 0, np.hypot(x1, x2), abs(x1)), "all but x1 = 0 ≥ x2"
+)
 
 
 def _one_minus_square(xp: Any, x: Any) -> Any:
@@ -128,6 +137,7 @@ def atan(x: Any, /) -> Tensor:
     weak=True,
     x1=lambda xp, g, x1, x2: over_radius(xp, g, x2, x1),
     x2=lambda xp, g, x1, x2: over_radius(xp, xp.negative(g), x1, x2),
+    domain={"x1 x2": _OFF_THE_CUT},
 )
 def atan2(x1: Any, x2: Any, /) -> Tensor:
     r"""Angle of the point :math:`(x_2, x_1)` from the first axis, in :math:`[-\pi, \pi]`.
@@ -142,6 +152,7 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
     weak=True,
     x1=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x1, x2)),
     x2=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x2, x1)),
+    domain={"x1 x2": _OFF_THE_ORIGIN},
 )
 def hypot(x1: Any, x2: Any, /) -> Tensor:
     r"""Distance from the origin, :math:`\sqrt{x_1^2 + x_2^2}`, without overflow.

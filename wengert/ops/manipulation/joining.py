@@ -49,6 +49,7 @@ _concat = Primitive(
     forward=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
     joined=("arrays",),
     batch=_concat_batch,
+    also="concat",
     identity=_only,
 ).bind
 
@@ -67,6 +68,7 @@ _stack = Primitive(
     forward=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
     joined=("arrays",),
     batch=_stack_batch,
+    also="stack",
 ).bind
 
 _unstack = Primitive(
