@@ -17,9 +17,9 @@ from wengert.interpreters.batched import Batched, RecordedBatched, identity, mem
 from wengert.interpreters.dual import Dual
 from wengert.interpreters.forward import push
 from wengert.interpreters.lifted import constant, lifted, new_level
+from wengert.tape.autograd import sweep
 from wengert.tape.node import conform
 from wengert.tape.primitive import PRIMITIVES
-from wengert.tape.sweep import sweep
 from wengert.tape.tensor import Tensor, untracked
 
 ROWS = [(name, kind) for name, entry in sorted(TABLE.items()) for kind in entry.kinds()]

@@ -25,9 +25,9 @@ from wengert.compiler.passes import optimise
 from wengert.compiler.program import Program
 from wengert.compiler.turns import Pool, eagerly
 from wengert.func.trees import tree_flatten
+from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Several, tick
 from wengert.tape.recording import enable_grad
-from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed
 
 __all__ = ["Again", "adjoints_of", "attach", "draws"]

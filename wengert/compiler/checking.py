@@ -22,8 +22,8 @@ from wengert.compiler.emission.glue import MISS
 from wengert.compiler.refusals import Refusal, failed
 from wengert.compiler.replay import Replay
 from wengert.func.trees import tree_flatten
+from wengert.tape.autograd import ancestors, sweep
 from wengert.tape.hooks import Hooked
-from wengert.tape.sweep import ancestors, sweep
 from wengert.tape.tensor import Tensor
 
 __all__ = ["ROUNDING", "Checked", "check", "distance"]

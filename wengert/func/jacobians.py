@@ -12,9 +12,9 @@ from wengert.func.linearization import check_chunk_size, jacfwd
 from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import identity, members
 from wengert.interpreters.lifted import bottom, new_level
+from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.node import AccumulateGrad, Node, Output, Several
 from wengert.tape.recording import recording
-from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked
 
 P = ParamSpec("P")

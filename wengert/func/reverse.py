@@ -16,13 +16,13 @@ from wengert.func.arguments import (
 )
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.interpreters.lifted import bottom, constant
+from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.node import Node, tick
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import at_least
 from wengert.tape.record import observe, record
 from wengert.tape.recording import following, recording, transforming
-from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed, untracked, wrapped
 
 P = ParamSpec("P")

@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of, namespaces
+from wengert.tape.autograd import ancestors
 from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.primitive import PRIMITIVES, Primitive
-from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
 Gradients = bool | Literal["local", "total"]

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from wengert.backends import dtype_of, namespaces
 from wengert.interpreters.forward import push
 from wengert.interpreters.lifted import Lifted, apply, bottom, constant, namespace_of, raw
+from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.node import Node, Output, Several, tick
 from wengert.tape.primitive import Primitive
 from wengert.tape.recording import recording, transforming
-from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed, untracked
 
 

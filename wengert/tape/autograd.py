@@ -1,15 +1,22 @@
-"""Gradients: the entry points of the reverse sweep."""
+"""The backward pass: `backward` and `grad`, and the sweep of the tape that both run."""
 
 from _thread import allocate_lock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
-from wengert.backends import BackendError, namespaces
-from wengert.tape.hooks import eager
-from wengert.tape.node import Node, check_cotangent
-from wengert.tape.recording import set_grad_enabled
-from wengert.tape.sweep import leading_to, sweep
+from wengert.backends import BackendError, dtype_of, namespaces
+from wengert.tape.anomaly import detecting
+from wengert.tape.hooks import Delivery, eager, supervise
+from wengert.tape.node import FREED, AccumulateGrad, Node, Parts, check_cotangent, conform
+from wengert.tape.observers import observing
+from wengert.tape.recording import enable_grad
 from wengert.tape.tensor import Tensor, placed, untracked
+
+try:
+    from _heapq import heappop, heappush  # which imports faster, and is all that is needed
+except ImportError:  # not CPython
+    from heapq import heappop, heappush
 
 #: Two threads may add to one leaf's gradient.
 _accumulating = allocate_lock()
@@ -58,10 +65,11 @@ def _backward_from(
     outputs: list[tuple[Node, Any]], retain_graph: bool | None, create_graph: bool, inputs: Any
 ) -> None:
     keep = create_graph if retain_graph is None else retain_graph
-    # Rules may pass one array on to several inputs, and a seed belongs to the caller.
-    shared = {id(g) for _, g in outputs}
+    # Rules may pass one array on to several inputs, and the first cotangents are the caller's.
+    shared = set(map(id, chain.from_iterable(outputs)))
     if inputs is None:
-        arrived = _run(outputs, keep, create_graph, give=_give)
+        run = recorded_sweep if create_graph else sweep
+        arrived = run(outputs, keep=keep, give=_give)
         with _accumulating:
             for node, g in arrived:
                 _accumulate(node.watch(), g, shared)
@@ -146,10 +154,12 @@ def grad(
                 )
             if materialize_grads:
                 g = namespaces[type(target._array)].zeros_like(target._array)
-        if isinstance(g, Tensor):  # a Tensor of its own: two inputs may have been given one
+        if g is None:
+            gradients.append(None)
+        elif isinstance(g, Tensor):  # a Tensor of its own: two inputs may have been given one
             gradients.append(placed(g._array, g._node))
-        else:
-            gradients.append(None if g is None else untracked(_still(g)))
+        else:  # a sweep that is not recorded is constant in forward mode, too
+            gradients.append(untracked(g.detached() if hasattr(g, "level") else g))
     return tuple(gradients)
 
 
@@ -203,7 +213,7 @@ def _output(tensor: Tensor, g: Any, create_graph: bool, position: int = 0) -> tu
                 "grad can be implicitly created only for scalar outputs, and this one has "
                 f"shape {tuple(array.shape)}; pass gradient="
             )
-        if tensor.dtype.complex:
+        if dtype_of(array.dtype).complex:
             raise RuntimeError(
                 "grad can be implicitly created only for real scalar outputs but got "
                 f"{tensor.dtype.name}; differentiate its real part, or pass gradient="
@@ -224,31 +234,16 @@ def _output(tensor: Tensor, g: Any, create_graph: bool, position: int = 0) -> tu
     return node, g if create_graph else g._array
 
 
-def _run(
-    outputs: list[tuple[Node, Any]],
-    keep: bool,
-    create_graph: bool,
-    *,
-    targets: set[int] | None = None,
-    give: Callable[[Node, Any], None] | None = None,
-) -> list[tuple[Node, Any]]:
-    wanted = None
-    if targets is not None:
-        wanted = leading_to(targets, [node for node, _ in outputs])
-        outputs = [(node, g) for node, g in outputs if node.number in wanted]
-    if not create_graph:
-        return sweep(outputs, keep=keep, targets=targets, wanted=wanted, give=give)
-    with set_grad_enabled(True):
-        return sweep(outputs, keep=keep, targets=targets, wanted=wanted, give=give)
-
-
 def _reach(
     outputs: list[tuple[Node, Any]], targets: list[Tensor], keep: bool, create_graph: bool
 ) -> list[Any]:
     """Return the cotangent of each target, or None where no output depends on it."""
     numbers = [target._node.number for target in targets]  # type: ignore[union-attr]
-    arrived = _run(outputs, keep, create_graph, targets=set(numbers))
-    found = {node.number: g for node, g in arrived}
+    asked = set(numbers)
+    wanted = leading_to(asked, [node for node, _ in outputs])
+    outputs = [(node, g) for node, g in outputs if node.number in wanted]
+    run = recorded_sweep if create_graph else sweep
+    found = {node.number: g for node, g in run(outputs, keep=keep, targets=asked, wanted=wanted)}
     return [found.get(number) for number in numbers]
 
 
@@ -264,21 +259,19 @@ def _accumulate(tensor: Tensor | None, g: Any, shared: set[int]) -> None:
     if not xp.plain:
         # A Tensor of its own: two leaves may have been given one.
         tensor._grad = placed(g._array, g._node) if held is None else xp.add(held, g)
-    elif held is None:
-        key = id(g)
+        return
+    key = id(g)
+    if xp.backend is None:  # lifted: a sweep that is not recorded is constant in forward mode, too
+        g = g.detached()
+    if held is None:
         if key in shared or xp.is_view(g):
-            g = xp.asarray(_still(g), copy=True)
+            g = xp.asarray(g, copy=True)
         shared.add(key)
         tensor._grad = untracked(g)
     elif held._node is None:
-        held._array = xp.add(held._array, _still(g))
+        held._array = xp.add(held._array, g)
     else:
-        tensor._grad = untracked(xp.add(held._array, _still(g)))
-
-
-def _still(g: Any) -> Any:
-    """What comes of a sweep that was not recorded: constant to forward transforms, too."""
-    return g.detached() if hasattr(g, "level") else g
+        tensor._grad = untracked(xp.add(held._array, g))
 
 
 def _backward(
@@ -293,3 +286,185 @@ def _backward(
 
 
 Tensor.backward = _backward  # type: ignore[method-assign]
+
+
+# -- the sweep -----------------------------------------------------------------------------------
+
+
+def sweep(
+    outputs: Sequence[tuple[Node, Any]],
+    *,
+    keep: bool,
+    targets: Container[int] | None = None,
+    wanted: Container[int] | None = None,
+    ends: Container[int] = (),
+    give: Callable[[Node, Any], None] | None = None,
+) -> list[tuple[Node, Any]]:
+    """Run the rules of all ancestors of ``outputs``, in descending number.
+
+    A heap of numbers holds the nodes that some cotangent has reached. The largest number is due
+    next: whatever could still add to its cotangent was recorded after it and has run. So the
+    tape's clock replaces both the recursion and the sort.
+
+    Parameters
+    ----------
+    outputs : sequence of (Node, cotangent)
+        Where to start. Raw arrays run the rules plainly; Tensors run them recorded.
+    keep : bool
+        Whether nodes keep what they saved. Otherwise each releases it once it has run.
+    targets : container of int, optional
+        Numbers of the nodes whose cotangents are asked for. By default those that are watched:
+        leaves, and whatever retains its gradient.
+    wanted : container of int, optional
+        Numbers of the nodes to visit, from `leading_to`; all by default.
+    ends : container of int
+        Numbers of the targets from which nothing flows on, and whose hooks are not run.
+    give : callable, optional
+        ``give(leaf, cotangent)`` accumulates the gradients of leaves with hooks that run after
+        that, as soon as they are complete.
+
+    Returns
+    -------
+    list of (Node, cotangent)
+        The complete cotangents of the targets that were reached; None for those given before.
+    """
+    due: list[int] = []
+    reached: dict[int, list[Any]] = {}  # number -> [node, cotangent so far]
+    arrived: list[tuple[Node, Any]] = []
+    flows: Iterable[tuple[Node, Any]] = outputs
+    if observing and detecting() is not None:
+        supervise(ancestors(node for node, _ in outputs))
+    if give is not None and eager:
+        _schedule(outputs, reached, due, give)
+    while True:
+        for target, g in flows:
+            _flow(target, g, reached, due)
+        flows = ()
+        if not due:
+            break
+        node, g = reached.pop(-heappop(due))
+        if type(node) is not Node and node.number not in ends:
+            g = node.receive(g)
+        if node.watch is not None if targets is None else node.number in targets:
+            arrived.append((node, g))
+            if node.number in ends or (wanted is not None and not _leads_on(node, wanted)):
+                continue  # its rules need not run, so what it saved is for another sweep
+        if type(node) is not Node:
+            flows = node.pull(g, wanted)
+            if not keep:
+                node.saved = None
+            continue
+        # What follows is Node.pull and _flow once more, inlined: it is the hot loop.
+        saved = node.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        xp = namespaces[type(g)]
+        if not xp.plain:
+            saved = xp.restore(saved, node)
+        parents: tuple[Any, ...] = node.parents
+        for position, rule, at, piece in node.plan.steps:
+            parent = parents[position]
+            number = parent.number
+            if wanted is not None and number not in wanted:
+                continue
+            # Unpacking a slice costs as much as a small rule does; most rules need one value.
+            more = rule(xp, g, saved[at]) if at >= 0 else rule(xp, g, *saved[piece])
+            if more.dtype is not parent.dtype or more.shape != parent.shape:
+                more = conform(more, parent)
+            cell = reached.get(number)
+            if cell is None:
+                reached[number] = [parent, more]
+                if type(parent) is not AccumulateGrad:
+                    heappush(due, -number)
+            else:
+                # Not `xp`, which is another library's where an operation moved its operand.
+                cell[1] = namespaces[type(more)].add(cell[1], more)
+        if not keep:
+            node.saved = None
+    # Nothing flows on from leaves, so they have waited for all that reaches them.
+    for node, g in reached.values():
+        if node.watch is not None if targets is None else node.number in targets:
+            arrived.append((node, g))
+    return arrived
+
+
+#: The sweep of ``create_graph=True``, which records what it computes.
+recorded_sweep = enable_grad()(sweep)
+
+
+def _leads_on(node: Node, numbers: Container[int]) -> bool:
+    """Whether a node has a parent of one of some numbers."""
+    for parent in node.parents:  # noqa: SIM110 -- a generator takes twice as long
+        if parent is not None and parent.number in numbers:
+            return True
+    return False
+
+
+def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> None:
+    """Add a cotangent to what has reached a node."""
+    if g.dtype is not node.dtype or g.shape != node.shape:
+        g = conform(g, node)
+    cell = reached.get(node.number)
+    if cell is None:
+        reached[node.number] = [node, g]
+        if type(node) is not AccumulateGrad:
+            heappush(due, -node.number)
+    elif type(g) is Parts:
+        cell[1] = cell[1].merge(g)
+    else:
+        cell[1] = namespaces[type(g)].add(cell[1], g)
+
+
+def _schedule(
+    outputs: Iterable[tuple[Node, Any]],
+    reached: dict[int, list[Any]],
+    due: list[int],
+    give: Callable[[Node, Any], None],
+) -> None:
+    """Let the sweep stop where the cotangents of leaves with hooks are complete."""
+    oldest: dict[Node, int] = {}  # leaf -> number of the oldest node that it is an operand of
+    for node in ancestors(node for node, _ in outputs):
+        if node.number in eager:
+            oldest.setdefault(node, node.number + 1)
+        for parent in node.parents:
+            if parent is not None and parent.number in eager:
+                oldest[parent] = node.number
+    stops: dict[int, list[Node]] = {}
+    for leaf, number in oldest.items():
+        stops.setdefault(number, []).append(leaf)
+    for number, leaves in stops.items():
+        stop = Delivery(number - 0.5, leaves, reached, give)
+        reached[stop.number] = [stop, None]
+        heappush(due, -stop.number)
+
+
+def ancestors(roots: Iterable[Node]) -> list[Node]:
+    """Return the nodes that ``roots`` were computed from, and ``roots``, in descending number."""
+    found: dict[int, Node] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node.number not in found:
+            found[node.number] = node
+            stack.extend(parent for parent in node.parents if parent is not None)
+    return [found[number] for number in sorted(found, reverse=True)]
+
+
+def leading_to(targets: set[int], roots: Iterable[Node]) -> set[int]:
+    """Return the numbers of the nodes between ``roots`` and ``targets``, both included.
+
+    Nodes older than the oldest target are not looked at: none of their ancestors can be one.
+    """
+    oldest = min(targets)
+    found: dict[int, Node] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node.number >= oldest and node.number not in found:
+            found[node.number] = node
+            stack.extend(parent for parent in node.parents if parent is not None)
+    leading = set(targets & found.keys())
+    for number in sorted(found):
+        if _leads_on(found[number], leading):
+            leading.add(number)
+    return leading

@@ -7,7 +7,7 @@ import numpy as np
 from wengert.interpreters.batched import Batched, members
 from wengert.interpreters.dual import Dual
 from wengert.interpreters.lifted import new_level
-from wengert.tape.sweep import leading_to, sweep
+from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked
 from wengert.testing.differences import to_reals
 from wengert.testing.problem import Problem, normal, raw_like, values

@@ -12,6 +12,8 @@ __all__ = ["described", "reader", "running_line", "user_line"]
 
 #: Names of this package's modules, by the identities of their globals.
 _modules: dict[int, str] = {}
+#: The functions of `wengert.tape.autograd` that run rules and add what they give.
+_SWEEP = ("sweep", "_flow")
 
 
 def running_line() -> tuple[Line | None, Any]:
@@ -26,7 +28,8 @@ def running_line() -> tuple[Line | None, Any]:
             if not name.startswith("wengert"):
                 break
             _modules[id(scope)] = name
-        if name == "wengert.tape.sweep" and stage == "forward":
+        code = frame.f_code.co_name
+        if stage == "forward" and name == "wengert.tape.autograd" and code in _SWEEP:
             stage, node = "backward", frame.f_locals.get("node")
         elif name == "wengert.optim.optimizer":
             stage = "update"

@@ -51,9 +51,9 @@ from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.watch import Stopped, Watch, check_names, functions_of, needed
 from wengert.compiler.program import Program, Value, values_in
 from wengert.func.trees import TreeDef, tree_flatten
+from wengert.tape.autograd import ancestors, sweep
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node, Output
-from wengert.tape.sweep import ancestors, sweep
 from wengert.tape.tensor import Tensor, placed
 
 __all__ = ["raised_inside", "record_call", "unhooked"]
