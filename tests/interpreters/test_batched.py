@@ -418,7 +418,7 @@ def test_cotangents_conform(backend: Backend) -> None:
     z = wg.astype(x[:, 0], wg.float64)[0] * y
     level = new_level()
     (g,) = identity([z._array], level)
-    ((node, found),) = sweep([(z._node, g)], keep=False)
+    ((node, found),) = sweep([(z._node, g)], keep=False).items()
     assert node is x._node
     assert (tuple(found.shape), found.dtype) == ((2, 1), x._array.dtype)
     np.testing.assert_array_equal(host(found.inner), [[[1], [0]]] * 12)
@@ -468,7 +468,7 @@ def test_a_recorded_sweep_can_be_differentiated() -> None:
     y = x**3
     level = new_level()
     (g,) = identity([y._array], level, recorded=True)
-    ((_, found),) = sweep([(y._node, g)], keep=True)
+    (found,) = sweep([(y._node, g)], keep=True).values()
     assert isinstance(found, RecordedBatched)
     rows = members(found, level, 3)
     np.testing.assert_allclose(rows.detach().numpy(), np.diag([3.0, 12.0, 27.0]))

@@ -106,7 +106,7 @@ class Again:
             arrived = sweep(roots, keep=True, targets=numbers, wanted=wanted)
         for _, parent, end in ends:
             end.parents = (parent,)
-        return [(numbers[end.number], x) for end, x in arrived if x is not None]
+        return [(numbers[end.number], x) for end, x in arrived.items() if x is not None]
 
     def _unchanged(self, leaves: Sequence[Any]) -> bool:
         """Whether a call reads what changes nothing, wherever it is made."""

@@ -312,4 +312,4 @@ def _gradients(x: _Held, numbers: Container[int]) -> dict[int, Any]:
     """The gradients of a result, whose graph is kept, by the numbers of Tensors."""
     g = backend_of(x.array).xp.ones_like(x.array)
     arrived = sweep([(x.node, g)], keep=True, targets=numbers)
-    return {leaf.number: g for leaf, g in arrived if g is not None}
+    return {leaf.number: g for leaf, g in arrived.items() if g is not None}

@@ -9,13 +9,13 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from wengert import ops
 from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of, namespaces
-from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map
+from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map, trees_of
 from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.lifted import Lifted, bottom
 from wengert.tape.families import Family
@@ -50,7 +50,8 @@ chunk_size : int, optional
 """)
 
 #: Python's numbers that have derivatives; and floating dtypes in both their forms.
-_NUMBERS = (float, complex)
+_NUMBERS: Final = frozenset({float, complex})
+_DOUBLE: Final = as_dtype(float)
 _REAL = {"complex64": "float32", "complex128": "float64"}
 _COMPLEX = {real: number for number, real in _REAL.items()}
 
@@ -64,8 +65,8 @@ class Call:
     tensors : list of Tensor
         The leaves to be differentiated: as they were given where these are Tensors, so that they
         still have their nodes outside; otherwise untracked Tensors of arrays or numbers.
-    names : list of str
-        What errors call each leaf, such as ``"argument 0['weights']"``.
+    given : list
+        The leaves of all arguments.
     precision : DType or None
         The dtype that constants in the function should have at least, where raw arrays or numbers
         say so: NumPy's users lose no digit. Tensors leave it to the default dtype.
@@ -79,25 +80,25 @@ class Call:
     structures: list[TreeDef]
     leaves: list[Any]
     tensors: list[Tensor]
-    names: list[str]
+    given: list[Any]
     precision: DType | None
+
+    @property
+    def names(self) -> list[str]:
+        """What errors call each leaf to be differentiated, such as ``"argument 0['weights']"``."""
+        return [
+            f"argument {position}{path}"
+            for position, structure in zip(self.argnums, self.structures, strict=True)
+            for path in structure.paths()
+        ]
 
     def run(self, tensors: Iterable[Tensor]) -> Any:
         """Call the function with other Tensors in the places of the differentiated leaves."""
         args = list(self.args)
-        for position, tree in zip(self.argnums, self.rebuilt(tensors), strict=True):
+        for position, tree in zip(self.argnums, trees_of(self.structures, tensors), strict=True):
             args[position] = tree
         with at_least(self.precision):
             return self.function(*args, **self.kwargs)
-
-    def rebuilt(self, values: Iterable[Any]) -> list[Any]:
-        """Put one value for each differentiated leaf into trees like the arguments."""
-        found = list(values)
-        trees, start = [], 0
-        for structure in self.structures:
-            trees.append(structure.unflatten(found[start : start + structure.num_leaves]))
-            start += structure.num_leaves
-        return trees
 
     def pack(self, tensors: Iterable[Tensor], given: Iterable[Tensor] = ()) -> Any:
         """Answer with one Tensor for each differentiated leaf, in the leaf's kind.
@@ -117,10 +118,10 @@ class Call:
             A tree like the argument if ``argnums`` is one integer, otherwise one for each.
         """
         seen = {id(x._array) for x in (*self.tensors, *given)}
-        trees = self.rebuilt(
-            in_kind(x, leaf) if isinstance(leaf, Tensor) else _own(in_kind(x, leaf), seen)
-            for x, leaf in zip(tensors, self.leaves, strict=True)
-        )
+        answers = [
+            _own(in_kind(x, leaf), seen) for x, leaf in zip(tensors, self.leaves, strict=True)
+        ]
+        trees = trees_of(self.structures, answers)
         return trees[0] if self.single else tuple(trees)
 
     def answer(self, tree: Any) -> Any:
@@ -129,7 +130,7 @@ class Call:
         If any argument holds a Tensor, results are Tensors; otherwise raw arrays if any holds one;
         otherwise Python numbers where they have no axes, and raw arrays where they have.
         """
-        given = tree_leaves((self.args, self.kwargs))
+        given = self.given
         if not given or any(isinstance(leaf, Tensor) for leaf in given):
             return tree
         like = next((leaf for leaf in given if _is_array(leaf)), None)
@@ -168,28 +169,26 @@ def split(
     """
     single = not isinstance(argnums, Sequence)
     positions = _positions(argnums, len(args))
-    structures, leaves, names = [], [], []
-    for position in positions:
-        found, structure = tree_flatten(args[position])
-        structures.append(structure)
-        leaves += found
-        names += [f"argument {position}{path}" for path in structure.paths()]
+    parts = [tree_flatten(argument) for argument in args]
+    structures = [parts[position][1] for position in positions]
+    leaves = [leaf for position in positions for leaf in parts[position][0]]
+    given = [leaf for part, _ in parts for leaf in part]
+    if kwargs:
+        given += tree_leaves(kwargs)
     like = None
-    if any(type(leaf) in _NUMBERS for leaf in leaves):
-        like = _floating_array((args, kwargs))
-    tensors = [_as_tensor(leaf, name, like) for leaf, name in zip(leaves, names, strict=True)]
-    return Call(
-        function,
-        args,
-        kwargs,
-        positions,
-        single,
-        structures,
-        leaves,
-        tensors,
-        names,
-        _precision((args, kwargs)),
+    if not _NUMBERS.isdisjoint(map(type, leaves)):
+        like = _floating_array(given)
+    tensors: list[Tensor] = []
+    call = Call(
+        *(function, args, kwargs, positions, single, structures, leaves, tensors, given),
+        _precision(given),
     )
+    for leaf in leaves:
+        tensor = _as_tensor(leaf, like)
+        if tensor is None:
+            raise _no_derivative(call.names[len(tensors)], leaf)
+        tensors.append(tensor)
+    return call
 
 
 def in_kind(tensor: Tensor, like: Any) -> Any:
@@ -210,7 +209,7 @@ def in_kind(tensor: Tensor, like: Any) -> Any:
             return array[()]
         if isinstance(like, np.generic) and isinstance(array, np.generic):
             return array
-    return tensor.array
+    return backend_of(array).array(array)
 
 
 def _own(answer: Any, seen: set[int]) -> Any:
@@ -309,35 +308,42 @@ def _positions(argnums: Argnums, count: int) -> tuple[int, ...]:
     return tuple(positions)
 
 
-def _as_tensor(leaf: Any, name: str, like: Tensor | None) -> Tensor:
+def _as_tensor(leaf: Any, like: Tensor | None) -> Tensor | None:
+    """A leaf as a Tensor; None if it has no derivative."""
     if isinstance(leaf, Tensor):
-        dtype = leaf.dtype
-    elif type(leaf) in _NUMBERS:
+        return leaf if leaf.dtype.inexact else None
+    if type(leaf) in _NUMBERS:
         return _of_number(leaf, like)
-    elif _is_array(leaf):
+    if not _is_array(leaf):
+        return None
+    try:
+        inexact = dtype_of(leaf.dtype).inexact
+    except TypeError:  # a dtype that is not the standard's
+        return None
+    return untracked(backend_of(leaf).adopt(leaf)) if inexact else None
+
+
+def _no_derivative(name: str, leaf: Any) -> TypeError:
+    """The error for a leaf that has no derivative."""
+    if isinstance(leaf, Tensor) or _is_array(leaf):
         try:
-            dtype = dtype_of(leaf.dtype)
+            dtype = dtype_of(bottom(leaf).dtype)
         except TypeError as error:
-            raise TypeError(f"{name} has no derivative: {error}") from None
-    elif isinstance(leaf, int):
-        raise TypeError(
+            return TypeError(f"{name} has no derivative: {error}")
+        return TypeError(
+            f"{name} has dtype {dtype.name}, and only floating and complex arrays have "
+            "derivatives; convert it to floating first, or leave it out of argnums"
+        )
+    if isinstance(leaf, int):
+        return TypeError(
             f"{name} is the {'truth value' if isinstance(leaf, bool) else 'integer'} {leaf}, and "
             f"only floating and complex numbers have derivatives; pass {float(leaf)} to "
             "differentiate with respect to it"
         )
-    else:
-        raise TypeError(
-            f"{name} is a {type(leaf).__name__}; what is differentiated should be Tensors, arrays "
-            "or numbers, in dicts, lists, tuples or dataclasses. Leave the argument out of argnums"
-        )
-    if not dtype.inexact:
-        raise TypeError(
-            f"{name} has dtype {dtype.name}, and only floating and complex arrays have "
-            "derivatives; convert it to floating first, or leave it out of argnums"
-        )
-    if isinstance(leaf, Tensor):
-        return leaf
-    return untracked(backend_of(leaf).adopt(leaf))
+    return TypeError(
+        f"{name} is a {type(leaf).__name__}; what is differentiated should be Tensors, arrays "
+        "or numbers, in dicts, lists, tuples or dataclasses. Leave the argument out of argnums"
+    )
 
 
 def _of_number(number: Any, like: Tensor | None) -> Tensor:
@@ -350,14 +356,13 @@ def _of_number(number: Any, like: Tensor | None) -> Tensor:
     return ops.asarray(number, dtype=as_dtype(name), device=beside)
 
 
-def _precision(tree: Any) -> DType | None:
-    """The widest floating dtype of the raw arrays in a tree; without arrays, that of its numbers.
+def _precision(leaves: Iterable[Any]) -> DType | None:
+    """The widest floating dtype of the raw arrays among leaves; without arrays, of the numbers.
 
-    None where it has neither, or single precision does: there the default dtype stands.
+    None where there is neither, or single precision does: there the default dtype stands.
     """
-    double = as_dtype(float)
     alone, numbers = True, False
-    for leaf in tree_leaves(tree):
+    for leaf in leaves:
         if type(leaf) in _NUMBERS:
             numbers = True
         elif isinstance(leaf, Tensor):
@@ -365,13 +370,13 @@ def _precision(tree: Any) -> DType | None:
         elif _is_array(leaf):
             alone = False
             if str(leaf.dtype).endswith(("float64", "complex128")):
-                return double
-    return double if alone and numbers else None
+                return _DOUBLE
+    return _DOUBLE if alone and numbers else None
 
 
-def _floating_array(tree: Any) -> Tensor | None:
-    """The first floating or complex array in a tree, as a Tensor."""
-    for leaf in tree_leaves(tree):
+def _floating_array(leaves: Iterable[Any]) -> Tensor | None:
+    """The first floating or complex array among leaves, as a Tensor."""
+    for leaf in leaves:
         if isinstance(leaf, Tensor):
             if leaf.dtype.inexact:
                 return leaf

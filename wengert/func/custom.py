@@ -8,7 +8,7 @@ from operator import index
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from wengert.autograd import Function
-from wengert.func.trees import TreeDef, tree_flatten
+from wengert.func.trees import TreeDef, tree_flatten, trees_of
 from wengert.tape.recording import is_grad_enabled, recording
 from wengert.tape.tensor import Tensor
 
@@ -215,11 +215,7 @@ class _Call:
 
     def trees(self, leaves: Sequence[Any]) -> list[Any]:
         """One for each differentiated argument, of new leaves."""
-        found, start = [], 0
-        for structure in self.structures:
-            found.append(structure.unflatten(leaves[start : start + structure.num_leaves]))
-            start += structure.num_leaves
-        return found
+        return trees_of(self.structures, leaves)
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """All arguments, with other leaves in the differentiated ones."""

@@ -6,7 +6,7 @@ from typing import Any
 from wengert.func.arguments import TRANSFORM, check_function, split
 from wengert.func.reverse import grad, vjp
 from wengert.func.tangents import Forward, moving, split_with_tangents
-from wengert.func.trees import tree_flatten
+from wengert.func.trees import tree_flatten, trees_of
 from wengert.interpreters.dual import Exit, drop
 from wengert.interpreters.lifted import new_level
 from wengert.tape.node import tick
@@ -175,9 +175,9 @@ def ggnvp(
     if loss is not None:
         check_function(loss, "ggnvp")
     call, given = split_with_tangents(function, primals, tangents, "ggnvp")
-    trees = tuple(call.rebuilt(call.tensors))
+    trees = tuple(trees_of(call.structures, call.tensors))
     with at_least(call.precision):  # these are given Tensors
-        value, tangent = jvp(function, trees, tuple(call.rebuilt(given)))
+        value, tangent = jvp(function, trees, tuple(trees_of(call.structures, given)))
         _, pullback = vjp(function, *trees)
         if loss is not None:
             (tangent,) = hvp(loss, (value,), (tangent,))

@@ -256,21 +256,19 @@ def _on_host(array: Any) -> bool:
 class _Source:
     """Where rows come from: a result, and what of the tape leads from it to the arguments."""
 
-    def __init__(self, swept: Reverse, y: Tensor, targets: set[int], wanted: set[int]) -> None:
-        self.swept, self.y = swept, y
-        self.targets, self.wanted = targets, wanted
-        self.recorded = swept.connect and bool(recording()) and swept.linked
+    def __init__(self, swept: Reverse, y: Tensor, wanted: set[int]) -> None:
+        self.swept, self.y, self.wanted = swept, y, wanted
+        self.recorded = swept.connect and bool(recording()) and swept.reaches_out
         self._largest = 1
         self.batches = self._passes() and y.size > 1
 
     @classmethod
     def of(cls, swept: Reverse, y: Tensor) -> "_Source | None":
         """The source of a result; None if it depends on no argument."""
-        targets = {node.number for node in swept.entries}
-        wanted = leading_to(targets, [y._node]) if y._node is not None and targets else set()
-        if y._node is None or y._node.number not in wanted:
+        if y._node is None or not swept.entries:
             return None
-        return cls(swept, y, targets, wanted)
+        wanted = leading_to(swept.numbers, [y._node])
+        return cls(swept, y, wanted) if y._node.number in wanted else None
 
     def _passes(self) -> bool:
         """Whether all nodes on the way take batches."""
@@ -280,7 +278,7 @@ class _Source:
             node = stack.pop()
             if node is None or node.number not in self.wanted or node.number in seen:
                 continue
-            if node.number in self.targets:  # its own rule does not run
+            if node.number in self.swept.numbers:  # its own rule does not run
                 continue
             if type(node) not in _REGULAR:
                 return False
@@ -324,12 +322,11 @@ class _Source:
         if factor != 1:
             g.inner = namespaces[type(g.inner)].multiply(g.inner, factor)
         seeds: list[tuple[Any, Any]] = [(self.y._node, g)]
-        arrived = sweep(seeds, keep=True, targets=self.targets, wanted=self.wanted)
-        reached = {node.number: g for node, g in arrived}
+        arrived = sweep(seeds, keep=True, targets=swept.numbers, wanted=self.wanted)
         found = []
         for node, x in zip(swept.entries, swept.call.tensors, strict=True):
-            if node.number in reached:
-                rows = members(reached[node.number], level, count)
+            if node in arrived:
+                rows = members(arrived[node], level, count)
                 found.append(rows if isinstance(rows, Tensor) else untracked(rows))
             else:
                 found.append(_zeros(x, (count, *x.shape), x.dtype))

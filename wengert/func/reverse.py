@@ -15,7 +15,7 @@ from wengert.func.arguments import (
     value_and_aux,
 )
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
-from wengert.interpreters.lifted import bottom, constant
+from wengert.interpreters.lifted import Lifted, bottom, constant
 from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.node import Node, tick
 from wengert.tape.observers import observing
@@ -48,6 +48,8 @@ class Reverse:
     ----------
     entries : list of Node
         For each differentiated leaf, its node.
+    numbers : set of int
+        The numbers of these nodes.
     results : list of Tensor
         The leaves of what the function returned, still on the tape.
     structure : TreeDef
@@ -66,20 +68,25 @@ class Reverse:
         given = [x.detach() for x in call.tensors] if self._still else call.tensors
         own = [_entry(tensor, self.connect) for tensor in given]
         self.entries: list[Node] = [tensor._node for tensor in own]  # type: ignore[misc]
+        self.numbers = {node.number for node in self.entries}
         following.append(self)
         try:
             with transforming():
                 returned = call.run(own)
         finally:
             following.remove(self)
-        aux = None
         if has_aux:
             returned, aux = value_and_aux(returned, transform)
         self.results: list[Tensor]
         self.structure: TreeDef
         self.results, self.structure = outputs(returned, transform)
-        self._aux = tree_map(lambda x: self.released(x) if isinstance(x, Tensor) else x, aux)
-        self._linked: bool | None = None
+        self._aux: Any = None
+        self._aux_is_tracked = False
+        if has_aux:
+            self._aux = tree_map(lambda x: self.released(x) if isinstance(x, Tensor) else x, aux)
+            tensors = [x for x in tree_leaves(self._aux) if isinstance(x, Tensor)]
+            self._aux_is_tracked = any(x._node is not None for x in tensors)
+        self._reaching: bool | None = None
 
     @property
     def value(self) -> Any:
@@ -93,11 +100,12 @@ class Reverse:
         return self.call.answer(self._aux)
 
     @property
-    def linked(self) -> bool:
-        """Whether the results depend on Tensors outside that require grad, and are to be linked."""
-        if self._linked is None:
-            self._linked = self.connect and any(self._reaches_out(y._node) for y in self.results)
-        return self._linked
+    def reaches_out(self) -> bool:
+        """Whether the results depend on Tensors outside that require grad."""
+        if self._reaching is None:
+            nodes = [y._node for y in self.results if y._node is not None]
+            self._reaching = any(map(self._reaches_out, nodes))
+        return self._reaching
 
     def released(self, tensor: Tensor, inlets: Sequence[Node] = ()) -> Tensor:
         """A Tensor that may be given to the outside: tracked only if it depends on what is there.
@@ -107,7 +115,7 @@ class Reverse:
         tensor : Tensor
             What the function or the sweep computed.
         inlets : sequence of Node
-            Places on the tape beside those from before the call that belong to the outside.
+            Nodes beside those from before the call that belong to the outside.
         """
         if self._still:
             return tensor.detach()
@@ -117,12 +125,10 @@ class Reverse:
             return tensor
         return untracked(tensor._array)
 
-    def _reaches_out(self, root: Node | None, inlets: Sequence[Node] = ()) -> bool:
+    def _reaches_out(self, root: Node, inlets: Sequence[Node] = ()) -> bool:
         """Whether a node descends from one that was there before the call."""
-        if root is None:
-            return False
         start = self.start
-        outer = {node.number for node in inlets}
+        outer = {node.number for node in inlets} if inlets else ()
         # What led nowhere before does so again, unless there are inlets.
         visited = set() if inlets else set(self._barren)
         stack = [root]
@@ -153,40 +159,42 @@ class Reverse:
             for y, g in zip(self.results, cotangents, strict=True)
             if y._node is not None and g is not None
         ]
-        numbers = {node.number for node in self.entries}
+        numbers = self.numbers
         wanted = leading_to(numbers, [node for _, node, _ in seeds]) if numbers else set()
         seeds = [seed for seed in seeds if seed[1].number in wanted]
         inlets = [g._node for _, _, g in seeds if g._node is not None]
-        create = bool(recording()) and bool(inlets or self.linked)
-        if create and not self.connect and any(self._reaches_out(y._node) for y in self.results):
+        create = bool(recording()) and bool(inlets or (self.connect and self.reaches_out))
+        if create and not self.connect and self.reaches_out:
             raise RuntimeError(
                 "the pullback is to be differentiated with respect to its cotangent, and was made "
                 "where recording is off, of a function that uses Tensors that require grad; "
                 "call vjp outside of no_grad"
             )
-        # The answer is linear in what it is given, whatever the function's arguments were.
-        moving = inlets or any(hasattr(g._array, "level") for _, _, g in seeds)
-        keep = (
-            keep
-            or create
-            or any(isinstance(x, Tensor) and x._node is not None for x in tree_leaves(self._aux))
-        )
-        flows = [(node, g if create else constant(g._array, y._array)) for y, node, g in seeds]
+        flows = [
+            (node, g)
+            if create
+            else (node, constant(g._array, y._array) if isinstance(y._array, Lifted) else g._array)
+            for y, node, g in seeds
+        ]
+        keep = keep or create or self._aux_is_tracked
         with at_least(self.call.precision):  # users' rules and hooks make constants, too
             arrived = sweep(flows, keep=keep, targets=numbers, wanted=wanted)
-        reached = {node.number: g for node, g in arrived}
         found = []
         for node, tensor in zip(self.entries, self.call.tensors, strict=True):
-            g = reached.get(node.number)
+            g = arrived.get(node)
             if g is None:
                 g = namespaces[type(tensor._array)].zeros_like(tensor._array)
             if isinstance(g, Tensor):  # a Tensor of its own: two leaves may have been given one
                 g = placed(g._array, g._node)
-                own = not self.connect and self._reaches_out(g._node, inlets)
+                tracked = g._node
+                own = not self.connect and tracked and self._reaches_out(tracked, inlets)
                 found.append(g if own else self.released(g, inlets))
             else:
                 found.append(untracked(g))
-        if recording() is False or (self._still and not moving):
+        if recording() is False:
+            return [g.detach() for g in found]
+        # The answer is linear in what it is given, whatever the function's arguments were.
+        if self._still and not inlets and not any(hasattr(g._array, "level") for _, _, g in seeds):
             return [g.detach() for g in found]
         return found
 
@@ -254,7 +262,7 @@ def grad(
     >>> wg.func.grad(wg.func.grad(lambda x: x**3))(2.0)
     12.0
     """
-    compute = _value_and_grad(function, argnums, has_aux, "grad")
+    compute = _with_gradient(function, argnums, has_aux, "grad")
 
     @named_like(function)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -293,7 +301,7 @@ def value_and_grad(
     >>> wg.func.value_and_grad(lambda x, y: x * y)(2.0, 5.0)
     (10.0, 5.0)
     """
-    compute = _value_and_grad(function, argnums, has_aux, "value_and_grad")
+    compute = _with_gradient(function, argnums, has_aux, "value_and_grad")
 
     @named_like(function)
     def both(*args: Any, **kwargs: Any) -> Any:
@@ -303,45 +311,42 @@ def value_and_grad(
     return both
 
 
-def _value_and_grad(
-    function: Callable[..., Any], argnums: Argnums, has_aux: bool, transform: str
+def _with_gradient(
+    function: Callable[..., Any],
+    argnums: Argnums,
+    has_aux: bool,
+    transform: str,
+    scalar: bool = True,
 ) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Reverse, Any]]:
+    """A function of the arguments that calls another and computes the gradient of its sum."""
     check_function(function, transform)
 
     def compute(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Reverse, Any]:
         call = split(function, args, kwargs, argnums)
         swept = Reverse(call, transform, has_aux)
-        result = _only(swept, transform)
-        if result.shape and result.size != 1:
+        if swept.structure.cls is not None:
+            raise TypeError(
+                f"{transform} is for functions that return one Tensor, and this one returned "
+                f"{swept.structure}; return what else there is as auxiliary data with "
+                "has_aux=True, or use vjp or jacobian"
+            )
+        (result,) = swept.results
+        array = result._array
+        if scalar and array.shape and result.size != 1:
             raise ValueError(
                 f"{transform} is for functions that return a scalar, and this one returned a "
-                f"Tensor of shape {tuple(result.shape)}; use vjp with a cotangent, jacobian for "
+                f"Tensor of shape {tuple(array.shape)}; use vjp with a cotangent, jacobian for "
                 "all derivatives, or elementwise_grad"
             )
-        if result.dtype.complex:
+        if scalar and result.dtype.complex:
             raise TypeError(
                 f"{transform} is for functions that return a real scalar, and this one returned "
                 f"{result.dtype.name}; return its real part, or use vjp or jacobian"
             )
-        return swept, call.pack(swept.pull([_ones(result)], keep=False))
+        ones = untracked(namespaces[type(array)].ones_like(array))
+        return swept, call.pack(swept.pull([ones], keep=False))
 
     return compute
-
-
-def _only(swept: Reverse, transform: str) -> Tensor:
-    """The only result of a function that has to return one Tensor."""
-    if swept.structure.cls is None:
-        return swept.results[0]
-    raise TypeError(
-        f"{transform} is for functions that return one Tensor, and this one returned "
-        f"{swept.structure}; return what else there is as auxiliary data with has_aux=True, or use "
-        "vjp or jacobian"
-    )
-
-
-def _ones(result: Tensor) -> Tensor:
-    array = result._array
-    return untracked(namespaces[type(array)].ones_like(array))
 
 
 @TRANSFORM.complete
@@ -379,14 +384,11 @@ def elementwise_grad(
     >>> wg.func.elementwise_grad(np.sin)(np.array([0.0, np.pi]))
     array([ 1., -1.])
     """
-    check_function(function, "elementwise_grad")
+    compute = _with_gradient(function, argnums, has_aux, "elementwise_grad", scalar=False)
 
     @named_like(function)
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        call = split(function, args, kwargs, argnums)
-        swept = Reverse(call, "elementwise_grad", has_aux)
-        result = _only(swept, "elementwise_grad")
-        found = call.pack(swept.pull([_ones(result)], keep=False))
+        swept, found = compute(args, kwargs)
         return (found, swept.aux) if has_aux else found
 
     return derivative

@@ -3,6 +3,7 @@
 import dataclasses
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from wengert.tape.families import Family
@@ -13,12 +14,14 @@ IsLeaf = Callable[[Any], bool] | None
 class _Kind(NamedTuple):
     """How the objects of one class are taken apart and put together.
 
-    ``take`` gives children, what else is needed to rebuild (compared between structures), and a
-    name for each child; ``make`` rebuilds from the second, the object's class and new children.
+    ``take(node)`` gives the children, and what else is needed to rebuild the node, by which
+    structures are compared. ``make(cls, extra, children)`` rebuilds it. ``names(cls, extra,
+    count)`` says how each child would be written behind the node.
     """
 
-    take: Callable[[Any], tuple[Iterable[Any], Any, Iterable[str]]]
+    take: Callable[[Any], tuple[Iterable[Any], Any]]
     make: Callable[[type, Any, Sequence[Any]], Any]
+    names: Callable[[type, Any, int], Iterable[str]]
 
 
 class _Keys:
@@ -47,65 +50,75 @@ class _Keys:
         return [(key, found[key]) for key in self.inserted]
 
 
-def _take_dict(node: dict[Any, Any]) -> tuple[list[Any], _Keys, list[str]]:
+def _take_dict(node: dict[Any, Any]) -> tuple[list[Any], _Keys]:
     keys = _Keys(node)
-    return [node[key] for key in keys.keys], keys, [f"[{key!r}]" for key in keys.keys]
+    return [node[key] for key in keys.keys], keys
 
 
-def _take_ordered(node: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...], list[str]]:
-    return list(node.values()), tuple(node), [f"[{key!r}]" for key in node]
+def _take_default(node: Any) -> tuple[list[Any], tuple[Any, _Keys]]:
+    children, keys = _take_dict(node)
+    return children, (node.default_factory, keys)
 
 
-def _take_default(node: Any) -> tuple[list[Any], tuple[Any, _Keys], list[str]]:
-    children, keys, names = _take_dict(node)
-    return children, (node.default_factory, keys), names
+def _take_sequence(node: Sequence[Any]) -> tuple[Sequence[Any], None]:
+    return node, None
 
 
-def _take_sequence(node: Sequence[Any]) -> tuple[Sequence[Any], None, list[str]]:
-    return node, None, [f"[{i}]" for i in range(len(node))]
-
-
-def _take_named(node: Any) -> tuple[Any, None, list[str]]:
-    return node, None, [f".{name}" for name in node._fields]
-
-
-def _take_dataclass(node: Any) -> tuple[list[Any], tuple[Any, ...], list[str]]:
+def _take_dataclass(node: Any) -> tuple[list[Any], tuple[Any, ...]]:
     fields = [field for field in dataclasses.fields(node) if field.init]
-    moving = [field.name for field in fields if not field.metadata.get("static")]
+    moving = tuple([field.name for field in fields if not field.metadata.get("static")])
     still = tuple(
         (field.name, getattr(node, field.name)) for field in fields if field.metadata.get("static")
     )
-    return (
-        [getattr(node, name) for name in moving],
-        (tuple(moving), still),
-        [f".{name}" for name in moving],
-    )
+    return [getattr(node, name) for name in moving], (moving, still)
+
+
+def _indices(cls: type, extra: Any, count: int) -> list[str]:
+    return [f"[{i}]" for i in range(count)]
+
+
+def _written(keys: Iterable[Hashable]) -> list[str]:
+    return [f"[{key!r}]" for key in keys]
 
 
 _KINDS: dict[type, _Kind] = {
-    type(None): _Kind(lambda node: ((), None, ()), lambda cls, extra, children: None),
-    list: _Kind(_take_sequence, lambda cls, extra, children: list(children)),
-    tuple: _Kind(_take_sequence, lambda cls, extra, children: tuple(children)),
-    deque: _Kind(
-        lambda node: (node, node.maxlen, [f"[{i}]" for i in range(len(node))]),
-        lambda cls, extra, children: deque(children, maxlen=extra),
+    type(None): _Kind(
+        lambda node: ((), None), lambda cls, extra, children: None, lambda cls, extra, count: ()
     ),
-    dict: _Kind(_take_dict, lambda cls, extra, children: dict(extra.items(children))),
+    list: _Kind(_take_sequence, lambda cls, extra, children: list(children), _indices),
+    tuple: _Kind(_take_sequence, lambda cls, extra, children: tuple(children), _indices),
+    deque: _Kind(
+        lambda node: (node, node.maxlen),
+        lambda cls, extra, children: deque(children, maxlen=extra),
+        _indices,
+    ),
+    dict: _Kind(
+        _take_dict,
+        lambda cls, extra, children: dict(extra.items(children)),
+        lambda cls, extra, count: _written(extra.keys),
+    ),
     OrderedDict: _Kind(
-        _take_ordered,
+        lambda node: (list(node.values()), tuple(node)),
         lambda cls, extra, children: OrderedDict(zip(extra, children, strict=True)),
+        lambda cls, extra, count: _written(extra),
     ),
     defaultdict: _Kind(
         _take_default,
         lambda cls, extra, children: defaultdict(extra[0], extra[1].items(children)),
+        lambda cls, extra, count: _written(extra[1].keys),
     ),
 }
-_NAMED = _Kind(_take_named, lambda cls, extra, children: cls(*children))
+_NAMED = _Kind(
+    _take_sequence,
+    lambda cls, extra, children: cls(*children),
+    lambda cls, extra, count: [f".{name}" for name in cls._fields],  # type: ignore[attr-defined]
+)
 _DATACLASS = _Kind(
     _take_dataclass,
     lambda cls, extra, children: cls(
         **dict(zip(extra[0], children, strict=True)), **dict(extra[1])
     ),
+    lambda cls, extra, count: [f".{name}" for name in extra[0]],
 )
 
 
@@ -138,12 +151,15 @@ def register_node(
     if _kind(cls) is not None:
         raise ValueError(f"objects of {cls.__qualname__} are nodes of trees already")
 
-    def take(node: Any) -> tuple[tuple[Any, ...], Any, list[str]]:
+    def take(node: Any) -> tuple[tuple[Any, ...], Any]:
         children, extra = flatten(node)
-        found = tuple(children)
-        return found, extra, [f"<{cls.__name__} child {i}>" for i in range(len(found))]
+        return tuple(children), extra
 
-    _KINDS[cls] = _Kind(take, lambda _, extra, children: unflatten(extra, tuple(children)))
+    _KINDS[cls] = _Kind(
+        take,
+        lambda cls, extra, children: unflatten(extra, tuple(children)),
+        lambda cls, extra, count: [f"<{cls.__name__} child {i}>" for i in range(count)],
+    )
 
 
 def is_node(cls: type) -> bool:
@@ -180,8 +196,13 @@ class TreeDef:
     cls: type | None
     extra: Any
     children: "tuple[TreeDef, ...]"
-    names: tuple[str, ...] = dataclasses.field(compare=False)
     num_leaves: int
+
+    def _named(self) -> list[tuple[str, "TreeDef"]]:
+        """Each child with its name."""
+        kind: _Kind = _kind(self.cls)  # type: ignore[assignment,arg-type]
+        names = kind.names(self.cls, self.extra, len(self.children))  # type: ignore[arg-type]
+        return list(zip(names, self.children, strict=True))
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """Return a tree of this structure: `tree_unflatten`."""
@@ -214,7 +235,7 @@ class TreeDef:
                 f"{what} should be a {self._called()}, as its counterpart is, and is a "
                 f"{type(tree).__name__}"
             )
-        children, extra, _ = kind.take(tree)
+        children, extra = kind.take(tree)
         children = list(children)
         if extra != self.extra or len(children) != len(self.children):
             raise ValueError(
@@ -222,7 +243,7 @@ class TreeDef:
             )
         return [
             found
-            for child, below, name in zip(self.children, children, self.names, strict=True)
+            for (name, child), below in zip(self._named(), children, strict=True)
             for found in child.flatten_up_to(below, what + name)
         ]
 
@@ -230,11 +251,7 @@ class TreeDef:
         """Where each leaf is, as it would be written behind the tree: ``"['weights'][0]"``."""
         if self.cls is None:
             return [""]
-        return [
-            name + path
-            for name, child in zip(self.names, self.children, strict=True)
-            for path in child.paths()
-        ]
+        return [name + path for name, child in self._named() for path in child.paths()]
 
     def _called(self) -> str:
         return "None" if self.cls is type(None) else str(getattr(self.cls, "__name__", "leaf"))
@@ -244,14 +261,18 @@ class TreeDef:
             return "*"
         if self.cls is type(None):
             return "None"
-        inside = ", ".join(
-            child if name.startswith("[") and self.cls in (list, tuple) else f"{name}: {child}"
-            for name, child in zip(self.names, map(str, self.children), strict=True)
-        )
+        bare = self.cls in (list, tuple)
+        inside = ", ".join(str(c) if bare else f"{name}: {c}" for name, c in self._named())
         return f"{self._called()}({inside})"
 
 
-_LEAF = TreeDef(None, None, (), (), 1)
+_LEAF = TreeDef(None, None, (), 1)
+
+
+def trees_of(structures: Iterable[TreeDef], leaves: Iterable[Any]) -> list[Any]:
+    """One tree of each structure, with leaves in their order."""
+    left = iter(leaves)
+    return [structure.unflatten(islice(left, structure.num_leaves)) for structure in structures]
 
 
 _TREE = Family("""
@@ -292,9 +313,9 @@ def _flatten(tree: Any, is_leaf: IsLeaf, leaves: list[Any]) -> TreeDef:
         leaves.append(tree)
         return _LEAF
     before = len(leaves)
-    children, extra, names = kind.take(tree)
+    children, extra = kind.take(tree)
     below = tuple([_flatten(child, is_leaf, leaves) for child in children])
-    return TreeDef(type(tree), extra, below, tuple(names), len(leaves) - before)
+    return TreeDef(type(tree), extra, below, len(leaves) - before)
 
 
 @_TREE(returns="object\n    The tree.").complete

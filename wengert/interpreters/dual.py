@@ -326,13 +326,8 @@ class Drop(Several):
         seeds = [(node, g) for node, g in seeds if node.number in leading]
         with transforming():  # the cotangents' tangents are what this is about
             arrived = sweep(seeds, keep=True, targets=targets, wanted=leading, ends=targets)
-        parts = dict(
-            zip(
-                [node.number for node, _ in arrived],
-                self._parts([g for _, g in arrived]),
-                strict=True,
-            )
-        )
+        cotangents = self._parts(list(arrived.values()))
+        parts = {node.number: g for node, g in zip(arrived, cotangents, strict=True)}
         found = [(at, parts[number][part]) for at, number, part in ways if number in parts]
         return [(position, more) for position, more in found if more is not None]
 

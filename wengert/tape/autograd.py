@@ -71,7 +71,7 @@ def _backward_from(
         run = recorded_sweep if create_graph else sweep
         arrived = run(outputs, keep=keep, give=_give)
         with _accumulating:
-            for node, g in arrived:
+            for node, g in arrived.items():
                 _accumulate(node.watch(), g, shared)
         return
     targets = _targets(inputs)
@@ -238,13 +238,12 @@ def _reach(
     outputs: list[tuple[Node, Any]], targets: list[Tensor], keep: bool, create_graph: bool
 ) -> list[Any]:
     """Return the cotangent of each target, or None where no output depends on it."""
-    numbers = [target._node.number for target in targets]  # type: ignore[union-attr]
-    asked = set(numbers)
-    wanted = leading_to(asked, [node for node, _ in outputs])
+    numbers = {target._node.number for target in targets}  # type: ignore[union-attr]
+    wanted = leading_to(numbers, [node for node, _ in outputs])
     outputs = [(node, g) for node, g in outputs if node.number in wanted]
     run = recorded_sweep if create_graph else sweep
-    found = {node.number: g for node, g in run(outputs, keep=keep, targets=asked, wanted=wanted)}
-    return [found.get(number) for number in numbers]
+    arrived = run(outputs, keep=keep, targets=numbers, wanted=wanted)
+    return [arrived.get(target._node) for target in targets]  # type: ignore[arg-type]
 
 
 def _accumulate(tensor: Tensor | None, g: Any, shared: set[int]) -> None:
@@ -299,7 +298,7 @@ def sweep(
     wanted: Container[int] | None = None,
     ends: Container[int] = (),
     give: Callable[[Node, Any], None] | None = None,
-) -> list[tuple[Node, Any]]:
+) -> dict[Node, Any]:
     """Run the rules of all ancestors of ``outputs``, in descending number.
 
     A heap of numbers holds the nodes that some cotangent has reached. The largest number is due
@@ -325,12 +324,12 @@ def sweep(
 
     Returns
     -------
-    list of (Node, cotangent)
+    dict of Node to cotangent
         The complete cotangents of the targets that were reached; None for those given before.
     """
     due: list[int] = []
     reached: dict[int, list[Any]] = {}  # number -> [node, cotangent so far]
-    arrived: list[tuple[Node, Any]] = []
+    arrived: dict[Node, Any] = {}
     flows: Iterable[tuple[Node, Any]] = outputs
     if observing and detecting() is not None:
         supervise(ancestors(node for node, _ in outputs))
@@ -346,7 +345,7 @@ def sweep(
         if type(node) is not Node and node.number not in ends:
             g = node.receive(g)
         if node.watch is not None if targets is None else node.number in targets:
-            arrived.append((node, g))
+            arrived[node] = g
             if node.number in ends or (wanted is not None and not _leads_on(node, wanted)):
                 continue  # its rules need not run, so what it saved is for another sweep
         if type(node) is not Node:
@@ -384,7 +383,7 @@ def sweep(
     # Nothing flows on from leaves, so they have waited for all that reaches them.
     for node, g in reached.values():
         if node.watch is not None if targets is None else node.number in targets:
-            arrived.append((node, g))
+            arrived[node] = g  # noqa: PERF403 -- a comprehension is one more call on Python 3.11
     return arrived
 
 
@@ -441,12 +440,12 @@ def _schedule(
 def ancestors(roots: Iterable[Node]) -> list[Node]:
     """Return the nodes that ``roots`` were computed from, and ``roots``, in descending number."""
     found: dict[int, Node] = {}
-    stack = list(roots)
+    stack: list[Node | None] = list(roots)
     while stack:
         node = stack.pop()
-        if node.number not in found:
+        if node is not None and node.number not in found:
             found[node.number] = node
-            stack.extend(parent for parent in node.parents if parent is not None)
+            stack.extend(node.parents)
     return [found[number] for number in sorted(found, reverse=True)]
 
 
@@ -457,12 +456,12 @@ def leading_to(targets: set[int], roots: Iterable[Node]) -> set[int]:
     """
     oldest = min(targets)
     found: dict[int, Node] = {}
-    stack = list(roots)
+    stack: list[Node | None] = list(roots)
     while stack:
         node = stack.pop()
-        if node.number >= oldest and node.number not in found:
+        if node is not None and node.number >= oldest and node.number not in found:
             found[node.number] = node
-            stack.extend(parent for parent in node.parents if parent is not None)
+            stack.extend(node.parents)
     leading = set(targets & found.keys())
     for number in sorted(found):
         if _leads_on(found[number], leading):

@@ -167,7 +167,11 @@ def single(primitive: Primitive) -> Callable[..., Any]:
             explain(primitive.name, primitive.kind, [array], error)
             raise
         node = x._node
-        if node is None or not differentiable or not recording() or not inexact(out):
+        if (
+            node is None
+            or not (differentiable and recording())
+            or (out.dtype is not node.dtype and not inexact(out))
+        ):
             result = untracked(out)
         else:
             take = plan.take

@@ -73,12 +73,11 @@ _MAKERS = {"array", "asanyarray", "asarray", "ascontiguousarray", "fromiter"}
 
 def _descends(node: Any, transform: Any) -> bool:
     """Whether a node was computed from a running transform's arguments."""
-    entries = {entry.number for entry in transform.entries}
     seen: set[int] = set()
     stack = [node]
     while stack:
         node = stack.pop()
-        if node.number in entries:
+        if node.number in transform.numbers:
             return True
         for parent in node.parents:
             # Older nodes were there before the transform began.

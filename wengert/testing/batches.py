@@ -47,7 +47,7 @@ def check_batched_cotangents(problem: Problem) -> None:
         raise GradcheckError(
             f"the backward pass fails for a batch of cotangents: {error}"
         ) from error
-    found = {nodes[node.number]: _members(g, level) for node, g in arrived}
+    found = {nodes[node.number]: _members(g, level) for node, g in arrived.items()}
     for member in range(COUNT):
         own = iter(batches)
         cotangents = [None if r._node is None else next(own)[member] for r in results]

@@ -90,9 +90,8 @@ class Layout:
     def _given(self) -> list[tuple[str, TreeDef]]:
         positional, keyword = self.structure.children
         names = self._arguments.names(len(positional.children))
-        named = [name.strip("[]'") for name in keyword.names]
         given = zip(names, positional.children, strict=False)
-        return [*given, *zip(named, keyword.children, strict=True)]
+        return [*given, *zip(keyword.extra.keys, keyword.children, strict=True)]
 
     @cached_property
     def names(self) -> list[str]:

@@ -516,7 +516,7 @@ def _sweep(trace: Trace, results: Sequence[Tensor], targets: set[int]) -> tuple[
     cotangents = [trace.input(own(x._array), "cotangent") for x in results]
     flows = [(x._node, g) for x, g in zip(results, cotangents, strict=True)]
     arrived = sweep(flows, keep=True, targets=targets)  # type: ignore[arg-type]
-    gradients = [(node.number, g) for node, g in arrived if g is not None]
+    gradients = [(node.number, g) for node, g in arrived.items() if g is not None]
     whole = trace.program([g for _, g in gradients])
     inputs, steps = whole.inputs[given:], whole.instructions[start:]
     made = {value for step in steps for value in step.results} | set(inputs)
