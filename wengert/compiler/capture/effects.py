@@ -19,7 +19,6 @@ from wengert.compiler.capture.recorded import Effect, Ref
 from wengert.compiler.capture.snapshot import Change, kinds_of, shown
 from wengert.compiler.capture.traced import Traced
 from wengert.func.trees import tree_flatten
-from wengert.tape.autograd import ancestors
 from wengert.tape.node import AccumulateGrad
 from wengert.tape.tensor import Tensor
 
