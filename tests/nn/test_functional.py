@@ -185,6 +185,25 @@ def test_linear_as_a_composition(backend: Any) -> None:
     assert gradgradcheck(F.linear, inputs)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 16, 32, 33, 128, 129])
+@pytest.mark.parametrize("bias", [True, False])
+def test_linear_of_few_rows_and_a_wide_layer(rows: int, bias: bool) -> None:
+    """NumPy's kernel multiplies them the other way round from some size on."""
+    rng = np.random.default_rng(rows)
+    x, w, b = (
+        rng.normal(size=n).astype(np.float32) for n in ((rows, 520), (2 * rows + 200, 520), 1)
+    )
+    b = b + np.arange(len(w), dtype=np.float32)
+    for turned in (x, np.asfortranarray(x)):
+        found = F.linear(*map(wg.asarray, (turned, w)), wg.asarray(b) if bias else None).numpy()
+        exact = x.astype(np.float64) @ w.T.astype(np.float64) + (b if bias else 0)
+        # The rounding of sums of 520 products of about 1, and of sums with biases of some hundreds.
+        np.testing.assert_allclose(found, exact, rtol=1e-6, atol=520**0.5 * 520 * 6e-8)
+        assert found.dtype == np.float32
+        assert found.flags.c_contiguous
+        assert found.flags.owndata
+
+
 def test_linear_layer_starts_as_pytorchs(backend: Any) -> None:
     wg.manual_seed(0)
     layer = nn.Linear(400, 100)

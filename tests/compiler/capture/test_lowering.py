@@ -20,6 +20,8 @@ NUMPY = get_backend("numpy")
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(5, 7)), RNG.normal(size=(5, 7))
 TARGET = np.array([0, 3, 6, 2, 3])
+#: Few rows for many others, in single precision.
+FEW, MANY = (RNG.normal(size=(n, 128)).astype(np.float32) for n in (16, 64))
 
 #: Operands and parameters of kernels.
 CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
@@ -30,7 +32,10 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "concat_arrays": [((X, Y), {"axis": 1})],
     "count_nonzero": [((X,), {"axis": 0})],
     "expand_dims": [((X,), {"axis": 1}), ((X,), {"axis": -1})],
-    "linear": [((X, RNG.normal(size=(3, 7)), bias), {}) for bias in (None, np.arange(3.0))],
+    "linear": [
+        *[((X, RNG.normal(size=(3, 7)), bias), {}) for bias in (None, np.arange(3.0))],
+        *[((FEW, MANY, bias), {}) for bias in (None, np.arange(64, dtype=np.float32))],
+    ],
     "logistic_bell": [((X,), {"width": width}) for width in (1, 2)],
     "mask": [((X, np.maximum(Y, 0)), {})],
     "matmul": [((X, Y.T.copy()), {}), ((X[None], Y.T.copy()[None]), {})],

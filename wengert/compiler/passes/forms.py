@@ -168,8 +168,9 @@ def taken(step: Instruction) -> bool:
 
 
 def _ordinary(step: Instruction) -> bool:
-    """Whether a ufunc is called with its operands alone."""
-    return not step.parameters and len(step.operands) == step.function.nin  # type: ignore[attr-defined]
+    """Whether a ufunc is called with its operands alone, and where it writes is in its order."""
+    alone = not step.parameters or step.parameters == {"order": "C"}
+    return alone and len(step.operands) == step.function.nin  # type: ignore[attr-defined]
 
 
 def _ufunc(function: Any) -> Form:
