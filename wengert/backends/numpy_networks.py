@@ -88,7 +88,8 @@ def _is_wide(x: Any, weight: Any) -> bool:
     if x.ndim != 2 or x.dtype.char != "f":
         return False
     rows, columns = x.shape
-    return 1 < rows <= FEW and 4 * rows <= columns and x.size * len(weight) >= LARGE
+    few = 1 < rows <= FEW and 4 * rows <= columns
+    return few and bool(x.size * len(weight) >= LARGE)
 
 
 def _sum_last(x: Any) -> Any:

@@ -201,13 +201,45 @@ def test_the_old_and_the_new_state_are_given_out_as_copies() -> None:
     check_emitted(program, emit(program, NUMPY), [[p, g], [g, g], [p, p]])
 
 
-def test_results_in_another_order_have_no_buffer() -> None:
+ORDERS = [(1, 0, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0), (2, 1, 0)]
+
+
+@pytest.mark.parametrize("axes", [(1, 0), *ORDERS, (3, 0, 2, 1)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_results_have_buffers_of_their_own_order(axes: tuple[int, ...], dtype: str) -> None:
     """A sum over a transposed array adds in another order: a buffer in C's would change it."""
-    x = np.random.default_rng(0).normal(size=(70, 90)).astype("float32")
-    program = _program(lambda x: wg.sum(wg.exp(wg.matrix_transpose(x)), axis=0), x)
+
+    def function(x: Any) -> Any:
+        turned = wg.exp(wg.permute_dims(x, axes))
+        again = wg.sin(turned) * 3
+        straight = wg.cos(wg.permute_dims(again, np.argsort(axes).tolist()))
+        last = wg.sum(turned + wg.cos(again), axis=0, keepdims=True)
+        return last, wg.sum(straight * x, axis=-1), wg.sum(wg.tanh(turned) * turned)
+
+    x = np.random.default_rng(0).normal(size=(7, 1, 30, 5)[-len(axes) :]).astype(dtype)
+    program = _program(function, x)
     placed = _placed(program)
-    assert next(step for step in placed.instructions if step.name == "exp").out is None
-    check_emitted(program, emit(program, NUMPY), [[x], [x - 1]])
+    turned = next(step for step in placed.instructions if step.name == "exp")
+    assert turned.out is not None
+    for step in placed.instructions:
+        if step.out is not None and step.result.order is not None:
+            lengths = [n > 1 for n in step.result.shape or ()]
+            pairs = zip(lengths, step.result.order, step.out.order or (), strict=True)
+            assert all(ours == theirs for many, ours, theirs in pairs if many)
+    check_emitted(program, emit(program, NUMPY), [[x], [x - 1], [x / 2]])
+
+
+@pytest.mark.parametrize("key", [np.s_[::2], np.s_[:, ::-1], np.s_[:, 1:3]])
+def test_results_of_parts_are_without_gaps(key: Any) -> None:
+    x = np.random.default_rng(1).normal(size=(6, 4, 5))
+    for axes in ((0, 1, 2), *ORDERS):
+
+        def function(x: Any, axes: Any = axes) -> Any:
+            part = wg.exp(wg.permute_dims(x, axes)[key])
+            return wg.sum(part * wg.sin(part), axis=1), wg.sum(part, axis=0)
+
+        program = _program(function, x)
+        check_emitted(program, emit(program, NUMPY), [[x], [x - 1]])
 
 
 @pytest.mark.parametrize("dtype", [wg.int64, wg.int8, wg.bool, wg.float16])

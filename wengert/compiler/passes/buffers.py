@@ -1,12 +1,13 @@
 """Buffers: results are written into memory that is there already."""
 
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
 
 from wengert.backends.numpy import SMALL, broadcast_to
-from wengert.compiler.passes.forms import RESHAPE, Form, form, taken
+from wengert.compiler.passes.forms import RESHAPE, TRANSPOSE, Form, form, taken
 from wengert.compiler.passes.liveness import Liveness, liveness
 from wengert.compiler.program import Instruction, Program, Value
 
@@ -23,8 +24,8 @@ def buffers(program: Program, *, kept: bool = True) -> Program:
     stays from run to run. A buffer is used again when all that may look at it is done. What the
     caller gets stays a new array.
 
-    A result that NumPy makes in another order than C's is left to it: in a buffer it would be
-    summed in another order later.
+    A buffer's elements lie in the order in which NumPy makes the result, for in another one they
+    would be summed in another order later.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ class _Placer:
         self.free: dict[tuple[Any, int], list[Value]] = {}  # by dtype and size
         self.home: dict[Value, Value] = {}  # the buffers that results have
         self.own: set[Value] = set()  # results with memory that is nobody else's
-        self.shaped: dict[tuple[Value, tuple[int, ...]], Instruction] = {}
+        self.shaped: dict[tuple[Value, Any], Instruction] = {}
         self.ending: dict[int, list[Value]] = {}
 
     def placed(self) -> Program:
@@ -94,13 +95,14 @@ class _Placer:
         if not found.views:
             self.own.add(result)
         # NumPy rounds products of complex numbers otherwise when it writes into an operand.
-        if not found.writes or result.order or not result.size or result.dtype.kind == "c":
+        if not found.writes or not result.size or result.dtype.kind == "c":
             return step
         if not result.shape or result in self.live.escaping:
             return step
         out = self._operand(i, step, found)
         if out is None and self.kept and found.inside != "only":
-            out = self._buffer(i, result)
+            axes = _axes(result)
+            out = None if axes is None else self._buffer(i, result, axes)
         return step if out is None else replace(step, out=out)
 
     def _operand(self, i: int, step: Instruction, found: Form) -> Value | None:
@@ -121,33 +123,53 @@ class _Placer:
         readers = [each for each in step.used() if x in self.live.holders.get(each, ())]
         return len(readers) == 1 and step.operands[0] is x
 
-    def _buffer(self, i: int, result: Value) -> Value:
-        """A buffer that nothing needs, or a new one."""
+    def _buffer(self, i: int, result: Value, axes: tuple[int, ...]) -> Value:
+        """A buffer that nothing needs, or a new one, whose axes lie in memory in this order."""
+        shape = tuple([result.shape[axis] for axis in axes])  # type: ignore[index]
         free = self.free.get((result.dtype, result.size))
         if not free:
-            buffer = Value(result.shape, result.dtype, "buffer")
+            buffer = Value(shape, result.dtype, "buffer")
             self.buffers.append(buffer)
         else:
             # One of this shape, if there is one: another shape is a view of it.
-            at = next((k for k, b in enumerate(free) if b.shape == result.shape), -1)
+            at = next((k for k, b in enumerate(free) if b.shape == shape), -1)
             buffer = free.pop(at)
         self._keep(result, buffer, i)
-        return self._shaped(buffer, result)
+        if buffer.shape != shape:
+            buffer = self._view(buffer, "reshape", RESHAPE, shape)
+        if axes == (1, 0):
+            return self._view(buffer, "matrix_transpose", attrgetter("mT"))
+        if result.order:
+            places = tuple([int(at) for at in np.argsort(axes)])
+            return self._view(buffer, "permute_dims", TRANSPOSE, places)
+        return buffer
 
     def _keep(self, result: Value, buffer: Value, i: int) -> None:
         """Let a result have a buffer until it is needed no more."""
         self.home[result] = buffer
         self.ending.setdefault(self.live.last.get(result, i), []).append(buffer)
 
-    def _shaped(self, buffer: Value, like: Value) -> Value:
-        if buffer.shape == like.shape or like.shape is None:
-            return buffer
-        view = self.shaped.get((buffer, like.shape))
+    def _view(self, buffer: Value, name: str, function: Any, *operands: Any) -> Value:
+        view = self.shaped.get((buffer, (name, operands)))
         if view is None:
-            result = Value(like.shape, like.dtype)
-            view = Instruction("reshape", RESHAPE, (buffer, like.shape), {}, (result,))
-            self.shaped[buffer, like.shape] = view
+            array = function(np.empty(buffer.shape or (), buffer.dtype), *operands)
+            view = Instruction(name, function, (buffer, *operands), {}, (Value.like(array),))
+            self.shaped[buffer, (name, operands)] = view
         return view.result
+
+
+def _axes(x: Value) -> tuple[int, ...] | None:
+    """The axes of an array as they lie in its memory, if that is without gaps."""
+    shape, strides = x.shape or (), x.order
+    if strides is None:
+        return tuple(range(len(shape)))
+    axes = tuple(sorted(range(len(shape)), key=lambda axis: (-strides[axis], axis)))
+    step = x.dtype.itemsize
+    for axis in reversed(axes):
+        if shape[axis] > 1 and strides[axis] != step:
+            return None
+        step *= shape[axis]
+    return axes
 
 
 def _like(x: Value, y: Value) -> bool:
@@ -162,7 +184,9 @@ def _hoisted(program: Program) -> Program:
     """
     kept = [*program.buffers, *[view.result for view in program.views]]
     home: dict[Value, Value] = {buffer: buffer for buffer in kept}
-    stands: dict[Value, Any] = {x: np.empty(x.shape or (), x.dtype) for x in kept}
+    stands: dict[Value, Any] = {x: np.empty(x.shape or (), x.dtype) for x in program.buffers}
+    for step in program.views:
+        stands[step.result] = step.function(stands[step.operands[0]], *step.operands[1:])
     before: dict[Any, Instruction] = {}
     moved: dict[Value, Value] = {}
     steps: list[Instruction] = []
