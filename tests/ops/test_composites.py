@@ -62,6 +62,7 @@ GRID = np.concatenate(
     [np.linspace(-29.87, 30.13, 601), np.geomspace(1e-8, 1e8, 300), np.linspace(0.003, 0.997, 200)]
 )
 EDGES = np.array([0.0, -0.0, 0.5, 1.0, -1.0, 2.0, -2.0, 1e-300, 1e100, np.inf, -np.inf, np.nan])
+HUGE = np.array([1e154, 1e155, 1e300, 1.7e308])
 PARAMETERS = {"polygamma": [{"n": n} for n in (0, 1, 2, 5)], "logistic_bell": [{"width": 1.3}]}
 SPECIAL = sorted(
     name
@@ -75,7 +76,7 @@ SPECIAL = sorted(
 def test_composites_have_the_kernels_digits_everywhere(name):
     primitive = PRIMITIVES[name]
     for parameters in PARAMETERS.get(name, [{}]):
-        for points in (GRID, EDGES):
+        for points in (GRID, EDGES, HUGE, -HUGE):
             # SciPy says -inf of gammaln at -inf, beside inf at all large negative numbers.
             points = points[points > -np.inf] if name == "gammaln" else points
             with np.errstate(all="ignore"):
@@ -98,6 +99,15 @@ def test_composites_of_two_have_the_kernels_digits_everywhere(name):
         found = PRIMITIVES[name].forward(XP, x, y)
         expected = PRIMITIVES[name].kernels[np.ndarray](x, y)
     np.testing.assert_allclose(found, expected, rtol=2e-13, atol=1e-300)
+
+
+def test_the_beta_function_of_numbers_whose_sum_overflows():
+    a = np.array([1e308, 1.2e308])
+    with np.errstate(all="ignore"):
+        # Of two equal numbers x it is -2 x log 2, but for what is small beside that.
+        found = PRIMITIVES["betaln"].forward(XP, a, a)
+        np.testing.assert_array_equal(PRIMITIVES["beta"].forward(XP, a, a), 0)
+    np.testing.assert_allclose(found / a, -2 * np.log(2), rtol=1e-15)
 
 
 def test_bernoulli_s_numbers():

@@ -28,6 +28,11 @@ def _near(xp: Any, x: Any, n: int) -> Any:
     return xp.multiply(total, 0.5**n / math.factorial(n))
 
 
+def _root(xp: Any, x: Any) -> Any:
+    """The square root of ``2 pi x``, whose radicand would overflow where x is huge."""
+    return xp.multiply(xp.sqrt(xp.multiply(xp.multiply(x, 1 / 16), 2 * math.pi)), 4)
+
+
 def _far(xp: Any, x: Any, n: int) -> Any:
     """Hankel's expansion (Abramowitz and Stegun 9.7.1) of ``exp(-x) I_n(x)``."""
     inverse = xp.reciprocal(x)
@@ -35,47 +40,42 @@ def _far(xp: Any, x: Any, n: int) -> Any:
     for k in range(_FAR_TERMS, 0, -1):
         share = ((2 * k - 1) ** 2 - 4 * n**2) / (8 * k)
         total = xp.add(xp.multiply(xp.multiply(inverse, share), total), 1)
-    return xp.divide(total, xp.sqrt(xp.multiply(x, 2 * math.pi)))
+    return xp.divide(total, _root(xp, x))
 
 
 @of_reals("the Bessel function")
-def _reduced_forward(xp: Any, x: Any, *, n: int, scaled: bool) -> Any:
+def _reduced_forward(xp: Any, x: Any, *, n: int) -> Any:
     x = xp.abs(x)
-    near, far = xp.minimum(x, _BORDER), xp.maximum(x, _BORDER)
-    low = _near(xp, near, n)
-    high = _far(xp, far, n)
-    if scaled:
-        low = xp.multiply(low, xp.exp(xp.negative(near)))
-    else:
-        # In two factors, for the exponential overflows before the function does.
-        grown = xp.exp(xp.multiply(far, 0.5))
-        high = xp.multiply(xp.multiply(high, grown), grown)
+    low = _near(xp, xp.minimum(x, _BORDER), n)
+    far = xp.maximum(x, _BORDER)
+    # In two factors, for the exponential overflows before the function does.
+    grown = xp.exp(xp.multiply(far, 0.5))
+    high = xp.multiply(xp.multiply(_far(xp, far, n), grown), grown)
     for _ in range(n):
         high = xp.divide(high, far)
     return xp.where(xp.greater(x, _BORDER), high, low)
 
 
-def _reduced_rule(xp: Any, g: Any, x: Any, out: Any, n: int, scaled: bool) -> Any:
-    slope = xp.multiply(x, xp.reduced_bessel(x, n=n + 1, scaled=scaled))
-    if scaled:
-        slope = xp.subtract(slope, xp.multiply(xp.sign(x), out))
-    return xp.multiply(g, slope)
-
-
 Primitive(
     "reduced_bessel",
     ("x",),
-    {"x": _reduced_rule},
+    {"x": lambda xp, g, x, n: xp.multiply(g, xp.multiply(x, xp.reduced_bessel(x, n=n + 1)))},
     kind="elementwise",
     forward=_reduced_forward,
 )
 
 
-def _forward(n: int, scaled: bool) -> Any:
+def _scaled(n: int) -> Any:
+    @of_reals("the Bessel function")
     def forward(xp: Any, x: Any) -> Any:
-        value = xp.reduced_bessel(x, n=n, scaled=scaled)
-        # At infinity the scaled functions are 0.
-        return xp.multiply(xp.where(xp.equal(value, 0), 0, x), value) if n else value
+        size = xp.abs(x)
+        near = xp.minimum(size, _BORDER)
+        low = xp.multiply(_near(xp, near, n), xp.exp(xp.negative(near)))
+        if n:
+            low = xp.multiply(low, near)
+        high = _far(xp, xp.maximum(size, _BORDER), n)
+        value = xp.where(xp.greater(size, _BORDER), high, low)
+        return xp.multiply(value, xp.sign(x)) if n else value
 
     return forward
 
@@ -111,7 +111,7 @@ def _slope_far(xp: Any, x: Any, n: int, order: int) -> Any:
     total = polynomial(xp, inverse, coefficients[::-1])
     for _ in range(order):
         total = xp.multiply(total, inverse)
-    return xp.divide(total, xp.sqrt(xp.multiply(x, 2 * math.pi)))
+    return xp.divide(total, _root(xp, x))
 
 
 @of_reals("the Bessel function")
@@ -140,8 +140,8 @@ Primitive(
 
 def _i1_rule(xp: Any, g: Any, x: Any) -> Any:
     # A sum of positive terms, and so no difference of infinities.
-    more = xp.multiply(xp.square(x), xp.reduced_bessel(x, n=2, scaled=False))
-    return xp.multiply(g, xp.add(more, xp.reduced_bessel(x, n=1, scaled=False)))
+    more = xp.multiply(xp.square(x), xp.reduced_bessel(x, n=2))
+    return xp.multiply(g, xp.add(more, xp.reduced_bessel(x, n=1)))
 
 
 def _scaled_rule(n: int) -> Any:
@@ -150,7 +150,7 @@ def _scaled_rule(n: int) -> Any:
 
 @elementwise(
     dtypes="real floating",
-    forward=_forward(0, scaled=False),
+    forward=lambda xp, x: xp.reduced_bessel(x, n=0),
     x=lambda xp, g, x: xp.multiply(g, xp.i1(x)),
 )
 def i0(x: Any, /) -> Tensor:
@@ -161,7 +161,11 @@ def i0(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real floating", forward=_forward(1, scaled=False), x=_i1_rule)
+@elementwise(
+    dtypes="real floating",
+    forward=lambda xp, x: xp.multiply(x, xp.reduced_bessel(x, n=1)),
+    x=_i1_rule,
+)
 def i1(x: Any, /) -> Tensor:
     """Modified Bessel function of order 1, :math:`I_1(x) = I_0'(x)`.
 
@@ -169,7 +173,7 @@ def i1(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real floating", forward=_forward(0, scaled=True), x=_scaled_rule(0))
+@elementwise(dtypes="real floating", forward=_scaled(0), x=_scaled_rule(0))
 def i0e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i0`, :math:`e^{-|x|} I_0(x)`, without overflow.
 
@@ -178,7 +182,7 @@ def i0e(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real floating", forward=_forward(1, scaled=True), x=_scaled_rule(1))
+@elementwise(dtypes="real floating", forward=_scaled(1), x=_scaled_rule(1))
 def i1e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i1`, :math:`e^{-|x|} I_1(x)`, without overflow.
 

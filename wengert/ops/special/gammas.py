@@ -224,8 +224,10 @@ def _log_beta(xp: Any, a: Any, b: Any) -> Any:
     plain = xp.subtract(xp.add(xp.gammaln(small), xp.gammaln(large)), xp.gammaln(total))
     # Stirling's formula for the larger one and the sum: what is large cancels on paper.
     one = xp.logical_and(xp.greater_equal(large, _FAR), xp.greater_equal(total, _FAR))
-    one = xp.logical_and(one, xp.isfinite(total))
-    high, sums = xp.where(one, large, _FAR), xp.where(one, total, _FAR)
+    one = xp.logical_and(one, xp.isfinite(large))
+    # A sum that overflows enters by its correction alone, which is 0 there.
+    sums = xp.where(xp.isfinite(total), total, large)
+    high, sums = xp.where(one, large, _FAR), xp.where(one, sums, _FAR)
     ratio = xp.log1p(xp.where(one, xp.divide(small, high), 0))
     both = xp.logical_and(one, xp.greater_equal(small, _FAR))
     low = xp.where(one, small, _FAR)
