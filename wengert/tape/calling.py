@@ -1,8 +1,7 @@
 """How functions call their primitives, fast.
 
-Each is `Primitive.bind` for operands of a fixed number and kind, without its loops. The three are
-not one, for what they leave out is different, and a call to what they share costs as much as they
-win (docs/design/decisions.md).
+Each is `Primitive.bind` for operands of a fixed number and kind, without its loops.
+docs/design/decisions.md has the figures of one body for all three, generated or not.
 """
 
 from collections.abc import Callable
