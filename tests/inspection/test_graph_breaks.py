@@ -308,6 +308,16 @@ def test_in_forward_mode(backend: Any) -> None:
     assert [one.function for one in breaks] == ["f"] * 3
 
 
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("name", ["grad", "jacrev", "jacfwd", "jacobian", "hessian"])
+def test_in_transforms(name: str, requires_grad: bool) -> None:
+    """Whatever their argument is outside: it is differentiated inside."""
+    x = wg.tensor([1.5, 2.5], requires_grad=requires_grad)
+    with graph_breaks() as breaks:
+        getattr(wg.func, name)(lambda x: wg.sum(wg.floor(x) + x * x))(x)
+    assert [one.kind for one in breaks] == ["zero"]
+
+
 def test_a_read_is_the_doing_of_the_function_that_the_package_calls() -> None:
     x = leaf(1.0)
     with graph_breaks() as found:

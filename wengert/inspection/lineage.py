@@ -8,7 +8,7 @@ from wengert.backends import dtype_of
 from wengert.inspection.breaks import GraphBreak, GraphBreaks, again, call_site, made
 from wengert.interpreters.dual import Dual, DualInput
 from wengert.interpreters.lifted import Lifted
-from wengert.tape.node import AccumulateGrad, Node
+from wengert.tape.node import Node
 from wengert.tape.observers import Observer
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Primitive
 from wengert.tape.recording import recording
@@ -181,12 +181,13 @@ class Lineage(Observer):
             if top.number in tags:
                 stack.pop()
                 continue
-            if isinstance(top, AccumulateGrad):
-                tags[top.number] = Tag(frozenset({top.number}), frozenset())
-                continue
-            # A transform's argument is a leaf inside; here it comes from outside.
+            # A forward transform's argument is a leaf inside; here it comes from outside.
             sources = top.owners if isinstance(top, DualInput) else top.parents
             parents = [parent for parent in sources if parent is not None]
+            # A leaf, or the argument of a reverse transform.
+            if not parents and not isinstance(top, DualInput):
+                tags[top.number] = Tag(frozenset({top.number}), frozenset())
+                continue
             open_ = [parent for parent in parents if parent.number not in tags]
             if open_:
                 stack.extend(open_)

@@ -128,6 +128,7 @@ def _in_place(function: Function) -> Function:
             return result
         return assign(self, _cast(result, self.dtype), other)
 
+    method.__doc__ = f"Change this Tensor to ``{function.__name__}(self, other)``, in place."
     return method
 
 
