@@ -119,7 +119,7 @@ def _reflected(function: Function) -> Function:
     return method
 
 
-def _in_place(function: Function) -> Function:
+def _in_place(name: str, function: Function) -> Function:
     """The method that puts a function's result into its first argument."""
 
     def method(self: Tensor, other: Any, /) -> Any:
@@ -128,7 +128,7 @@ def _in_place(function: Function) -> Function:
             return result
         return assign(self, _cast(result, self.dtype), other)
 
-    method.__doc__ = f"Change this Tensor to ``{function.__name__}(self, other)``, in place."
+    method.__doc__ = f"Change this Tensor to ``{name}(self, other)``, in place."
     return method
 
 
@@ -238,7 +238,7 @@ def _copy(self: Tensor, source: Any, /) -> Tensor:
     return assign(self, broadcast_to(_cast(given, self.dtype), self.shape), source)
 
 
-_IADD, _ISUB = _in_place(add), _in_place(subtract)
+_IADD, _ISUB = _in_place("add", add), _in_place("subtract", subtract)
 _FLOORDIV, _MOD = _operator("floor_divide", floor_divide), _operator("remainder", remainder)
 
 
@@ -312,7 +312,7 @@ def _attach_operators() -> None:
         methods[f"__{name}__"] = function
         # ``5 * x`` is recorded as ``x * 5``, as PyTorch does.
         methods[f"__r{name}__"] = function if commutes else _reflected(function)
-        methods[f"__i{name}__"] = _in_place(function)
+        methods[f"__i{name}__"] = _in_place(standard, function)
     for name, standard in UNARY:
         methods[f"__{name}__"] = functions[standard]
     for name, standard in ORDER:
@@ -343,8 +343,8 @@ def _attach_operators() -> None:
         fill_=_fill,
         add_=_add,
         sub_=_sub,
-        mul_=_in_place(multiply),
-        div_=_in_place(divide),
+        mul_=_in_place("multiply", multiply),
+        div_=_in_place("divide", divide),
         copy_=_copy,
     )
     methods.update((name, _Later(name, LATER[name])) for name in LATER.keys() - NO_METHODS)
