@@ -14,7 +14,7 @@ from tests.ops.tables import TABLE
 from wengert.tape.autograd import ancestors
 from wengert.tape.hooks import Packed
 from wengert.tape.node import AccumulateGrad, Output
-from wengert.tape.plan import argument_names
+from wengert.tape.record import argument_names
 from wengert.testing.problem import values
 
 TRACKED = [name for name, entry in sorted(TABLE.items()) if entry.tracked and entry.order]

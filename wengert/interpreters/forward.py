@@ -6,8 +6,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
-from wengert.tape.plan import Plan, Rule, Unused
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Declared, Primitive
+from wengert.tape.record import Plan, Rule, Unused
 
 Tangents = Sequence[Any]
 

@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 from wengert.backends import Selection, backend_of, dtype_of, namespaces
 from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.namespaces import namespace
-from wengert.tape.plan import argument_names
 from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.tape.record import argument_names
 from wengert.tape.tensor import Tensor, untracked
 
 #: A level for each transform that is running: the inner one has the larger number.

@@ -9,8 +9,8 @@ from wengert.ops.families import SCIPY, elements
 from wengert.tape.calling import binary, single, unary
 from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.parameters import DECLARED
-from wengert.tape.plan import Rule, argument_names
 from wengert.tape.primitive import Declared, Primitive
+from wengert.tape.record import Rule, argument_names
 
 #: Of these dtypes no result is differentiated.
 _UNTRACKED: Final = ("boolean", "integer", "integer or boolean")

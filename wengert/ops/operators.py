@@ -27,9 +27,9 @@ from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.tape.calling import binary, is_foreign, reflecting
 from wengert.tape.parameters import refuse
-from wengert.tape.plan import argument_names
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import KIND_RANK
+from wengert.tape.record import argument_names
 from wengert.tape.tensor import Tensor, assign, placed, same, show
 
 Function = Callable[..., Tensor]

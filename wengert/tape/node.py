@@ -5,7 +5,9 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from wengert.backends import dtype_of, namespaces
-from wengert.tape.plan import Plan
+
+if TYPE_CHECKING:
+    from wengert.tape.record import Plan
 
 #: The tape's clock. A node's parents were recorded before it, so descending numbers are a
 #: topological order; ``next`` on a C iterator is atomic, so threads share one clock.
@@ -47,7 +49,7 @@ class Node:
     )
 
     number: int
-    plan: Plan
+    plan: "Plan"
     parents: tuple["Node | None", ...]
     saved: tuple[Any, ...] | None
     shape: Any

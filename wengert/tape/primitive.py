@@ -19,9 +19,17 @@ from wengert.backends import (
 from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.node import Node
 from wengert.tape.observers import observing
-from wengert.tape.plan import Plan, Rule, Unused, argument_names
 from wengert.tape.promotion import SCALARS, check_range, common_dtype, unified
-from wengert.tape.record import inexact, observe, record, record_several
+from wengert.tape.record import (
+    Plan,
+    Rule,
+    Unused,
+    argument_names,
+    inexact,
+    observe,
+    record,
+    record_several,
+)
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked
 

@@ -1,16 +1,134 @@
-"""How operations are put on the tape, and told of."""
+"""What recording an operation saves, how it is put on the tape, and who is told of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from wengert.backends import dtype_of
 from wengert.tape.node import Node, Output, Several, tick
 from wengert.tape.observers import tell
-from wengert.tape.plan import Plan
 from wengert.tape.tensor import Tensor, placed
 
 if TYPE_CHECKING:
     from wengert.tape.primitive import Primitive
+
+Rule = Callable[..., Any]
+
+#: Where a saved value comes from: an input's position, -1 for the result, a range for a tuple of
+#: variadic inputs, or None for a static value.
+Origin = int | range | None
+
+
+class Plan:
+    """What recording an operation saves, and how its rules take it, for some tracked inputs.
+
+    It is worked out from the rules' signatures, once.
+
+    Attributes
+    ----------
+    primitive : Primitive
+        Of which operation.
+    steps : tuple of (int, callable, int, slice)
+        For each tracked input: its position, its rule, and which of the saved values are the
+        rule's: the position of the only one (or -1), and the slice of all.
+    take : callable or None
+        ``take((*arrays, out))`` gives the tuple to save, if inputs and result are all it needs.
+    origins : tuple of Origin
+        Where each saved value came from, which interpreters read.
+    """
+
+    __slots__ = ("getters", "origins", "primitive", "steps", "take", "tracked")
+
+    getters: list[Callable[..., Any]]
+    origins: tuple[Origin, ...]
+    steps: tuple[tuple[int, Rule, int, slice], ...]
+    take: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None
+
+    def __init__(self, primitive: Any, tracked: tuple[bool, ...]) -> None:
+        self.primitive = primitive
+        self.tracked = tracked
+
+    def _work_out(self) -> None:
+        steps: list[tuple[int, Rule, int, slice]] = []
+        origins: list[Origin] = []
+        self.getters = []
+        for position, needed in enumerate(self.tracked):
+            if needed:
+                rule = self.primitive.rule(position)
+                start = len(origins)
+                for name in argument_names(rule)[2:]:
+                    origin, get = self._source(name, position)
+                    origins.append(origin)
+                    self.getters.append(get)
+                end = len(origins)
+                steps.append((position, rule, start if end == start + 1 else -1, slice(start, end)))
+        self.steps = tuple(steps)
+        self.origins = tuple(origins)
+        self.take = _taker([at for at in origins if isinstance(at, int)], len(origins))
+
+    def save(self, arrays: Sequence[Any], out: Any, parameters: dict[str, Any]) -> tuple[Any, ...]:
+        """Return what the rules asked for. Where ``take`` is not None, it does the same faster."""
+        return tuple([get(arrays, out, parameters) for get in self.getters])
+
+    def _source(self, name: str, position: int) -> tuple[Origin, Callable[..., Any]]:
+        """The origin of what a rule names, and a function that gives it.
+
+        The function is called with the inputs, the result and the parameters.
+        """
+        fixed, variadic = self.primitive.fixed, self.primitive.variadic
+        first, arity = len(fixed), len(self.tracked)
+        owner = name.removesuffix("_shape")
+        if name in fixed:
+            at = fixed.index(name)
+            return at, lambda arrays, out, parameters: arrays[at]
+        if name == "out":
+            return -1, lambda arrays, out, parameters: out
+        if name == variadic:
+            return range(first, arity), lambda arrays, out, parameters: tuple(arrays[first:arity])
+        if name == "index" and variadic:
+            return None, lambda arrays, out, parameters: position - first
+        if owner != name and owner in fixed:
+            at = fixed.index(owner)
+            return None, lambda arrays, out, parameters: getattr(arrays[at], "shape", ())
+        if name == "out_shape":
+            return None, lambda arrays, out, parameters: out.shape
+        if owner != name and owner == variadic:
+            return None, lambda arrays, out, parameters: tuple(
+                [a.shape for a in arrays[first:arity]]
+            )
+        return None, lambda arrays, out, parameters: parameters[name]
+
+
+class Unused(Plan):
+    """A plan before its first use, when it is worked out: no program uses every plan."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        self._work_out()
+        # Of another class from now on, for with a `__getattr__` CPython finds attributes later.
+        self.__class__ = Plan  # type: ignore[assignment]
+        return getattr(self, name)
+
+
+def _taker(positions: list[int], count: int) -> Callable[[tuple[Any, ...]], tuple[Any, ...]] | None:
+    """A C function that takes the saved values from ``(*arrays, out)``, if all are there."""
+    if len(positions) < count:
+        return None
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    if not positions:
+        return itemgetter(slice(0))
+    return itemgetter(slice(positions[0], None if positions[0] == -1 else positions[0] + 1))
+
+
+def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of a Python function's positional parameters."""
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+# -- on the tape ---------------------------------------------------------------------------------
 
 _new_node = Node.__new__
 _new_tensor = Tensor.__new__
