@@ -1,16 +1,18 @@
-"""The options of the public functions, and all pairs of their values."""
+"""The options of the public functions, and all pairs of their values.
+
+What a signature says is not said again: flags, words (`Literal`) and axes have their values from
+the annotation. The spaces name the arguments, and the values that are a choice.
+"""
 
 import itertools
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
 from tests.ops.calls import FUNCTIONS, kinds, parameters
+from wengert.ops.beyond.padding import Mode
 
-FLAGS = (False, True)
-AXES = (None, 0, 1, -1, (0, 2), (), (-1, 1, 0))
-NORMS = ("backward", "ortho", "forward")
-REDUCTIONS = ("mean", "sum", "none")
 #: Options of where a result lives, which have tests of their own.
 ABOUT_RESULTS = ("dtype", "device", "copy", "stream", "requires_grad")
 
@@ -22,45 +24,35 @@ def irregular(*shape: int, start: float = 0.3) -> np.ndarray:
     return np.reshape((0.2 + 1.6 * spread) * (-1.0) ** (n // 2), shape)
 
 
+FEW_AXES = (None, 0, 1, -1, (0, 2))
+#: All modes but that which leaves open what it fills with.
+FILLING = tuple(mode for mode in get_args(Mode) if mode != "empty")
 CUBE, MATRIX, OTHER = irregular(2, 3, 4), irregular(3, 4), irregular(2, 3, 4, start=0.55)
 SQUARES = irregular(2, 3, 3) + 3 * np.eye(3)
 COMPLEX = CUBE + 1j * OTHER
 SHARES = abs(irregular(3, 4)) / 2
 REAL = {"x": CUBE}
-REDUCED = {"x": CUBE, "axis": AXES, "keepdims": FLAGS}
-ONE = {"n": (None, 3, 6), "axis": (-1, 0, 1), "norm": NORMS}
+ONE = {"n": (None, 3, 6)}
 SEVERAL = {
     "s": ((3, 3), (2, 5)),
     "axes": ((0, 2), (-1, 0), (1, -1)),
-    "norm": NORMS,
 }
-METHODS = (
-    *("linear", "lower", "higher", "midpoint", "nearest", "interpolated_inverted_cdf", "hazen"),
-    *("weibull", "median_unbiased", "normal_unbiased", "inverted_cdf", "averaged_inverted_cdf"),
-    "closest_observation",
-)
-LOSS = {"input": irregular(3, 4), "target": irregular(3, 4, start=0.7), "reduction": REDUCTIONS}
+LOSS = {"input": irregular(3, 4), "target": irregular(3, 4, start=0.7)}
 CLASSES = {
     "target": np.array([3, 0, 2]),
     "weight": (None, abs(irregular(4))),
     "ignore_index": (-100, 0),
-    "reduction": REDUCTIONS,
 }
-MODES = (
-    *("constant", "edge", "reflect", "symmetric", "wrap", "mean", "maximum", "minimum", "median"),
-    *("linear_ramp",),
-)
 
 #: Names of functions, their arguments, and for each option a tuple of values.
 SPACES: list[tuple[str, dict[str, Any]]] = [
-    ("sum mean prod max min median", REDUCED),
-    ("var std", {**REDUCED, "axis": AXES[:-2], "correction": (0.0, 1, 0.5)}),
+    ("sum mean prod max min median", REAL),
+    ("var std", {**REAL, "axis": FEW_AXES, "correction": (0.0, 1, 0.5)}),
     (
         "quantile",
         {
-            **REDUCED,
-            "axis": (None, 0, -1, (0, 2)),
-            "method": METHODS,
+            **REAL,
+            "axis": FEW_AXES,
             "q": (0.5, 0.3, np.array([0.06, 0.55, 0.93])),
         },
     ),
@@ -68,8 +60,7 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
         "logsumexp",
         {
             "a": CUBE,
-            "axis": (None, 0, 1, -1, (0, 2)),
-            "keepdims": FLAGS,
+            "axis": FEW_AXES,
             "b": (None, OTHER, abs(irregular(3, 1))),
             "return_sign": (True,),
         },
@@ -78,17 +69,17 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
         "logsumexp",
         {
             "a": CUBE,
-            "axis": (None, 0, 1, -1, (0, 2)),
-            "keepdims": FLAGS,
+            "axis": FEW_AXES,
             "b": (None, abs(OTHER), abs(irregular(3, 1))),
+            "return_sign": (False,),
         },
     ),
-    ("softmax log_softmax", {**REAL, "axis": (None, 0, 1, -1, (0, 2))}),
-    ("cumulative_sum cumulative_prod", {**REAL, "axis": (0, 1, -1), "include_initial": FLAGS}),
+    ("softmax log_softmax", {**REAL, "axis": FEW_AXES}),
+    ("cumulative_sum cumulative_prod", {**REAL, "axis": (0, 1, -1)}),
     ("x.cumsum x.cumprod", {**REAL, "axis": (0, 1, -1)}),
-    ("concat", {"arrays": [CUBE, OTHER], "axis": (0, 1, -1, None)}),
+    ("concat", {"arrays": [CUBE, OTHER]}),
     ("stack", {"arrays": [MATRIX, MATRIX + 0.1], "axis": (0, 1, 2, -1)}),
-    ("unstack", {**REAL, "axis": (0, 1, -1)}),
+    ("unstack", REAL),
     (
         "diff",
         {
@@ -96,7 +87,6 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
             "prepend": CUBE[:, :, :],
             "append": OTHER,
             "n": (0, 1, 2, 3),
-            "axis": (0, 1, -1),
         },
     ),
     (
@@ -106,22 +96,22 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
             "optimize": (None, "greedy"),
         },
     ),
-    ("flip", {**REAL, "axis": AXES}),
-    ("gelu", {**REAL, "approximate": ("none", "tanh")}),
-    ("linspace", {"start": np.array(0.25), "stop": np.array(2.5), "num": 4, "endpoint": FLAGS}),
-    ("meshgrid", {"arrays": [MATRIX[0], MATRIX[1, :3]], "indexing": ("xy", "ij")}),
+    ("flip", REAL),
+    ("gelu", REAL),
+    ("linspace", {"start": np.array(0.25), "stop": np.array(2.5), "num": 4}),
+    ("meshgrid", {"arrays": [MATRIX[0], MATRIX[1, :3]]}),
     (
         "pad",
         {
             "array": MATRIX,
             "pad_width": (1, ((1, 2), (0, 2))),
-            "mode": MODES,
+            "mode": FILLING,
         },
     ),
-    ("repeat", {**REAL, "repeats": (2,), "axis": (None, 0, 1, -1)}),
+    ("repeat", {**REAL, "repeats": (2,)}),
     ("x.repeat", {**REAL, "repeats": (2,), "axis": (0, 1, -1)}),
     ("roll", {**REAL, "shift": (1, -2), "axis": (None, 0, 1, -1)}),
-    ("sort", {**REAL, "axis": (0, 1, -1), "descending": FLAGS, "stable": FLAGS}),
+    ("sort", REAL),
     ("squeeze", {"x": CUBE[:1, :, :1], "axis": (0, 2, (0, -1))}),
     ("take", {**REAL, "indices": np.array([1, 0, 1]), "axis": (0, 1, -1)}),
     (
@@ -138,29 +128,28 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
     ),
     ("tril triu", {**REAL, "k": (-1, 0, 1, 2)}),
     ("vecdot", {"x1": COMPLEX, "x2": COMPLEX[:1] + 1j, "axis": (-1, -2)}),
-    ("linalg.cholesky", {"x": SQUARES + np.swapaxes(SQUARES, 1, 2), "upper": FLAGS}),
-    ("linalg.cross", {"x1": irregular(3, 3), "x2": irregular(3, 3, start=0.5), "axis": (-1, 0, 1)}),
+    ("linalg.cholesky", {"x": SQUARES + np.swapaxes(SQUARES, 1, 2)}),
+    ("linalg.cross", {"x1": irregular(3, 3), "x2": irregular(3, 3, start=0.5)}),
     ("linalg.diagonal linalg.trace", {**REAL, "offset": (-1, 0, 1, 2)}),
     ("x.diagonal x.trace", {**REAL, "offset": (-1, 0, 1), "axis1": (0, 1), "axis2": (2, -1)}),
     (
         "linalg.matrix_norm",
         {
             **REAL,
-            "keepdims": FLAGS,
             "ord": ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf),
         },
     ),
-    ("linalg.vector_norm", {**REDUCED, "ord": 2}),
+    ("linalg.vector_norm", {**REAL, "ord": 2}),
     (
         "linalg.vector_norm",
         {
-            **REDUCED,
+            **REAL,
             "axis": (None, (0, -1)),
             "ord": (1, 3, 2.5, -1.5, 0, np.inf, -np.inf, -1),
         },
     ),
-    ("linalg.qr", {"x": SQUARES, "mode": ("reduced", "complete")}),
-    ("linalg.svd", {"x": SQUARES, "full_matrices": FLAGS}),
+    ("linalg.qr", {"x": SQUARES}),
+    ("linalg.svd", {"x": SQUARES}),
     ("fft.fft fft.ifft", {"x": COMPLEX, **ONE}),
     ("fft.rfft fft.ihfft", {"x": CUBE, **ONE}),
     ("fft.irfft fft.hfft", {"x": COMPLEX, **ONE}),
@@ -173,7 +162,6 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
             "input": SHARES,
             "target": abs(irregular(3, 4, start=0.7)) / 2,
             "weight": (None, abs(irregular(4))),
-            "reduction": REDUCTIONS,
         },
     ),
     (
@@ -183,7 +171,6 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
             "target": SHARES,
             "weight": (None, abs(irregular(4))),
             "pos_weight": (None, abs(irregular(4, start=0.6))),
-            "reduction": REDUCTIONS,
         },
     ),
     ("F.cross_entropy", {"input": irregular(3, 4), **CLASSES, "label_smoothing": (0.0, 0.3)}),
@@ -194,7 +181,6 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
             "target": np.array([[3, 0, 2], [1, 1, 0]]),
             "weight": (None, abs(irregular(4))),
             "ignore_index": (-100, 0),
-            "reduction": REDUCTIONS,
             "label_smoothing": (0.0, 0.3),
         },
     ),
@@ -204,12 +190,11 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
             "input": irregular(3, 4),
             "target": SHARES,
             "weight": (None, abs(irregular(4))),
-            "reduction": REDUCTIONS,
             "label_smoothing": (0.0, 0.3),
         },
     ),
     ("F.nll_loss", {"input": -SHARES, **CLASSES}),
-    ("F.dropout", {"input": MATRIX, "p": (0.0, 0.4), "training": FLAGS}),
+    ("F.dropout", {"input": MATRIX, "p": (0.0, 0.4)}),
     ("F.huber_loss", {**LOSS, "delta": (0.3, 1.5)}),
     ("F.smooth_l1_loss", {**LOSS, "beta": (0.3, 1.5)}),
     ("F.l1_loss F.mse_loss", LOSS),
@@ -236,6 +221,31 @@ def options(name: str) -> list[str]:
         for each, kind in said.items()
         if kind == "option" and each not in ABOUT_RESULTS and of[each].default is not of[each].empty
     ]
+
+
+def declared(annotation: Any, option: str) -> tuple[Any, ...]:
+    """The values of an option that its annotation tells."""
+    parts = (annotation,) if get_origin(annotation) is Literal else get_args(annotation)
+    parts = parts or (annotation,)
+    words = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]
+    if annotation is bool or words:
+        return tuple(words) or (False, True)
+    if option != "axis":
+        return ()
+    several = any(get_origin(part) in (tuple, Sequence) for part in parts)
+    more = ((0, 2), (), (-1, 1, 0)) if several else ()
+    return (*((None,) if type(None) in parts else ()), 0, 1, -1, *more)
+
+
+def spaces(name: str) -> list[dict[str, Any]]:
+    """The spaces of a function, with what its signature declares."""
+    of = parameters(FUNCTIONS[name])
+    said = {
+        option: values
+        for option in options(name)
+        if (name, option) not in ELSEWHERE and (values := declared(of[option].annotation, option))
+    }
+    return [{**said, **space} for names, space in SPACES if name in names.split()]
 
 
 def pairs(space: dict[str, Any]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import pytest
 import wengert as wg
 from tests.ops.calls import FUNCTIONS, placed
 from tests.ops.references import reference
-from tests.ops.spaces import ELSEWHERE, SPACES, options, pairs
+from tests.ops.spaces import ELSEWHERE, SPACES, options, pairs, spaces
 from wengert.interpreters.batched import Batched
 from wengert.interpreters.lifted import new_level
 from wengert.testing import gradcheck
@@ -19,8 +19,8 @@ def shown(chosen):
 
 CALLS = [
     pytest.param(name, chosen, id=f"{name}-{shown(chosen)}")
-    for names, space in SPACES
-    for name in names.split()
+    for name in dict.fromkeys(name for names, _ in SPACES for name in names.split())
+    for space in spaces(name)
     for chosen in pairs(space)
 ]
 
@@ -37,9 +37,8 @@ NAMES = [name for name in FUNCTIONS if not name.startswith(("nn.", "init.", "opt
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_has_its_values(name):
-    spaces = [space for names, space in SPACES if name in names.split()]
     for option in options(name):
-        several = any(isinstance(space.get(option), tuple) for space in spaces)
+        several = any(isinstance(space.get(option), tuple) for space in spaces(name))
         assert several or (name, option) in ELSEWHERE, f"tests/ops/spaces.py: {name} has {option}"
 
 

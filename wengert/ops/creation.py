@@ -6,7 +6,7 @@ Those from data that there is already are in `wengert.ops.conversion`.
 import math
 from collections.abc import Callable
 from operator import index
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -578,7 +578,7 @@ _meshgrid = Primitive(
 
 
 @takes("arrays", family=standard("creation functions"))
-def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
+def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
     """Return coordinate matrices of coordinate vectors.
 
     Parameters

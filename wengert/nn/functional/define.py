@@ -1,15 +1,15 @@
 """What losses share."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from wengert import ops
 from wengert.backends import backend_of
 from wengert.tape.families import Family
 from wengert.tape.tensor import Tensor
 
-Reduction = Literal["none", "mean", "sum"]
-REDUCTIONS = ("mean", "sum", "none")
+Reduction = Literal["mean", "sum", "none"]
+REDUCTIONS = get_args(Reduction)
 
 _OPTIONS = """\
 weight : Tensor, optional

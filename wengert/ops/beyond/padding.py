@@ -1,7 +1,7 @@
 """Arrays with margins."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
 
@@ -22,15 +22,26 @@ from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
-#: The modes that copy elements, and those that compute what the margins have.
-COPYING: Final = ("edge", "reflect", "symmetric", "wrap")
+#: The modes whose margins have a statistic of each line.
 STATISTICS: Final[dict[str, Callable[..., Tensor]]] = {
     "maximum": statistical.max,
     "mean": statistical.mean,
     "median": median,
     "minimum": statistical.min,
 }
-MODES: Final = ("constant", *COPYING, "linear_ramp", *STATISTICS, "empty")
+Mode = Literal[
+    "constant",
+    "edge",
+    "reflect",
+    "symmetric",
+    "wrap",
+    "linear_ramp",
+    "maximum",
+    "mean",
+    "median",
+    "minimum",
+    "empty",
+]
 
 #: The modes that an option is for.
 OPTIONS: Final = {
@@ -180,7 +191,7 @@ def _odd_reflections(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -
 def pad(
     array: Any,
     pad_width: int | Sequence[Any] | dict[int, Any],
-    mode: str = "constant",
+    mode: Mode = "constant",
     *,
     constant_values: Any = 0,
     end_values: Any = 0,
@@ -240,8 +251,8 @@ def pad(
     x = wrapped(array)
     ndim = len(shape)
     pairs = _pairs(pad_width, ndim)
-    if mode not in MODES:
-        raise ValueError(f"pad: mode is one of {', '.join(MODES)}, and not {mode!r}")
+    if mode not in get_args(Mode):
+        raise ValueError(f"pad: mode is one of {', '.join(get_args(Mode))}, and not {mode!r}")
     given = {
         "end_values": end_values != 0 if isinstance(end_values, int | float | complex) else True,
         "reflect_type": reflect_type != "even",

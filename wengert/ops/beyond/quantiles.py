@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, Never
+from typing import Any, Final, Literal, Never, get_args
 
 import numpy as np
 
@@ -30,7 +30,22 @@ CONTINUOUS: Final = {
 }
 #: Those that take an element, or the mean of two: where the empirical distribution has its steps.
 DISCRETE: Final = ("inverted_cdf", "averaged_inverted_cdf", "closest_observation")
-METHODS: Final = ("linear", "lower", "higher", "midpoint", "nearest", *CONTINUOUS, *DISCRETE)
+Method = Literal[
+    "linear",
+    "lower",
+    "higher",
+    "midpoint",
+    "nearest",
+    "interpolated_inverted_cdf",
+    "hazen",
+    "weibull",
+    "median_unbiased",
+    "normal_unbiased",
+    "inverted_cdf",
+    "averaged_inverted_cdf",
+    "closest_observation",
+]
+METHODS: Final = get_args(Method)
 
 
 def _positions(xp: Any, q: Any, n: int, method: str) -> Any:
@@ -135,7 +150,7 @@ def quantile(
     axis: int | tuple[int, ...] | None = None,
     *,
     keepdims: bool = False,
-    method: str = "linear",
+    method: Method = "linear",
     **wrong: Never,
 ) -> Tensor:
     """Quantiles: what a share ``q`` of the elements is not above.

@@ -167,7 +167,7 @@ def quantiles(scale: float) -> Callable[..., Tensor]:
         q: Any,
         axis: Any = None,
         *,
-        method: str = "linear",
+        method: Any = "linear",
         keepdims: bool = False,
         weights: Any = None,
         **keywords: Any,

@@ -290,7 +290,7 @@ def of_diagonal(v: Any, k: int = 0) -> Tensor:
     return ma.reshape(flat, (n, n))
 
 
-def coordinates(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+def coordinates(*xi: Any, copy: bool = True, sparse: bool = False, indexing: Any = "xy") -> Any:
     """``np.meshgrid``."""
     if sparse:
         raise UnsupportedError("sparse=True is not supported for Tensors")

@@ -1,7 +1,7 @@
 """Activation functions of networks."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import operand
@@ -147,7 +147,7 @@ _gelu = Primitive("gelu", ("x",), {"x": _gelu_rule}, kind="elementwise", forward
 
 
 @takes("x", family=_FAMILY)
-def gelu(x: Any, /, approximate: str = "none") -> Tensor:
+def gelu(x: Any, /, approximate: Literal["none", "tanh"] = "none") -> Tensor:
     r"""Gaussian error linear unit, :math:`x \Phi(x)` with the normal distribution :math:`\Phi`.
 
     Derivative :math:`\Phi(x) + x \phi(x)` with the normal density :math:`\phi`. D. Hendrycks and
