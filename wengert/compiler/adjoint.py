@@ -17,7 +17,7 @@ from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Backward, End, Recording, Way
-from wengert.compiler.capture.recording import unhooked
+from wengert.compiler.capture.sweeps import unhooked
 from wengert.compiler.capture.trace import is_draw
 from wengert.compiler.capture.walk import find_state
 from wengert.compiler.emission.emit import Emitted, emit

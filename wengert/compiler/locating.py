@@ -53,8 +53,7 @@ def located(
             return _at(emitted, step, f"the function {now} there now")
         operands = substitute(step.operands, known)
         answer = step.function(*operands, **substitute(dict(step.parameters), known))
-        parts = answer if step.several else (answer,)
-        known.update(zip(step.results, map(copied, parts), strict=True))
+        known.update(zip(step.results, map(copied, step.parts(answer)), strict=True))
         for value, other in zip(step.results, new.results, strict=True):
             if other in samples and _differ(known[value], samples[other]):
                 return _at(emitted, step, "it computes with other values than the function")

@@ -128,7 +128,7 @@ class Instruction:
     results : tuple of Value
         One, unless ``several``.
     several : bool
-        Whether the function gives a sequence of results.
+        Whether the function gives a sequence of results, or none.
     pure : bool
         Whether it can be left out, or done once instead of twice: random draws can't.
     line : Line or None
@@ -152,6 +152,12 @@ class Instruction:
         """The only result."""
         (result,) = self.results
         return result
+
+    def parts(self, answer: Any) -> tuple[Any, ...]:
+        """What the function gives, result by result."""
+        if not self.several:
+            return (answer,)
+        return tuple(answer) if self.results else ()
 
     def used(self) -> list[Value]:
         """The values that it takes, in order, as often as it takes them."""
@@ -212,7 +218,7 @@ class Program:
             operands = substitute(step.operands, known)
             parameters = {name: substitute(x, known) for name, x in step.parameters.items()}
             answer = step.function(*operands, **parameters)
-            known.update(zip(step.results, answer if step.several else (answer,), strict=True))
+            known.update(zip(step.results, step.parts(answer), strict=True))
         return substitute(self.outputs, known)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:

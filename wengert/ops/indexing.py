@@ -63,6 +63,7 @@ _getitem_primitive = Primitive(
     ["x", "*indices"],
     {"x": lambda xp, g, indices, key, x_shape: xp.scatter_add(g, *indices, key=key, shape=x_shape)},
     kind="structural",
+    raises=("indices",),
     label="Index",
     forward=gather,
     view=as_view,
@@ -91,6 +92,7 @@ Primitive(
     ["x", "*indices"],
     {"x": lambda xp, g, indices, key: xp.getitem(g, *indices, key=key)},
     kind="linear",
+    raises=("indices",),
     forward=scatter,
     batch=_scatter_add_batch,
 )
@@ -138,6 +140,7 @@ _setitem = Primitive(
         "value": _value_rule,
     },
     kind="linear",
+    raises=("indices",),
     # The kernel takes no number for x.
     jvps={
         "x": lambda xp, t, indices, key: xp.setitem(t, 0, *indices, key=key),
@@ -341,6 +344,7 @@ _take = Primitive(
         )
     },
     kind="structural",
+    raises=("indices",),
     label="IndexSelect",
     batch=_take_batch,
 ).bind
@@ -442,6 +446,7 @@ _take_along_axis = Primitive(
     ["x", "indices"],
     {"x": _take_along_axis_rule},
     kind="structural",
+    raises=("indices",),
     label="Gather",
     batch=_take_along_axis_batch,
 ).bind

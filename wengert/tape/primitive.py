@@ -183,6 +183,9 @@ class Primitive:
         Whether ``forward`` asks for the backend itself, so that a program calls it as it is.
     pure : bool
         Whether the result follows from the operands: random draws do not.
+    raises : iterable of str
+        The inputs some values of which raise an error, such as a singular matrix or an index out
+        of bounds; of an elementwise one integers alone.
     """
 
     def __init__(
@@ -211,6 +214,7 @@ class Primitive:
         dynamic: bool | Literal["masks"] = False,
         whole: bool = False,
         pure: bool = True,
+        raises: Iterable[str] = (),
     ) -> None:
         self.name = name
         self.inputs = tuple(inputs)
@@ -239,6 +243,7 @@ class Primitive:
         self.dynamic = dynamic
         self.whole = whole
         self.pure = pure
+        self.raises = frozenset(raises)
         if joined is None:
             alone = kind in ("reduction", "irregular") and len(self.inputs) == 1
             joined = self.inputs if alone or kind in ("elementwise", "multilinear") else ()
@@ -260,7 +265,12 @@ class Primitive:
             raise ValueError(f"{what} is there already: a name stands for one primitive")
         names = {*self.fixed, self.variadic}
         smooth = " ".join(self.domain).split()
-        for key, given in (("rules", self.rules), ("jvps", self.jvps), ("domain", smooth)):
+        for key, given in (
+            ("rules", self.rules),
+            ("jvps", self.jvps),
+            ("domain", smooth),
+            ("raises", self.raises),
+        ):
             if not names.issuperset(given):
                 raise ValueError(f"{what}: {key} for {[*{*given} - names]}, not in its inputs")
         for rule in (*self.rules.values(), *self.jvps.values()):

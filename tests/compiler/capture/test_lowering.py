@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import wengert as wg
 from tests.compiler.bits import same_bits
 from tests.compiler.recorded import names
 from wengert.backends import get_backend, numpy_networks
@@ -126,6 +127,28 @@ def test_numbers_that_change_are_compared_with_none() -> None:
     assert not trace.decided
     for number in (1.0, 0.5):
         assert same_bits(program(number, X, Y)[0], kernel("axpby")(number, X, number, Y))
+
+
+def test_momentum_of_one_beside_complex_infinities() -> None:
+    """The kernel leaves out a product with 1, which would make them nan."""
+
+    def run(compiled: bool) -> list[str]:
+        p = wg.asarray(np.array([1 + 1j, 2.0]), requires_grad=True)
+        optimizer, found = wg.optim.SGD([p], lr=0.5, momentum=0.9), []
+
+        def step(g: Any) -> Any:
+            p.grad = g
+            optimizer.step()
+            return p * 1
+
+        function = wg.compile(step, check=0) if compiled else step
+        for momentum, infinite in ((0.9, 1.0), (0.9, 1.0), (0.8, np.inf), (1.0, 1.0), (0.7, 1.0)):
+            optimizer.param_groups[0]["momentum"] = momentum
+            found.append(repr(function(wg.asarray(np.array([infinite + 1j, 1.0]))).tolist()))
+        return found
+
+    with np.errstate(invalid="ignore"):
+        assert run(True) == run(False)
 
 
 def test_what_looks_at_values_raises_in_each_run() -> None:

@@ -168,7 +168,124 @@ def test_a_view_of_an_argument_is_one_in_each_call(view: Any) -> None:
         view(expected)[...] += 1
     assert same_bits(p, expected)
     assert np.shares_memory(f(p), p)
-    assert "is a view of" in str(f.report)
+    assert "shares memory with p" in str(f.report)
+
+
+class Holder:
+    """Holds arrays that functions replace."""
+
+    def __init__(self) -> None:
+        self.a, self.b = np.arange(3.0), np.ones(3)
+        self.held = {"k": np.ones(3)}
+        self.tensor = wg.zeros(3)
+
+
+def _kept_and_returned(o: Any, x: Any) -> Any:
+    o.a = o.a * 2
+    return o.a
+
+
+def _kept_twice(o: Any, x: Any) -> Any:
+    o.a = o.b = o.a + x
+    return o.a * 1
+
+
+def _kept_in_a_dict_too(o: Any, x: Any) -> Any:
+    o.a = o.held["k"] = o.held["k"] + x
+    return [o.a, o.a, o.a * 2]
+
+
+def _given_to_another_place(o: Any, x: Any) -> Any:
+    o.b = o.a
+    o.a = o.a + x
+    return o.b, o.a
+
+
+def _swapped(o: Any, x: Any) -> Any:
+    o.a, o.b = o.b, o.a
+    return o.a + x
+
+
+def _argument_kept(o: Any, x: Any) -> Any:
+    o.b = x
+    return x * 1
+
+
+def _view_kept(o: Any, x: Any) -> Any:
+    o.b = o.a[1:]
+    return o.a * 1
+
+
+def _view_of_what_is_kept(o: Any, x: Any) -> Any:
+    o.a = o.a + x
+    return o.a[1:]
+
+
+def _view_of_the_state(o: Any, x: Any) -> Any:
+    return o.a.T
+
+
+def _the_one_before(o: Any, x: Any) -> Any:
+    before = o.a
+    o.a = o.a + x
+    return before
+
+
+def _views_of_one(o: Any, x: Any) -> Any:
+    made = x * 2
+    return made, made[1:]
+
+
+def _parts_of_one(o: Any, x: Any) -> Any:
+    return tuple(np.split(x * 2, 3))
+
+
+def _tensor_of_what_is_kept(o: Any, x: Any) -> Any:
+    o.a = o.a * 2
+    return wg.asarray(o.a)
+
+
+def _tensor_kept(o: Any, x: Any) -> Any:
+    o.a = o.a * 2
+    o.tensor = wg.asarray(o.a)
+    return o.a
+
+
+MEMORY = {f.__name__: f for f in (
+    _kept_and_returned, _kept_twice, _kept_in_a_dict_too, _given_to_another_place, _swapped,
+    _argument_kept, _view_kept, _view_of_what_is_kept, _view_of_the_state, _the_one_before,
+    _views_of_one, _parts_of_one, _tensor_of_what_is_kept, _tensor_kept,
+)}  # fmt: skip
+
+
+@pytest.mark.parametrize("check", [None, 0])
+@pytest.mark.parametrize("change", ["nothing", "results", "state"])
+@pytest.mark.parametrize("name", MEMORY)
+def test_what_shares_memory_after_a_call(name: str, change: str, check: int | None) -> None:
+    """Which arrays of the results, the state and the arguments are, or share, what others have."""
+
+    def run(compiled: bool) -> list[Any]:
+        holder, found = Holder(), list[Any]()
+        step = lambda x: MEMORY[name](holder, x)
+        function = wg.compile(step, check=check) if compiled else step
+        for i in range(5):
+            x, before = np.full(3, i + 1.0), (holder.a, holder.b)
+            result = function(x)
+            results = [*result] if isinstance(result, list | tuple) else [result]
+            arrays = [y._array if isinstance(y, wg.Tensor) else y for y in results]
+            arrays += [holder.a, holder.b, holder.held["k"], holder.tensor._array, x, *before]
+            found.append([y.tolist() for y in arrays])
+            found.append([[a is b, np.shares_memory(a, b)] for a in arrays for b in arrays])
+            if change == "results":
+                for y in results:
+                    y[...] = 7.0 + i
+            if change == "state":
+                holder.a[0] = -1.0
+        if compiled and name in ("_kept_and_returned", "_the_one_before", "_parts_of_one"):
+            assert not function.report._fallbacks
+        return found
+
+    assert run(True) == run(False)
 
 
 def test_arrays_of_every_library(backend: Any) -> None:

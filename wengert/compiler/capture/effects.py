@@ -124,7 +124,8 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
             if isinstance(now, Traced | LiveNumber):
                 first_of = call.state.shares[i] if kind == "number" else i
                 if not _is_input(call, Ref(kind, first_of), now):
-                    effects.append(Effect(Ref(kind, i), call.output(now)))
+                    output = call.made(now) if kind == "array" else call.output(now)
+                    effects.append(Effect(Ref(kind, i), output))
                 values.append((place, now))
             elif kind == "number" and type(now) in (int, float):
                 # What is compared in each call has decided it, even if it was there before.

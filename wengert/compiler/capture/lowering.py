@@ -43,14 +43,15 @@ class _WholeError(Exception):
 class _Number:
     """A number that may change, in a kernel's hands.
 
-    It equals none: kernels leave out products with 1, which are the same to the last bit.
+    It equals none: kernels leave out products with 1, which are the same to the last bit. Those of
+    complex infinities are not, so that beside complex arrays the program is for what is equal.
     """
 
-    def __init__(self, live: LiveNumber) -> None:
-        self.live = live
+    def __init__(self, live: LiveNumber, *, decides: bool = False) -> None:
+        self.live, self.decides = live, decides
 
     def __eq__(self, other: object) -> bool:
-        return False
+        return self.decides and self.live == other
 
     __hash__ = object.__hash__
 
@@ -164,12 +165,12 @@ def _given(x: Any) -> Any:
     return type(x)(map(_given, x)) if type(x) in (tuple, list) else x
 
 
-def _handed(x: Any, *, own: bool = False) -> Any:
+def _handed(x: Any, *, own: bool = False, decides: bool = False) -> Any:
     """An operand, or what a call gives, as the kernel has it."""
     if isinstance(x, Traced):
         return _Array(x, own=own)
     if type(x) is LiveNumber:
-        return _Number(x)
+        return _Number(x, decides=decides)
     if type(x) in (tuple, list):
         return type(x)([_handed(part, own=own) for part in x])
     return x
@@ -255,9 +256,10 @@ def _pieces(
 ) -> Any:
     """Record what a kernel calls; NotImplemented where it is called whole."""
     before = trace.mark()
-    given = {k: _handed(x) for k, x in parameters.items()}
+    decides = any(isinstance(x, Traced) and x.dtype.kind == "c" for x in operands)
+    given = {k: _handed(x, decides=decides) for k, x in parameters.items()}
     try:
-        made = _in_pieces(kernel)(*[_handed(x) for x in operands], **given)
+        made = _in_pieces(kernel)(*[_handed(x, decides=decides) for x in operands], **given)
     except TraceError:
         raise
     except Exception:  # which the whole kernel raises too, or it does what has no pieces

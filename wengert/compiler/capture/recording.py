@@ -5,8 +5,8 @@ they hold the values that this run has computed, so that the traced call is a ca
 """
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from enum import Enum
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -32,37 +32,28 @@ from wengert.compiler.capture.foreign import immutable
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import PLAIN, State, is_array
-from wengert.compiler.capture.raw import raw_input, shared
+from wengert.compiler.capture.raw import RawArray, raw_input, shared
 from wengert.compiler.capture.recorded import (
     Arithmetic,
-    Backward,
-    End,
     Outside,
     Recording,
     Ref,
     Swept,
-    Way,
     behind,
     swept,
 )
-from wengert.compiler.capture.snapshot import Change, Snapshot
+from wengert.compiler.capture.snapshot import Snapshot
+from wengert.compiler.capture.sweeps import programs
 from wengert.compiler.capture.trace import Trace, copied
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.watch import Stopped, Watch, check_names, functions_of, needed
-from wengert.compiler.program import Program, Value, values_in
+from wengert.compiler.program import Program, Value
 from wengert.func.trees import TreeDef, tree_flatten
-from wengert.tape.autograd import ancestors, sweep
 from wengert.tape.hooks import Hooked
-from wengert.tape.node import AccumulateGrad, Node, Output
+from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.tensor import Tensor, placed
 
-__all__ = ["raised_inside", "record_call", "unhooked"]
-
-#: Nodes of leaves, and of results that operations have given.
-_NO_OPERATIONS = (Output, AccumulateGrad, Outside)
-
-#: Nodes of leaves, and of results that operations have given.
-_NO_OPERATIONS = (Output, AccumulateGrad, Outside)
+__all__ = ["raised_inside", "record_call"]
 
 
 class _Held(NamedTuple):
@@ -90,7 +81,8 @@ class _Call:
         self.places = [(place, place.get()) for place in (*state.arrays, *state.numbers)]
         self.tensors = tensors_of(leaves, state)
         self.known = {id(tensor): i for i, tensor in enumerate(self.tensors)}
-        self._made: dict[int, tuple[int, Tensor]] = {}  # the outputs that new Tensors hold
+        self._made: dict[int, tuple[int, Any]] = {}  # the outputs that new Tensors and arrays are
+        self._raws: list[Traced] = []  # the raw arrays that were given or reached
         self.over: dict[int, str] = {}  # the outputs that have been differentiated
         self.kept: list[Any] = []  # what the sweep of results needs, of this run
         self.leaves = list(leaves)
@@ -168,6 +160,7 @@ class _Call:
             )
         made = raw_input(self.trace, x, name)
         self.inputs[Ref(kind, index)] = made.value
+        self._raws.append(made)
         return made
 
     def leave(self) -> None:
@@ -198,30 +191,41 @@ class _Call:
         self.outputs.append(x)
         return len(self.outputs) - 1
 
-    def made(self, tensor: Tensor) -> int:
-        """The position of what a new Tensor holds: the same wherever that Tensor goes."""
-        if id(tensor) not in self._made:
-            self._made[id(tensor)] = self.output(tensor._array), tensor
-        return self._made[id(tensor)][0]
+    def made(self, x: Any) -> int:
+        """The position of what a new Tensor holds, or of a new raw array, wherever that goes."""
+        if id(x) not in self._made:
+            array = x._array if isinstance(x, Tensor) else x
+            if not isinstance(array, Traced):  # which the library has made
+                array = RawArray(array, self.trace.constant(array).value, self.trace)
+            self._made[id(x)] = self.output(array), x
+        return self._made[id(x)][0]
 
     def arithmetic(self, program: Program, gives: Sequence[Any]) -> Arithmetic:
         """Arithmetic by the references of its numbers."""
         refs = {value: ref for ref, value in self.inputs.items()}
         return Arithmetic(tuple([refs[x] for x in program.inputs]), program, tuple(gives))
 
-    def check_view(self, array: Traced) -> None:
-        """Raise for a raw result that has the memory of a raw argument: a replay's has its own."""
-        for leaf in self.leaves:
-            if isinstance(leaf, Traced) and shared(array.inner, leaf.inner):
-                raise TraceError(
-                    f"what the compiled function returns is a view of its argument "
-                    f"{leaf.value.name}, which a replay would copy; return a copy"
-                )
+    def check_memory(self) -> None:
+        """Raise if a raw array shares memory that in a replay is its own."""
+        given = [(x.inner, True, x.value.name) for x in self._raws]
+        called = self.state.called
+        given += [(x, True, called.get(id(x), "")) for x in self.state.objects if is_array(x)]
+        for x in self.outputs:
+            if isinstance(x, Traced):
+                raw = type(x) is RawArray
+                for other, also, name in given:
+                    if (raw or also) and shared(x.inner, other):
+                        raise TraceError(
+                            f"what the compiled function returns or keeps shares memory with "
+                            f"{name or 'another raw array'}, which a replay would copy; return "
+                            "or keep a copy"
+                        )
+                given.append((x.inner, raw, ""))
 
     def forget(self) -> None:
         """Let what the call has made go."""
-        self.outputs.clear()
-        self._made.clear()
+        for held in (self.outputs, self._made, self._raws):
+            held.clear()
 
 
 def record_call(
@@ -317,9 +321,10 @@ def _recorded(
     effects, (others, values) = tensor_effects(call), place_effects(call)
     effects += others
     kinds = tuple([_leaf(call, leaf) for leaf in leaves])
+    call.check_memory()
     pinned = call.trace.pinned
     numbers = {ref: _number_at(call, ref) for ref, value in call.inputs.items() if value in pinned}
-    program, backward = _programs(call, leaves, kinds)
+    program, backward = programs(call, leaves, kinds)
     counts = {
         effect.output: now.value
         for effect in effects
@@ -337,7 +342,7 @@ def _recorded(
     )  # fmt: skip
 
     def answer() -> Any:
-        made: list[Any] = []
+        made, copies = list[Any](), dict[int, Any]()
         # What is returned and kept, as a gradient or elsewhere, is that, and one Tensor is one.
         same: dict[int, Tensor] = {
             id(x._grad): x._grad for x in call.tensors if x._grad is not None
@@ -353,7 +358,8 @@ def _recorded(
                     same[id(leaf)] = placed(array, node)
                 made.append(same[id(leaf)])
             elif kind == "array":
-                made.append(leaf.inner if isinstance(leaf, Traced) else copied(leaf))
+                copies.setdefault(id(leaf), own(leaf) if isinstance(leaf, Traced) else copied(leaf))
+                made.append(copies[id(leaf)])
             elif kind == "given":
                 made.append(own(leaf))
             elif kind == "number":
@@ -386,144 +392,6 @@ def _keep(call: _Call) -> None:
     reached = {id(x) for x in call.state.objects if is_array(x)}
     constants = call.trace.constants
     constants |= {value: copied(x) for value, x in constants.items() if id(x) in reached}
-
-
-def _programs(
-    call: _Call, leaves: Sequence[Any], kinds: Sequence[tuple[str, Any]]
-) -> tuple[Program, tuple[Backward, ...]]:
-    """The program of the call and, for results that require grad, those of their sweeps."""
-    trace = call.trace
-    roots = [
-        k
-        for k, (leaf, (kind, what)) in enumerate(zip(leaves, kinds, strict=True))
-        if kind == "tensor" and leaf._node is not None and what not in call.over
-    ]
-    if not roots:
-        return trace.program(call.outputs), ()
-    first: dict[int, int] = {}
-    again = [(k, at) for k in roots if (at := first.setdefault(id(leaves[k]), k)) != k]
-    given, start = len(trace.inputs), len(trace.instructions)
-    # What the sweeps will need is alive now.
-    alive = [x for ref in trace.arrays if (x := ref()) is not None]
-    samples = {x.value: x.inner for x in alive} | trace.numbers
-    del alive
-    owners = {
-        t._node.number: Ref("tensor", i)
-        for i, t in enumerate(call.tensors)
-        if isinstance(t._node, AccumulateGrad | Outside)
-    }
-    found, outputs = list[Backward](), list(call.outputs)
-    before = [*call.before.changes()]
-    with unhooked(call.tensors), Watch(stop=True).on():
-        for results, joined in _stages({k: leaves[k]._node for k in first.values()}):
-            every = tuple(range(len(results)))
-            chosen = [every, *[(k,) for k in every if len(every) > 1]]
-            sweeps = [
-                _sweep(trace, [leaves[results[k]] for k in some], set(owners)) for some in chosen
-            ]
-            needed = [x.inputs[: -len(some)] for some, (x, _) in zip(chosen, sweeps, strict=True)]
-            kept = list(dict.fromkeys(value for values in needed for value in values))
-            refs = list(dict.fromkeys(owners[n] for _, numbers in sweeps for n in numbers))
-            ways = [
-                Way(
-                    program,
-                    some,
-                    tuple([refs.index(owners[number]) for number in numbers]),
-                    tuple([kept.index(value) for value in values]),
-                )
-                for some, values, (program, numbers) in zip(chosen, needed, sweeps, strict=True)
-            ]
-            places = tuple(range(len(outputs), len(outputs) + len(kept)))
-            same = tuple([(k, at) for k, at in again if at in results])
-            found.append(Backward(results, same, tuple(refs), places, tuple(ways), joined))
-            outputs += kept
-            owners |= {leaves[k]._node.number: Ref("result", k) for k in results}
-    _check_sweeps(before, [*call.before.changes()])
-    for node in ancestors([leaves[k]._node for k in first.values()]):
-        if not isinstance(node, AccumulateGrad):
-            node.saved = None
-    whole, kept = trace.program(call.outputs), outputs[len(call.outputs) :]
-    forward = Program(
-        whole.inputs[:given], whole.instructions[:start], (*whole.outputs, *kept), whole.constants
-    )
-    call.kept = [samples[value] for value in kept]
-    return forward, tuple(found)
-
-
-def _check_sweeps(before: Sequence[Change], after: Sequence[Change]) -> None:
-    """Raise if hooks and rules of the user's change something in the sweeps of results."""
-    known = {(id(x.owner), x.key, id(x.now)) for x in before}
-    for change in after:
-        if (id(change.owner), change.key, id(change.now)) not in known:
-            raise TraceError(
-                f"a hook, or a rule of a derivative, changes {change}, which it would do again "
-                "whenever results are differentiated outside; differentiate inside the function "
-                "that is compiled, or don't compile it"
-            )
-
-
-def _stages(
-    results: dict[int, Node],
-) -> Iterator[tuple[tuple[int, ...], tuple[frozenset[int], ...]]]:
-    """Results that are computed from no others, then those that are from these alone, and so on.
-
-    Each time with what `_joined` says of them. Graphs are cut where one leads to another.
-    """
-    numbers = {node.number for node in results.values()}
-    stage: dict[int, int] = {}
-    for node in sorted(results.values(), key=lambda node: node.number):
-        inner = [x.number for x in ancestors([node]) if x.number in numbers and x is not node]
-        stage[node.number] = max([stage[number] + 1 for number in inner], default=0)
-    for node in sorted(set(results.values()), key=lambda node: node.number):
-        above = [x for x in results.values() if stage[x.number] > stage[node.number]]
-        if above:
-            End(node, node.number).cut(node, above)
-    for level in sorted(set(stage.values())):
-        some = tuple([k for k, node in results.items() if stage[node.number] == level])
-        yield some, _joined([results[k] for k in some])
-
-
-def _joined(results: Sequence[Node]) -> tuple[frozenset[int], ...]:
-    """For each result, the positions of those whose graphs have an operation of its graph."""
-    graphs = [
-        {x.number for x in ancestors([node]) if not isinstance(x, _NO_OPERATIONS)}
-        for node in results
-    ]
-    return tuple(
-        [
-            frozenset([i, *(k for k, other in enumerate(graphs) if not own.isdisjoint(other))])
-            for i, own in enumerate(graphs)
-        ]
-    )
-
-
-@contextmanager
-def unhooked(tensors: Sequence[Tensor]) -> Iterator[None]:
-    """Leave the hooks on leaves to the caller's sweep, which comes to the leaves themselves."""
-    hooked = [(x._node, x._node.extra) for x in tensors if isinstance(x._node, Hooked)]
-    for node, _ in hooked:
-        node.extra = None
-    try:
-        yield
-    finally:
-        for node, extra in hooked:
-            node.extra = extra
-
-
-def _sweep(trace: Trace, results: Sequence[Tensor], targets: set[int]) -> tuple[Program, list[int]]:
-    """The program of the sweep of some results, and the numbers of the leaves that it reaches."""
-    given, start = len(trace.inputs), len(trace.instructions)
-    cotangents = [trace.input(own(x._array), "cotangent") for x in results]
-    flows = [(x._node, g) for x, g in zip(results, cotangents, strict=True)]
-    arrived = sweep(flows, keep=True, targets=targets)  # type: ignore[arg-type]
-    gradients = [(node.number, g) for node, g in arrived.items() if g is not None]
-    whole = trace.program([g for _, g in gradients])
-    inputs, steps = whole.inputs[given:], whole.instructions[start:]
-    made = {value for step in steps for value in step.results} | set(inputs)
-    wanted = [*(v for step in steps for v in step.used()), *values_in(whole.outputs)]
-    kept = dict.fromkeys(v for v in wanted if v not in made and v not in whole.constants)
-    program = Program((*kept, *inputs), steps, whole.outputs, whole.constants)
-    return program, [number for number, _ in gradients]
 
 
 def _number_at(call: _Call, ref: Ref) -> Any:
@@ -578,12 +446,11 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
         for ref, value in call.inputs.items():
             if value is leaf.value:
                 return "given", ref
-        call.check_view(leaf)
-        return "array", call.output(leaf)
+        return "array", call.made(leaf)
     if isinstance(leaf, LiveNumber):
         return "number", call.output(leaf)
     if is_array(leaf) and not any(leaf is x for x in call.state.objects):
-        return "array", call.output(call.trace.constant(leaf))  # which this call has made
+        return "array", call.made(leaf)
     if type(leaf) in PLAIN or _lasts(type(leaf)) or isinstance(leaf, FunctionType | type):
         return "plain", leaf
     if any(leaf is x for x in (*call.state.objects, *call.leaves)):

@@ -211,6 +211,17 @@ class Trace:
             self.draws.made(name, operands, parameters, result)
         return result
 
+    def look(self, function: Callable[..., Any], operands: Sequence[Any]) -> None:
+        """Let a function look at values in each run: it raises for some, and gives nothing."""
+        if not self.here():
+            raise self.closed(operands)
+        try:
+            function(*_inner(tuple(operands)))
+        except Exception as error:
+            self._failed(function.__name__, error)
+            raise
+        self._add("look", function, tuple(operands), _NO_PARAMETERS, (), (), False)
+
     def record(self, name: str, function: Callable[..., Any], *operands: Any) -> Any:
         """Call any function of raw arrays, as lowerings do."""
         return self.call(name, function, operands, _NO_PARAMETERS)

@@ -5,7 +5,7 @@ and writes down that it did.
 """
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache, partial
 from operator import attrgetter
@@ -72,6 +72,10 @@ class Traced(Lifted):
 
     def constant(self, value: Any) -> "Traced":
         return self.trace.lifted(value)
+
+    def look(self, function: Callable[..., None], *settings: Any) -> None:
+        """Let a function look at the values in each run: it raises for those that it refuses."""
+        self.trace.look(function, (self, *settings))
 
     def refusal(self, where: str, done: str, instead: str) -> Exception:
         if not self.trace.here():

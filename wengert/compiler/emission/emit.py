@@ -199,7 +199,7 @@ class _Writer:
             if step.several and len(step.results) == 1:
                 targets += ","
             self.lines[len(lines)] = step, tuple([self.known[value] for value in step.results])
-            lines += _folded(f"    {targets} = {call}")
+            lines += _folded(f"    {targets} = {call}" if targets else f"    {call}")
         return lines
 
     def _in_buffers(self) -> set[Value]:

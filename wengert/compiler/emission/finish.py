@@ -1,6 +1,7 @@
 """What a backend does with a program before it runs."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from wengert.compiler.emission.emit import emit
@@ -24,6 +25,11 @@ def finish(
         return _inducted(function, backend.torch, report, torch_compile)
     if backend is None or backend.name != "jax":
         return function
+    looks = [step for step in program.instructions if not step.results]
+    if looks:
+        report.note("jax.jit can't raise for values: the program does not look at them")
+        kept = [step for step in program.instructions if step.results]
+        program = replace(program, instructions=tuple(kept))
     if not all(step.pure for step in program.instructions):
         report.note("jax.jit would draw the program's random numbers once: plain calls instead")
         return function

@@ -143,7 +143,7 @@ def _part(
     deciding = {program.inputs[at[ref]] for ref in decided.refs}
     while True:
         outputs = (*wanted, *[becomes[ref] for ref in updates])
-        cut = dead(replace(program, outputs=outputs))
+        cut = dead(replace(program, outputs=outputs), errors=True)
         read = deciding.union(x for step in cut.instructions for x in step.used())
         read |= {x for x in outputs if isinstance(x, Value)}
         needed = [ref for ref in updates if program.inputs[at[ref]] in read]

@@ -1,9 +1,13 @@
 """Dead code: what no output needs is not computed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
+
+from wengert.backends import dtype_of
+from wengert.compiler.passes.forms import row
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
 __all__ = ["dead"]
@@ -17,31 +21,46 @@ _HARMLESS: Final[dict[str, Callable[[Any], bool]]] = {
 }
 
 
-def _may_raise(step: Instruction) -> bool:
-    """Whether Python's arithmetic raises for some of the numbers that it may be given."""
-    harmless = _HARMLESS.get(step.name)
-    return harmless is not None and (
-        isinstance(step.operands[1], Value) or not harmless(step.operands[1])
-    )
+def _may_raise(step: Instruction, constants: Container[Value]) -> bool:
+    """Whether a call raises for some of what it may be given, as far as is known."""
+    if step.name.startswith("number."):
+        harmless = _HARMLESS.get(step.name)
+        return harmless is not None and (
+            isinstance(step.operands[1], Value) or not harmless(step.operands[1])
+        )
+    found = row(step)
+    if found is None:
+        return step.name.startswith("raw.") and not isinstance(step.function, np.ufunc)
+    if found.kind == "elementwise" and dtype_of(step.results[0].dtype).inexact:
+        return False
+    at = [i for i, name in enumerate(found.inputs) if name.lstrip("*") in found.raises]
+    if found.variadic in found.raises:
+        at += range(len(found.inputs), len(step.operands))
+    given = [x for i in at for x in step.operands[i : i + 1] if isinstance(x, Value)]
+    return any(x not in constants for x in given)
 
 
 def dead(program: Program, *, errors: bool = False) -> Program:
     """Leave out instructions and constants on which no output depends.
 
     Inputs stay, and so does what is not pure: a generator of random numbers goes on although
-    nobody looks at what it drew.
+    nobody looks at what it drew, and values are checked although nobody takes them.
 
     Parameters
     ----------
     program : Program
         Of which the outputs are needed.
     errors : bool
-        Whether Python's arithmetic that may raise stays, although nobody looks at what it gives.
+        Whether calls that may raise stay, although nobody looks at what they give.
     """
     needed: set[Value] = set(values_in(program.outputs))
     kept: list[Instruction] = []
     for step in reversed(program.instructions):
-        if step.pure and needed.isdisjoint(step.results) and not (errors and _may_raise(step)):
+        if (
+            step.pure
+            and needed.isdisjoint(step.results)
+            and not (errors and _may_raise(step, program.constants))
+        ):
             continue
         kept.append(step)
         needed.update(step.used())

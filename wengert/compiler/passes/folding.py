@@ -49,5 +49,4 @@ def _computed(step: Instruction, constants: dict[Value, Any]) -> tuple[Any, ...]
     operands = substitute(step.operands, constants)
     parameters = {name: substitute(x, constants) for name, x in step.parameters.items()}
     with np.errstate(all="ignore"):  # the trace has warned
-        answer = step.function(*operands, **parameters)
-    return tuple(answer) if step.several else (answer,)
+        return step.parts(step.function(*operands, **parameters))

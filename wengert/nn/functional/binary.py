@@ -3,12 +3,12 @@
 from typing import Any
 
 from wengert import ops
-from wengert.backends import backend_of, dtype_of
+from wengert.backends import dtype_of
 from wengert.nn.functional.define import (
     LOSS,
     Reduction,
     check_reduction,
-    on_host,
+    look,
     reduced,
 )
 from wengert.ops.special.everyday import log_expit
@@ -89,15 +89,18 @@ def _clipped_log(xp: Any, x: Any) -> Any:
     return xp.maximum(xp.where(zero, _LOWEST, xp.log(xp.where(zero, 1, x))), _LOWEST)
 
 
+def check_probabilities(values: Any) -> None:
+    """Raise for a probability that is none."""
+    wrong = values[~((values >= 0) & (values <= 1) | (values != values))]
+    if wrong.shape[0]:
+        raise ValueError(
+            f"all elements of input should be between 0 and 1, and one is {wrong[0]}; for "
+            "logits use binary_cross_entropy_with_logits"
+        )
+
+
 def _bce_forward(xp: Any, x: Any, y: Any) -> Any:
-    if on_host(x):
-        values = backend_of(x).to_numpy(x)
-        wrong = values[~((values >= 0) & (values <= 1) | (values != values))]
-        if wrong.size:
-            raise ValueError(
-                f"all elements of input should be between 0 and 1, and one is {wrong[0]}; for "
-                "logits use binary_cross_entropy_with_logits"
-            )
+    look(x, check_probabilities)
     no = xp.multiply(xp.subtract(1, y), _clipped_log(xp, xp.subtract(1, x)))
     return xp.negative(xp.add(xp.multiply(y, _clipped_log(xp, x)), no))
 

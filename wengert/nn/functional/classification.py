@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from wengert import ops
-from wengert.backends import DTYPES, add_composite, backend_of, dtype_of, namespaces
+from wengert.backends import DTYPES, add_composite, dtype_of, namespaces
 from wengert.interpreters.batching import as_it_is
 from wengert.nn.functional.activation import log_softmax
 from wengert.nn.functional.define import (
@@ -13,7 +13,7 @@ from wengert.nn.functional.define import (
     REDUCTIONS,
     Reduction,
     check_reduction,
-    on_host,
+    look,
     reduced,
     refused,
 )
@@ -29,18 +29,18 @@ _INT64 = DTYPES["int64"]
 
 
 def check_classes(target: Any, classes: int, ignore_index: int) -> None:
-    """Raise for a class index out of range, where looking at the values waits for no device.
+    """Raise for a class index out of range where `look` finds any; elsewhere losses are nan."""
+    look(target, check_indices, classes, ignore_index)
 
-    Elsewhere, and where there are no values yet, the loss of such an index becomes nan.
-    """
-    if on_host(target) and math.prod(target.shape):
-        values = backend_of(target).to_numpy(target)
-        wrong = values[(values != ignore_index) & ((values < 0) | (values >= classes))]
-        if wrong.size:
-            raise IndexError(
-                f"Target {wrong[0]} is out of bounds: there are {classes} classes, so targets are "
-                f"from 0 to {classes - 1}, or ignore_index={ignore_index}"
-            )
+
+def check_indices(values: Any, classes: int, ignore_index: int) -> None:
+    """Raise for a class index out of range."""
+    wrong = values[(values != ignore_index) & ((values < 0) | (values >= classes))]
+    if wrong.shape[0]:
+        raise IndexError(
+            f"Target {wrong[0]} is out of bounds: there are {classes} classes, so targets are "
+            f"from 0 to {classes - 1}, or ignore_index={ignore_index}"
+        )
 
 
 def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any, Any, Any]:
@@ -351,9 +351,7 @@ _class_mask = Primitive(
 
 
 def _is_share(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return ops.logical_and(ops.greater_equal(value, 0), ops.less_equal(value, 1))
-    return 0.0 <= value <= 1.0
+    return (value >= 0) & (value <= 1)
 
 
 # -- the other cases, composed ---------------------------------------------------------------------

@@ -66,7 +66,7 @@ _DLPACK_CPU = 1
 def on_host(array: Any) -> bool:
     """Whether looking at a raw array's values waits for no device.
 
-    It is False for arrays without values: those of a program that is traced, or not yet computed.
+    It is False for arrays that are not yet computed.
     """
     try:
         return bool(array.__dlpack_device__()[0] == _DLPACK_CPU)
@@ -74,12 +74,35 @@ def on_host(array: Any) -> bool:
         return False
 
 
+def look(array: Any, check: Callable[..., None], *settings: Any) -> None:
+    """Call ``check(values, *settings)``, which raises, where `on_host` finds values.
+
+    A program that is traced does so in each run.
+    """
+    later = getattr(array, "look", None)
+    if later is None:
+        if on_host(array):
+            check(backend_of(array).to_numpy(array), *settings)
+    elif on_host(array.inner):
+        later(check, *settings)
+
+
 def refused(value: Any, holds: Callable[[Any], Any]) -> bool:
-    """Whether a condition does not hold of a number, or of a Tensor's where `on_host` finds any."""
+    """Whether a condition does not hold of a number, or of a Tensor's where `look` finds any."""
     if not isinstance(value, Tensor):
         return not holds(value)
-    array = value._array
-    return on_host(array) and not backend_of(array).to_numpy(ops.all(holds(value.detach())).array)
+    try:
+        look(value._array, check_holds, holds)
+    except ValueError:
+        return True
+    return False
+
+
+def check_holds(values: Any, holds: Callable[[Any], Any]) -> None:
+    """Raise for a value of which a condition does not hold."""
+    wrong = values[~holds(values)]
+    if wrong.shape[0]:
+        raise ValueError(f"{wrong[0]} is refused")
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:

@@ -45,6 +45,14 @@ def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor
     return reduced(ops.abs(_difference("l1_loss", input, target, reduction)), reduction)
 
 
+def _is_positive(value: Any) -> Any:
+    return value > 0
+
+
+def _is_not_negative(value: Any) -> Any:
+    return value >= 0
+
+
 @takes("input target delta", family=LOSS)
 def huber_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", delta: float = 1.0
@@ -58,7 +66,7 @@ def huber_loss(
     """
     difference = _difference("huber_loss", input, target, reduction)
     delta = operand(delta, difference, "huber_loss", "delta")
-    if refused(delta, lambda value: value > 0):
+    if refused(delta, _is_positive):
         raise ValueError("huber_loss does not support non-positive values for delta.")
     return reduced(_huber(difference, delta), reduction)
 
@@ -83,7 +91,7 @@ def smooth_l1_loss(
     """
     difference = _difference("smooth_l1_loss", input, target, reduction)
     beta = operand(beta, difference, "smooth_l1_loss", "beta")
-    if refused(beta, lambda value: value >= 0):
+    if refused(beta, _is_not_negative):
         raise ValueError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     if not isinstance(beta, Tensor):
         if beta == 0:

@@ -319,6 +319,7 @@ _pow = binary(
         identity=unit(left=False),
         symbol="**",
         dtypes="numeric",
+        raises=("x2",),
     )
 )
 

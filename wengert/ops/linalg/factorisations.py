@@ -53,6 +53,7 @@ _cholesky = Primitive(
     ["x"],
     {"x": _cholesky_rule},
     kind="irregular",
+    raises=("x",),
     jvps={"x": _cholesky_forward},
     batch=as_it_is,
 ).bind

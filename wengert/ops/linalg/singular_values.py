@@ -127,6 +127,7 @@ _svd = Primitive(
     ["x"],
     {"x": _svd_rule},
     kind="irregular",
+    raises=("x",),
     jvps={"x": _svd_forward},
     several=True,
     materialize=False,
@@ -182,6 +183,7 @@ _svdvals = Primitive(
     ["x"],
     {"x": _svdvals_rule},
     kind="irregular",
+    raises=("x",),
     jvps={"x": _svdvals_forward},
     batch=as_it_is,
 ).bind

@@ -53,6 +53,7 @@ _solve = Primitive(
         "x2": lambda xp, g, x1: xp.linalg.solve(adjoint(xp, x1), g),
     },
     kind="irregular",
+    raises=("x1",),
     jvps={
         "x1": lambda xp, t, x1, out: xp.negative(xp.linalg.solve(x1, xp.matmul(t, out))),
         "x2": lambda xp, t, x1: xp.linalg.solve(x1, t),
@@ -109,6 +110,7 @@ _inv = Primitive(
         "x": lambda xp, g, out: xp.negative(product(xp, adjoint(xp, out), g, adjoint(xp, out))),
     },
     kind="irregular",
+    raises=("x",),
     jvps={"x": lambda xp, t, out: xp.negative(product(xp, out, t, out))},
     batch=as_it_is,
 ).bind
@@ -160,6 +162,7 @@ _pinv = Primitive(
     ["x"],
     {"x": _pinv_rule},
     kind="irregular",
+    raises=("x",),
     jvps={"x": _pinv_forward},
     batch=as_it_is,
 ).bind

@@ -75,6 +75,7 @@ _eigh = Primitive(
     ["x"],
     {"x": _eigh_rule},
     kind="irregular",
+    raises=("x",),
     jvps={"x": _eigh_forward},
     several=True,
     materialize=False,
@@ -120,6 +121,7 @@ _eigvalsh = Primitive(
     ["x"],
     {"x": _eigvalsh_rule},
     kind="irregular",
+    raises=("x",),
     jvps={"x": _eigvalsh_forward},
     batch=as_it_is,
 ).bind
@@ -172,6 +174,7 @@ _eig = Primitive(
     ["x"],
     {"x": _eig_rule},
     kind="irregular",
+    raises=("x",),
     jvps={"x": _eig_forward},
     several=True,
     materialize=False,

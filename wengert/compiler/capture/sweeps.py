@@ -1,0 +1,160 @@
+"""The sweeps of a recorded call's results, as programs: how these are differentiated outside."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from wengert.compiler.capture.effects import own
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.recorded import Backward, End, Outside, Ref, Way
+from wengert.compiler.capture.snapshot import Change
+from wengert.compiler.capture.trace import Trace
+from wengert.compiler.capture.watch import Watch
+from wengert.compiler.program import Program, values_in
+from wengert.tape.autograd import ancestors, sweep
+from wengert.tape.hooks import Hooked
+from wengert.tape.node import AccumulateGrad, Node, Output
+from wengert.tape.tensor import Tensor
+
+__all__ = ["programs", "unhooked"]
+
+#: Nodes of leaves, and of results that operations have given.
+_NO_OPERATIONS = (Output, AccumulateGrad, Outside)
+
+
+def programs(
+    call: Any, leaves: Sequence[Any], kinds: Sequence[tuple[str, Any]]
+) -> tuple[Program, tuple[Backward, ...]]:
+    """The program of the call and, for results that require grad, those of their sweeps."""
+    trace = call.trace
+    roots = [
+        k
+        for k, (leaf, (kind, what)) in enumerate(zip(leaves, kinds, strict=True))
+        if kind == "tensor" and leaf._node is not None and what not in call.over
+    ]
+    if not roots:
+        return trace.program(call.outputs), ()
+    first: dict[int, int] = {}
+    again = [(k, at) for k in roots if (at := first.setdefault(id(leaves[k]), k)) != k]
+    given, start = len(trace.inputs), len(trace.instructions)
+    # What the sweeps will need is alive now.
+    alive = [x for ref in trace.arrays if (x := ref()) is not None]
+    samples = {x.value: x.inner for x in alive} | trace.numbers
+    del alive
+    owners = {
+        t._node.number: Ref("tensor", i)
+        for i, t in enumerate(call.tensors)
+        if isinstance(t._node, AccumulateGrad | Outside)
+    }
+    found, outputs = list[Backward](), list(call.outputs)
+    before = [*call.before.changes()]
+    with unhooked(call.tensors), Watch(stop=True).on():
+        for results, joined in _stages({k: leaves[k]._node for k in first.values()}):
+            every = tuple(range(len(results)))
+            chosen = [every, *[(k,) for k in every if len(every) > 1]]
+            sweeps = [
+                _sweep(trace, [leaves[results[k]] for k in some], set(owners)) for some in chosen
+            ]
+            needed = [x.inputs[: -len(some)] for some, (x, _) in zip(chosen, sweeps, strict=True)]
+            kept = list(dict.fromkeys(value for values in needed for value in values))
+            refs = list(dict.fromkeys(owners[n] for _, numbers in sweeps for n in numbers))
+            ways = [
+                Way(
+                    program,
+                    some,
+                    tuple([refs.index(owners[number]) for number in numbers]),
+                    tuple([kept.index(value) for value in values]),
+                )
+                for some, values, (program, numbers) in zip(chosen, needed, sweeps, strict=True)
+            ]
+            places = tuple(range(len(outputs), len(outputs) + len(kept)))
+            same = tuple([(k, at) for k, at in again if at in results])
+            found.append(Backward(results, same, tuple(refs), places, tuple(ways), joined))
+            outputs += kept
+            owners |= {leaves[k]._node.number: Ref("result", k) for k in results}
+    _check_sweeps(before, [*call.before.changes()])
+    for node in ancestors([leaves[k]._node for k in first.values()]):
+        if not isinstance(node, AccumulateGrad):
+            node.saved = None
+    whole, kept = trace.program(call.outputs), outputs[len(call.outputs) :]
+    forward = Program(
+        whole.inputs[:given], whole.instructions[:start], (*whole.outputs, *kept), whole.constants
+    )
+    call.kept = [samples[value] for value in kept]
+    return forward, tuple(found)
+
+
+def _check_sweeps(before: Sequence[Change], after: Sequence[Change]) -> None:
+    """Raise if hooks and rules of the user's change something in the sweeps of results."""
+    known = {(id(x.owner), x.key, id(x.now)) for x in before}
+    for change in after:
+        if (id(change.owner), change.key, id(change.now)) not in known:
+            raise TraceError(
+                f"a hook, or a rule of a derivative, changes {change}, which it would do again "
+                "whenever results are differentiated outside; differentiate inside the function "
+                "that is compiled, or don't compile it"
+            )
+
+
+def _stages(
+    results: dict[int, Node],
+) -> Iterator[tuple[tuple[int, ...], tuple[frozenset[int], ...]]]:
+    """Results that are computed from no others, then those that are from these alone, and so on.
+
+    Each time with what `_joined` says of them. Graphs are cut where one leads to another.
+    """
+    numbers = {node.number for node in results.values()}
+    stage: dict[int, int] = {}
+    for node in sorted(results.values(), key=lambda node: node.number):
+        inner = [x.number for x in ancestors([node]) if x.number in numbers and x is not node]
+        stage[node.number] = max([stage[number] + 1 for number in inner], default=0)
+    for node in sorted(set(results.values()), key=lambda node: node.number):
+        above = [x for x in results.values() if stage[x.number] > stage[node.number]]
+        if above:
+            End(node, node.number).cut(node, above)
+    for level in sorted(set(stage.values())):
+        some = tuple([k for k, node in results.items() if stage[node.number] == level])
+        yield some, _joined([results[k] for k in some])
+
+
+def _joined(results: Sequence[Node]) -> tuple[frozenset[int], ...]:
+    """For each result, the positions of those whose graphs have an operation of its graph."""
+    graphs = [
+        {x.number for x in ancestors([node]) if not isinstance(x, _NO_OPERATIONS)}
+        for node in results
+    ]
+    return tuple(
+        [
+            frozenset([i, *(k for k, other in enumerate(graphs) if not own.isdisjoint(other))])
+            for i, own in enumerate(graphs)
+        ]
+    )
+
+
+@contextmanager
+def unhooked(tensors: Sequence[Tensor]) -> Iterator[None]:
+    """Leave the hooks on leaves to the caller's sweep, which comes to the leaves themselves."""
+    hooked = [(x._node, x._node.extra) for x in tensors if isinstance(x._node, Hooked)]
+    for node, _ in hooked:
+        node.extra = None
+    try:
+        yield
+    finally:
+        for node, extra in hooked:
+            node.extra = extra
+
+
+def _sweep(trace: Trace, results: Sequence[Tensor], targets: set[int]) -> tuple[Program, list[int]]:
+    """The program of the sweep of some results, and the numbers of the leaves that it reaches."""
+    given, start = len(trace.inputs), len(trace.instructions)
+    cotangents = [trace.input(own(x._array), "cotangent") for x in results]
+    flows = [(x._node, g) for x, g in zip(results, cotangents, strict=True)]
+    arrived = sweep(flows, keep=True, targets=targets)  # type: ignore[arg-type]
+    gradients = [(node.number, g) for node, g in arrived.items() if g is not None]
+    whole = trace.program([g for _, g in gradients])
+    inputs, steps = whole.inputs[given:], whole.instructions[start:]
+    made = {value for step in steps for value in step.results} | set(inputs)
+    wanted = [*(v for step in steps for v in step.used()), *values_in(whole.outputs)]
+    kept = dict.fromkeys(v for v in wanted if v not in made and v not in whole.constants)
+    program = Program((*kept, *inputs), steps, whole.outputs, whole.constants)
+    return program, [number for number, _ in gradients]
