@@ -1,6 +1,7 @@
 """What all tests share: the `backend` fixture and the Hypothesis profiles."""
 
 import gc
+from collections import Counter
 from collections.abc import Iterator
 from zlib import crc32
 
@@ -11,9 +12,9 @@ import wengert as wg
 from wengert.backends import Backend
 from wengert.testing.backends import installed_backends
 
-# The default profile runs the same examples every time, so that a failure is a change's doing.
-# `--hypothesis-profile=thorough` runs twice as many, and `--hypothesis-profile=wide` looks further:
-# new examples each time, and many more of them.
+# The default profile runs the same examples every time, so that a failure is a change's doing; the
+# quick choice takes a quarter of them. `--hypothesis-profile=thorough` runs twice as many, and
+# `--hypothesis-profile=wide` looks further: new examples each time, and many more of them.
 settings.register_profile(
     "ci",
     derandomize=True,
@@ -23,6 +24,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     print_blob=True,
 )
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=5)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=40)
 settings.register_profile("wide", settings.get_profile("ci"), derandomize=False, max_examples=400)
 settings.load_profile("ci")
@@ -48,8 +50,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 #: Of the cases of one test, every so manieth runs on these backends: they walk the same functions
 #: as on NumPy, and compare how the libraries carry them out.
 SAMPLED = {"array_api_strict": 3, "dask": 16, "torch": 3, "jax": 8}
-#: The same of the quick choice, which has no others; "" is for tests without a backend.
+#: The same of the quick choice, which has no others; "" is for tests without a backend. What has
+#: few cases has them for what they are, and not to walk a table: there all run.
 QUICK = {"numpy": 8, "array_api_strict": 40, "": 8}
+FEW = 20
 
 
 def _is_quick(config: pytest.Config) -> bool:
@@ -67,24 +71,28 @@ def pytest_configure(config: pytest.Config) -> None:
 
     if _is_quick(config):  # what is not collected need not be left out
         config.stash[INSTALLED] = [name for name in installed_backends() if name in QUICK]
+        if not config.getoption("--hypothesis-profile"):
+            settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose among the cases, and mark what runs on every backend."""
     everything, quick = config.getoption("--all-cases"), _is_quick(config)
     every = QUICK if quick else SAMPLED
+    named = [(item, _backend_of(item)) for item in items]
+    cases = Counter((item.nodeid.partition("[")[0], name) for item, name in named)
     kept, left, begun = [], [], set()
-    for item in items:
-        name = ""
-        if "wengert_backend" in getattr(item, "fixturenames", ()):
+    for item, name in named:
+        if name:
             item.add_marker("backend")
-            name = item.callspec.params["wengert_backend"]
-            if name == "cupy":
-                item.add_marker("cupy")
+        if name == "cupy":
+            item.add_marker("cupy")
         # Each test has one case at least, so that none is forgotten.
         test = item.nodeid.partition("[")[0], name
         out = quick and (name not in QUICK or _is_for_later(item))
-        if not everything and test in begun:
+        few = cases[test] <= FEW or item.get_closest_marker("whole") is not None
+        whole = everything or (quick and few and name != "array_api_strict")
+        if test in begun and not whole:
             out = out or crc32(item.nodeid.encode()) % every.get(name, 1)
         if out:
             left.append(item)
@@ -96,6 +104,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
+def _backend_of(item: pytest.Item) -> str:
+    """The name of the backend that a test runs on, if it takes one."""
+    taken = "wengert_backend" in getattr(item, "fixturenames", ())
+    return item.callspec.params["wengert_backend"] if taken else ""
+
+
 def _is_for_later(item: pytest.Item) -> bool:
     """Whether the quick choice leaves a test out: it is slow, or takes another library."""
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
@@ -105,8 +119,9 @@ def _is_for_later(item: pytest.Item) -> bool:
     )
 
 
-def pytest_collection_finish() -> None:
-    # Tests that call the garbage collector need not wait until it has seen all tests.
+@pytest.fixture(scope="module", autouse=True)
+def frozen() -> None:
+    """Let no test that calls the garbage collector wait until it has seen all earlier tests."""
     gc.freeze()
 
 

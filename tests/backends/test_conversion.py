@@ -142,6 +142,7 @@ def test_mixed_backends_are_refused(backend: Backend) -> None:
     np.testing.assert_array_equal((x + y.to_backend(backend.name)).detach().numpy(), [2.0, 2.0])
 
 
+@pytest.mark.oracle
 def test_arrays_of_a_known_library_stay_in_it() -> None:
     torch = pytest.importorskip("torch")
     given = torch.arange(3.0)

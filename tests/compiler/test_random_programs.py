@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.compiler.bits import same_bits
 from tests.compiler.recorded import trace_arrays
-from tests.ops.cases import SCALE
+from tests.ops.cases import examples
 from wengert.backends import Backend
 from wengert.compiler.passes import optimise
 from wengert.testing import Program, programs
@@ -143,7 +143,7 @@ DTYPES = ("float64", "float32", "complex128")
 
 def _count(backend: Backend, dtype: str) -> int:
     many, few = COUNTS.get(backend.name, (2, 2))
-    return (many if dtype == "float64" else few) * SCALE
+    return examples(many if dtype == "float64" else few)
 
 
 def _comparison(backend: Backend, dtype: str, *, jitted: bool = False) -> Any:

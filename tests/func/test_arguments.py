@@ -243,9 +243,8 @@ def test_raw_pytorch_tensors_leave_pytorch_s_own_tape() -> None:
 
 
 def test_backends_are_not_mixed_silently() -> None:
-    pytest.importorskip("torch")
-    other = raw(get_backend("torch"), [1.0, 2.0])
-    with pytest.raises(wg.BackendError, match=r"numpy.*torch"):
+    other = raw(get_backend("array_api_strict"), [1.0, 2.0])
+    with pytest.raises(wg.BackendError, match=r"numpy.*array_api_strict"):
         func.grad(lambda x: wg.sum(x * other))(np.ones(2))
 
 

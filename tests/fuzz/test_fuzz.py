@@ -14,7 +14,7 @@ from tests.fuzz.judge import Answer, agree, by_wengert, compare, compiled
 from tests.fuzz.recipes import program
 from tests.fuzz.run import examine
 from tests.fuzz.table import TABLE
-from tests.ops.cases import SCALE
+from tests.ops.cases import examples
 from wengert.tape.primitive import PRIMITIVES
 
 #: Recipes that are left out.
@@ -33,21 +33,21 @@ def run(seeds: range, **options: object) -> Counter[str]:
 
 
 def test_forward_and_reverse_agree() -> None:
-    counts = run(range(100 * SCALE), oracle=False)
-    assert counts["programs"] == 100 * SCALE
+    counts = run(range(examples(100)), oracle=False)
+    assert counts["programs"] == examples(100)
 
 
 def test_backends_agree(backend: wg.backends.Backend) -> None:
     if backend.name == "numpy":
         pytest.skip("what others are compared with")
     few = {"array_api_strict": 60, "torch": 40}.get(backend.name, 2)
-    run(range(1000, 1000 + few * SCALE), oracle=False, forward=False, backends=[backend.name])
+    run(range(1000, 1000 + examples(few)), oracle=False, forward=False, backends=[backend.name])
 
 
 @pytest.mark.oracle
 def test_pytorch_agrees() -> None:
     pytest.importorskip("torch")
-    run(range(2000, 2000 + 300 * SCALE), forward=False)
+    run(range(2000, 2000 + examples(300)), forward=False)
 
 
 def test_programs_are_those_of_their_seeds() -> None:

@@ -367,6 +367,7 @@ def test_binary(name, backend):
     compare(getattr(np, name), V, W)
 
 
+@pytest.mark.whole
 @pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # from NumPy 2.5 on
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.usefixtures("known")

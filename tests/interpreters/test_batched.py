@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import wengert as wg
-from tests.ops.cases import SCALE, Entry, apply, function, leaves
+from tests.ops.cases import SCALE, Entry, apply, examples, function, leaves
 from tests.ops.tables import TABLE
 from tests.ops.watching import Call, watched
 from wengert.backends import Backend, backend_of, dtype_of, namespaces
@@ -96,7 +96,7 @@ def run(name: str, kind: str, backend: Backend, check: Callable[[Any], None]) ->
     entry = TABLE[name]
     if backend.name in entry.not_on:
         pytest.skip(entry.not_on[backend.name])
-    if backend.name in ("jax", "dask") and SCALE == 1:
+    if backend.name in ("jax", "dask") and SCALE <= 1:
         pytest.skip("rules and kernels are tested on it alone; the wide profile runs it")
 
     def quietly(case: Any) -> None:
@@ -104,7 +104,7 @@ def run(name: str, kind: str, backend: Backend, check: Callable[[Any], None]) ->
             warnings.simplefilter("ignore")  # a scaled point may have left the function's domain
             check(case)
 
-    count = EXAMPLES.get(backend.name, 1) * SCALE
+    count = examples(EXAMPLES.get(backend.name, 1))
     settings(max_examples=count)(given(getattr(entry, kind))(quietly))()
 
 
@@ -116,6 +116,7 @@ def several(call: Call, out: Any) -> tuple[Any, ...]:
     return tuple(out) if call.primitive.several else (out,)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("name", "kind"), ROWS)
 def test_a_batch_gives_what_its_members_give(name, kind, backend):
     """Each array input alone is a batch, and all of them are."""
@@ -177,7 +178,7 @@ def in_tensors(value: Any) -> Any:
 @pytest.mark.parametrize(("name", "kind"), TRACKED)
 def test_rules_take_batches_of_cotangents(name, kind, recorded, backend):
     entry = TABLE[name]
-    if backend.name not in EXAMPLES and SCALE == 1:
+    if backend.name not in EXAMPLES and SCALE <= 1:
         pytest.skip("of operations whose batches are tested here; the wide profile runs it")
 
     def check(case):
@@ -230,7 +231,7 @@ def test_rules_take_batches_of_cotangents(name, kind, recorded, backend):
 @pytest.mark.parametrize(("name", "kind"), TRACKED)
 def test_tangents_are_pushed_in_batches(name, kind, backend):
     entry = TABLE[name]
-    if backend.name not in EXAMPLES and SCALE == 1:
+    if backend.name not in EXAMPLES and SCALE <= 1:
         pytest.skip("of operations whose batches are tested here; the wide profile runs it")
 
     def check(case):

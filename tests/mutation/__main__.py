@@ -204,8 +204,9 @@ def _try(tree: Path, task: tuple[Mutant, Plan, Plan]) -> str:
         (tree / last.read_text()).write_bytes(source(last.read_text()))
     last.write_text(mutant.path)
     (tree / mutant.path).write_bytes(mutant.edited(source(mutant.path)))
-    for steps, verdict in ((first, QUICKLY), (rest, KILLED)):
-        if any(trials.run_tests(file, reach.Choose(names), "-x") for file, names in steps):
+    for steps, profile, verdict in ((first, "quick", QUICKLY), (rest, "ci", KILLED)):
+        options = "-x", f"--hypothesis-profile={profile}"
+        if any(trials.run_tests(file, reach.Choose(names), *options) for file, names in steps):
             return verdict
     return SURVIVED
 

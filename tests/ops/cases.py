@@ -20,10 +20,15 @@ PUBLIC = {
     for function, primitive in DECLARED.items()
     if isinstance(primitive, Primitive)
 }
-#: Examples a test takes for each that it takes by default: the wide profile takes more.
-SCALE = max(1, settings().max_examples // 20)
+#: Examples that a test takes for each of the default profile's.
+SCALE = settings().max_examples / 20
 DTYPES = {"real": "float64", "complex": "complex128"}
 BOX = ws.reals(-2, 2)
+
+
+def examples(count: float) -> int:
+    """How many of a test's examples the profile takes."""
+    return max(1, round(count * SCALE))
 
 
 class Constant(np.ndarray):

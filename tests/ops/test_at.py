@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import SCALE, tensor
+from tests.ops.cases import examples, tensor
 from wengert.testing import gradcheck, gradgradcheck
 from wengert.testing import strategies as ws
 from wengert.testing.problem import values
@@ -53,7 +53,7 @@ def updates(draw, low=-2.0, complex_=False):
 
 
 def run(backend, strategy, check):
-    settings(max_examples=EXAMPLES.get(backend.name, 1) * SCALE)(given(strategy)(check))()
+    settings(max_examples=examples(EXAMPLES.get(backend.name, 1)))(given(strategy)(check))()
 
 
 @pytest.mark.parametrize("name", UFUNCS)
@@ -88,7 +88,7 @@ def test_derivatives(name, complex_, backend):
         if backend.name == "numpy":
             gradgradcheck(call, inputs, fast_mode=True)
 
-    settings(max_examples={"numpy": 8, "torch": 2}.get(backend.name, 1) * SCALE)(
+    settings(max_examples=examples({"numpy": 8, "torch": 2}.get(backend.name, 1)))(
         given(updates(complex_=complex_))(check)
     )()
 
@@ -114,7 +114,7 @@ def test_derivatives_are_jaxs(name):
     jax.config.update("jax_enable_x64", True)
     jnp = jax.numpy
 
-    @settings(max_examples=10 * SCALE)
+    @settings(max_examples=examples(10))
     @given(updates(low=0))
     def check(update):
         x, key, value = update

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import DTYPES, SCALE, tensor
+from tests.ops.cases import DTYPES, examples, tensor
 from wengert.testing import gradcheck, gradgradcheck
 from wengert.testing import strategies as ws
 from wengert.testing.problem import values
@@ -20,7 +20,7 @@ ESTIMATORS = (
 
 
 def run(backend, strategy, check):
-    settings(max_examples=EXAMPLES.get(backend.name, 1) * SCALE)(given(strategy)(check))()
+    settings(max_examples=examples(EXAMPLES.get(backend.name, 1)))(given(strategy)(check))()
 
 
 # -- pad -----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import wengert as wg
-from tests.ops.cases import SCALE, apply, function, inexact_results, leaves
+from tests.ops.cases import apply, examples, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from tests.ops.watching import watched
 from wengert.backends import dtype_of
@@ -69,7 +69,7 @@ def test_three_levels_deep(name, kind):
                     assert gradient.dtype is x.dtype
                     assert np.isfinite(values(gradient)).all()
 
-    settings(max_examples=8 * SCALE)(given(getattr(entry, kind))(check))()
+    settings(max_examples=examples(8))(given(getattr(entry, kind))(check))()
 
 
 @pytest.mark.parametrize(("name", "kind"), DIFFERENTIABLE)
@@ -101,7 +101,7 @@ def test_third_derivative(name, kind):
             if any(y.requires_grad for y in along(*inputs)):
                 gradgradcheck(along, inputs, fast_mode=True)
 
-    settings(max_examples=6 * SCALE)(given(getattr(entry, kind))(check))()
+    settings(max_examples=examples(6))(given(getattr(entry, kind))(check))()
 
 
 def normal(random, x):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.ops.cases import SCALE, apply, function, leaves
+from tests.ops.cases import apply, examples, function, leaves
 from tests.ops.tables import TABLE
 from tests.ops.watching import watched
 from wengert.backends import namespaces
@@ -55,7 +55,7 @@ def test_a_composite_is_what_the_kernel_is(name, kind):
             ):
                 equal(np.asarray(ours), np.asarray(theirs), repr(case))
 
-    settings(max_examples=12 * SCALE)(given(getattr(entry, kind))(check))()
+    settings(max_examples=examples(12))(given(getattr(entry, kind))(check))()
 
 
 GRID = np.concatenate(

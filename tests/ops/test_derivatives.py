@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import SCALE, apply, function, inexact_results, leaves
+from tests.ops.cases import SCALE, apply, examples, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from wengert.testing import gradcheck, gradgradcheck
 from wengert.testing.problem import values
@@ -28,17 +28,18 @@ pytestmark = [
 
 
 def run(backend, strategy, check, share=1.0):
-    count = max(1, round(EXAMPLES.get(backend.name, 3) * share)) * SCALE
+    count = examples(EXAMPLES.get(backend.name, 3) * share)
     settings(max_examples=count)(given(strategy)(check))()
 
 
 def skip_where_absent(name, entry, backend):
     if backend.name in entry.not_on:
         pytest.skip(entry.not_on[backend.name])
-    if backend.name == "dask" and name not in backend.kernels and SCALE == 1:
+    if backend.name == "dask" and name not in backend.kernels and SCALE <= 1:
         pytest.skip("a rule that is tested here, graph by graph; the wide profile runs it")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("name", "kind"), TRACKED)
 def test_first_derivative(name, kind, backend):
     entry = TABLE[name]
@@ -54,7 +55,7 @@ def test_first_derivative(name, kind, backend):
 
     # Every entry of a Jacobian costs many evaluations, so only NumPy's are all looked at.
     whole = st.sampled_from([False, True]) if backend.name == "numpy" else st.just(True)
-    count = EXAMPLES.get(backend.name, 3) * SCALE
+    count = examples(EXAMPLES.get(backend.name, 3))
     settings(max_examples=count)(given(getattr(entry, kind), whole)(check))()
 
 
@@ -64,7 +65,7 @@ def test_second_derivative(name, kind, backend):
     skip_where_absent(name, entry, backend)
     if entry.order < 2:
         pytest.skip(f"{name} can be differentiated once")
-    if backend.name in ("jax", "dask") and SCALE == 1:
+    if backend.name in ("jax", "dask") and SCALE <= 1:
         pytest.skip("first derivatives are looked at there; the wide profile runs it")
     call = function(name, entry)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import SCALE, tensor
+from tests.ops.cases import examples, tensor
 from wengert.testing import gradcheck, gradgradcheck
 from wengert.testing.problem import values
 
@@ -109,7 +109,7 @@ def test_any_subscripts(optimize):
     if optimize:
         pytest.importorskip("opt_einsum")
 
-    @settings(max_examples=60 * SCALE)
+    @settings(max_examples=examples(60))
     @given(products())
     def check(drawn_product):
         subscripts, shapes = drawn_product

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import BOX, DTYPES, SCALE, Case, apply, elements, leaves, tensor
+from tests.ops.cases import BOX, DTYPES, Case, apply, elements, examples, leaves, tensor
 from wengert.testing import gradcheck
 from wengert.testing import strategies as ws
 from wengert.testing.problem import values
@@ -56,7 +56,7 @@ def test_along_one_axis(name, kind, backend):
         gradcheck(run, inputs, fast_mode=True)
 
     count = {"numpy": 10, "torch": 4, "array_api_strict": 3}.get(backend.name, 2)
-    settings(max_examples=count * SCALE)(given(calls(kind))(check))()
+    settings(max_examples=examples(count))(given(calls(kind))(check))()
 
 
 @pytest.mark.oracle
@@ -64,7 +64,7 @@ def test_along_one_axis(name, kind, backend):
 def test_gradients_are_pytorchs(name, kind):
     torch = pytest.importorskip("torch")
 
-    @settings(max_examples=15 * SCALE)
+    @settings(max_examples=examples(15))
     @given(calls(kind))
     def check(case):
         (x,) = leaves(case)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import wengert as wg
-from tests.ops.cases import SCALE, Entry, apply, function, inexact_results, leaves, tensor
+from tests.ops.cases import SCALE, Entry, apply, examples, function, inexact_results, leaves, tensor
 from tests.ops.tables import TABLE
 from tests.ops.watching import Call, watched
 from wengert.backends import backend_of, dtype_of, namespaces
@@ -101,21 +101,22 @@ def pulled(call: Call, cotangents: tuple[Any, ...], tracked: list[bool]) -> dict
 
 def interpret(name, kind, backend, check, share=1.0):
     """Walk the table through an interpreter of arrays with arrays inside, one for all."""
-    if backend.name in ("jax", "dask") and SCALE == 1:
+    if backend.name in ("jax", "dask") and SCALE <= 1:
         pytest.skip("rules and kernels are tested on it alone; the wide profile runs it")
     run(name, kind, backend, check, share)
 
 
 def run(name, kind, backend, check, share=1.0):
     entry = TABLE[name]
-    if backend.name not in ("numpy", "torch") and not PRIMITIVES[name].jvps and SCALE == 1:
+    if backend.name not in ("numpy", "torch") and not PRIMITIVES[name].jvps and SCALE <= 1:
         pytest.skip("derived from rules that are tested here; the wide profile runs it")
     if backend.name in entry.not_on:
         pytest.skip(entry.not_on[backend.name])
-    count = max(1, round(EXAMPLES.get(backend.name, 3) * share)) * SCALE
+    count = examples(EXAMPLES.get(backend.name, 3) * share)
     settings(max_examples=count)(given(getattr(entry, kind))(check))()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("name", "kind"), TRACKED)
 def test_forward_rules_are_the_adjoints_of_the_rules(name, kind, backend):
     r"""Of each input alone and of all together: Re ⟨g, J t⟩ = Re ⟨Jᴴ g, t⟩."""
@@ -301,4 +302,4 @@ def test_structural_primitives_move_elements(name, kind):
             for result in call.results:
                 assert np.isin(result, elements).all()
 
-    settings(max_examples=8 * SCALE)(given(getattr(TABLE[name], kind))(check))()
+    settings(max_examples=examples(8))(given(getattr(TABLE[name], kind))(check))()

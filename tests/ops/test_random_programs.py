@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import SCALE, leaves, tensor
+from tests.ops.cases import examples, leaves, tensor
 from wengert.testing import gradcheck, gradgradcheck
 from wengert.testing import strategies as ws
 from wengert.testing.problem import values
@@ -125,7 +125,7 @@ def check(found, expected):
 def test_gradients_against_differences(backend):
     count = {"numpy": 30, "torch": 5, "jax": 2, "dask": 2}.get(backend.name, 4)
 
-    @settings(max_examples=count * SCALE)
+    @settings(max_examples=examples(count))
     @given(programs())
     def run(program):
         inputs = leaves(program)
@@ -139,7 +139,7 @@ def test_backends_agree(backend):
     """Every backend runs the same program to what NumPy gives."""
     count = {"torch": 10, "jax": 3, "dask": 3}.get(backend.name, 10)
 
-    @settings(max_examples=count * SCALE)
+    @settings(max_examples=examples(count))
     @given(programs())
     def run(program):
         found = ours(program)
@@ -152,7 +152,7 @@ def test_backends_agree(backend):
 
 
 @pytest.mark.oracle
-@settings(max_examples=40 * SCALE)
+@settings(max_examples=examples(40))
 @given(programs())
 def test_pytorch_agrees(program):
     torch = pytest.importorskip("torch")
@@ -171,7 +171,7 @@ def test_pytorch_agrees(program):
 
 
 @pytest.mark.oracle
-@settings(max_examples=3 * SCALE)
+@settings(max_examples=examples(3))
 @given(programs())
 def test_jax_agrees(program):
     jax = pytest.importorskip("jax")

@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given, settings
 
 import wengert as wg
-from tests.ops.cases import SCALE, apply, function, inexact_results, is_variable, leaves, tensor
+from tests.ops.cases import (
+    SCALE,
+    apply,
+    examples,
+    function,
+    inexact_results,
+    is_variable,
+    leaves,
+    tensor,
+)
 from tests.ops.tables import TABLE
 from wengert.testing.conduct import check_precision
 from wengert.testing.problem import values
@@ -15,7 +24,7 @@ EXAMPLES = {"numpy": 15, "array_api_strict": 4, "torch": 5, "jax": 1, "dask": 1,
 
 
 def run(backend, strategy, check):
-    settings(max_examples=EXAMPLES.get(backend.name, 4) * SCALE)(given(strategy)(check))()
+    settings(max_examples=examples(EXAMPLES.get(backend.name, 4)))(given(strategy)(check))()
 
 
 def reference(name, entry):
@@ -26,6 +35,7 @@ def listed(out):
     return list(out) if isinstance(out, tuple | list) else [out]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("name", "kind"), ROWS)
 def test_value(name, kind, backend):
     """Values, shapes and dtypes are those of the reference; what is not tracked is equal to it."""
@@ -78,9 +88,9 @@ def check_small(name, entry, case, precision):
 
 
 def skip_where_slow(name, backend):
-    if backend.name == "jax" and SCALE == 1:
+    if backend.name == "jax" and SCALE <= 1:
         pytest.skip("JAX compiles each for each dtype; the wide profile runs it")
-    if backend.name == "dask" and name not in backend.kernels and SCALE == 1:
+    if backend.name == "dask" and name not in backend.kernels and SCALE <= 1:
         pytest.skip("NumPy's functions, which are tested here, in chunks; the wide profile runs it")
 
 
@@ -162,4 +172,4 @@ def test_no_float64_anywhere(name):
                 level = [g for g in gradients if g is not None and g._node is not None]
 
     for kind in kinds:
-        settings(max_examples=4 * SCALE)(given(getattr(entry, kind))(check))()
+        settings(max_examples=examples(4))(given(getattr(entry, kind))(check))()

@@ -22,6 +22,7 @@ def benchmarks() -> Iterator[ModuleType]:
         os.sched_setaffinity(0, cores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", range(4))
 def test_wengert_trains_as_hand_written_numpy_does(benchmarks: ModuleType, row: int) -> None:
     from benchmarks import mlp

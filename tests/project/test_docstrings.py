@@ -181,6 +181,7 @@ def test_a_section_of_a_class_s_own_is_kept() -> None:
     assert found["Returns"] == "int\n    Own."
 
 
+@pytest.mark.slow
 def test_without_docstrings() -> None:
     code = "import wengert as wg; assert wg.exp.__doc__ is wg.sum.__doc__ is wg.linalg.qr.__doc__"
     subprocess.run([sys.executable, "-OO", "-c", f"{code} is None\nwg.exp(wg.ones(3))"], check=True)

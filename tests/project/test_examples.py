@@ -39,6 +39,7 @@ def test_digits_learns(digits: ModuleType, tmp_path: Path, capsys: Any) -> None:
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_digits_saves_what_it_has_learnt(digits: ModuleType, tmp_path: Path) -> None:
     from safetensors.numpy import load_file
 

@@ -102,6 +102,7 @@ def test_values_alone_are_checked_once():
         check_gradients(doubled, np.ones(()), backends=["numpy"])
 
 
+@pytest.mark.slow
 def test_all_backends_by_default():
     seen = set()
 

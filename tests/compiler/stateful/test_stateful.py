@@ -9,10 +9,10 @@ import wengert as wg
 from tests.compiler.stateful.generator import drawn
 from tests.compiler.stateful.judge import difference, frozen, judged, run, shortest
 from tests.compiler.stateful.pieces import PIECES
-from tests.ops.cases import SCALE
+from tests.ops.cases import examples
 
 #: Programs: the thorough profile runs twice as many, and the wide one twenty times.
-COUNT = 1000 * SCALE
+COUNT = examples(1000)
 
 
 @pytest.mark.slow
@@ -30,7 +30,7 @@ def test_compiled_programs_do_what_they_do_eagerly(part: int) -> None:
 @pytest.mark.parametrize("backend", ["torch", "array_api_strict"])
 def test_other_libraries_round_alike(backend: str) -> None:
     pytest.importorskip(backend)
-    for seed in range(5000, 5000 + 40 * SCALE):
+    for seed in range(5000, 5000 + examples(40)):
         finding = judged(drawn(seed, pieces=2, events=2), backend)
         if finding is not None:
             least = shortest(finding, backend)
