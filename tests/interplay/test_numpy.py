@@ -551,6 +551,11 @@ def test_an_argument_without_a_meaning_here(call, what):
         call(wg.ones((2, 2)))
 
 
+def test_arguments_that_do_not_fit_are_told_of_numpys_function():
+    with pytest.raises(TypeError, match=r"^np\.all\(\) takes from 1 to 2 positional arguments"):
+        np.all(wg.ones(2), 0, None)
+
+
 def test_at_changes_tensors_alone():
     with pytest.raises(TypeError, match=r"np\.add\.at: the array to be changed is a Tensor"):
         np.add.at(np.zeros(3), [0], wg.ones(1))

@@ -105,18 +105,18 @@ def svdvals(x: Any, /) -> Any:
     return _apply(Named("linalg.svdvals"), "(m,n)->(k)", x, sizes=sizes)
 
 
+#: NumPy's functions of whole matrices, each with its signature.
+WHOLE: Mapping[str, str] = {
+    "cholesky": "(m,m)->(m,m)",
+    "det": "(m,m)->()",
+    "eig": "(m,m)->(m),(m,m)",
+    "eigh": "(m,m)->(m),(m,m)",
+    "eigvalsh": "(m,m)->(m)",
+    "inv": "(m,m)->(m,m)",
+    "slogdet": "(m,m)->(),()",
+    "solve": "(m,m),(m,k)->(m,k)",
+}
 KERNELS: Mapping[str, Kernel] = {
-    "linalg.cholesky": _whole("cholesky", "(m,m)->(m,m)"),
-    "linalg.cross": cross,
-    "linalg.det": _whole("det", "(m,m)->()"),
-    "linalg.eig": _whole("eig", "(m,m)->(m),(m,m)"),
-    "linalg.eigh": _whole("eigh", "(m,m)->(m),(m,m)"),
-    "linalg.eigvalsh": _whole("eigvalsh", "(m,m)->(m)"),
-    "linalg.inv": _whole("inv", "(m,m)->(m,m)"),
-    "linalg.pinv": pinv,
-    "linalg.qr": qr,
-    "linalg.slogdet": _whole("slogdet", "(m,m)->(),()"),
-    "linalg.solve": _whole("solve", "(m,m),(m,k)->(m,k)"),
-    "linalg.svd": svd,
-    "linalg.svdvals": svdvals,
+    **{f"linalg.{name}": _whole(name, signature) for name, signature in WHOLE.items()},
+    **{f"linalg.{kernel.__name__}": kernel for kernel in (cross, pinv, qr, svd, svdvals)},
 }

@@ -8,14 +8,13 @@ from wengert.ops.elementwise import conj
 from wengert.ops.fft.transform import (
     ADJOINT,
     Norm,
-    along_one,
-    along_several,
     check_norm,
     from_real,
     operand,
     over_one,
     to_real,
     transform,
+    transforms,
 )
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
@@ -23,7 +22,7 @@ from wengert.tape.tensor import Tensor
 __all__ = ["hfft", "ihfft", "irfft", "irfftn", "rfft", "rfftn"]
 
 
-@takes("x", family=along_one(real=True))
+@takes("x", family=transforms(real=True))
 def rfft(
     x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
 ) -> Tensor:
@@ -39,7 +38,7 @@ def rfft(
     return transform(from_real, "rfft", x, s, axes, norm, real=True)
 
 
-@takes("x", family=along_one(inverse=True))
+@takes("x", family=transforms(inverse=True))
 def irfft(
     x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
 ) -> Tensor:
@@ -65,7 +64,7 @@ def irfft(
     return to_real("irfft", x, s, axes, norm)
 
 
-@takes("x", family=along_several(real=True))
+@takes("x", family=transforms(several=True, real=True))
 def rfftn(
     x: Any,
     /,
@@ -83,7 +82,7 @@ def rfftn(
     return transform(from_real, "rfftn", x, s, axes, norm, real=True)
 
 
-@takes("x", family=along_several(inverse=True))
+@takes("x", family=transforms(several=True, inverse=True))
 def irfftn(
     x: Any,
     /,
@@ -112,7 +111,7 @@ def irfftn(
     return to_real("irfftn", x, s, axes, norm)
 
 
-@takes("x", family=along_one())
+@takes("x", family=transforms())
 def hfft(
     x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
 ) -> Tensor:
@@ -138,7 +137,7 @@ def hfft(
     return to_real("hfft", conj(operand(x, "hfft", real=False)), s, axes, ADJOINT[norm])
 
 
-@takes("x", family=along_one(real=True, inverse=True))
+@takes("x", family=transforms(real=True, inverse=True))
 def ihfft(
     x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
 ) -> Tensor:

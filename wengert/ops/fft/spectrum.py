@@ -6,12 +6,11 @@ from typing import Any, Never
 from wengert.ops.axes import unexpected
 from wengert.ops.fft.transform import (
     Norm,
-    along_one,
-    along_several,
     forward,
     inverse,
     over_one,
     transform,
+    transforms,
 )
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
@@ -19,7 +18,7 @@ from wengert.tape.tensor import Tensor
 __all__ = ["fft", "fftn", "ifft", "ifftn"]
 
 
-@takes("x", family=along_one())
+@takes("x", family=transforms())
 def fft(
     x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
 ) -> Tensor:
@@ -34,7 +33,7 @@ def fft(
     return transform(forward, "fft", x, s, axes, norm, real=False)
 
 
-@takes("x", family=along_one(inverse=True))
+@takes("x", family=transforms(inverse=True))
 def ifft(
     x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
 ) -> Tensor:
@@ -48,7 +47,7 @@ def ifft(
     return transform(inverse, "ifft", x, s, axes, norm, real=False)
 
 
-@takes("x", family=along_several())
+@takes("x", family=transforms(several=True))
 def fftn(
     x: Any,
     /,
@@ -63,7 +62,7 @@ def fftn(
     return transform(forward, "fftn", x, s, axes, norm, real=False)
 
 
-@takes("x", family=along_several(inverse=True))
+@takes("x", family=transforms(several=True, inverse=True))
 def ifftn(
     x: Any,
     /,

@@ -34,16 +34,21 @@ ADJOINT: Final[dict[str, Norm]] = {
 _COMPLEX: Final = "a complex dtype; a real floating one is converted"
 _NORM: Final = r"""Whether the factor :math:`1/n` is the inverse transform's, is shared as
     :math:`1/\sqrt n`, or is this one's."""
+_SEVERAL: Final = "``s`` and ``axes`` differ in number, an axis comes twice, a length"
 _INVERSE_NORM: Final = "The norm of the transform that this one inverts."
-_ONE: Final = """
+_TRANSFORM: Final = """
 Parameters
 ----------
 x : Tensor or array
-    Of one axis at least and $dtypes.
+    Of $shape and $dtypes.
 n : int, optional
     Length to transform: ``x`` is cut, or filled with zeros at the end. Its own by default.
 axis : int
     Along which axis.
+s : sequence of int, optional
+    Lengths along the axes, each as ``n`` of `fft`; -1 for the array's own.
+axes : sequence of int, optional
+    Which axes. By default the last ones, as many as ``s`` has lengths, or all.
 norm : {"backward", "ortho", "forward"}
     $norm
 
@@ -57,52 +62,21 @@ Raises
 TypeError
     If ``x`` is $wrong.
 ValueError
-    If ``n`` is less than 1, there is no such norm, or the axis is out of bounds (also an
-    IndexError).
-"""
-_SEVERAL: Final = """
-Parameters
-----------
-x : Tensor or array
-    Of any shape and $dtypes.
-s : sequence of int, optional
-    Lengths along the axes, each as ``n`` of `fft`; -1 for the array's own.
-axes : sequence of int, optional
-    Which axes. By default the last ones, as many as ``s`` has lengths, or all.
-norm : {"backward", "ortho", "forward"}
-    $norm Here n is the product of the lengths.
-
-Returns
--------
-Tensor
-    Complex, of the precision of ``x`` (single for half precision).
-
-Raises
-------
-TypeError
-    If ``x`` is $wrong.
-ValueError
-    If ``s`` and ``axes`` differ in number, a length is less than 1, there is no such norm, or an
-    axis comes twice or is out of bounds (also an IndexError).
+    If $bad is less than 1,
+    there is no such norm, or an axis is out of bounds (also an IndexError).
 """
 
 
-def _transforms(text: str, *, real: bool, inverse: bool) -> Family:
-    return standard("``fft`` extension", text)(
+def transforms(*, several: bool = False, real: bool = False, inverse: bool = False) -> Family:
+    """Return the family of transforms along one axis, or along several."""
+    norm = _INVERSE_NORM if inverse else _NORM
+    return standard("``fft`` extension", _TRANSFORM)(
+        shape="any shape" if several else "one axis at least",
         dtypes="a real floating dtype" if real else _COMPLEX,
+        norm=f"{norm} Here n is the product of the lengths." if several else norm,
         wrong="not real and floating" if real else "not floating",
-        norm=_INVERSE_NORM if inverse else _NORM,
+        bad=_SEVERAL if several else "``n``",
     )
-
-
-def along_one(*, real: bool = False, inverse: bool = False) -> Family:
-    """Return the family of transforms along one axis."""
-    return _transforms(_ONE, real=real, inverse=inverse)
-
-
-def along_several(*, real: bool = False, inverse: bool = False) -> Family:
-    """Return the family of transforms along several axes."""
-    return _transforms(_SEVERAL, real=real, inverse=inverse)
 
 
 # -- the primitives ------------------------------------------------------------------------------

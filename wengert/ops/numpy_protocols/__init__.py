@@ -170,6 +170,12 @@ def _answer(
         result = function(*args, **keywords)
     except UnsupportedError as error:
         raise TypeError(f"{name}: {error}") from None
+    except TypeError as error:
+        own = getattr(function, "__qualname__", "") + "()"
+        if not str(error).startswith(own):
+            raise
+        # Python names the counterpart where the arguments do not fit its signature.
+        raise TypeError(f"{name}(){str(error).removeprefix(own)}") from None
     if not targets:
         return result
     results = result if isinstance(result, tuple) else (result,)

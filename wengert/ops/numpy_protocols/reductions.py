@@ -1,5 +1,6 @@
 """NumPy's reductions on Tensors, with ``where``, ``initial`` and NumPy's dtypes."""
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -49,40 +50,29 @@ def _number(where: Any, x: Tensor, axis: Any, keepdims: bool) -> Tensor:
     return statistical.sum(astype(counted, x.dtype), axis=axis, keepdims=keepdims)
 
 
-def sum_of(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    *,
-    keepdims: bool = False,
-    initial: Any = 0,
-    where: Any = True,
-) -> Tensor:
-    """``np.sum``."""
-    (x,) = operands(a)
-    x = cast(x, dtype)
-    total = statistical.sum(_chosen(x, where, 0), axis=axis, keepdims=keepdims)
-    return total if initial is None or (_plain(initial) and initial == 0) else total + initial
+def _total(reduce: Function, combine: Function, neutral: int) -> Function:
+    """``np.sum`` and ``np.prod``."""
+
+    def call(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        *,
+        keepdims: bool = False,
+        initial: Any = neutral,
+        where: Any = True,
+    ) -> Tensor:
+        (x,) = operands(a)
+        total = reduce(_chosen(cast(x, dtype), where, neutral), axis=axis, keepdims=keepdims)
+        plain = isinstance(initial, bool | int | float | complex)
+        nothing = initial is None or (plain and initial == neutral)
+        return total if nothing else combine(total, initial)  # type: ignore[no-any-return]
+
+    return call
 
 
-def product_of(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    *,
-    keepdims: bool = False,
-    initial: Any = 1,
-    where: Any = True,
-) -> Tensor:
-    """``np.prod``."""
-    (x,) = operands(a)
-    x = cast(x, dtype)
-    total = statistical.prod(_chosen(x, where, 1), axis=axis, keepdims=keepdims)
-    return total if initial is None or (_plain(initial) and initial == 1) else total * initial
-
-
-def _plain(value: Any) -> bool:
-    return isinstance(value, bool | int | float | complex)
+sum_of = _total(statistical.sum, operator.add, 0)
+product_of = _total(statistical.prod, operator.mul, 1)
 
 
 def _extreme(reduce: Function, choose: Function) -> Function:
@@ -111,16 +101,19 @@ maximum_of = _extreme(statistical.max, ew.maximum)
 minimum_of = _extreme(statistical.min, ew.minimum)
 
 
-def all_of(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Tensor:
-    """``np.all``."""
-    (x,) = operands(a)
-    return utility.all(_chosen(cast(x, "bool"), where, True), axis=axis, keepdims=keepdims)
+def _quantified(reduce: Function, neutral: bool) -> Function:
+    """``np.all`` and ``np.any``."""
+
+    def call(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Tensor:
+        (x,) = operands(a)
+        chosen = _chosen(cast(x, "bool"), where, neutral)
+        return reduce(chosen, axis=axis, keepdims=keepdims)  # type: ignore[no-any-return]
+
+    return call
 
 
-def any_of(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Tensor:
-    """``np.any``."""
-    (x,) = operands(a)
-    return utility.any(_chosen(cast(x, "bool"), where, False), axis=axis, keepdims=keepdims)
+all_of = _quantified(utility.all, True)
+any_of = _quantified(utility.any, False)
 
 
 def mean_of(
