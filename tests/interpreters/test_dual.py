@@ -14,7 +14,7 @@ from tests.ops.cases import apply, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from tests.ops.test_forward import TRACKED, close, inner, interpret, normal, numbers, size
 from wengert.backends import dtype_of
-from wengert.interpreters.dual import Dual, Exit, drop, make_dual
+from wengert.interpreters.dual import Dual, Exit, make_dual, unpack_dual
 from wengert.interpreters.lifted import new_level
 from wengert.tape.node import tick
 from wengert.tape.recording import transforming
@@ -27,7 +27,7 @@ def pushed(call: Any, primals: Any, tangents: Any) -> list[tuple[Tensor, Tensor]
     inputs = [make_dual(x, t, level) for x, t in zip(primals, tangents, strict=True)]
     with transforming():
         results = call(inputs)
-    pairs = drop(results, Exit(level, start, True))
+    pairs = unpack_dual(results, Exit(level, start, True))
     return [(y, wg.zeros_like(y) if t is None else t) for y, t in pairs]
 
 
@@ -486,8 +486,8 @@ def test_nodes_have_names():
     x = double([1.0, 2.0], requires_grad=True)
     kept = []
     ((value, _),) = pushed(lambda i: kept.append(i[0]) or [i[0] * 2], [x], [double([1.0, 1.0])])
-    assert "drop" in str(wg.global_tape.of(value))
-    assert repr(value.grad_fn).startswith("<DropBackward0")
-    assert kept[0].grad_fn.name() == "LiftBackward0"
-    assert kept[0].grad_fn.operation == "lift"
+    assert "unpack_dual" in str(wg.global_tape.of(value))
+    assert repr(value.grad_fn).startswith("<UnpackDualBackward0")
+    assert kept[0].grad_fn.name() == "MakeDualBackward0"
+    assert kept[0].grad_fn.operation == "make_dual"
     assert dtype_of(kept[0]._array.dtype) is wg.float64

@@ -213,7 +213,7 @@ def in_kind(tensor: Tensor, like: Any) -> Any:
 
 
 def _own(answer: Any, seen: set[int]) -> Any:
-    """An array that nobody else has, of one that others may have, or that views another's memory.
+    """An array that nothing else holds: a copy of one that is seen, or a view of other memory.
 
     Rules may pass one array on to several inputs.
     """

@@ -213,14 +213,10 @@ class _Call:
         """The arguments that are not differentiated."""
         return [arg for at, arg in enumerate(self.args) if at in self.owner._fixed]
 
-    def trees(self, leaves: Sequence[Any]) -> list[Any]:
-        """One for each differentiated argument, of new leaves."""
-        return trees_of(self.structures, leaves)
-
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """All arguments, with other leaves in the differentiated ones."""
         args = list(self.args)
-        for at, tree in zip(self.positions, self.trees(leaves), strict=True):
+        for at, tree in zip(self.positions, trees_of(self.structures, leaves), strict=True):
             args[at] = tree
         return args
 
@@ -325,8 +321,9 @@ class _Custom(Function):
                 f"{call.owner._called()} has no rule for forward mode, which Hessians use, too: "
                 f"give it one by {call.owner._called()}.defjvp(jvp)"
             )
-        primals = call.trees(_filled(ctx.leaves, ctx.saved_tensors))
-        answer = rule(*call.nondiff, tuple(primals), tuple(call.trees(tangents[1:])))
+        primals = trees_of(call.structures, _filled(ctx.leaves, ctx.saved_tensors))
+        moves = trees_of(call.structures, tangents[1:])
+        answer = rule(*call.nondiff, tuple(primals), tuple(moves))
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise TypeError(
                 f"{call.owner._called()}: jvp should return a tuple of the result and its tangent, "

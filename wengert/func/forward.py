@@ -7,7 +7,7 @@ from wengert.func.arguments import TRANSFORM, check_function, split
 from wengert.func.reverse import grad, vjp
 from wengert.func.tangents import Forward, moving, split_with_tangents
 from wengert.func.trees import tree_flatten, trees_of
-from wengert.interpreters.dual import Exit, drop
+from wengert.interpreters.dual import Exit, unpack_dual
 from wengert.interpreters.lifted import new_level
 from wengert.tape.node import tick
 from wengert.tape.promotion import at_least
@@ -70,7 +70,7 @@ def jvp(
     """
     call, given = split_with_tangents(function, primals, tangents, "jvp")
     ran = Forward(call, given, Exit(new_level(), tick(), recording()), "jvp", has_aux)
-    pairs = drop(ran.results, ran.out)
+    pairs = unpack_dual(ran.results, ran.out)
     value = ran.answer([y for y, _ in pairs])
     tangent = ran.answer(list(map(moving, pairs)))
     return (value, tangent, ran.aux) if has_aux else (value, tangent)
@@ -118,7 +118,7 @@ def hvp(
     call, given = split_with_tangents(function, primals, tangents, "hvp")
     gradient = split(grad(function, range(len(primals))), tuple(primals), {}, call.argnums)
     ran = Forward(gradient, given, Exit(new_level(), tick(), recording()), "hvp")
-    return call.pack(map(moving, drop(ran.results, ran.out)), given)  # type: ignore[no-any-return]
+    return call.pack(map(moving, unpack_dual(ran.results, ran.out)), given)  # type: ignore[no-any-return]
 
 
 @TRANSFORM.complete

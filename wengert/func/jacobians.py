@@ -236,8 +236,8 @@ def _rows(swept: Reverse, y: Tensor, chunk_size: int | None) -> list[Tensor]:
     return found
 
 
-#: Nodes whose rules run on batches: those of primitives. All others may do what they like with a
-#: cotangent: users' operations, nodes with hooks, forward transforms that were run inside.
+#: Nodes whose rules run on batches: those of primitives. All others see one cotangent at a time:
+#: users' operations, nodes with hooks, forward transforms that were run inside.
 _REGULAR = (Node, AccumulateGrad, Several, Output)
 
 

@@ -7,7 +7,7 @@ from wengert.backends import namespaces
 from wengert.func.arguments import TRANSFORM, Argnums, Call, check_function, named_like, split
 from wengert.func.tangents import Forward, moving, tangents_of
 from wengert.interpreters.batched import identity, members
-from wengert.interpreters.dual import Exit, drop, tangent_of
+from wengert.interpreters.dual import Exit, tangent_of, unpack_dual
 from wengert.interpreters.lifted import constant, new_level
 from wengert.interpreters.linear import Linear, Program
 from wengert.ops.creation import zeros_like
@@ -122,14 +122,14 @@ class _Linearized:
         if self.recorded:
             arrays = [t._array for t in tangents]
             nodes = [t._node for t in tangents]
-            lifts = [x._node for x in self.ran.inputs]
+            duals = [x._node for x in self.ran.inputs]
             out = self.ran.out._replace(
                 read=self._reader(arrays),
                 directions={
-                    at.number: node for at, node in zip(lifts, nodes, strict=True) if at is not None
+                    at.number: node for at, node in zip(duals, nodes, strict=True) if at is not None
                 },
             )
-            return list(map(moving, drop(self.ran.results, out)))
+            return list(map(moving, unpack_dual(self.ran.results, out)))
         pushed = self._program(tangents)
         return [
             zeros_like(y) if t is None else wrapped(t)

@@ -129,7 +129,7 @@ class Reverse:
         """Whether a node descends from one that was there before the call."""
         start = self.start
         outer = {node.number for node in inlets} if inlets else ()
-        # What led nowhere before does so again, unless there are inlets.
+        # Nodes from which nothing led out are not searched again, unless there are inlets.
         visited = set() if inlets else set(self._barren)
         stack = [root]
         while stack:

@@ -6,7 +6,7 @@ from typing import Any
 from wengert.backends import BackendError, namespaces
 from wengert.func.arguments import Call, check_function, outputs, split, value_and_aux
 from wengert.func.trees import TreeDef, tree_flatten
-from wengert.interpreters.dual import Exit, drop, make_dual, without_tangent
+from wengert.interpreters.dual import Exit, make_dual, unpack_dual, without_tangent
 from wengert.interpreters.lifted import bottom
 from wengert.ops.creation import zeros_like
 from wengert.tape.recording import transforming
@@ -74,7 +74,10 @@ class Forward:
 
     def still(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The values of Tensors of the level, outside."""
-        return [y for y, _ in drop([without_tangent(x, self.out.level) for x in tensors], self.out)]
+        return [
+            y
+            for y, _ in unpack_dual([without_tangent(x, self.out.level) for x in tensors], self.out)
+        ]
 
     def answer(self, tensors: Sequence[Tensor]) -> Any:
         """Answer with one Tensor for each result, in the kind of the call."""

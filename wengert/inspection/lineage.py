@@ -51,9 +51,7 @@ def declared(node: Node, position: int) -> str | None:
     if plan is None:
         return None
     primitive: Primitive = plan.primitive
-    fixed = primitive.fixed
-    name = fixed[position] if position < len(fixed) else str(primitive.variadic)
-    rule = primitive.rules.get(name, NOT_IMPLEMENTED)
+    rule = primitive.rules.get(primitive.input_at(position), NOT_IMPLEMENTED)
     if primitive.name in ZERO_IF_REAL and not dtype_of(node.dtype).complex:
         rule = ZERO
     return _STATED.get(rule)

@@ -1,7 +1,7 @@
 """Batches: arrays with a hidden first axis, along which a program runs once for all.
 
 What a program computes for one cotangent, or along one tangent, it computes for a batch of them,
-when each is a `Batched`: its shape is that of one of them, so that no rule and no program knows.
+when each is a `Batched`: its shape is that of one of them, so rules and programs stay as they are.
 """
 
 import math

@@ -13,7 +13,7 @@ Rule = Callable[..., Any]
 
 
 def composed(call: Any, *inputs: Any, **parameters: Any) -> Any:
-    """Of a primitive that is run as what it is made of: on batches `Batched` calls no rule."""
+    """Of a primitive whose ``forward`` runs on batched arrays: this marks it, and is not called."""
     raise NotImplementedError
 
 

@@ -11,7 +11,7 @@ from wengert.backends import dtype_of, generators
 from wengert.interpreters.lifted import Lifted, new_level
 from wengert.tape.graph import saved_tensors_hooks
 from wengert.tape.hooks import hold, release
-from wengert.tape.node import Node, tick
+from wengert.tape.node import Leaf
 from wengert.tape.primitive import anew
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, host_values, placed, untracked
@@ -94,18 +94,14 @@ def checkpoint(
 
 
 def _parted(result: Any, given: Any) -> Any:
-    """A result in which no Tensor is an argument's own, but another of its values."""
+    """The result, with another Tensor of its values for each that is itself an argument."""
     return _replaced(result, [x for x in _found(given) if isinstance(x, Tensor)])
 
 
 def _replaced(result: Any, given: list[Any]) -> Any:
     if isinstance(result, Tensor):
         return anew(result) if any(result is x for x in given) else result
-    if type(result) in (list, tuple):
-        return type(result)([_replaced(one, given) for one in result])
-    if type(result) is dict:
-        return {key: _replaced(one, given) for key, one in result.items()}
-    return result
+    return _rebuilt(result, lambda item: _replaced(item, given))
 
 
 def _found(tree: Any) -> Iterator[Any]:
@@ -230,7 +226,7 @@ class _Frame:
         with self.lock:
             if holder.array is None:
                 self._compute()
-            # Once more, if it is asked for once more: nothing is kept longer than it is used.
+            # A second use computes it again: nothing is kept longer than it is used.
             array, holder.array = holder.array, None
         return untracked(array)
 
@@ -330,19 +326,10 @@ def _traits(tensor: Tensor, check: str) -> Any:
     )
 
 
-class _Argument(Node):
+class _Argument(Leaf):
     """The node of an argument that was computed, when a function is run again."""
 
     __slots__ = ()
-
-    def __init__(self, array: Any) -> None:
-        self.number = tick()
-        self.parents = self.saved = ()
-        self.shape, self.dtype, self.watch = array.shape, array.dtype, None
-
-    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        """Answer nothing: nobody looks further."""
-        return []
 
     def name(self) -> str:
         return "CheckpointArgument"
@@ -365,7 +352,7 @@ class _Kept:
         """A Tensor like it, from which nothing leads on."""
         array = release(self.array)
         if self.tracked and not self.is_leaf:
-            return placed(array, _Argument(array))
+            return placed(array, _Argument(array.shape, array.dtype))
         return untracked(array).requires_grad_(self.tracked)
 
 

@@ -2,9 +2,9 @@
 
 Tensors hold Duals, and Duals hold raw arrays or other Duals, never Tensors: what is recorded while
 a forward transform runs is recorded at its level, as operations on Duals. To the tape outside, the
-whole transform is one operation with a node of its own, `Drop`, whose rule sweeps what was recorded
-inside. So forward and reverse mode nest in any order, and a function may close over Tensors that
-outer transforms follow.
+whole transform is one operation with a node of its own, `UnpackDual`, whose rule sweeps what was
+recorded inside. So forward and reverse mode nest in any order, and a function may close over
+Tensors that outer transforms follow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from wengert.backends import dtype_of, namespaces
 from wengert.interpreters.forward import push
 from wengert.interpreters.lifted import Lifted, apply, bottom, constant, namespace_of, raw
 from wengert.tape.autograd import leading_to, sweep
-from wengert.tape.node import Node, Output, Several, tick
+from wengert.tape.node import Leaf, Node, Output, Several, tick
 from wengert.tape.primitive import Primitive
 from wengert.tape.recording import recording, transforming
 from wengert.tape.tensor import Tensor, placed, untracked
@@ -93,7 +93,7 @@ class Dual(Lifted):
 
 
 def _dual(value: Any, tangent: Any, level: int) -> Any:
-    """A result: with its tangent, or plain where its dtype has none."""
+    """A result with its tangent; a raw array where its dtype has no tangents."""
     if not dtype_of(bottom(value).dtype).inexact:
         return raw(value)
     return Dual(value, tangent, level)
@@ -102,8 +102,8 @@ def _dual(value: Any, tangent: Any, level: int) -> Any:
 # -- in and out of a level -----------------------------------------------------------------------
 
 
-class DualInput(Node):
-    """The node of a transform's argument inside, where it is a leaf.
+class DualInput(Leaf):
+    """The node of a forward transform's argument: a leaf of what is recorded inside.
 
     Attributes
     ----------
@@ -119,21 +119,15 @@ class DualInput(Node):
     owners: tuple[Node | None, Node | None]
 
     def __init__(self, dual: Dual, owners: tuple[Node | None, Node | None]) -> None:
-        self.number = tick()
-        self.parents = self.saved = ()
-        self.shape, self.dtype, self.watch = dual.shape, dual.dtype, None
+        super().__init__(dual.shape, dual.dtype)
         self.level, self.owners = dual.level, owners
 
-    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        """Answer nothing: a sweep inside ends here."""
-        return []
-
     def name(self) -> str:
-        return "LiftBackward0"
+        return "MakeDualBackward0"
 
     @property
     def operation(self) -> str:
-        return "lift"
+        return "make_dual"
 
 
 def make_dual(primal: Tensor, tangent: Tensor | None, level: int, always: bool = False) -> Tensor:
@@ -186,7 +180,7 @@ class Exit(NamedTuple):
         return found
 
 
-def drop(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tensor | None]]:
+def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tensor | None]]:
     """Take Tensors of a level apart: the primal values, and the tangents, outside.
 
     Parameters
@@ -217,7 +211,7 @@ def drop(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tensor | No
         if connect and tensor._node is not None and dual[0] is not tensor._array
     ]
     edges = _edges([node for node, _ in recorded], out)
-    node = Drop(recorded, out, edges) if out.ways(edges) else None
+    node = UnpackDual(recorded, out, edges) if out.ways(edges) else None
     pairs: list[tuple[Tensor, Tensor | None]] = []
     index = 0
     for tensor, (primal, _), tangent in zip(tensors, duals, tangents, strict=True):
@@ -268,7 +262,7 @@ def _edges(roots: Sequence[Node], out: Exit) -> list[Node]:
     return list(found.values())
 
 
-class Drop(Several):
+class UnpackDual(Several):
     r"""A forward transform as one operation: its results are primal values and tangents in turn.
 
     Inside, the values were dual numbers :math:`z = x + \varepsilon \dot x`, and so are the
@@ -284,7 +278,7 @@ class Drop(Several):
     results : sequence of (Node, (array, array))
         What was recorded inside, and the values.
     out : Exit
-        As for `drop`.
+        As for `unpack_dual`.
     edges : sequence of Node
         Where a sweep inside ends.
     """
@@ -333,17 +327,17 @@ class Drop(Several):
 
     def _parts(self, cotangents: list[Any]) -> list[Any]:
         if cotangents and isinstance(cotangents[0], Tensor):
-            return drop(cotangents, self.out)
+            return unpack_dual(cotangents, self.out)
         duals = [_apart(g, self.out.level) for g in cotangents]
         tangents = self.out.read([tangent for _, tangent in duals])
         return [(still, t) for (still, _), t in zip(duals, tangents, strict=True)]
 
     def name(self) -> str:
-        return "DropBackward0"
+        return "UnpackDualBackward0"
 
     @property
     def operation(self) -> str:
-        return "drop"
+        return "unpack_dual"
 
 
 def _exchanged(primal: Any, tangent: Any, level: int) -> Any:

@@ -95,16 +95,11 @@ def _moves(xp: Any, primitive: Primitive, position: int, t: Any) -> bool:
     """Whether a tangent of an input moves the result; an error where nothing is known of it."""
     if not primitive.rules:
         return False
-    name = _name(primitive, position)
+    name = primitive.input_at(position)
     rule = _declaration(primitive, name)
     if rule not in (None, ZERO):
         rule.rule(primitive.name, name)(xp, t)  # it raises
     return rule is None
-
-
-def _name(primitive: Primitive, position: int) -> str:
-    fixed = primitive.fixed
-    return fixed[position] if position < len(fixed) else str(primitive.variadic)
 
 
 class _Call(NamedTuple):
@@ -134,7 +129,7 @@ class _Forwards:
         self.fixed, self.variadic = primitive.fixed, primitive.variadic
 
     def rule(self, position: int) -> Rule:
-        return self.primitive.jvps[_name(self.primitive, position)]  # type: ignore[return-value]
+        return self.primitive.jvps[self.primitive.input_at(position)]  # type: ignore[return-value]
 
 
 @cache
@@ -162,10 +157,14 @@ def _own(call: _Call, tangents: Tangents) -> Any:
 
 def _linear(call: _Call, tangents: Tangents) -> Any:
     """The function itself, of the tangents: zeros for inputs that stay as they are."""
-    rules = call.primitive.rules
+    primitive = call.primitive
     return call.function(
         *[
-            t if t is not None else _zero(x) if _name(call.primitive, position) in rules else x
+            t
+            if t is not None
+            else _zero(x)
+            if primitive.input_at(position) in primitive.rules
+            else x
             for position, (x, t) in enumerate(zip(call.inputs, tangents, strict=True))
         ]
     )

@@ -1,4 +1,4 @@
-"""Which operations give what they were given, to the last bit: compiled programs leave them out.
+"""Which operations return an operand, equal to the last bit: compiled programs leave them out.
 
 The rule of a primitive stands in its row, ``identity``. It is called with the instruction, which
 `wengert.compiler.passes.trivia.Call` describes, and answers with the operand that the result

@@ -1,9 +1,9 @@
-"""Arrays with arrays inside: interpreters beside the three, such as forward mode.
+"""Lifted arrays, which have arrays inside: what forward mode and batches compute with.
 
-Kernels are resolved by the type of a raw array. So a class of raw arrays of our own, with a
-namespace that says what an operation on it does, changes what programs mean at no cost for those
-that do not use it: a Tensor may hold such an array, the tape may save it, and the sweep runs rules
-on it plainly. All these classes share one namespace, `lifted`, so that they mix and nest.
+Kernels are found by the type of a raw array. So a class of raw arrays with a namespace of its own
+gives operations another meaning, at no cost to programs without it: a Tensor may hold such an
+array, the tape may save it, and the sweep runs rules on it plainly. All these classes share one
+namespace, `lifted`, so they mix and nest.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,6 +23,7 @@ from wengert.tape.tensor import Tensor, untracked
 
 #: A level for each transform that is running: the inner one has the larger number.
 new_level: Callable[[], int] = count(1).__next__
+_LEVEL: Callable[[Any], int] = attrgetter("level")
 
 
 class Lifted:
@@ -180,7 +181,7 @@ class Lifted:
 
 
 def constant(value: Any, like: Any) -> Any:
-    """A raw floating or complex array as what ``like`` is: lifted as often, or in a Tensor."""
+    """A raw floating or complex array, lifted as ``like`` is, or in a Tensor as ``like`` is."""
     if isinstance(like, Tensor):
         return untracked(constant(value, like._array))
     if isinstance(like, Lifted) and dtype_of(value.dtype).inexact:
@@ -201,7 +202,7 @@ def bottom(array: Any) -> Any:
 
 
 def raw(x: Any) -> Any:
-    """What a Tensor of no node holds, or each of a tuple of them; anything else as it is."""
+    """The array of an untracked Tensor, or of each in a tuple; anything else as it is."""
     if isinstance(x, tuple):
         parts = map(raw, x)
         return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
@@ -235,7 +236,7 @@ def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any
     if xp is lifted:
         return run(primitive, inputs, parameters)
     live = next((x for x in inputs if hasattr(x, "regularise")), None)
-    if live is not None:  # a number of a trace, which raw arrays do not know
+    if live is not None:  # a number that a trace follows, which kernels do not take
         inputs = list(inputs)
         kind = live.regularise(inputs, primitive.weak)
     else:
@@ -267,14 +268,10 @@ def _public(primitive: Primitive) -> tuple[Any, Signature | None]:
 
 def run(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
     """Interpret a primitive's application: the innermost level first."""
-    top = max((x for x in inputs if isinstance(x, Lifted)), key=_level, default=None)
+    top = max([x for x in inputs if isinstance(x, Lifted)], key=_LEVEL, default=None)
     if top is None:
         return raw(apply(primitive, inputs, parameters))
     return type(top).interpret(top.level, primitive, inputs, parameters)
-
-
-def _level(x: Lifted) -> int:
-    return x.level
 
 
 #: Functions whose results are made of no array's elements.
@@ -310,7 +307,7 @@ def _function(name: str) -> Callable[..., Any]:
         return raw(public(*map(_wrapped, inputs), **parameters))
 
     def created(*inputs: Any, **parameters: Any) -> Any:
-        # A cotangent that a rule makes anew goes on through other rules, as what it is beside.
+        # A cotangent that a rule creates is lifted as the array is that it is created beside.
         beside = parameters.get("device")
         like = beside.like if isinstance(beside, _Beside) else inputs[0] if inputs else None
         return constant(composed(*inputs, **parameters), like)

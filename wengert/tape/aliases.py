@@ -1,8 +1,8 @@
-"""A warning where a change in place stays in one Tensor, and NumPy or PyTorch would spread it.
+"""A warning where a change in place stays in one Tensor, and others would see it in NumPy.
 
-What is a view is decided by the operations, and so it is the same with every array library: the
-same operations are done to an array of NumPy's that stands for the memory, and NumPy says what
-overlaps. No value is looked at, and what stands for the memory is never read or written.
+Operations decide what is a view, so the answer is the same with every array library: the view
+operations run on an empty NumPy array of the storage's shape, and NumPy says which of their
+results overlap. No element is read or written.
 """
 
 import dis
@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends.keys import as_view
+from wengert.tape.lines import is_own
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Memory, Shown, Tensor
 
@@ -45,16 +46,16 @@ WORK: Final = 10_000
 
 
 def check(x: Tensor, result: Tensor, operand: Any, key: Any) -> None:
-    """Warn if another live Tensor shows what is about to change in ``x``.
+    """Warn if another live Tensor has elements that are about to change in ``x`` alone.
 
     Parameters
     ----------
     x : Tensor
         What is changed.
     result : Tensor
-        What ``x`` is going to be. It is nobody's but the operation's.
+        The new value of ``x``, which nothing else holds.
     operand : object
-        What stood on the right; in ``x += x.T`` it goes with the line, and nobody sees it after.
+        The right-hand side. In ``x += x.T`` it is a temporary, which nobody sees afterwards.
     key : index
         What part of ``x`` changes.
     """
@@ -68,7 +69,7 @@ def check(x: Tensor, result: Tensor, operand: Any, key: Any) -> None:
     beside = getattr(operand, "_shown", None)
     if frame is not None:
         if _is_stored_back(frame.f_code, frame.f_lasti) and not _is_held(x, frame):
-            return  # the first half of x[1:] += 1: the other says what is to be said
+            return  # the first half of x[1:] += 1: the second half warns
         if any(one is beside for one in others) and not _is_held(operand, frame):
             others = [one for one in others if one is not beside]
     changed = as_view(_view(own), key=_basic(key))
@@ -82,13 +83,13 @@ def check(x: Tensor, result: Tensor, operand: Any, key: Any) -> None:
 
 
 def work_out(shown: Shown) -> None:
-    """Replace a long chain of views by the part of memory that it comes to."""
+    """Replace a long chain of view operations by the view that they give."""
     shown.steps = (_view(shown), None, None)
     shown.depth = 1
 
 
 def _view(shown: Shown) -> Any:
-    """The part of the array that stands for the memory."""
+    """The view, of the empty array in the storage's place."""
     steps, chain = shown.steps, []
     while steps is not None:
         operation, parameters, steps = steps
@@ -111,7 +112,7 @@ def _standing_for(memory: Memory) -> Any:
 
 
 def _basic(key: Any) -> tuple[Any, ...]:
-    """A key as it is, and that of all elements where arrays choose some: they are not looked at."""
+    """A basic index as it is; of an index with arrays, which are not read, all elements."""
     parts = key if type(key) is tuple else (key,)
     static = all(
         part is None
@@ -137,24 +138,20 @@ def _user_frame() -> tuple[FrameType | None, int]:
     """The innermost frame that is not of this package, and how far it is from `check`."""
     frame: FrameType | None = sys._getframe(1)
     depth = 1
-    while frame is not None and _is_own(str(frame.f_globals.get("__name__"))):
+    while frame is not None and is_own(frame):
         frame, depth = frame.f_back, depth + 1
     return frame, depth
 
 
-def _is_own(module: str) -> bool:
-    return module == "wengert" or module.startswith("wengert.")
-
-
 @lru_cache(maxsize=1024)
 def _is_stored_back(code: CodeType, at: int) -> bool:
-    """Whether a line goes on as ``x[...] += y`` or ``x[...] = iadd(x[...], y)`` does.
+    """Whether a line stores what it has changed, as ``x[...] += y`` does.
 
-    There ``x[...]`` has just been changed. ``at`` is in the instruction that has done it.
+    So does ``x[...] = iadd(x[...], y)``. ``at`` is the offset of the instruction that changes it.
     """
     instructions = list(dis.get_instructions(code))
     here = max((n for n, i in enumerate(instructions) if i.offset <= at), default=0)
-    if instructions[here].opname == "PRECALL":  # where Python 3.11 calls what it has seen often
+    if instructions[here].opname == "PRECALL":  # Python 3.11 specialises frequent calls
         here += 1
     operator = instructions[here].opname.startswith(("BINARY_OP", "INPLACE_"))
     between = ("SWAP", "ROT_", "CACHE") if operator else ("LOAD_", "BUILD_", "PUSH_", "CACHE")
@@ -180,9 +177,9 @@ def _names(code: CodeType, at: int) -> frozenset[str]:
 
 
 def _is_held(tensor: Tensor, frame: FrameType) -> bool:
-    """Whether a variable of the running line has a Tensor, or something that has it.
+    """Whether a variable of the running line holds a Tensor, directly or in a container.
 
-    Otherwise the line itself made it, and it goes when the line is done.
+    Otherwise it is a temporary of the line.
     """
     names = _names(frame.f_code, frame.f_lasti)
     variables = frame.f_locals
@@ -190,14 +187,14 @@ def _is_held(tensor: Tensor, frame: FrameType) -> bool:
     return any(one is tensor for one in _within(found))
 
 
-#: How far, and how many objects, a line's variables are looked through.
-LEVELS: Final = 4
+#: How deep containers in a line's variables are searched, and how many objects.
+NESTING: Final = 4
 OBJECTS: Final = 10_000
 
 
 def _within(found: list[Any]) -> Iterator[Any]:
     seen: set[int] = set()
-    for _ in range(LEVELS):
+    for _ in range(NESTING):
         inner: list[Any] = []
         for one in found:
             yield one

@@ -19,7 +19,7 @@ _PACKAGE = sys.modules[__name__.partition(".")[0]].__path__[0] + os.sep
 _SHOWN = 6
 
 
-#: The lines that called the operations that were recorded while detection was on.
+#: The calls that led to each operation that was recorded while detection was on.
 _led: WeakKeyDictionary[Node, Calls] = WeakKeyDictionary()
 
 

@@ -87,7 +87,7 @@ def _backward_from(
 
 def _give(leaf: Node, g: Any) -> None:
     """Accumulate the gradient of a leaf with hooks, while the sweep goes on or after it."""
-    # The sweep may hold the array still, so the gradient is always a copy of its own.
+    # The sweep may still hold the array, so the gradient is a copy.
     if leaf.watch is not None:
         with _accumulating:
             _accumulate(leaf.watch(), g, {id(g)})
@@ -376,11 +376,11 @@ def sweep(
                 if type(parent) is not AccumulateGrad:
                     heappush(due, -number)
             else:
-                # Not `xp`, which is another library's where an operation moved its operand.
+                # `xp` is another library's where an operation has moved its operand.
                 cell[1] = namespaces[type(more)].add(cell[1], more)
         if not keep:
             node.saved = None
-    # Nothing flows on from leaves, so they have waited for all that reaches them.
+    # Leaves have no parents, so none was due. Their cotangents are complete now.
     for node, g in reached.values():
         if node.watch is not None if targets is None else node.number in targets:
             arrived[node] = g  # noqa: PERF403 -- a comprehension is one more call on Python 3.11

@@ -48,25 +48,25 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
 
 
 def operation(primitive: Primitive, x1: Any, x2: Any) -> Any:
-    """Apply a primitive of two arguments where these are not what is fast."""
+    """Apply a primitive of two arguments of any kind."""
     if x1 is None or x2 is None:  # which `bind` takes for an absent input
         raise TypeError(f"{primitive.name} takes Tensors, arrays and Python numbers, not None")
     return primitive.bind(x1, x2)
 
 
 def reflecting(primitive: Primitive, x1: Any, x2: Any) -> Any:
-    """As `operation`, for an operator: beside an object of another kind it is that one's turn."""
+    """As `operation`, for an operator: a foreign operand may define it instead."""
     if is_foreign(x1) or is_foreign(x2):
         return NotImplemented
     return operation(primitive, x1, x2)
 
 
-#: Of Python's own objects that are no numbers an error speaks.
+#: Types of Python's own that define no operator with arrays: they give an error.
 _NONSENSE: Final = frozenset({NoneType, bytes, dict, list, range, set, slice, str, tuple})
 
 
 def is_foreign(x: Any) -> bool:
-    """Whether an object is neither an array nor a number, and may know what an operator means."""
+    """Whether an operand is neither an array nor a number, and may define an operator itself."""
     if isinstance(x, Tensor | np.generic | int | float | complex) or type(x) in _NONSENSE:
         return False
     if hasattr(x, "regularise"):
@@ -98,7 +98,7 @@ def binary(
     both, left, right = plans[(True, True)], plans[(True, False)], plans[(False, True)]
 
     def loose(array1: Any, array2: Any, out: Any) -> Any:
-        """A result on no tape: among its operands may be integers beside floating ones."""
+        """An untracked result, whose operands may have to be promoted."""
         number = type(array1) in SCALARS or type(array2) in SCALARS
         if not number and not differentiable and array1.dtype is array2.dtype:
             return out

@@ -1,4 +1,4 @@
-"""Where a function of real numbers is smooth: said in its primitive's row, and asked by tests."""
+"""Where a function is smooth: a part of its primitive's row."""
 
 import math
 from collections.abc import Callable

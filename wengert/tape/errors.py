@@ -19,7 +19,7 @@ def floating(name: str, kind: str) -> bool:
     dtypes = PRIMITIVES[name].dtypes
     if dtypes != "any":
         return dtypes in ("floating", "real floating")
-    # What goes beyond the standard is for floating numbers, where it is no rearrangement.
+    # Functions beyond the standard are for floating numbers, unless they only rearrange.
     return kind in ("elementwise", "irregular", "reduction")
 
 

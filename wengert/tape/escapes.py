@@ -1,8 +1,8 @@
-"""Values that leave Tensors: what is to be said of it, and which call would keep the derivative.
+"""Errors and warnings for values that leave Tensors, with the call that keeps the derivative.
 
-A Python number or a raw array has no node. While a transform follows a Tensor, its
-values may not become one: the derivative of what is computed with them would be wrong, without a
-word. Nothing here runs unless values leave a Tensor that has a derivative.
+A Python number or a raw array has no node. While a transform follows a Tensor, its values may not
+become one: the derivative of what is computed from them would be silently wrong. Nothing here runs
+unless values leave a Tensor that has a derivative.
 """
 
 import sys
@@ -98,7 +98,7 @@ def refuse(tensor: Any, way: str) -> None:
         The name of the method by which they leave.
     """
     array, node = tensor._array, tensor._node
-    # Under the user's no_grad values are constants; what holds them is no library's array.
+    # Under `no_grad` values are constants, but a lifted array is still no library's.
     if hasattr(array, "bottom") and (way in _WHOLE or (array.varies and recording() is not False)):
         raise array.refusal(*_told(way))
     # Inside a `Function` nothing is recorded either.

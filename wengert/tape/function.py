@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import wraps
+from operator import attrgetter
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
@@ -174,7 +175,7 @@ class Function:
 
 
 class _Call:
-    """One application of a `Function`, or what it is at an inner level of forward mode."""
+    """One application of a `Function`, at one level of forward mode."""
 
     def __init__(self, function: type[Function], args: tuple[Any, ...], kwargs: Any) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
@@ -204,7 +205,8 @@ class _Call:
         if record:
             needs = tuple(n or p is not None for n, p in zip(needs, nodes, strict=True))
         # The innermost transform that follows an argument; forward mode, if it carries tangents.
-        top = max((a for a in self.arrays if hasattr(a, "level")), key=_level, default=None)
+        followed = [a for a in self.arrays if hasattr(a, "level")]
+        top = max(followed, key=attrgetter("level"), default=None)
         if top is not None and not hasattr(top, "tangent") and any(map(_has_tangent, self.arrays)):
             raise NotImplementedError(
                 f"{self.function.__name__} inside of a batch cannot be differentiated in forward "
@@ -266,7 +268,7 @@ class _Call:
             self._settle(results)
             return tuple(None if r is None else untracked(r._array) for r in results)
         finally:
-            # What was changed in place is the caller's once the results are recorded, or never.
+            # `results` changes the caller's Tensors, once the operation is recorded.
             for arg, array in zip(args, self.arrays, strict=True):
                 if array is not None:
                     arg._array = array
@@ -345,7 +347,7 @@ class _Call:
                 primals.append(untracked(array.inner))
                 tangents.append(None if array.tangent is None else untracked(array.tangent))
         inside = _Call(self.function, tuple(primals), self.kwargs)
-        inside.nodes = (None,) * len(primals)  # which are this level's to record
+        inside.nodes = (None,) * len(primals)  # this level records them
         results = inside.run(needs)
         self.single, self.dirty, self.fixed = inside.single, inside.dirty, inside.fixed
         self.backward, self.forward = inside.backward, inside.forward
@@ -389,10 +391,6 @@ class _Call:
             _conforming(t, r, name, i)
             for i, (t, r) in enumerate(zip(answers, results, strict=True))
         ]
-
-
-def _level(array: Any) -> int:
-    return array.level  # type: ignore[no-any-return]
 
 
 def _has_tangent(array: Any) -> bool:

@@ -1,8 +1,8 @@
 """Hooks: functions of the user's that are called as gradients pass, or as values are saved.
 
-A node without hooks knows nothing of them. One that gets a hook, whose values were packed, or that
-anomaly detection looks at, becomes a `Hooked` one: another class over the same slots. The sweep
-inlines plain nodes alone and calls the methods of all others, so nothing else pays.
+A node that gets a hook, whose values are packed, or that anomaly detection checks, becomes a
+`Hooked` one: another class over the same slots. The sweep inlines plain nodes alone and calls the
+methods of all others, so nodes without hooks cost nothing more.
 """
 
 import weakref
@@ -50,12 +50,12 @@ class Hooks(dict[int, Hook]):
 
 
 class Extra:
-    """What a node has beside its rules.
+    """The hooks of one node.
 
     Attributes
     ----------
     gradient, before, after, accumulated : Hooks
-        Hooks on the Tensor; on the node, before and after it runs; after accumulation.
+        Those on the Tensor; on the node, before and after it runs; after accumulation.
     """
 
     __slots__ = ("accumulated", "after", "before", "gradient")
@@ -66,7 +66,7 @@ class Extra:
 
 
 class Hooked(Node):
-    """A node on which more is to be done than to run its rules."""
+    """A node with hooks, with packed values, or under anomaly detection."""
 
     __slots__ = ()
 

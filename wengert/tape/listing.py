@@ -73,7 +73,7 @@ class GlobalTape:
 
     def entries(self) -> Entries:
         """Return the live entries, oldest first."""
-        # CPython knows every live object, so recording need not keep a second book.
+        # CPython knows every live object, so recording keeps no list.
         found = [node for node in living(Node) if hasattr(node, "dtype")]
         return Entries(sorted(found, key=lambda node: node.number))
 

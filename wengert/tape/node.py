@@ -153,8 +153,8 @@ class Node:
         return f"<{self.name()} object at {id(self):#x}>"
 
 
-class AccumulateGrad(Node):
-    """The node of a leaf: its cotangent is added to the leaf's ``.grad``."""
+class Leaf(Node):
+    """A node without parents, at which a sweep ends."""
 
     __slots__ = ()
 
@@ -164,8 +164,13 @@ class AccumulateGrad(Node):
         self.shape, self.dtype, self.watch = shape, dtype, None
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        """Answer nothing: a leaf has no parents."""
         return []
+
+
+class AccumulateGrad(Leaf):
+    """The node of a leaf: its cotangent is added to the leaf's ``.grad``."""
+
+    __slots__ = ()
 
     def name(self) -> str:
         return "AccumulateGrad"

@@ -1,7 +1,6 @@
-"""Observers: who is told of operations, and of values that leave Tensors, while a program runs.
+"""Observers, which are told of operations, and of values that leave Tensors, as a program runs.
 
-Whoever gives an operation's result asks whether there is an observer, ``if observing``: that is all
-that a program pays which nobody observes.
+What makes an operation's result asks ``if observing``: a program that is not observed pays no more.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,14 +17,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Observer:
-    """What is told of a program's operations. The methods do nothing, for subclasses to override.
+    """The base class of observers, whose methods do nothing.
 
-    They are called in the thread that does what they are told of, and what they do themselves is
-    told to nobody.
+    They are called in the thread that runs the operation. What they do themselves is not observed.
     """
 
-    #: Whether it follows values on and off the tape, as all do but those who look at nodes alone.
-    #: It is told instead of warnings; and not of what a `Function` does inside, on purpose.
+    #: Whether it follows values off the tape, too; otherwise it looks at nodes alone. If it does,
+    #: it is told in place of warnings, and is not told of what a `Function` does inside.
     follows_values = True
 
     def operated(
@@ -79,13 +77,13 @@ observers = _observers.get
 
 
 def begin(observer: Observer, instead_of: Observer | None = None) -> None:
-    """Tell an observer what this thread or task does from now on, and another no more."""
+    """Tell an observer what this thread or task does from now on, in place of another if given."""
     observing.append(observer)
     _observers.set((*(one for one in observers() if one is not instead_of), observer))
 
 
 def end(observer: Observer, before: Observer | None = None) -> None:
-    """Tell an observer nothing more, and again one that it was told instead of."""
+    """Stop telling an observer, and tell the one again whose place it took."""
     if observer in observing:
         observing.remove(observer)
     others = [one for one in observers() if one is not observer]
@@ -109,7 +107,7 @@ def followers() -> tuple[Observer, ...]:
 
 @contextmanager
 def unfollowed(nobody: tuple[Observer, ...] = ()) -> Iterator[None]:
-    """Tell none of those that follow values what is done in the ``with`` block."""
+    """Tell no observer that follows values what is done in the ``with`` block."""
     others = [one for one in observers() if not one.follows_values]
     token = _observers.set((*others, *nobody))
     try:
@@ -130,12 +128,12 @@ def tell(event: str, *what: Any) -> None:
             _observers.reset(token)
 
 
-#: Is told, as a follower, while a method runs of which the others are told when it has ended.
+#: Takes the followers' place while a method runs: they are told when it has ended.
 _NOBODY = (Observer(),)
 
 
 def way_out(method: F) -> F:
-    """Tell observers what a method of Tensors answers, whose answer is off the tape."""
+    """Decorate a method of Tensors whose result is off the tape: observers are told of it."""
     way = method.__name__
 
     def told(tensor: "Tensor", args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -150,7 +148,7 @@ def way_out(method: F) -> F:
             tell("left", way, tensor, answer, error)
         return answer
 
-    if method.__code__.co_argcount == 1 and not method.__code__.co_kwonlyargcount:  # the frequent
+    if method.__code__.co_argcount == 1 and not method.__code__.co_kwonlyargcount:  # most of them
 
         @wraps(method)
         def call(self: "Tensor") -> Any:

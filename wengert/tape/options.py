@@ -1,6 +1,6 @@
 """Options of functions, which are plain values: what they take, and how a Tensor is refused there.
 
-It is looked for on the way to an error alone, and so costs nothing where nothing is wrong.
+A Tensor is looked for only once something has failed, so other calls pay nothing.
 """
 
 import functools
@@ -80,7 +80,7 @@ def what_they_are(said: Any, names: Iterable[str]) -> dict[str, tuple[str, str]]
 
 _options: dict[Any, tuple[str, dict[str, str]]] = {}
 _looked_at = 0
-#: How many calls up an option is looked for: a function, its primitive, the library's own code.
+#: How many calls up an option is searched: a function, its primitive, the library's own code.
 _DEPTH: Final = 20
 _VARIADIC: Final = 4  # of a code's flags
 
@@ -112,8 +112,8 @@ def option_error(function: str, option: str, what: str) -> TypeError:
 def refuse() -> None:
     """Raise if a function that is running was given a Tensor as an option, and differentiates it.
 
-    It looks at the calls on the stack, and so costs nothing where nothing is wrong: what finds a
-    Tensor where a plain value belongs (a conversion, a failing kernel) asks here for the reason.
+    It looks at the calls on the stack. What finds a Tensor where a plain value belongs (a
+    conversion, a failing kernel) asks here for the reason.
     """
     declared = _options_by_code()
     frame = sys._getframe(1)
@@ -133,7 +133,7 @@ def refuse() -> None:
 
 
 def check_constructor(cls: type) -> None:
-    """Make a class refuse what is no option when it is called, which is seldom."""
+    """Make a class check its options when it is called, which is seldom."""
     init: Any = vars(cls).get("__init__")
     if init is None:
         return

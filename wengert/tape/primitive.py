@@ -259,7 +259,7 @@ class Primitive:
             ALSO[also] = self
 
     def _check(self) -> None:
-        """Refuse a row that would go wrong later, or be wrong in silence."""
+        """Raise if the row contradicts itself."""
         what = f"primitive {self.name!r}"
         if self.name in PRIMITIVES:
             raise ValueError(f"{what} is there already: a name stands for one primitive")
@@ -291,9 +291,13 @@ class Primitive:
 
     def rule(self, position: int) -> Rule:
         """The rule for the input at a position, of a recorded operation."""
-        name = self._input(position)
+        name = self.input_at(position)
         rule = self.rules.get(name, NOT_IMPLEMENTED)
-        return rule.rule(self.name, str(name)) if isinstance(rule, Declared) else rule
+        return rule.rule(self.name, name) if isinstance(rule, Declared) else rule
+
+    def input_at(self, position: int) -> str:
+        """The name of the input at a position."""
+        return self.fixed[position] if position < len(self.fixed) else str(self.variadic)
 
     def bind(self, *inputs: Any, **parameters: Any) -> Any:
         """Run the kernel on the inputs' arrays and record the operation if one needs it.
@@ -372,7 +376,7 @@ class Primitive:
     def settled(
         self, arrays: list[Any], parameters: dict[str, Any], out: Any
     ) -> tuple[list[Any], Any]:
-        """The operands and the result in the dtypes that the rule gives, whatever a library did."""
+        """The operands and the result in the dtypes that the promotion rule gives."""
         dtype = out.dtype
         for a in (*arrays, *[parameters[name] for name in self.numbers]):
             if getattr(a, "dtype", dtype) is not dtype:
@@ -387,7 +391,7 @@ class Primitive:
     def again(
         self, arrays: list[Any], parameters: dict[str, Any], error: Exception
     ) -> tuple[list[Any], Any]:
-        """What a kernel refused, in the dtypes that the rule gives; or a clear error why not."""
+        """Run a kernel that failed again, in the dtypes of the promotion rule, or raise why not."""
         if self.joined:
             floating = import_module("wengert.tape.errors").floating(self.name, self.kind)
             changed = self._unified(arrays, parameters, bool(self.rules) and floating)
@@ -407,8 +411,8 @@ class Primitive:
     def _unified(
         self, arrays: list[Any], parameters: dict[str, Any], floating: bool
     ) -> list[Any] | None:
-        """The operands with those cast that the rule gives another dtype; None without such."""
-        positions = [i for i in range(len(arrays)) if self._input(i) in self.joined]
+        """The operands, cast as the promotion rule has it; None if it changes none."""
+        positions = [i for i in range(len(arrays)) if self.input_at(i) in self.joined]
         numbers = [parameters[name] for name in self.numbers if name in parameters]
         found = unified(self, arrays, positions, numbers, floating)
         if not found:
@@ -423,14 +427,11 @@ class Primitive:
                 changed[i] = cast._array
         return changed
 
-    def _input(self, position: int) -> Any:
-        return self.fixed[position] if position < len(self.fixed) else self.variadic
-
     def _regularise(self, arrays: list[Any]) -> type:
-        """Turn what is neither a Tensor's array nor weak into arrays, in place; check the rest."""
+        """Check operands, make arrays of numbers that are not weak, in place; give the kind."""
         given = [a for a in arrays if a is not None and type(a) not in SCALARS]
         live = next((a for a in given if hasattr(a, "regularise")), None)
-        if live is not None:  # a number of a trace, which raw arrays do not know
+        if live is not None:  # a number that a trace follows, which kernels do not take
             return live.regularise(arrays, self.weak)  # type: ignore[no-any-return]
         if not given:
             what = ", ".join(type(a).__name__ for a in arrays if a is not None)
@@ -458,7 +459,7 @@ class Primitive:
             for i, a in enumerate(arrays):
                 if type(a) in SCALARS:
                     arrays[i] = _scalar(self.name, owners[0], a, dtypes, like)
-        # What has other arrays inside takes them as constants; they do not know it.
+        # A lifted array takes a library's as a constant, and no library takes a lifted one.
         return next((type(a) for a in given if hasattr(a, "bottom")), type(given[0]))
 
 
@@ -471,7 +472,7 @@ def _scalar(name: str, backend: Backend, value: Any, dtypes: list[DType], like: 
 
 
 def anew(x: Any) -> Tensor:
-    """Another Tensor of the same values, so that changing one in place leaves the other."""
+    """Another Tensor of the same values: changing one in place leaves the other as it is."""
     return PRIMITIVES["reshape"].bind(x, shape=tuple(x.shape), copy=None)  # type: ignore[no-any-return]
 
 

@@ -14,7 +14,7 @@ DIGITS = 4
 EDGE = 3
 THRESHOLD = 1000
 
-#: Data types that go without saying.
+#: Data types that are not printed.
 _UNNAMED = {DTYPES["float32"], DTYPES["complex64"], DTYPES["int64"], DTYPES["bool"]}
 
 
@@ -29,7 +29,7 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
     prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
     try:
         values = read(tensor)
-    except TypeError:  # a tangent of many directions, which are yet to come
+    except TypeError:  # no one array has them, as of a batch
         return f"{prefix}..., size={tuple(tensor.shape)}, dtype={tensor.dtype!r})"
     text = "[]"
     if values.size:

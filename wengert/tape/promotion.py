@@ -152,8 +152,8 @@ def join(a: DType, b: DType) -> DType:
 def common_dtype(dtypes: Iterable[DType], scalars: Iterable[type] = ()) -> DType:
     """The dtype of arrays and Python numbers together.
 
-    A number has no say in what its kind or a higher one has: beside integers and booleans a float
-    stands for the default dtype, and beside a floating array a complex number for its precision.
+    A number changes nothing beside arrays of its kind or a higher one. Beside integers and booleans
+    a float counts as the default dtype; beside a floating array a complex number has its precision.
     """
     found = reduce(join, dtypes)
     for scalar in scalars:
@@ -195,7 +195,7 @@ def unified(
     more: Sequence[Any],
     floating: bool,
 ) -> dict[int, DType | int]:
-    """Which operands the rule gives another dtype than they have; most have the right one.
+    """Which operands the promotion rule casts, and to what.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def unified(
     Returns
     -------
     dict
-        Place to new dtype; of a boolean number, to the integer that it is.
+        Position to new dtype; for a boolean number, to the integer that it is.
 
     Raises
     ------

@@ -12,13 +12,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _recording: ContextVar[bool | int] = ContextVar("wengert_recording", default=True)
 _inference: ContextVar[bool] = ContextVar("wengert_inference", default=False)
 
-#: ``recording()`` tells whether operations are recorded now; the hot path calls it for each. It
-#: ``is False`` where the user has said so: then results are constants in forward mode, too.
+#: ``recording()`` tells whether operations are recorded now. It ``is False`` under the user's
+#: `no_grad`, where results are constants in forward mode, too.
 recording = _recording.get
-
-#: Who looks at each node that is recorded: contexts of saved-value hooks and of anomaly detection,
-#: of any thread. While it is empty nothing of theirs is asked for.
-observing: list[Any] = []
 
 #: The reverse transforms whose functions run now, in any thread. A Tensor that is computed from the
 #: arguments of one may not leave the tape: `wengert.tape.escapes`.
@@ -212,17 +208,17 @@ class inference_mode(_Mode):
 
 
 class transforming(_Mode):
-    """Record whatever is on around, inference mode too: a transform's function is on its own."""
+    """Record a transform's function, whatever mode is on outside, also in inference mode."""
 
     def _states(self) -> tuple[bool, bool]:
         return True, False
 
 
 class unrecorded(_Mode):
-    """Record nothing, and let tangents go on: for users' rules and hooks in a sweep.
+    """Record nothing, but push tangents on: for users' rules and hooks in a sweep.
 
-    What they compute there is the derivative itself, which no later sweep is to see, but which a
-    forward transform around follows.
+    What they compute is a derivative that is not to be swept, but that a forward transform outside
+    follows.
     """
 
     def _states(self) -> tuple[int, bool]:

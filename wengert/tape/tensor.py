@@ -20,7 +20,7 @@ IN_PLACE_ON_LEAF = (
     "`with wg.no_grad():`, as an optimiser does, or compute a new Tensor: y = x + 1 for x += 1."
 )
 
-#: What is to be done where values leave the tape, which few programs do.
+#: Modules that are needed where values leave the tape, as in few programs.
 _ESCAPES = "wengert.tape.escapes"
 _LINES = "wengert.tape.lines"
 
@@ -57,7 +57,7 @@ class Tensor(Methods):
     _array: Any
     _grad: "Tensor | None"
     _node: Node | None
-    _shown: "Shown"  # of a view, and of what views were taken of; no other Tensor has it
+    _shown: "Shown"  # only of views, and of Tensors that views were taken of
 
     def __init__(self, array: Any, *, requires_grad: bool = False) -> None:
         backend_of(array)
@@ -379,19 +379,19 @@ class Tensor(Methods):
 
 
 def check_leaving(tensor: Tensor, way: str) -> None:
-    """Raise if a transform or a trace follows the values, which would leave by a method."""
+    """Raise if a transform or a trace follows values that are to leave by a method."""
     if hasattr(tensor._array, "bottom") or (following and tensor._node is not None):
         import_module(_ESCAPES).refuse(tensor, way)
 
 
 def warn_of_leaving(tensor: Tensor, text: str) -> None:
-    """Give one of the warnings of values that leave the tape, unless observers are told."""
+    """Warn of values that leave the tape, unless an observer is told instead."""
     if not (observing and followers()):
         getattr(import_module(_ESCAPES), text)()
 
 
 def _check_no_option(tensor: Tensor) -> None:
-    """Raise if this becomes a plain value because it was given as an option of a function."""
+    """Raise if a Tensor becomes a plain value because it was given as a function's option."""
     if tensor._node is not None or hasattr(tensor._array, "bottom"):
         refuse()
 
@@ -418,9 +418,9 @@ def only_element(tensor: Tensor) -> Any:
 def assign(tensor: Tensor, result: "Tensor", operand: Any = None, key: Any = ...) -> "Tensor":
     """Let a Tensor take over another's value and node: the end of ``x += y``.
 
-    The old array is left as it is, so nothing that was saved or shared can change. What of the
-    Tensor changes is ``key``, and ``operand`` is what stands on the right: both are told for
-    the warning where in other libraries another Tensor would change too.
+    The old array is left as it is, so nothing that was saved or shared can change. ``key`` is the
+    part of the Tensor that changes, and ``operand`` the right-hand side: both are for the warning
+    about views.
     """
     if recording() and isinstance(tensor._node, AccumulateGrad):
         raise RuntimeError(IN_PLACE_ON_LEAF)
@@ -465,10 +465,10 @@ def _unpickle(
 
 
 class Frozen:
-    """What watches the node of a leaf that requires grad no more: nothing accumulates there.
+    """The ``watch`` of a node whose leaf was frozen, so that nothing accumulates there.
 
-    Recorded operations may still lead to the node, and it is the leaf's again if that requires
-    grad again.
+    Recorded operations may still lead to the node, and the leaf gets it back if it requires grad
+    again.
     """
 
     __slots__ = ("tensor",)
@@ -480,7 +480,7 @@ class Frozen:
             _frozen.pop(key, None)
 
         self.tensor = weakref.ref(tensor, forget)
-        # Hooks stay with the leaf; a node without them need not outlive what leads to it.
+        # Hooks stay with the leaf. A node without them lives as long as something leads to it.
         kept = type(node) is not AccumulateGrad
         _frozen[key] = (lambda: node) if kept else weakref.ref(node, forget)
 
@@ -493,7 +493,7 @@ _frozen: dict[int, Callable[[], Node | None]] = {}
 
 
 def thawed(tensor: Tensor) -> Node | None:
-    """The node of a leaf that was frozen, if there is one that fits it still."""
+    """The node of a leaf that was frozen, if it is alive and of the leaf's shape and dtype."""
     reference = _frozen.pop(id(tensor), None)
     node = None if reference is None else reference()
     array = tensor._array
@@ -506,14 +506,14 @@ def thawed(tensor: Tensor) -> Node | None:
 
 
 class Memory:
-    """What in NumPy or PyTorch would be one piece of memory, which several Tensors show.
+    """What in NumPy or PyTorch would be one storage, of which several Tensors are views.
 
     Attributes
     ----------
     shape, complex : tuple of int, bool
         Of the Tensor that is no view of another.
     array : array or None
-        Stands for the memory once it has to be known which parts of it overlap.
+        An empty NumPy array in the storage's place, made when overlaps are first looked for.
     """
 
     __slots__ = ("__weakref__", "array", "complex", "shape")
@@ -527,17 +527,17 @@ class Memory:
 
 
 class Shown(weakref.ref[Memory]):
-    """What one Tensor shows of a memory.
+    """Which part of a storage one Tensor is a view of.
 
-    The Tensor alone holds it, so that the weak references to a memory are those of the live Tensors
-    that show it: CPython keeps the list, and takes off it what goes.
+    Only the Tensor holds it. So the weak references to a storage, of which CPython keeps a list,
+    are those of its live views.
 
     Attributes
     ----------
     memory : Memory
-        The memory, which lives as long as somebody shows it.
+        The storage.
     steps : tuple or None
-        The view's operation, its parameters, and the steps before; None for the whole.
+        The view's operation, its parameters, and the steps before; None for the whole storage.
     depth : int
         How many steps these are.
     """
@@ -556,7 +556,7 @@ DEPTH = 20
 def show(view: Tensor, x: Tensor, operation: Any, parameters: dict[str, Any]) -> None:
     """Note that in NumPy or PyTorch a Tensor would be a view of another.
 
-    ``operation`` is a primitive, whose kernel for NumPy says what is shown, or such a function.
+    ``operation`` is the primitive that gives the view on NumPy, or a function that does.
     """
     whole = getattr(x, "_shown", None) or _whole(x)
     memory = whole.memory
@@ -599,7 +599,7 @@ def untracked(array: Any) -> Tensor:
 
 
 def placed(array: Any, node: Node | None) -> Tensor:
-    """Return a Tensor of a raw array with a given node."""
+    """Return a Tensor of a raw array that is the result of a node, or on no tape for None."""
     tensor = _new_tensor(Tensor)
     tensor._array = array
     tensor._grad = None
