@@ -74,10 +74,8 @@ class Forward:
 
     def still(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The values of Tensors of the level, outside."""
-        return [
-            y
-            for y, _ in unpack_dual([without_tangent(x, self.out.level) for x in tensors], self.out)
-        ]
+        inside = [without_tangent(x, self.out.level) for x in tensors]
+        return [y for y, _ in unpack_dual(inside, self.out)]
 
     def answer(self, tensors: Sequence[Tensor]) -> Any:
         """Answer with one Tensor for each result, in the kind of the call."""
