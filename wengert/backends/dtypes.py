@@ -90,7 +90,7 @@ DTYPES: dict[str, DType] = {
     for name, itemsize in members.items()
 }
 
-#: By type first: dtypes of two libraries should not be compared, and some warn when they are.
+#: By type first: dtypes of two libraries are never compared, because some warn of that.
 _known: defaultdict[type, dict[Any, DType]] = defaultdict(dict)
 
 

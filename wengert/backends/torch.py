@@ -71,7 +71,7 @@ def _key(
     arrays = tuple([_index(i) for i in indices])
     key, after = apart(fill(key, arrays), len(shape), _is_mask) if arrays else (key, None)
     if any(i.ndim for i in arrays):
-        check_integers(key, shape, _is_mask)  # beside an array of no indices PyTorch does not
+        check_integers(key, shape, _is_mask)  # PyTorch checks none beside an empty array
         key = tuple([_beside_arrays(part, arrays[0].device) for part in key])
     return *forward_slices(key, shape, _is_mask), after
 

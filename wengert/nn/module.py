@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         def forward(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
-#: How many times attributes of modules have changed: who remembers modules looks at this alone.
+#: Counts the changes of modules' attributes: what is cached of modules is compared with it alone.
 changes = [0]
 
 

@@ -125,7 +125,7 @@ def as_axes(axis: int | Sequence[int], ndim: int, function: str | None = None) -
             live: Any = axis if hasattr(axis, "regularise") else None
             axis = tuple(axis) if isinstance(axis, list) else axis if live is None else index(live)
         return _as_axes(axis, ndim, function)
-    except TypeError:  # what cannot be hashed is told as what is no axis is
+    except TypeError:  # of what cannot be hashed: the error for what is no axis
         return _as_axes.__wrapped__(axis, ndim, function)
 
 

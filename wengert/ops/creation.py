@@ -59,7 +59,7 @@ NUMBERS = (bool, int, float, complex)
 def new_device(device: Any) -> tuple[Backend, Any]:
     """The backend on which new arrays are made, and the device on it."""
     chosen = selection()
-    if isinstance(device, Selection):  # what rules are told of a Tensor's place
+    if isinstance(device, Selection):  # a Tensor's backend and device, as rules pass them on
         return chosen.backend.alongside(device.backend), device.device
     if device is None:
         return chosen.backend, chosen.device

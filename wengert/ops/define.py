@@ -12,7 +12,7 @@ from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import Declared, Primitive
 from wengert.tape.record import Rule, argument_names
 
-#: Of these dtypes no result is differentiated.
+#: Dtypes whose results are not differentiated.
 _UNTRACKED: Final = ("boolean", "integer", "integer or boolean")
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -107,7 +107,7 @@ class Layout:
 
     def _flat(self, xp: Any, shape: tuple[int, ...], arrays: list[Any], x: Any) -> Any:
         total = math.prod([shape[i] for i in self.indexed])
-        if not arrays:  # a 0-d mask alone: whole copies
+        if not arrays:  # a 0-d mask alone: the whole array, once or not at all
             return xp.zeros(math.prod(self.block), dtype=xp.int64, device=xp.device(x))
         flat: Any = None
         wrong: Any = None

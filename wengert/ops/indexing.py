@@ -57,7 +57,7 @@ def _all_of_it(call: Any) -> Any:
     return x if slices and x.shape == call.result.shape else None
 
 
-# Each is the derivative of the others, so that they are closed at any order.
+# The derivatives of each are made of the others, so that any order needs no others.
 _getitem_primitive = Primitive(
     "getitem",
     ["x", "*indices"],
@@ -141,7 +141,7 @@ _setitem = Primitive(
     },
     kind="linear",
     raises=("indices",),
-    # The kernel takes no number for x.
+    # No rule by kind: the kernel takes arrays alone as x, and not the number 0.
     jvps={
         "x": lambda xp, t, indices, key: xp.setitem(t, 0, *indices, key=key),
         "value": lambda xp, t, indices, key, x: xp.setitem(xp.zeros_like(x), t, *indices, key=key),
@@ -177,7 +177,7 @@ def parse_key(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
     for part in key if type(key) is tuple else (key,):
         if not _is_static(part):
             if isinstance(part, slice):
-                # A Tensor as a bound would be seen again when the derivative is taken.
+                # The key is kept for the derivative, and so holds no Tensor.
                 part = slice(*[_bound(n) for n in (part.start, part.stop, part.step)])
             elif isinstance(part, np.integer) or (
                 isinstance(part, int) and not isinstance(part, bool)

@@ -147,7 +147,7 @@ def transpose(x: Tensor, /, *axes: Any) -> Tensor:
     """
     if not axes or axes == (None,):
         return manipulation.permute_dims(x, tuple(range(x.ndim))[::-1])
-    if len(axes) == 1 or len(axes) != 2:
+    if len(axes) != 2:
         return manipulation.permute_dims(x, as_axes(_integers(axes), x.ndim, "transpose"))
     first, second = (as_axis(axis, x.ndim, "transpose") for axis in axes)
     if x.ndim == 2 and first <= second:

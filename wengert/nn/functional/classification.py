@@ -89,7 +89,7 @@ def _slope(
     if label_smoothing:
         right = xp.add(xp.multiply(right, 1 - label_smoothing), label_smoothing / classes)
     counted = xp.astype(xp.not_equal(target, ignore_index), probs.dtype)
-    # Where none counts, the mean is nan, and depends on no logit all the same.
+    # If no target counts, the mean is nan, and its derivative is 0 all the same.
     weights = counted
     if reduction == "mean":
         weights = xp.divide(counted, xp.maximum(xp.sum(counted), 1))
@@ -116,7 +116,7 @@ def _with_slope(of_slope: Callable[[Any, Any, Any, str], Any]) -> Callable[..., 
         reduction: str,
         label_smoothing: float,
     ) -> Any:
-        if slope is None or not xp.plain:  # what the forward pass has left is no function of x
+        if slope is None or not xp.plain:  # the saved slope is an array, which has no derivative
             probs = xp.softmax(x, axis=(1,))
             slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
         return of_slope(xp, slope, g, reduction)
@@ -134,7 +134,7 @@ def _tangent_by_logits(xp: Any, slope: Any, t: Any, reduction: str) -> Any:
 
 _fused = Primitive(
     "softmax_cross_entropy",
-    # What the forward pass computes on its way, and the plain rule need not compute again.
+    # The slope is computed in the forward pass and saved for the plain rule.
     ("x", "target", "slope"),
     {"x": _with_slope(_by_logits)},
     kind="irregular",
@@ -432,7 +432,7 @@ def _weighted(
         even = ops.where(ops.not_equal(target, ignore_index), even, 0.0)
         losses = ops.multiply(losses, 1 - smoothing)
         even = ops.multiply(even, smoothing / x.shape[axis])
-        if reduction == "mean":  # of both, for without weight the first is nan, and so is their sum
+        if reduction == "mean":  # of both: without weight the first is nan, and so is their sum
             parts = [ops.divide(ops.sum(each), total) for each in (losses, even)]
             return ops.add(*parts)
         losses = ops.add(losses, even)

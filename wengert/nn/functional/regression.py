@@ -97,8 +97,8 @@ def smooth_l1_loss(
         if beta == 0:
             return reduced(ops.abs(difference), reduction)
         return reduced(ops.divide(_huber(difference, beta), beta), reduction)
-    # The same without the division of what holds beta: the slope by a small one would lose all
-    # digits. Where the difference is larger, its share of beta is not computed, as it may overflow.
+    # The same without a division by beta after all: the derivative by a small beta would lose all
+    # digits. Where the difference is larger, the quotient is not computed: it may overflow.
     far = ops.greater_equal(ops.abs(difference), beta)
     share = ops.divide(ops.where(far, 0, difference), ops.where(far, 1, beta))
     share = ops.where(far, ops.sign(difference), share)

@@ -40,7 +40,7 @@ def _product(xp: Any, x1: Any, x2: Any, *, subscripts: Subscripts) -> Any:
         out = xp.matmul(x1, x2)
         order = [*shared, *left, *right]
     else:
-        # Without a sum it is a product of numbers, which broadcasts.
+        # Nothing is summed: the operands are multiplied element by element.
         order = list(result)
         out = xp.multiply(_spaced(xp, x1, first, order), _spaced(xp, x2, second, order))
     out = xp.reshape(out, tuple([length[c] for c in order]))
@@ -104,7 +104,7 @@ class Term(NamedTuple):
                 n = x.shape[axes[0]]
                 rest = [i for i in range(len(labels)) if i not in axes]
                 x = permute_dims(x, (*axes, *rest))
-                # The diagonal's places in what the axes are when they are one.
+                # In the axes joined to one, the diagonal's elements are equally far apart.
                 x = reshape(x, (n ** len(axes), *[x.shape[i] for i in range(len(axes), x.ndim)]))
                 x = getitem(x, slice(0, None, sum(n**i for i in range(len(axes)))))
                 labels = (label, *[labels[i] for i in rest])
@@ -285,6 +285,6 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
     if len(terms) != 1:
         raise ValueError(f"einsum: the path leaves {len(terms)} operands, and it has to leave one")
     answer: Tensor = terms[0].x
-    # An operand that is the result, as it is, gives a view, as one with permuted axes does.
+    # If the result is an operand itself, it becomes a view, as a permuted operand is.
     given = any(answer is x for x in arrays)
     return reshape(answer, tuple(answer.shape)) if given else answer

@@ -43,7 +43,7 @@ Mode = Literal[
     "empty",
 ]
 
-#: The modes that an option is for.
+#: The modes for which an option may be given.
 OPTIONS: Final = {
     "end_values": ("linear_ramp",),
     "reflect_type": ("reflect", "symmetric"),

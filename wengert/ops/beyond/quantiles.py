@@ -19,8 +19,8 @@ from wengert.ops.sorting import sort
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
-#: The parameters (alpha, beta) of the methods between whose points is interpolated: R. J. Hyndman
-#: and Y. Fan, Sample quantiles in statistical packages, 1996.
+#: The parameters (alpha, beta) of the methods that interpolate between plotting positions: R. J.
+#: Hyndman and Y. Fan, Sample quantiles in statistical packages, 1996.
 CONTINUOUS: Final = {
     "interpolated_inverted_cdf": (0.0, 1.0),
     "hazen": (0.5, 0.5),
@@ -28,7 +28,7 @@ CONTINUOUS: Final = {
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
-#: Those that take an element, or the mean of two: where the empirical distribution has its steps.
+#: The methods that invert the empirical distribution: they take an element, or the mean of two.
 DISCRETE: Final = ("inverted_cdf", "averaged_inverted_cdf", "closest_observation")
 Method = Literal[
     "linear",

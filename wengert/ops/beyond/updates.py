@@ -28,18 +28,11 @@ from wengert.ops.searching import where
 from wengert.ops.sorting import argsort
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import PRIMITIVES, Primitive
-from wengert.tape.promotion import SCALARS, number_type
+from wengert.tape.promotion import KIND_RANK, SCALARS, number_type
 from wengert.tape.tensor import Tensor, wrapped
 
-#: A value may be of the array's kind or of one before it.
-RANK: Final = {
-    "bool": 0,
-    "unsigned integer": 1,
-    "signed integer": 1,
-    "real floating": 2,
-    "complex floating": 3,
-}
-PYTHON: Final = {
+#: The kinds of Python's numbers.
+_KINDS: Final = {
     int: "signed integer",
     float: "real floating",
     complex: "complex floating",
@@ -245,8 +238,8 @@ class At:
             value = int(value)
         elif number_type(value) not in SCALARS:
             value = self._beside(value)
-        kind = PYTHON.get(number_type(value)) or value.dtype.kind
-        if RANK[kind] > RANK[dtype.kind]:
+        kind = _KINDS.get(number_type(value)) or value.dtype.kind
+        if KIND_RANK[kind] > KIND_RANK[dtype.kind]:
             raise TypeError(
                 f"at.{function}: a {kind} value does not fit an array of dtype {dtype.name}; "
                 "convert one with wg.astype"

@@ -292,7 +292,7 @@ def roll(
 
 
 def _reshape_batch(call: Any, x: Any, shape: Sequence[int], *, copy: bool | None = None) -> Any:
-    if -1 in shape:  # of no elements the libraries could not tell this length
+    if -1 in shape:  # which a batch without elements would leave open
         known = -math.prod(shape)
         shape = [math.prod(x.shape[1:]) // known if n == -1 else n for n in shape]
     return call.run(x, shape=(x.shape[0], *shape), copy=copy)

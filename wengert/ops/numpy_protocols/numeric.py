@@ -147,7 +147,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
 def contraction(*terms: Any, optimize: Any = None, **keywords: Any) -> Tensor:
     """``np.einsum``, whose arrays may be lists."""
     refuse(keywords)
-    # After a string of subscripts all are arrays; otherwise each but the last has a list behind.
+    # Arrays alone follow a string of subscripts; without one a list of labels follows each array.
     spelt = isinstance(terms[0], str)
     places = range(1, len(terms)) if spelt else range(0, len(terms) - 1, 2)
     given = list(terms)

@@ -102,7 +102,7 @@ def operands(*values: Any) -> tuple[Tensor, ...]:
     """
     values = tuple([_nest(x) for x in values])
     tensors = [x for x in values if isinstance(x, Tensor)]
-    # Among a mask, indices and floating values, a number is one of the last.
+    # Beside a mask, indices and floating values a number takes the dtype of the last.
     like = max(tensors, key=lambda x: KIND_RANK[x.dtype.kind], default=None)
     return tuple([x if isinstance(x, Tensor) else _beside(x, like) for x in values])
 

@@ -39,7 +39,7 @@ if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
     def __getattr__(name: str) -> Any:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        # A rule may call functions of another file (digamma's is polygamma), so all come.
+        # Rules call functions of other files (digamma's calls polygamma), so all are imported.
         for home in _HOMES:
             module = importlib.import_module(f"{__name__}.{home}")
             globals().update({found: getattr(module, found) for found in module.__all__})

@@ -28,7 +28,7 @@ Primitive(
 @elementwise(
     dtypes="real numeric",
     forward=lambda xp, x: xp.maximum(x, 0),
-    # What is not zero is positive, or nan: which lets the gradient pass, as in PyTorch.
+    # Where the result is positive or nan the gradient passes, as in PyTorch.
     x=lambda xp, g, out: xp.mask(g, out),
     source="PyTorch: ``torch.nn.functional.relu``.",
     domain=NOT_ZERO,
@@ -58,7 +58,7 @@ _leaky_relu = Primitive(
 ).bind
 
 
-#: Of those with parameters beside the array.
+#: The family of functions with parameters beside the array.
 _FAMILY = elements("x", dtypes="real floating", source="PyTorch: ``torch.nn.functional.$name``.")
 
 

@@ -42,7 +42,7 @@ def _zeta_less_one(s: int) -> float:
 _ZETA = [(-1) ** k * _zeta_less_one(k) for k in range(2, 28)]
 _NEAR_LOG = [*(z / k for k, z in reversed(list(enumerate(_ZETA, 2)))), 1 - _EULER]
 _NEAR_SLOPE = [*reversed(_ZETA), 1 - _EULER]
-# What Stirling's formula leaves, times x, in 1/x**2; and what the logarithm leaves of digamma.
+# The remainder of Stirling's formula, times x, and that of digamma(x) - log(x): powers of 1/x**2.
 _FAR_LOG = [BERNOULLI[k - 1] / (2 * k * (2 * k - 1)) for k in reversed(_ORDERS)]
 _FAR_SLOPE = [BERNOULLI[k - 1] / (2 * k) for k in reversed(_ORDERS)]
 
@@ -222,7 +222,7 @@ def _log_beta(xp: Any, a: Any, b: Any) -> Any:
     small, large = xp.minimum(a, b), xp.maximum(a, b)
     total = xp.add(a, b)
     plain = xp.subtract(xp.add(xp.gammaln(small), xp.gammaln(large)), xp.gammaln(total))
-    # Stirling's formula for the larger one and the sum: what is large cancels on paper.
+    # Stirling's formula for the larger one and the sum, in which the large terms are cancelled.
     one = xp.logical_and(xp.greater_equal(large, _FAR), xp.greater_equal(total, _FAR))
     one = xp.logical_and(one, xp.isfinite(large))
     # A sum that overflows enters by its correction alone, which is 0 there.

@@ -56,7 +56,7 @@ def _softplus_forward(xp: Any, x: Any) -> Any:
     right = xp.greater_equal(xp.real(x), 0)
     small = _log1p(xp, xp.exp(xp.where(right, xp.negative(x), x)))
     value = xp.add(xp.where(right, x, 0), small)
-    # Of the logarithm's branches the principal one.
+    # The principal branch of the logarithm.
     turns = xp.round(xp.multiply(xp.imag(value), 0.5 / math.pi))
     return xp.subtract(value, xp.multiply(xp.astype(turns, x.dtype), 2j * math.pi))
 

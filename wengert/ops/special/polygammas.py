@@ -105,7 +105,7 @@ def polygamma(n: Any, x: Any) -> Tensor:
     orders = xp.asarray(n)
     if orders.ndim == 0:
         return _polygamma(x, n=_order(orders.item()))  # type: ignore[no-any-return]
-    # Each order that occurs is a function of its own.
+    # One call for each order that occurs.
     value = None
     for order in sorted({_order(found) for found in _flat(orders.tolist())}):
         this = _polygamma(x, n=order)

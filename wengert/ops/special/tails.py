@@ -19,7 +19,7 @@ __all__: list[str] = []
 _BORDER = 6.0
 _TERMS = 24
 _NODES = 44
-_REACH = 7.0  # exp(-s**2) is nothing beyond
+_REACH = 7.0  # beyond it exp(-s**2) adds nothing
 
 
 @cache
