@@ -452,3 +452,27 @@ def test_all_kinds_of_calls_in_many_threads():
     assert not turns._eager
     for f in compiled[::3]:
         assert 1 <= f.report.recordings <= 2
+
+
+def test_who_waits_to_look_holds_nobody_up(monkeypatch):
+    """A function that runs eagerly calls a compiled one, while another thread records."""
+    monkeypatch.setattr(turns, "PAUSE", 2.0)
+    started, inner, outer = threading.Event(), wg.compile(wg.sin), wg.compile(wg.cos)
+
+    @wg.compile
+    def eager(x):
+        started.set()
+        while not turns._alone:
+            time.sleep(1e-3)
+        return inner(x)
+
+    x = wg.ones(2)
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(eager, x)
+        assert started.wait(10)
+        assert outer(x).tolist() == wg.cos(x).tolist()
+        assert found.result().tolist() == wg.sin(x).tolist()
+    assert "Event" in str(eager.report)
+    for compiled in (inner, outer):
+        assert compiled.report.recordings == 1
+        assert not compiled.report._fallbacks

@@ -110,7 +110,11 @@ def _others_alone() -> bool:
 @contextmanager
 def looking() -> Iterator[bool]:
     """Look at the state of a function, as one thread at a time does: whether it is this one."""
+    me = get_ident()
+    running = _eager.pop(me, 0)  # who waits here runs nothing
     mine = _looking.acquire(timeout=PATIENCE)
+    if running:
+        _eager[me] = running
     try:
         yield mine
     finally:
