@@ -87,6 +87,13 @@ def test_calculate_gain(name: str, param: Any) -> None:
     assert init.calculate_gain(name, param) == torch.nn.init.calculate_gain(name, param)
 
 
+def test_gains() -> None:
+    """PyTorch's documentation has them: those that keep the variance of standard normal numbers."""
+    expected = {"linear": 1, "conv2d": 1, "sigmoid": 1, "tanh": 5 / 3, "relu": 2**0.5, "selu": 0.75}
+    assert {name: init.calculate_gain(name) for name in expected} == expected
+    assert init.calculate_gain("leaky_relu", 0.3) == pytest.approx((2 / (1 + 0.3**2)) ** 0.5)
+
+
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="Unsupported nonlinearity sine"):
         init.calculate_gain("sine")

@@ -316,6 +316,19 @@ def test_models_start_the_same_on_every_backend(backend: Any) -> None:
 # -- copies ----------------------------------------------------------------------------------------
 
 
+def test_a_deep_copy_shares_no_memory() -> None:
+    x = wg.tensor([1.0, 2.0], requires_grad=True)
+    wg.sum(x * x).backward()
+    assert x.grad is not None
+    twin = copy.deepcopy(x)
+    assert twin.grad is not None
+    for ours, theirs in ((x, twin), (x.grad, twin.grad)):
+        assert not np.shares_memory(ours.detach().numpy(), theirs.detach().numpy())
+        np.testing.assert_array_equal(values(ours), values(theirs))
+    x.grad.zero_()  # which would warn if a view of it were alive
+    assert twin.grad.tolist() == [2.0, 4.0]
+
+
 def test_deepcopy_and_pickle_keep_what_is_shared(backend: Any) -> None:
     net = Net()
     net.tied = net.scale

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import wengert as wg
+from tests.ops.calls import FUNCTIONS, placed
 from tests.ops.cases import apply, examples, function, leaves
+from tests.ops.spaces import SPACES, pairs, spaces
 from tests.ops.tables import TABLE
 from tests.ops.watching import watched
 from wengert.backends import namespaces
@@ -37,25 +40,50 @@ def equal(found, expected, name):
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15, err_msg=name)
 
 
+def compared(names, function, case):
+    """Compare all calls of some primitives in a function with what is composed for them."""
+    calls = []
+    with watched(lambda call: calls.append(call) if call.primitive.name in names else None):
+        function()
+    for call in calls:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            inputs = [x.copy() if isinstance(x, np.ndarray) else x for x in call.inputs]
+            found = call.primitive.forward(XP, *inputs, **call.parameters)
+        for ours, theirs in zip(
+            found if call.primitive.several else (found,), call.results, strict=True
+        ):
+            equal(np.asarray(ours), np.asarray(theirs), repr(case))
+
+
 @pytest.mark.parametrize(("name", "kind"), HIDDEN)
 def test_a_composite_is_what_the_kernel_is(name, kind):
     entry = TABLE[name]
 
     def check(case):
-        calls = []
-        with watched(lambda call: calls.append(call) if call.primitive.name == name else None):
-            apply(function(name, entry), case, leaves(case))
-        for call in calls:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                inputs = [x.copy() if isinstance(x, np.ndarray) else x for x in call.inputs]
-                found = call.primitive.forward(XP, *inputs, **call.parameters)
-            for ours, theirs in zip(
-                found if call.primitive.several else (found,), call.results, strict=True
-            ):
-                equal(np.asarray(ours), np.asarray(theirs), repr(case))
+        compared({name}, lambda: apply(function(name, entry), case, leaves(case)), case)
 
     settings(max_examples=examples(12))(given(getattr(entry, kind))(check))()
+
+
+def with_tensors(value):
+    if isinstance(value, list):
+        return [with_tensors(each) for each in value]
+    return wg.asarray(value) if isinstance(value, np.ndarray) else value
+
+
+@pytest.mark.parametrize(
+    "name", dict.fromkeys(name for names, _ in SPACES for name in names.split())
+)
+def test_composites_take_all_options(name):
+    """What a function calls of them for each pair of its options."""
+    names = {row for row, _ in HIDDEN}
+    for space in spaces(name):
+        for chosen in pairs(space):
+            args, kwargs = placed(name, chosen)
+            args, kwargs = with_tensors(args), {k: with_tensors(v) for k, v in kwargs.items()}
+            with wg.use_backend("numpy"):
+                compared(names, lambda: FUNCTIONS[name](*args, **kwargs), chosen)  # noqa: B023
 
 
 GRID = np.concatenate(

@@ -154,9 +154,14 @@ def test_var_and_std_of_a_float_program_stay_in_its_dtype(
 
 
 def test_float16_does_not_overflow_on_the_way() -> None:
-    x = np.full(100, 1000, np.float16)
-    assert wg.mean(wg.asarray(x)).item() == 1000
-    assert wg.var(wg.asarray(x)).item() == 0
+    x = np.full((2, 100), 1000, np.float16)
+    for axis, keepdims in ((None, False), (None, True), (1, False), (0, True)):
+        for function, expected in ((wg.mean, np.mean), (wg.var, np.var), (wg.std, np.std)):
+            found = function(wg.asarray(x), axis=axis, keepdims=keepdims)
+            wanted = expected(x.astype(float), axis=axis, keepdims=keepdims)
+            assert found.dtype is wg.float16
+            np.testing.assert_array_equal(found.numpy(), wanted, strict=False)
+            assert found.shape == wanted.shape
 
 
 def test_dtype_is_the_results_and_the_cotangent_comes_back_in_the_inputs(

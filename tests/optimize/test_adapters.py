@@ -271,7 +271,8 @@ def test_numbers_and_integers_to_begin_with() -> None:
     assert optimize.minimize(lambda x: (x - 2) ** 2, 5).x == pytest.approx(2)
     assert optimize.minimize(bowl, [0, 0, 0]).x.dtype == np.float64
     assert optimize.minimize(bowl, (0, 1, 0)).x.shape == (3,)
-    assert optimize.minimize(bowl, np.zeros(3, dtype=int)).x.dtype == np.float64
+    for dtype in ("int64", "uint8"):
+        assert optimize.minimize(bowl, np.zeros(3, dtype=dtype)).x.dtype == np.float64
     matrix = optimize.minimize(lambda x: wg.sum((x - 1) ** 2), [[0, 0], [1, 5.0]])
     np.testing.assert_allclose(matrix.x, np.ones((2, 2)), atol=1e-6)
 
@@ -443,6 +444,22 @@ def test_the_function_is_called_for_each_point_unless_it_is_compiled() -> None:
     optimize.least_squares(lambda x: wg.stack([f(x), x[0]]), np.zeros(3))
     optimize.root(lambda x: x * f(x) - 1, np.full(3, 0.5))
     assert len(points) > 10
+
+
+def test_what_is_compiled_is_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+
+    def compiles(function: Any, **options: Any) -> Any:
+        compiled.append(function)
+        return making_compile(function, **options)
+
+    making_compile = making.compile
+    monkeypatch.setattr(making, "compile", compiles)
+    plain = optimize.minimize(rosenbrock, np.zeros(3))
+    assert not compiled
+    found = optimize.minimize(rosenbrock, np.zeros(3), compile=True)
+    assert compiled
+    np.testing.assert_allclose(found.x, plain.x, rtol=1e-12)
 
 
 def test_a_callback_can_stop() -> None:

@@ -216,6 +216,7 @@ def test_which_order_and_mode_is_to_blame(plant):
 
     text = told(Doubled.apply, ("n",), order=2, forward=False)
     assert "only in the second derivative: the first is right" in text
+    assert "mode" not in text  # forward mode is not to be looked at
     wrong = plant(square, kind="linear", x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2))
     assert "only in forward mode: reverse mode is right" in told(wrong, ("n",))
 

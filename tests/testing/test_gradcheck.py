@@ -154,6 +154,21 @@ def test_forward_mode_batches_and_precision(backend, fast_mode):
     assert gradcheck(wg.exp, complex_(2), check_batched_forward_grad=True, **options)
 
 
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+def test_precision_is_looked_at_where_it_is_asked_for(check):
+    """As in PyTorch, where a function may be for double precision alone."""
+    seen = set()
+
+    def cube(x):
+        seen.add(x.dtype)
+        return x**3
+
+    assert check(cube, real(3))
+    assert seen == {wg.float64}
+    assert check(cube, real(3), check_grad_dtypes=True)
+    assert seen == {wg.float64, wg.float32}
+
+
 def test_arguments_and_results_in_containers():
     def function(pair, scale):
         return {"a": pair["x"] * scale, "b": [wg.sin(pair["y"][0])]}

@@ -138,3 +138,21 @@ def test_index_keys_have_masks_arrays_and_new_axes():
         assert not has("i")(key) and not has("b")(key)
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step"),
+    [(-2, 2, 1 / 16), (0, 2, 1 / 16), (0, 1, 1 / 32), (0.5, 1, 1 / 64), (-0.4, 0.5, 1 / 64)],
+)
+def test_narrow_ranges_have_32_steps_at_least(low, high, step):
+    """Powers of two, and none finer than they have to be."""
+    found = set()
+
+    @settings(max_examples=300)
+    @given(ws.reals(low, high))
+    def check(x):
+        found.add(x)
+
+    check()
+    assert {x % step for x in found} == {0}
+    assert any(x % (2 * step) for x in found)

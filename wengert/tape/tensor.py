@@ -355,7 +355,7 @@ class Tensor(Methods):
         copied = type(self).__new__(type(self))
         copied._array = backend.xp.asarray(self.array, copy=True)
         copied._node = None
-        copied._grad = None if self._grad is None else self._grad.detach()
+        copied._grad = None if self._grad is None else self._grad.detach().clone()
         copied.requires_grad = self.requires_grad
         memo[id(self)] = copied
         return copied
