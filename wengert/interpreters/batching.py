@@ -28,7 +28,7 @@ def elementwise(call: Any, *inputs: Any, **parameters: Any) -> Any:
 
 
 def as_it_is(call: Any, *inputs: Any, **parameters: Any) -> Any:
-    """Of a function of the last axes of one array."""
+    """Of a function of each element of one array, or of its last axes."""
     return call.run(*inputs, **parameters)
 
 

@@ -21,6 +21,7 @@ from wengert.backends import (
     namespaces,
     selection,
 )
+from wengert.interpreters.batching import as_it_is
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import number, raw_array, shape_of
 from wengert.ops.data_type import (
@@ -492,17 +493,13 @@ def eye(
 # -- parts and grids -----------------------------------------------------------------------------
 
 
-def _triangle_batch(call: Any, x: Any, *, k: int = 0) -> Any:
-    return call.run(x, k=k)
-
-
 def _triangle(name: str) -> Callable[..., Tensor]:
     primitive = Primitive(
         name,
         ["x"],
         {"x": lambda xp, g, k: getattr(xp, name)(g, k=k)},
         kind="linear",
-        batch=_triangle_batch,
+        batch=as_it_is,
     )
     return primitive.bind
 

@@ -11,6 +11,7 @@ from wengert.backends import (
     dtype_of,
     get_backend,
 )
+from wengert.interpreters.batching import as_it_is
 from wengert.interpreters.identities import same_elements
 from wengert.ops.families import standard
 from wengert.tape.parameters import refuse, takes
@@ -46,10 +47,6 @@ def _cast(xp: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
     return xp.library.astype(x, dtype, copy=copy)
 
 
-def _astype_batch(call: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
-    return call.run(x, dtype=dtype, copy=copy)
-
-
 _astype = Primitive(
     "astype",
     ["x"],
@@ -58,7 +55,7 @@ _astype = Primitive(
     label="ToCopy",
     view=None,
     forward=_cast,
-    batch=_astype_batch,
+    batch=as_it_is,
     identity=same_elements,
     also="asarray",
 )

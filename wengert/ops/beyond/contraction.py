@@ -72,10 +72,6 @@ def _second_rule(xp: Any, g: Any, x1: Any, subscripts: Subscripts) -> Any:
     return xp.einsum_pair(xp.conj(x1), g, subscripts=(first, result, second))
 
 
-def _pair_batch(call: Any, x1: Any, x2: Any, *, subscripts: tuple[str, str, str]) -> Any:
-    return labelled(call, x1, x2, subscripts)
-
-
 _pair = Primitive(
     "einsum_pair",
     ["x1", "x2"],
@@ -83,7 +79,7 @@ _pair = Primitive(
     kind="multilinear",
     forward=_product,
     label="Einsum",
-    batch=_pair_batch,
+    batch=labelled,
 ).bind
 
 # -- one operand ---------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Never
 
-from wengert.interpreters.batching import shifted
+from wengert.interpreters.batching import over_axes, shifted
 from wengert.interpreters.identities import in_order
 from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of, unexpected
 from wengert.ops.families import MANIPULATION
@@ -36,10 +36,6 @@ _expand_dims = single(
 )
 
 
-def _squeeze_batch(call: Any, x: Any, axis: int | Sequence[int]) -> Any:
-    return call.run(x, axis=shifted((axis,) if isinstance(axis, int) else axis, call.rank(0)))
-
-
 _squeeze = single(
     Primitive(
         "squeeze",
@@ -47,7 +43,7 @@ _squeeze = single(
         {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
         kind="structural",
         view=True,
-        batch=_squeeze_batch,
+        batch=over_axes(),
         identity=in_order,
     )
 )
@@ -88,11 +84,6 @@ _permute_dims = single(
 )
 
 
-def _flip_batch(call: Any, x: Any, *, axis: Any = None) -> Any:
-    axes = range(call.rank(0)) if axis is None else (axis,) if isinstance(axis, int) else axis
-    return call.run(x, axis=shifted(axes, call.rank(0)))
-
-
 _flip = single(
     Primitive(
         "flip",
@@ -100,7 +91,7 @@ _flip = single(
         {"x": lambda xp, g, axis: xp.flip(g, axis=axis)},
         kind="structural",
         view=True,
-        batch=_flip_batch,
+        batch=over_axes(),
     )
 )
 
