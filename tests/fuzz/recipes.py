@@ -402,6 +402,7 @@ def matrices(w: Writer) -> object:
                  else f"{t} = {x} * 0.1 + {eye} * 4"):  # fmt: skip
         return None
     form = w.choice([f"inv({t})", f"det({t})", f"solve({t}, {x})", f"trace({x})",
+                     f"solve(xp.triu({t}), {x})",
                      f"cholesky(xp.matmul({t}, xp.conj(xp.matrix_transpose({t}))))"])  # fmt: skip
     return w.add(f"{w.fresh()} = xp.linalg.{form}")
 

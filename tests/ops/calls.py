@@ -175,6 +175,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "linalg.pinv": {"rtol": 1e-3},
     "linalg.qr": {"x": _SQUARE},
     "linalg.solve": {"x1": _SQUARE, "x2": _OTHER.T},
+    "linalg.cholesky_solve": {"x": _OTHER.T, "factor": _SQUARE},
+    "linalg.solve_triangular": {"x1": _SQUARE, "x2": _OTHER.T, "upper": True},
     "linalg.vector_norm": {"ord": 2.5},
     "special.multigammaln": {"a": _MATRIX + 3, "d": 2},
     "special.polygamma": {"n": 1},

@@ -149,6 +149,8 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
         },
     ),
     ("linalg.qr", {"x": SQUARES}),
+    ("linalg.solve_triangular", {"x1": SQUARES, "x2": irregular(3, 3)}),
+    ("linalg.cholesky_solve", {"x": irregular(3, 2), "factor": SQUARES}),
     ("linalg.svd", {"x": SQUARES}),
     ("fft.fft fft.ifft", {"x": COMPLEX, **ONE}),
     ("fft.rfft fft.ihfft", {"x": CUBE, **ONE}),

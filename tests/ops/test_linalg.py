@@ -398,6 +398,62 @@ def test_which_right_hand_sides_are_vectors(backend: Backend) -> None:
         gradcheck(linalg.solve, (x, y), fast_mode=True)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [0, 1, 33, 70])
+def test_triangular_systems(backend: Backend, kind: str, n: int) -> None:
+    """Small ones, and ones that are solved in blocks where the library has no such function."""
+    a = drawn(kind, n, n) / max(n, 1) + 2 * np.eye(n)
+    b = drawn(kind, n, 4, seed=1)
+    for upper in (True, False):
+        for unit in (True, False):
+            part = np.triu(a, int(unit)) if upper else np.tril(a, -int(unit))
+            part = part + np.eye(n) if unit else part
+            for x, y in ((a, b), (np.stack([a, a + 0.1 * part]), b), (a, np.stack([b, 2 * b]))):
+                shape = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+                turned = np.asfortranarray(x) if x.ndim == 2 else x
+                for given in (x, turned):
+                    out = linalg.solve_triangular(
+                        leaf(given), leaf(y), upper=upper, unitriangular=unit
+                    )
+                    exact = np.triu(x, int(unit)) if upper else np.tril(x, -int(unit))
+                    exact = exact + np.eye(n) if unit else exact
+                    assert out.shape == (*shape, n, 4)
+                    np.testing.assert_allclose(
+                        values(out), np.linalg.solve(exact, y), rtol=1e-10, atol=1e-12
+                    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_systems_by_a_factor(backend: Backend, kind: str) -> None:
+    a, b = drawn(kind, 2, 3, 3), drawn(kind, 3, 2, seed=1)
+    a = a @ np.swapaxes(a.conj(), -1, -2) + np.eye(3)
+    for upper in (False, True):
+
+        def solved(x: wg.Tensor, y: wg.Tensor, upper: bool = upper) -> wg.Tensor:
+            square = (x + wg.conj(wg.matrix_transpose(x))) / 2
+            return linalg.cholesky_solve(y, linalg.cholesky(square, upper=upper), upper=upper)
+
+        x, y = leaf(a), leaf(b)
+        np.testing.assert_allclose(values(solved(x, y)), np.linalg.solve(a, b), rtol=1e-10)
+        gradcheck(solved, (x, y), fast_mode=True)
+        ours = wg.autograd.grad(wg.sum(wg.abs(solved(x, y)) ** 2), [x, y])
+        square = (x + wg.conj(wg.matrix_transpose(x))) / 2
+        plain = wg.autograd.grad(wg.sum(wg.abs(linalg.solve(square, y)) ** 2), [x, y])
+        for found, expected in zip(ours, plain, strict=True):
+            np.testing.assert_allclose(values(found), values(expected), rtol=1e-8, atol=1e-10)
+
+
+def test_a_singular_triangle_is_an_error_or_infinite(backend: Backend) -> None:
+    x, y = leaf(np.asarray([[0.0, 1.0], [0.0, 2.0]])), leaf(np.ones((2, 1)))
+    if backend.name in ("numpy", "array_api_strict", "dask"):
+        with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+            values(linalg.solve_triangular(x, y, upper=True))
+    else:
+        assert not np.isfinite(values(linalg.solve_triangular(x, y, upper=True))).all()
+    unit = linalg.solve_triangular(x, y, upper=True, unitriangular=True)
+    np.testing.assert_array_equal(values(unit), [[0.0], [1.0]])
+
+
 def test_systems_of_two_dtypes(backend: Backend) -> None:
     a, b = drawn("real", 3, 3), drawn("complex", 3)
     x, y = leaf(a), leaf(b)
@@ -478,6 +534,8 @@ def test_other_errors_say_what_to_do() -> None:
         (lambda: linalg.solve(x, wg.asarray(np.ones(2))), r"as many rows"),
         (lambda: linalg.solve(x, wg.asarray(np.ones((2, 3)))), r"as many rows"),
         (lambda: linalg.solve(x, wg.asarray(1.0)), r"as many rows"),
+        (lambda: linalg.solve_triangular(x, wg.ones(2), upper=True), r"as many rows"),
+        (lambda: linalg.solve_triangular(x, wg.ones((2, 3)), upper=True), r"as many rows"),
         (lambda: linalg.qr(x, mode="full"), r"'reduced' and 'complete', not 'full'"),
         (lambda: linalg.matrix_norm(x, ord=3), r"'fro', 'nuc', 1.* not 3"),
         (lambda: linalg.matrix_power(wg.asarray(np.ones((2, 3))), 2), r"square"),

@@ -13,6 +13,7 @@ from wengert.backends.fused import cupy_kernels
 from wengert.backends.generators import stream
 from wengert.backends.keys import apart, apart_value, fill
 from wengert.backends.special import cupy_special
+from wengert.backends.triangular import cupy_triangular
 
 __all__ = ["BACKEND"]
 
@@ -106,6 +107,7 @@ class CupyBackend(Backend):
         """Indexing, drawing, and what the library computes in one piece."""
         return {
             "getitem": getitem,
+            "linalg.solve_triangular": cupy_triangular,
             "rand_like": rand_like,
             "scatter_add": scatter_add,
             "setitem": setitem,

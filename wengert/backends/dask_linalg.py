@@ -94,6 +94,11 @@ def qr(x: Any, /, *, mode: str = "reduced") -> Any:
     return _apply(function, "(m,n)->(m,k),(k,n)", x, sizes={"k": min(x.shape[-2:])})
 
 
+def solve_triangular(x1: Any, x2: Any, /, *, upper: bool, unitriangular: bool = False) -> Any:
+    function = Named("linalg.solve_triangular", upper=upper, unitriangular=unitriangular)
+    return _apply(function, "(m,m),(m,k)->(m,k)", x1, x2)
+
+
 def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
     function = Named("linalg.svd", full_matrices=full_matrices)
     signature = "(m,n)->(m,m),(k),(n,n)" if full_matrices else "(m,n)->(m,k),(k),(k,n)"
@@ -118,5 +123,8 @@ WHOLE: Mapping[str, str] = {
 }
 KERNELS: Mapping[str, Kernel] = {
     **{f"linalg.{name}": _whole(name, signature) for name, signature in WHOLE.items()},
-    **{f"linalg.{kernel.__name__}": kernel for kernel in (cross, pinv, qr, svd, svdvals)},
+    **{
+        f"linalg.{kernel.__name__}": kernel
+        for kernel in (cross, pinv, qr, solve_triangular, svd, svdvals)
+    },
 }

@@ -13,6 +13,7 @@ from wengert.backends.fused import jax_kernels
 from wengert.backends.generators import stream
 from wengert.backends.keys import check_integers, fill
 from wengert.backends.special import jax_special
+from wengert.backends.triangular import jax_triangular
 
 __all__ = ["BACKEND"]
 
@@ -98,6 +99,7 @@ class JaxBackend(Backend):
         """Indexing, drawing, and what the library computes in one piece."""
         return {
             "getitem": getitem,
+            "linalg.solve_triangular": jax_triangular,
             "rand_like": rand_like,
             "scatter_add": scatter_add,
             "scatter_max": scatter_extreme("max"),

@@ -15,6 +15,7 @@ from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
 from wengert.backends.references import has_shared_base
 from wengert.backends.special import scipy_special
+from wengert.backends.triangular import numpy_triangular
 
 __all__ = ["BACKEND"]
 
@@ -245,6 +246,7 @@ class NumpyBackend(Backend):
         "expand_dims": expand_dims,
         "getitem": getitem,
         "linalg.eig": eig,
+        "linalg.solve_triangular": numpy_triangular(),
         "matmul": matmul,
         "matrix_transpose": attrgetter("mT"),
         "max": max,

@@ -20,6 +20,7 @@ from wengert.backends.keys import (
     indexed_axes,
 )
 from wengert.backends.special import torch_special
+from wengert.backends.triangular import torch_triangular
 
 __all__ = ["BACKEND"]
 
@@ -209,6 +210,7 @@ class TorchBackend(Backend):
         """Indexing, drawing, and what the library computes in one piece."""
         return {
             "getitem": getitem,
+            "linalg.solve_triangular": torch_triangular,
             "linalg.vector_norm": vector_norm,
             "count_nonzero": count_nonzero,
             "std": spread("std"),

@@ -32,6 +32,7 @@ OPTIONS: Final = {
     **dict.fromkeys(("unflattened_size", "repetitions", "shift"), _INTEGERS),
     **dict.fromkeys(("keepdims", "requires_grad", "endpoint", "include_initial"), _FLAG),
     **dict.fromkeys(("descending", "stable", "invert", "upper", "full_matrices"), _FLAG),
+    **dict.fromkeys(("left", "unitriangular"), _FLAG),
     **dict.fromkeys(("return_sign", "training", "inplace", "amsgrad", "maximize"), _FLAG),
     **dict.fromkeys(("decoupled_weight_decay", "nesterov"), _FLAG),
     "copy": "True, False or None",

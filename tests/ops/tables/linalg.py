@@ -69,6 +69,19 @@ def systems(draw, kind):
 
 
 @st.composite
+def triangular(draw, kind):
+    """Systems with a full matrix, of which one triangle is looked at."""
+    first, second = draw(ws.broadcastable(2, max_dims=1, max_side=2))
+    kinds = mixed(draw, kind)
+    n, k = draw(SIDE), draw(SIDE)
+    x = drawn(draw, kinds[0], (*first, n, n), SMALL)
+    x[..., range(n), range(n)] += APART[n]
+    way = {name: draw(st.booleans()) for name in ("upper", "left", "unitriangular")}
+    shape = (n, k) if way["left"] else (k, n)
+    return Case(x, drawn(draw, kinds[1], (*second, *shape)), **way)
+
+
+@st.composite
 def factored(draw, kind):
     """Matrices whose factors are unique and smooth."""
     m, n = draw(SIDE), draw(SIDE)
@@ -152,6 +165,21 @@ def cholesky_of(xp):
     return lambda x, **kwargs: xp.linalg.cholesky(x @ adjoint(xp, x), **kwargs)
 
 
+def triangle_of(xp):
+    def call(x1, x2, *, upper, left, unitriangular):
+        own = int(unitriangular)
+        x1 = xp.triu(x1, k=own) if upper else xp.tril(x1, k=-own)
+        if unitriangular:
+            x1 = x1 + xp.eye(x1.shape[-1], dtype=x1.dtype)
+        if left:
+            return xp.linalg.solve(x1, x2)
+        return xp.matrix_transpose(
+            xp.linalg.solve(xp.matrix_transpose(x1), xp.matrix_transpose(x2))
+        )
+
+    return call
+
+
 def qr_of(xp):
     def call(x, **kwargs):
         q, r = xp.linalg.qr(x, **kwargs)
@@ -226,6 +254,9 @@ def default_rtol(x):
 
 LINALG = {
     "linalg.solve": both(systems, **plainly("solve")),
+    "linalg.solve_triangular": both(
+        triangular, **from_all(triangle_of, call=plainly("solve_triangular")["call"])
+    ),
     "linalg.inv": both(square, **plainly("inv")),
     "linalg.pinv": both(rectangular, **plainly("pinv", reference=default_rtol)),
     "linalg.det": both(square, **plainly("det")),

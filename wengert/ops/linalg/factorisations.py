@@ -38,13 +38,14 @@ def _half_lower(xp: Any, x: Any) -> Any:
 def _cholesky_rule(xp: Any, g: Any, out: Any) -> Any:
     upper = adjoint(xp, out)
     inner = _half_lower(xp, xp.matmul(upper, g))
-    left = xp.linalg.solve(upper, inner)
-    return _hermitian(xp, adjoint(xp, xp.linalg.solve(upper, adjoint(xp, left))))
+    left = xp.linalg.solve_triangular(upper, inner, upper=True)
+    right = xp.linalg.solve_triangular(upper, adjoint(xp, left), upper=True)
+    return _hermitian(xp, adjoint(xp, right))
 
 
 def _cholesky_forward(xp: Any, t: Any, out: Any) -> Any:
-    left = xp.linalg.solve(out, _hermitian(xp, t))
-    inner = adjoint(xp, xp.linalg.solve(out, adjoint(xp, left)))
+    left = xp.linalg.solve_triangular(out, _hermitian(xp, t), upper=False)
+    inner = adjoint(xp, xp.linalg.solve_triangular(out, adjoint(xp, left), upper=False))
     return xp.matmul(out, _half_lower(xp, inner))
 
 
@@ -117,7 +118,7 @@ def _qr_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any, mode: str) -> 
     both = xp.matmul(q, xp.add(half, adjoint(xp, half)))
     if g_q is not None:
         both = xp.add(g_q, both)
-    return adjoint(xp, xp.linalg.solve(r, adjoint(xp, both)))
+    return adjoint(xp, xp.linalg.solve_triangular(r, adjoint(xp, both), upper=True))
 
 
 def _qr_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any, mode: str) -> Any:
@@ -126,7 +127,8 @@ def _qr_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any, mode: str) 
         raise NotImplementedError(COMPLETE.format(m, n))
     q, r = out
     q_h = adjoint(xp, q)
-    scaled = adjoint(xp, xp.linalg.solve(adjoint(xp, r), adjoint(xp, t)))
+    scaled = xp.linalg.solve_triangular(adjoint(xp, r), adjoint(xp, t), upper=False)
+    scaled = adjoint(xp, scaled)
     inner = xp.matmul(q_h, scaled)
     # Q turns by the skew matrix that leaves R triangular and its diagonal real.
     turn = skew(xp, xp.tril(inner, k=-1))

@@ -1,10 +1,12 @@
 """Linear systems, inverses and pseudo-inverses."""
 
 import math
-from typing import Any
+from typing import Any, Final
 
+from wengert.backends.triangular import blocked
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.axes import raw_array
+from wengert.ops.elementwise import conj
 from wengert.ops.families import standard
 from wengert.ops.limits import finfo
 from wengert.ops.linalg.common import (
@@ -16,15 +18,28 @@ from wengert.ops.linalg.common import (
     product,
     promoted,
 )
+from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import expand_dims, squeeze
+from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
-__all__ = ["inv", "pinv", "solve"]
+__all__ = ["cholesky_solve", "inv", "pinv", "solve", "solve_triangular"]
+
+_SYSTEMS: Final = """
+Raises
+------
+TypeError
+    If an operand is neither floating nor complex.
+ValueError
+    If the shapes do not fit.
+"""
+#: Of functions that PyTorch has, and the standard does not.
+_PYTORCHS: Final = Family(f"{_SYSTEMS}\nNotes\n-----\nPyTorch: ``torch.$path``.")
 
 
-def _solve_batch(call: Any, x1: Any, x2: Any) -> Any:
+def _solve_batch(call: Any, x1: Any, x2: Any, **way: bool) -> Any:
     xp, rank1, rank2 = call.xp, call.rank(0), call.rank(1)
     if call.own == (False, True) and rank1 == 2 and rank2 <= 2:
         # One factorisation for all: the members are columns.
@@ -32,14 +47,14 @@ def _solve_batch(call: Any, x1: Any, x2: Any) -> Any:
         columns = xp.permute_dims(x2, order)
         shape = columns.shape
         columns = xp.reshape(columns, (shape[0], math.prod(shape[1:])))
-        return xp.permute_dims(xp.reshape(call.run(x1, columns), shape), order)
+        return xp.permute_dims(xp.reshape(call.run(x1, columns, **way), shape), order)
     vectors = rank2 == 1
     if vectors:
         x2 = xp.expand_dims(x2, axis=len(x2.shape))
         rank2 = 2
     rank = max(rank1, rank2)
     matrices = call._replace(inputs=(x1, x2))
-    out = call.run(matrices.ranked(0, rank), matrices.ranked(1, rank))
+    out = call.run(matrices.ranked(0, rank), matrices.ranked(1, rank), **way)
     return xp.squeeze(out, axis=(len(out.shape) - 1,)) if vectors else out
 
 
@@ -62,7 +77,7 @@ _solve = Primitive(
 ).bind
 
 
-@takes("x1 x2", family=standard("linear algebra extension"))
+@takes("x1 x2", family=standard("linear algebra extension", _SYSTEMS))
 def solve(x1: Any, x2: Any, /) -> Tensor:
     r"""Solution of linear systems, :math:`X_1^{-1} X_2`.
 
@@ -81,13 +96,6 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
     -------
     Tensor
         Of shape (..., M) or (..., M, K).
-
-    Raises
-    ------
-    TypeError
-        If an operand is neither floating nor complex.
-    ValueError
-        If the shapes do not fit.
     """
     shape1, shape2 = matrices("solve", x1, square=True), inexact("solve", x2)
     vector = len(shape2) == 1
@@ -131,6 +139,124 @@ def inv(x: Any, /) -> Tensor:
     """
     matrices("inv", x, square=True)
     return _inv(x)  # type: ignore[no-any-return]
+
+
+# -- triangular systems --------------------------------------------------------------------------
+
+
+def _triangle(xp: Any, x: Any, *, upper: bool, unitriangular: bool) -> Any:
+    """What of a matrix is looked at."""
+    own = int(unitriangular)
+    return xp.triu(x, k=own) if upper else xp.tril(x, k=-own)
+
+
+def _triangular_rule(xp: Any, g: Any, x1: Any, out: Any, upper: bool, unitriangular: bool) -> Any:
+    right = xp.linalg.solve_triangular(
+        adjoint(xp, x1), g, upper=not upper, unitriangular=unitriangular
+    )
+    both = xp.matmul(right, adjoint(xp, out))
+    return xp.negative(_triangle(xp, both, upper=upper, unitriangular=unitriangular))
+
+
+def _triangular_forward(
+    xp: Any, t: Any, x1: Any, out: Any, upper: bool, unitriangular: bool
+) -> Any:
+    moved = xp.matmul(_triangle(xp, t, upper=upper, unitriangular=unitriangular), out)
+    return xp.negative(
+        xp.linalg.solve_triangular(x1, moved, upper=upper, unitriangular=unitriangular)
+    )
+
+
+_solve_triangular = Primitive(
+    "linalg.solve_triangular",
+    ["x1", "x2"],
+    {
+        "x1": _triangular_rule,
+        "x2": lambda xp, g, x1, upper, unitriangular: xp.linalg.solve_triangular(
+            adjoint(xp, x1), g, upper=not upper, unitriangular=unitriangular
+        ),
+    },
+    kind="irregular",
+    jvps={
+        "x1": _triangular_forward,
+        "x2": lambda xp, t, x1, upper, unitriangular: xp.linalg.solve_triangular(
+            x1, t, upper=upper, unitriangular=unitriangular
+        ),
+    },
+    forward=blocked,
+    batch=_solve_batch,
+).bind
+
+
+@takes("x1 x2", family=_PYTORCHS(path="linalg.solve_triangular"))
+def solve_triangular(
+    x1: Any, x2: Any, /, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
+    r"""Solution of triangular linear systems, :math:`X_1^{-1} X_2` or :math:`X_2 X_1^{-1}`.
+
+    The other triangle is not looked at. The cotangents are those of `solve`, and that of the
+    matrix has the same triangle.
+
+    Parameters
+    ----------
+    x1 : Tensor or array
+        Triangular matrices (..., M, M), of a floating or complex dtype, without zeros on the
+        diagonal.
+    x2 : Tensor or array
+        Right-hand sides (..., M, K), or (..., K, M) if ``left`` is false. Stacks broadcast.
+    upper : bool
+        Whether the matrices are upper triangular, or lower.
+    left : bool
+        Whether the unknown is on the right of the matrix, :math:`X_1 X = X_2`, or on its left,
+        :math:`X X_1 = X_2`.
+    unitriangular : bool
+        Whether the diagonal is taken to be 1, and not looked at.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of ``x2``, with the broadcast stack.
+    """
+    if not left:
+        turned = matrix_transpose(x1), matrix_transpose(x2)
+        return matrix_transpose(
+            solve_triangular(*turned, upper=not upper, unitriangular=unitriangular)
+        )
+    shape1, shape2 = matrices("solve_triangular", x1, square=True), inexact("solve_triangular", x2)
+    if len(shape2) < 2 or shape1[-1] != shape2[-2]:
+        raise ValueError(
+            f"solve_triangular with matrices of shape {tuple(shape1)} and right-hand sides of "
+            f"shape {tuple(shape2)}: these need to be matrices with as many rows"
+        )
+    x1, x2 = promoted(x1, x2)
+    way = {"upper": bool(upper), "unitriangular": bool(unitriangular)}
+    return _solve_triangular(x1, x2, **way)  # type: ignore[no-any-return]
+
+
+@takes("x factor", family=_PYTORCHS(path="cholesky_solve"))
+def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
+    r"""Solution of linear systems whose matrix has been factorised, :math:`(L L^H)^{-1} X`.
+
+    It is two triangular systems, :math:`L Y = X` and :math:`L^H Z = Y`.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Right-hand sides (..., M, K).
+    factor : Tensor or array
+        What `cholesky` gives, (..., M, M). Stacks broadcast.
+    upper : bool
+        Whether the factor is :math:`U`, of :math:`U^H U`, instead of :math:`L`.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of ``x``, with the broadcast stack.
+    """
+    first, last = wrapped(factor), conj(matrix_transpose(factor))
+    if upper:
+        first, last = last, first
+    return solve_triangular(last, solve_triangular(first, x, upper=False), upper=True)
 
 
 # -- pseudo-inverse ------------------------------------------------------------------------------
