@@ -2,7 +2,6 @@
 
 from _thread import allocate_lock
 from collections.abc import Callable, Container, Iterable, Sequence
-from itertools import chain
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
@@ -66,7 +65,9 @@ def _backward_from(
 ) -> None:
     keep = create_graph if retain_graph is None else retain_graph
     # Rules may pass one array on to several inputs, and the first cotangents are the caller's.
-    shared = set(map(id, chain.from_iterable(outputs)))
+    shared: set[int] = set()
+    for _, seed in outputs:
+        shared.add(id(seed))
     if inputs is None:
         run = recorded_sweep if create_graph else sweep
         arrived = run(outputs, keep=keep, give=_give)
