@@ -20,6 +20,7 @@ from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.lifted import Lifted, bottom
 from wengert.tape.families import Family
 from wengert.tape.promotion import at_least
+from wengert.tape.recording import transforming
 from wengert.tape.tensor import Tensor, untracked
 
 Argnums = int | Sequence[int]
@@ -99,6 +100,34 @@ class Call:
             args[position] = tree
         with at_least(self.precision):
             return self.function(*args, **self.kwargs)
+
+    def results(
+        self, tensors: Iterable[Tensor], transform: str, has_aux: bool
+    ) -> tuple[list[Tensor], TreeDef, Any]:
+        """Call the function, recorded: the leaves of its result, their structure, and the rest.
+
+        Parameters
+        ----------
+        tensors : iterable of Tensor
+            As for `run`.
+        transform : str
+            Which transform asks: errors name it.
+        has_aux : bool
+            Whether the function returns a pair, of which the second is passed on.
+        """
+        with transforming():
+            returned = self.run(tensors)
+        if not has_aux:
+            return (*outputs(returned, transform), None)
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            what = type(returned).__name__
+            if isinstance(returned, tuple):
+                what += f" of {len(returned)}"
+            raise TypeError(
+                f"with has_aux=True the function given to {transform} should return a pair "
+                f"(result, aux), and returned a {what}"
+            )
+        return (*outputs(returned[0], transform), returned[1])
 
     def pack(self, tensors: Iterable[Tensor], given: Iterable[Tensor] = ()) -> Any:
         """Answer with one Tensor for each differentiated leaf, in the leaf's kind.
@@ -258,19 +287,6 @@ def outputs(tree: Any, transform: str) -> tuple[list[Tensor], TreeDef]:
             "found. Leave out float(), item() and numpy(), and make a constant by wg.asarray"
         )
     return leaves, structure
-
-
-def value_and_aux(returned: Any, transform: str) -> tuple[Any, Any]:
-    """The two parts of what a function returned whose transform was given ``has_aux=True``."""
-    if isinstance(returned, tuple) and len(returned) == 2:
-        return returned
-    what = type(returned).__name__
-    if isinstance(returned, tuple):
-        what += f" of {len(returned)}"
-    raise TypeError(
-        f"with has_aux=True the function given to {transform} should return a pair (result, aux), "
-        f"and returned a {what}"
-    )
 
 
 def check_function(function: Any, transform: str) -> None:

@@ -10,9 +10,7 @@ from wengert.func.arguments import (
     Call,
     check_function,
     named_like,
-    outputs,
     split,
-    value_and_aux,
 )
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.interpreters.lifted import Lifted, bottom, constant
@@ -22,7 +20,7 @@ from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import at_least
 from wengert.tape.record import observe, record
-from wengert.tape.recording import following, recording, transforming
+from wengert.tape.recording import following, recording
 from wengert.tape.tensor import Tensor, placed, untracked, wrapped
 
 P = ParamSpec("P")
@@ -66,20 +64,16 @@ class Reverse:
         self.start = tick()
         self._barren: set[int] = set()
         given = [x.detach() for x in call.tensors] if self._still else call.tensors
+        self.results: list[Tensor]
+        self.structure: TreeDef
         own = [_entry(tensor, self.connect) for tensor in given]
         self.entries: list[Node] = [tensor._node for tensor in own]  # type: ignore[misc]
         self.numbers = {node.number for node in self.entries}
         following.append(self)
         try:
-            with transforming():
-                returned = call.run(own)
+            self.results, self.structure, aux = call.results(own, transform, has_aux)
         finally:
             following.remove(self)
-        if has_aux:
-            returned, aux = value_and_aux(returned, transform)
-        self.results: list[Tensor]
-        self.structure: TreeDef
-        self.results, self.structure = outputs(returned, transform)
         self._aux: Any = None
         self._aux_is_tracked = False
         if has_aux:

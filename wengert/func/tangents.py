@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert.backends import BackendError, namespaces
-from wengert.func.arguments import Call, check_function, outputs, split, value_and_aux
+from wengert.func.arguments import Call, check_function, split
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.interpreters.dual import Exit, make_dual, unpack_dual, without_tangent
 from wengert.interpreters.lifted import bottom
 from wengert.ops.creation import zeros_like
-from wengert.tape.recording import transforming
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 
@@ -54,14 +53,9 @@ class Forward:
         self.inputs = [
             make_dual(x, t, out.level, always) for x, t in zip(call.tensors, tangents, strict=True)
         ]
-        with transforming():
-            returned = call.run(self.inputs)
-        aux = None
-        if has_aux:
-            returned, aux = value_and_aux(returned, transform)
         self.results: list[Tensor]
         self.structure: TreeDef
-        self.results, self.structure = outputs(returned, transform)
+        self.results, self.structure, aux = call.results(self.inputs, transform, has_aux)
         self._aux = tree_flatten(aux)
 
     @property

@@ -328,7 +328,7 @@ def tensor(
     if isinstance(data, Tensor):
         check_leaving(data, "tensor")
         if data._node is not None:
-            warn_of_leaving(data, "warn_of_copy")
+            warn_of_leaving("copy")
         data = data.detach()
     return asarray(data, dtype=dtype, device=device, copy=True, requires_grad=requires_grad)
 

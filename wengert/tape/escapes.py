@@ -158,29 +158,30 @@ def _counterpart(called: Any) -> str | None:
     return None
 
 
-def warn_of_scalar() -> None:
-    """Warn as PyTorch does where a tracked Tensor becomes a Python number."""
-    warn(
+#: PyTorch's warnings, by what the program does.
+_WARNINGS = {
+    # A tracked Tensor becomes a Python number.
+    "scalar": (
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
         "Consider using tensor.detach() first."
-    )
-
-
-def warn_of_copy() -> None:
-    """Warn as PyTorch does where a tracked Tensor is given to ``tensor``."""
-    warn(
+    ),
+    # A tracked Tensor is given to `tensor`.
+    "copy": (
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
         "or sourceTensor.detach().clone().requires_grad_(True), rather than "
         "wengert.tensor(sourceTensor). wengert.asarray(sourceTensor) stays on the tape."
-    )
-
-
-def warn_of_grad() -> None:
-    """Warn as PyTorch does where the gradient of a result is read that keeps none."""
-    warn(
+    ),
+    # The gradient of a result is read that keeps none.
+    "grad": (
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
         "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
         "field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. "
         "If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor "
         "instead."
-    )
+    ),
+}
+
+
+def warn_of(what: str) -> None:
+    """Warn as PyTorch does, of one of ``_WARNINGS``."""
+    warn(_WARNINGS[what])

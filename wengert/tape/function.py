@@ -6,8 +6,8 @@ from operator import attrgetter
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
-from wengert.tape.hooks import hold, release
-from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Parts, tick
+from wengert.tape.hooks import hold, mode_of, release
+from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Parts, tick, zeros_beside
 from wengert.tape.observers import observing, unfollowed
 from wengert.tape.record import observe
 from wengert.tape.recording import is_grad_enabled, recording, set_grad_enabled, unrecorded
@@ -269,9 +269,13 @@ class _Call:
             return tuple(None if r is None else untracked(r._array) for r in results)
         finally:
             # `results` changes the caller's Tensors, once the operation is recorded.
-            for arg, array in zip(args, self.arrays, strict=True):
-                if array is not None:
-                    arg._array = array
+            self._hold(self.arrays)
+
+    def _hold(self, arrays: list[Any]) -> None:
+        """Let the arguments have these arrays."""
+        for arg, array in zip(self.args, arrays, strict=True):
+            if array is not None:
+                arg._array = array
 
     def _settle(self, results: tuple[Any, ...]) -> None:
         """Find out what was marked and saved: an argument, a result, or neither."""
@@ -323,14 +327,10 @@ class _Call:
         followed = self.arrays
         self.arrays = [getattr(a, "detached", lambda a=a: a)() for a in followed]
         try:
-            for arg, array in zip(self.args, self.arrays, strict=True):
-                if array is not None:
-                    arg._array = array
+            self._hold(self.arrays)
             return self._forward(needs)
         finally:
-            for arg, array in zip(self.args, followed, strict=True):
-                if array is not None:
-                    arg._array = array
+            self._hold(followed)
 
     # -- with tangents -----------------------------------------------------------------------
 
@@ -478,7 +478,7 @@ class FunctionNode(Node):
         recorded = isinstance(like, Tensor)
         ctx._node, ctx.needs_input_grad = self, needs
         try:
-            with set_grad_enabled(True) if recorded and recording() else unrecorded():
+            with mode_of(recorded):
                 cotangents = self.function.backward(ctx, *self._cotangents(ctx, given, like))
         finally:
             ctx._node = ctx._given = None
@@ -498,14 +498,12 @@ class FunctionNode(Node):
         """The argument list of ``backward``: a Tensor for each result."""
         shapes: tuple[Any, ...] = self.shape if self.several else (self.shape,)
         dtypes: tuple[Any, ...] = self.dtype if self.several else (self.dtype,)
-        xp = None
+        raw = like._array if isinstance(like, Tensor) else like
         cotangents: list[Tensor | None] = []
         for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
             g = given.get(i)
             if g is None and ctx._materialize and dtype is not None:
-                raw = like._array if isinstance(like, Tensor) else like
-                xp = xp or namespaces[type(raw)]
-                g = untracked(xp.zeros(shape, dtype=dtype, device=xp.device(raw)))
+                g = untracked(zeros_beside(raw, shape, dtype))
             cotangents.append(g if g is None or isinstance(g, Tensor) else untracked(g))
         return cotangents
 

@@ -12,7 +12,15 @@ from typing import Any
 
 from wengert.backends import dtype_of, namespaces
 from wengert.tape.anomaly import check, describe, detecting
-from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform, recorded_by
+from wengert.tape.node import (
+    AccumulateGrad,
+    Node,
+    Output,
+    Parts,
+    conform,
+    recorded_by,
+    zeros_beside,
+)
 from wengert.tape.observers import Observer, observers
 from wengert.tape.recording import recording, set_grad_enabled, unrecorded
 from wengert.tape.tensor import Tensor, untracked
@@ -75,7 +83,7 @@ class Hooked(Node):
         if extra is None or not extra.gradient or g is None:
             return g
         tensor, array = isinstance(g, Tensor), g
-        with _mode(tensor):
+        with mode_of(tensor):
             for hook in list(extra.gradient.values()):
                 given = array if tensor else untracked(array)
                 answer = hook(given)
@@ -123,7 +131,7 @@ class Hooked(Node):
         # As in PyTorch, a leaf that was frozen has its hooks called, with nothing accumulated.
         tensor = None if watch is None else getattr(watch, "tensor", watch)()
         if tensor is not None:
-            with _mode(isinstance(g, Tensor)):
+            with mode_of(isinstance(g, Tensor)):
                 for hook in list(extra.accumulated.values()):
                     hook(tensor)
         if extra.after:
@@ -202,8 +210,8 @@ class Delivery(Node):
 # -- running hooks -------------------------------------------------------------------------------
 
 
-def _mode(recorded: bool) -> set_grad_enabled | unrecorded:
-    """Hooks are recorded if the sweep is."""
+def mode_of(recorded: bool) -> set_grad_enabled | unrecorded:
+    """The mode in which users' rules and hooks run in a sweep: recorded if the sweep is."""
     return set_grad_enabled(True) if recorded and recording() else unrecorded()
 
 
@@ -284,9 +292,9 @@ def _run_before(node: Node, g: Any) -> Any:
 
     def zeros(at: int) -> Any:
         shape, dtype = (node.shape[at], node.dtype[at]) if several else (node.shape, node.dtype)
-        return _zeros(example, shape, dtype)
+        return zeros_beside(example, shape, dtype)
 
-    with _mode(isinstance(example, Tensor)):
+    with mode_of(isinstance(example, Tensor)):
         for hook in list(node.extra.before.values()):
             answer = hook(_tensors(given))
             if answer is not None:
@@ -315,19 +323,14 @@ def _run_after(node: Node, flows: list[tuple[int, Any]], g: Any) -> list[tuple[i
         parent = parents[at]
         if parent is None:
             return None
-        return _zeros(example, parent.shape, parent.dtype)
+        return zeros_beside(example, parent.shape, parent.dtype)
 
-    with _mode(isinstance(example, Tensor)):
+    with mode_of(isinstance(example, Tensor)):
         for hook in list(node.extra.after.values()):
             answer = hook(_tensors(given), _tensors(outputs))
             if answer is not None:
                 given = _replaced(hook, answer, given, "grad_inputs", zeros)
     return [(at, item) for at, item in enumerate(given) if item is not None]
-
-
-def _zeros(like: Any, shape: Any, dtype: Any) -> Any:
-    xp = namespaces[type(like)]
-    return xp.zeros(shape, dtype=dtype, device=xp.device(like))
 
 
 # -- registering hooks ---------------------------------------------------------------------------

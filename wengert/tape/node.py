@@ -213,7 +213,7 @@ class Several(Node):
         if not self.plan.primitive.materialize:
             return self._run(xp, tuple(map(g.items.get, range(len(self.dtype)))), wanted)
         cotangents = tuple(
-            g.items[i] if i in g.items else xp.zeros(shape, dtype=dtype, device=xp.device(like))
+            g.items[i] if i in g.items else zeros_beside(like, shape, dtype)
             for i, (shape, dtype) in enumerate(zip(self.shape, self.dtype, strict=True))
         )
         return self._run(xp, cotangents, wanted)
@@ -241,6 +241,12 @@ class Output(Node):
     @property
     def operation(self) -> str:
         return f"result {self.index}"
+
+
+def zeros_beside(like: Any, shape: Any, dtype: Any) -> Any:
+    """Zeros of a raw shape and dtype, of the library and on the device of an array or a Tensor."""
+    xp = namespaces[type(like)]
+    return xp.zeros(shape, dtype=dtype, device=xp.device(like))
 
 
 def recorded_by(result: Node) -> Node:

@@ -179,7 +179,7 @@ class Tensor(Methods):
             check_leaving(self, way)
         number = only_element(self)
         if self._node is not None and recording():
-            warn_of_leaving(self, "warn_of_scalar")
+            warn_of_leaving("scalar")
         return number
 
     @way_out
@@ -303,7 +303,7 @@ class Tensor(Methods):
         Of a Tensor that is no leaf it is there after `retain_grad` alone: a warning says so.
         """
         if self._grad is None and not (self.is_leaf or self.retains_grad):
-            warn_of_leaving(self, "warn_of_grad")
+            warn_of_leaving("grad")
         return self._grad
 
     @grad.setter
@@ -384,10 +384,10 @@ def check_leaving(tensor: Tensor, way: str) -> None:
         import_module(_ESCAPES).refuse(tensor, way)
 
 
-def warn_of_leaving(tensor: Tensor, text: str) -> None:
+def warn_of_leaving(what: str) -> None:
     """Warn of values that leave the tape, unless an observer is told instead."""
     if not (observing and followers()):
-        getattr(import_module(_ESCAPES), text)()
+        import_module(_ESCAPES).warn_of(what)
 
 
 def _check_no_option(tensor: Tensor) -> None:
