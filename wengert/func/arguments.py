@@ -104,17 +104,7 @@ class Call:
     def results(
         self, tensors: Iterable[Tensor], transform: str, has_aux: bool
     ) -> tuple[list[Tensor], TreeDef, Any]:
-        """Call the function, recorded: the leaves of its result, their structure, and the rest.
-
-        Parameters
-        ----------
-        tensors : iterable of Tensor
-            As for `run`.
-        transform : str
-            Which transform asks: errors name it.
-        has_aux : bool
-            Whether the function returns a pair, of which the second is passed on.
-        """
+        """Call the function, recorded: the leaves of its result, their structure, and the aux."""
         with transforming():
             returned = self.run(tensors)
         if not has_aux:
@@ -130,21 +120,10 @@ class Call:
         return (*outputs(returned[0], transform), returned[1])
 
     def pack(self, tensors: Iterable[Tensor], given: Iterable[Tensor] = ()) -> Any:
-        """Answer with one Tensor for each differentiated leaf, in the leaf's kind.
+        """Answer with a tree like the argument, or with one for each if ``argnums`` has several.
 
-        Raw arrays are of their own: whoever changes one changes no other.
-
-        Parameters
-        ----------
-        tensors : iterable of Tensor
-            The answers.
-        given : iterable of Tensor
-            What the caller gave beside the arguments, such as cotangents.
-
-        Returns
-        -------
-        tree or tuple of tree
-            A tree like the argument if ``argnums`` is one integer, otherwise one for each.
+        Each leaf is of the argument's kind. Raw arrays are of their own: whoever changes one
+        changes no other, nor any of ``given``, what the caller gave beside the arguments.
         """
         seen = {id(x._array) for x in (*self.tensors, *given)}
         answers = [
@@ -178,15 +157,6 @@ def split(
     A Python number becomes a Tensor of the precision that it would have beside the first floating
     array among the arguments, on that array's backend; where there is none, a double on the
     selected backend.
-
-    Parameters
-    ----------
-    function : callable
-        What is called.
-    args, kwargs
-        Its arguments.
-    argnums : int or sequence of int
-        Positions of the arguments to differentiate; negative ones count from the end.
 
     Raises
     ------
@@ -258,18 +228,7 @@ def _own(answer: Any, seen: set[int]) -> Any:
 def outputs(tree: Any, transform: str) -> tuple[list[Tensor], TreeDef]:
     """Take apart what a function returned; its leaves have to be Tensors with derivatives.
 
-    Parameters
-    ----------
-    tree : object
-        What it returned.
-    transform : str
-        Which transform asks: errors name it.
-
-    Raises
-    ------
-    TypeError
-        If a leaf is no Tensor (what was computed off the tape has lost its derivative), or
-        neither floating nor complex.
+    A leaf that is no Tensor was computed off the tape, and has lost its derivative.
     """
     leaves, structure = tree_flatten(tree)
     for i, leaf in enumerate(leaves):

@@ -33,25 +33,14 @@ class Reverse:
     the tape at a node of its own: so it is told from the same Tensor where the function closes
     over that, and outer derivatives pass. No leaf is made, and no ``.grad`` is touched.
 
-    Parameters
-    ----------
-    call : Call
-        The call, from `wengert.func.arguments.split`.
-    transform : str
-        The transform's name, for errors.
-    has_aux : bool
-        Whether the function returns a pair, of which the second is passed on.
-
     Attributes
     ----------
     entries : list of Node
         For each differentiated leaf, its node.
     numbers : set of int
         The numbers of these nodes.
-    results : list of Tensor
-        The leaves of what the function returned, still on the tape.
-    structure : TreeDef
-        Their structure.
+    results, structure
+        The leaves of what the function returned, still on the tape, and their structure.
     start : int
         What the tape's clock was before the call.
     """
@@ -104,12 +93,7 @@ class Reverse:
     def released(self, tensor: Tensor, inlets: Sequence[Node] = ()) -> Tensor:
         """A Tensor that may be given to the outside: tracked only if it depends on what is there.
 
-        Parameters
-        ----------
-        tensor : Tensor
-            What the function or the sweep computed.
-        inlets : sequence of Node
-            Nodes beside those from before the call that belong to the outside.
+        ``inlets`` are nodes that belong to the outside, beside those from before the call.
         """
         if self._still:
             return tensor.detach()
@@ -141,12 +125,7 @@ class Reverse:
     def pull(self, cotangents: Iterable[Tensor | None], keep: bool) -> list[Tensor]:
         """Sweep once: from cotangents of the results to those of the differentiated leaves.
 
-        Parameters
-        ----------
-        cotangents : iterable of (Tensor or None)
-            For each of `results` its cotangent, of its shape; None is zero.
-        keep : bool
-            Whether to sweep again later.
+        A cotangent is of its result's shape, or None for zero. With ``keep`` one may sweep again.
         """
         seeds = [
             (y, y._node, g)

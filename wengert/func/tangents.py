@@ -13,31 +13,16 @@ from wengert.tape.tensor import Tensor, untracked, wrapped
 
 
 class Forward:
-    """A function that has been called on Tensors with tangents.
+    """A function that has been called on Tensors with tangents, one for each differentiated leaf.
 
-    Parameters
-    ----------
-    call : Call
-        The call, from `wengert.func.arguments.split`.
-    tangents : sequence of Tensor
-        One for each differentiated leaf.
-    out : Exit
-        The level of the transform, and the way out.
-    transform : str
-        Its name, for errors.
-    has_aux : bool
-        Whether the function returns a pair, of which the second is passed on.
-    always : bool
-        As for `wengert.interpreters.dual.make_dual`.
+    ``out`` has the transform's level; ``always`` is as for `wengert.interpreters.dual.make_dual`.
 
     Attributes
     ----------
     inputs : list of Tensor
         The arguments' leaves, with their tangents.
-    results : list of Tensor
-        The leaves of what the function returned, still at the level.
-    structure : TreeDef
-        Their structure.
+    results, structure
+        The leaves of what the function returned, still at the level, and their structure.
     """
 
     def __init__(

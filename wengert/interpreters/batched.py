@@ -186,23 +186,8 @@ def identity(
     """Rows of the identity of the space in which some arrays, taken together, are one vector.
 
     As tangents of the arrays they are the directions of their elements, one after the other, and
-    as cotangents they choose the rows of a Jacobian.
-
-    Parameters
-    ----------
-    arrays : sequence of array
-        Raw arrays, lifted or not, whose shapes, dtypes and devices count.
-    level : int
-        Of the batch, from `new_level`.
-    start, stop : int, optional
-        Which rows; all by default.
-    recorded : bool
-        Whether these are cotangents of a sweep that is itself recorded.
-
-    Returns
-    -------
-    list of Batched
-        One for each array, of its shape and dtype, with ``stop - start`` members.
+    as cotangents they choose the rows of a Jacobian. Of the arrays the shapes, dtypes and devices
+    count. ``recorded`` is for cotangents of a sweep that is itself recorded.
     """
     kind = RecordedBatched if recorded else Batched
     sizes = [math.prod(x.shape) for x in arrays]

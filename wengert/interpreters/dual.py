@@ -183,19 +183,9 @@ class Exit(NamedTuple):
 def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tensor | None]]:
     """Take Tensors of a level apart: the primal values, and the tangents, outside.
 
-    Parameters
-    ----------
-    tensors : sequence of Tensor
-        Results of a transform's function, with a tangent or without.
-    out : Exit
-        Which level they are of, and how tangents are read.
-
-    Returns
-    -------
-    list of (Tensor, Tensor or None)
-        For each its primal value and its tangent, None being zero. Where a result was recorded,
-        they are on the tape, as functions of what the transform's arguments and the Tensors that
-        its function closed over are functions of.
+    ``out`` says of which level they are, and how tangents are read. A tangent is None where it is
+    zero. Where a Tensor was recorded, its parts are on the tape, as functions of what the
+    transform's arguments, and the Tensors that its function closed over, are functions of.
     """
     duals = [_apart(tensor._array, out.level) for tensor in tensors]
     tangents = out.read([tangent for _, tangent in duals])

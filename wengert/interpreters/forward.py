@@ -27,27 +27,9 @@ def push(
     input replaced in its turn, and the Jacobian of an elementwise one is diagonal, so that the
     rule knows all of it. The other primitives have forward rules of their own.
 
-    Parameters
-    ----------
-    xp : namespace
-        That of the arrays: a backend's own for raw arrays, Wengert's functions for
-        Tensors. With Tensors the tangent is on the tape, as a function of inputs and tangents.
-    primitive : Primitive
-        Which function.
-    inputs : sequence
-        What it was called with: arrays, Python numbers where it takes them, or None.
-    parameters : dict
-        Its static parameters, by the kernel's keywords.
-    out : array or sequence of array
-        What it returned.
-    tangents : sequence
-        For each input its tangent, of the input's shape and dtype, or None where that is zero.
-
-    Returns
-    -------
-    array, None or tuple
-        The tangent of the result, of its shape and dtype; None where it is zero whatever the
-        inputs are. A tuple with one for each, where there are several results.
+    Inputs, parameters and ``out`` are as for the primitive's kernel. A tangent is None where it is
+    zero, also that of the result. With Tensors it is on the tape, as a function of inputs and
+    tangents.
 
     Raises
     ------

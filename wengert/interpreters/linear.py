@@ -33,16 +33,9 @@ class _Ref(NamedTuple):
 
 
 class Linear(Lifted):
-    """A raw array that is a linear function of a program's arguments.
+    """A raw array that is a linear function of a program's arguments: of one of them, at first.
 
-    Parameters
-    ----------
-    inner : array
-        A sample of it, which tells shape, dtype and library; the numbers do not count.
-    level : int
-        Which transform it belongs to, from `new_level`.
-    index : int
-        Of which argument this is the value.
+    Its ``inner`` is a sample, which tells shape, dtype and library; the numbers do not count.
     """
 
     __slots__ = ("ref",)
@@ -82,12 +75,7 @@ def _result(sample: Any, level: int, step: _Step, index: int | None) -> Any:
 class Program:
     """The steps from a program's arguments to some of its values.
 
-    Parameters
-    ----------
-    results : sequence
-        `Linear` arrays of the level; anything else is a constant.
-    level : int
-        Which transform's program it is.
+    Of the results those count that are `Linear` and of the program's level; others are constants.
     """
 
     def __init__(self, results: Sequence[Any], level: int) -> None:

@@ -15,17 +15,8 @@ def namespace(
 ) -> ModuleType:
     """A namespace whose names are found when they are first asked for, and kept.
 
-    Parameters
-    ----------
-    name : str
-        The module's name.
-    find : callable
-        ``find(name)`` gives what a name stands for; those of an extension have the extension's
-        name and a dot in front.
-    extensions : iterable of str
-        The namespaces in it.
-    **known
-        What it has from the beginning, and what `find` is not asked for: ``plain``, ``device``.
+    ``find(name)`` gives what a name stands for; names in an extension have the extension's name and
+    a dot in front. ``known`` is what the module has from the beginning: ``plain``, ``device``.
     """
     module = ModuleType(name)
 

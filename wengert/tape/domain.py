@@ -10,17 +10,9 @@ import numpy as np
 class Domain:
     """An open interval without some points, in which a function has all derivatives.
 
-    Parameters
-    ----------
-    low, high : float
-        The ends of the interval.
-    without : tuple of float
-        Points where a derivative does not exist: kinks, jumps and poles.
-    period : float, optional
-        The distance at which these points recur, in both directions; where it is negative, towards
-        smaller numbers alone.
-    plane : bool
-        Whether it has all derivatives in the complex plane as well, but at these points.
+    ``without`` has the points where a derivative does not exist: kinks, jumps and poles. They recur
+    at the distance ``period``, in both directions; where it is negative, towards smaller numbers
+    alone. ``plane`` says whether the function is smooth in the complex plane too, but at these.
     """
 
     __slots__ = ("high", "low", "period", "plane", "without")

@@ -26,14 +26,7 @@ def floating(name: str, kind: str) -> bool:
 def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> None:
     """Raise a clearer error for one that a kernel has raised, or add a note to it and return.
 
-    Parameters
-    ----------
-    name, kind : str
-        The primitive's.
-    operands : sequence
-        Raw arrays, Python numbers and None.
-    error : Exception
-        What the kernel has raised.
+    Operands are raw arrays, Python numbers and None.
 
     Raises
     ------

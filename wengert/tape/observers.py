@@ -33,32 +33,14 @@ class Observer:
         inputs: "list[Tensor]",
         results: "list[Tensor]",
     ) -> None:
-        """An operation has run, recorded or not.
+        """An operation has run, recorded or not: its name in the standard, or the `Function`'s.
 
-        Parameters
-        ----------
-        name : str
-            Its name in the standard, or of the `Function`.
-        primitive : Primitive or None
-            None for a `Function`.
-        inputs, results : list of Tensor
-            What it was called with, numbers and raw arrays left out, and what it gave.
+        ``primitive`` is None for a `Function`. Of what it was called with there are the Tensors
+        alone.
         """
 
     def left(self, way: str, tensor: "Tensor", answer: Any, error: Exception | None) -> None:
-        """Values have left a Tensor, or should have and an error was raised.
-
-        Parameters
-        ----------
-        way : str
-            The method's name.
-        tensor : Tensor
-            Whose values.
-        answer : Any
-            What the method has returned, if there is no error.
-        error : Exception or None
-            What it has raised.
-        """
+        """Values have left a Tensor by a method, ``way``, which returned ``answer``, or raised."""
 
     def refused(self, name: str, inputs: "list[Tensor]", error: Exception) -> None:
         """One of NumPy's functions was called with Tensors, and has no counterpart."""

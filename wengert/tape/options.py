@@ -47,20 +47,10 @@ OPTIONS: Final = {
 
 
 def what_they_are(said: Any, names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """What the parameters of a declared function are, and the options take.
+    """What the parameters of a declared function are, and what its options take.
 
-    Parameters
-    ----------
-    said
-        What `DECLARED` has of the function.
-    names : iterable of str
-        The parameters.
-
-    Returns
-    -------
-    dict
-        Name to ``("option", what it takes)``, to another kind and "", or to ``("", "")`` for what
-        is not declared.
+    ``said`` is what `DECLARED` has of the function. By name it gives ``("option", what it takes)``,
+    another kind and "", or ``("", "")`` for what is not declared.
     """
     if not isinstance(said, tuple):
         rules = said.rules

@@ -195,7 +195,7 @@ def unified(
     more: Sequence[Any],
     floating: bool,
 ) -> dict[int, DType | int]:
-    """Which operands the promotion rule casts, and to what.
+    """Which operands the promotion rule casts, and to what: a boolean number to an integer.
 
     Parameters
     ----------
@@ -209,11 +209,6 @@ def unified(
         Numbers beside them, such as an exponent.
     floating : bool
         Whether the results are floating also where all of these are integers.
-
-    Returns
-    -------
-    dict
-        Position to new dtype; for a boolean number, to the integer that it is.
 
     Raises
     ------

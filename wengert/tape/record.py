@@ -176,16 +176,9 @@ def inexact(array: Any) -> bool:
 
 
 def observe(name: str, primitive: "Primitive | None", inputs: Iterable[Any], results: Any) -> None:
-    """Tell observers of an operation; called only if there are any.
+    """Tell observers of an operation, with what it was called with and what it gave.
 
-    Parameters
-    ----------
-    name, primitive
-        As for `Observer.operated`.
-    inputs : iterable
-        All that it was called with, in which lists and tuples may stand.
-    results : Tensor or tuple
-        What it gave.
+    Called only if there are observers; the rest is as for `Observer.operated`.
     """
     tell("operated", name, primitive, tensors_in(inputs), tensors_in((results,)))
 
