@@ -149,7 +149,7 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
         },
     ),
     ("linalg.qr", {"x": SQUARES}),
-    ("linalg.solve_triangular", {"x1": SQUARES, "x2": irregular(3, 3)}),
+    ("linalg.solve_triangular", {"x1": SQUARES, "x2": irregular(3, 3), "upper": (False, True)}),
     ("linalg.cholesky_solve", {"x": irregular(3, 2), "factor": SQUARES}),
     ("linalg.svd", {"x": SQUARES}),
     ("fft.fft fft.ifft", {"x": COMPLEX, **ONE}),
