@@ -1,11 +1,13 @@
 """Where functions are smooth, as their rows say: the points left out are those, and no others."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import wengert as wg
 from tests.ops.cases import PUBLIC
-from wengert.tape.domain import EVERYWHERE, Domain
+from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.primitive import PRIMITIVES
 
 #: Functions of one array, and where rows say that they are not smooth.
@@ -53,6 +55,48 @@ def test_all_others_are_smooth(function, domain: Domain) -> None:
     for x in grid[domain.distance(grid) > 2 * STEPS[0]]:
         assert smooth_at(function, x) or domain.distance(x) < 0.1, x
     assert all(smooth_at(function, x) for x in (0.5, 1, 2) if domain.distance(x) > 0.1)
+
+
+#: Functions of two arrays, and where rows say that they are smooth as functions of both.
+PAIRS = {
+    name: row.domain
+    for name, row in PRIMITIVES.items()
+    if name in PUBLIC and any(isinstance(domain, Joint) for domain in row.domain.values())
+}
+
+
+def distance(name, *point):
+    given = dict(zip(PRIMITIVES[name].inputs, point, strict=True))
+    return min(
+        float(domain.distance(*[np.asarray(given[one]) for one in names.split()]))
+        for names, domain in PAIRS[name].items()
+    )
+
+
+def along_a_line(name, point, step):
+    """The value and the slope at a distance from a point, in a direction that suits none."""
+    t = wg.asarray(step, dtype=wg.float64, requires_grad=True)
+    with np.errstate(all="ignore"):
+        out = PUBLIC[name](point[0] + 0.6 * t, point[1] - 0.8 * t)
+        out.backward()
+    return float(out.detach()), float(t.grad)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_domains_of_two_inputs_together(name) -> None:
+    grid = np.arange(-3, 3.01, 0.25)
+    left_out = []
+    for point in itertools.product(grid, grid):
+        away = distance(name, *point)
+        if 0 < away < 0.1:
+            continue
+        (left, before), (right, after) = (along_a_line(name, point, s) for s in (-1e-6, 1e-6))
+        smooth = abs(left - right) < 1e-4 and abs(before - after) < 1e-3
+        assert smooth or not away, point
+        if not away:
+            left_out.append(smooth)
+    # Quotients are constant on a line through the origin.
+    assert left_out.count(True) <= 1 <= left_out.count(False)
 
 
 def test_distances_and_points() -> None:

@@ -87,10 +87,11 @@ def on_chunks(name: str) -> Kernel:
     return kernel
 
 
+#: Functions of single elements in many steps, each of which would be a task of its own.
 ON_CHUNKS = (
-    *SCIPY, "erfcx_slope", "expit", "log_expit", "log_ndtr_slope", "logistic_bell", "logit",
-    "reduced_bessel", "scaled_bessel_slope", "sign", "silu", "sinc", "sinc_derivative",
-    "softplus", "xlog1py",
+    *SCIPY, "beta", "betaln", "erfcx_slope", "expit", "kl_div", "log_expit", "log_ndtr_slope",
+    "logistic_bell", "logit", "polygamma_step", "reduced_bessel", "scaled_bessel_slope", "sign",
+    "silu", "sinc", "sinc_derivative", "softplus", "xlog1py",
 )  # fmt: skip
 
 

@@ -129,11 +129,10 @@ def _smooth(primitive: Primitive, *operands: Any) -> bool:
     if primitive.kind in ("linear", "multilinear"):
         return True
     given = dict(zip(primitive.inputs, operands, strict=True))
-    with np.errstate(all="ignore"):
-        return all(
-            np.all(domain.distance(*[given[name] for name in names.split()]) > NEAR)
-            for names, domain in primitive.domain.items()
-        )
+    return all(
+        np.all(domain.distance(*[given[name] for name in names.split()]) > NEAR)
+        for names, domain in primitive.domain.items()
+    )
 
 
 #: The primitives of functions of two arrays that broadcast.

@@ -102,7 +102,7 @@ def divide(x1: Any, x2: Any, /) -> Tensor:
 
 
 def _off_multiples(x1: Any, x2: Any) -> Any:
-    times = np.round(x1 / x2)
+    times = np.round(x1 / np.where(x2 == 0, 1, x2))
     return abs(x1 - times * x2) / np.maximum(abs(times), 1)
 
 
