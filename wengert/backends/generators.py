@@ -62,7 +62,7 @@ def set_states(states: dict[str, Any]) -> None:
 
 @cache
 def host() -> "np.random.Generator":  # naming it imports np.random, which costs 10 ms
-    """The generator of what starts a model."""
+    """The generator in host memory, which initialises models: the same for every backend."""
     return np.random.Generator(np.random.PCG64())
 
 

@@ -79,7 +79,7 @@ def apart_value(value: Any, after: int | None, reshape: Any) -> Any:
 
 
 def indexed_axes(key: Key, ndim: int, is_mask: Any) -> int:
-    """How many leading axes a filled key speaks of: those after them are taken whole, last."""
+    """How many leading axes a filled key indexes: the axes after them are taken whole."""
     taken = widths(key, is_mask)
     if -1 in taken[:-1]:
         return ndim

@@ -63,7 +63,7 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
-    """Variance, with a few calls where ``np.var`` has a page of them."""
+    """Variance in a few calls, where ``np.var`` makes many."""
     if x.dtype.char == "e":  # whose sums overflow, also NumPy's
         wide = var(x.astype(np.float32), axis=axis, correction=correction, keepdims=keepdims)
         return wide.astype(x.dtype)

@@ -35,19 +35,19 @@ def row_layout(rows: int, columns: int) -> tuple[Any, Any]:
 
 
 def _along_rows(values: Any, row_of: Any) -> Any:
-    """One value for each row, to be used with a matrix: NumPy broadcasts row by row."""
+    """One value for each row: as a column, or repeated for each element where that is faster."""
     return values.reshape((-1, 1)) if row_of is None else values.take(row_of)
 
 
 @lru_cache(maxsize=16)
 def ones(length: int, dtype: Any) -> Any:
-    """Ones that nobody writes into: a product with them is a sum."""
+    """An array of ones that is kept, and only read: BLAS sums rows by a product with it."""
     return np.ones(length, dtype)
 
 
 @lru_cache(maxsize=16)
 def zeros(length: int | tuple[int, ...], dtype: Any) -> Any:
-    """Zeros that nobody writes into."""
+    """An array of zeros that is kept, and only read."""
     return np.zeros(length, dtype)
 
 
@@ -173,13 +173,13 @@ _UNSIGNED = np.dtype(np.uint64)
 
 @lru_cache(maxsize=64)
 def _all_counted(rows: int) -> Any:
-    """What says that each row counts."""
+    """A mask in which each row counts."""
     return np.ones(rows, bool)
 
 
 @lru_cache(maxsize=64)
 def _same_parts(rows: int, mean: bool, dtype: Any) -> tuple[Any, Any]:
-    """The same part for each row, and that all count."""
+    """Each row's part in the loss, the same for all, and a mask in which all count."""
     return np.full(rows, 1 / rows if mean and rows else 1, dtype), _all_counted(rows)
 
 

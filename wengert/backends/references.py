@@ -23,7 +23,7 @@ _ALONE = counts([object()])[0]
 
 
 def held_elsewhere(objects: Sequence[Any], known: int) -> list[Any]:
-    """The objects of a list, each there once, that more holds than it and ``known`` others."""
+    """Those of a list's distinct objects to which more than it and ``known`` others refer."""
     return [objects[i] for i, n in enumerate(counts(objects)) if n > _ALONE + known]
 
 

@@ -138,7 +138,7 @@ def take(x: Any, indices: Any, /, *, axis: int) -> Any:
 
 
 def unique_all(x: Any, /) -> tuple[Any, Any, Any, Any]:
-    """PyTorch tells all but where the values are first."""
+    """PyTorch's ``unique``, and where each value is first, which that does not tell."""
     torch = BACKEND.torch
     values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
     flat = inverse.reshape(-1)

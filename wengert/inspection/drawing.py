@@ -273,7 +273,7 @@ _scope: ContextVar[str | None] = ContextVar("wengert_drawing_scope", default=Non
 
 @contextmanager
 def _scopes(module: Any, story: _Story) -> Iterator[None]:
-    """Let every submodule say when it runs: each gets a ``forward`` of its own for the time."""
+    """Give every submodule, for the time of the run, a ``forward`` that tells when it runs."""
     before: list[tuple[dict[str, Any], Any]] = []
     missing = object()
     try:
@@ -537,7 +537,7 @@ def _clusters(boxes: list[_Box], classes: dict[str, str]) -> list[str]:
 
 
 def _around(path: str) -> str | None:
-    """The path of the module around one; the outermost has none."""
+    """The path of the module that contains one; the outermost has none."""
     return path.rpartition(".")[0] if path else None
 
 

@@ -92,7 +92,7 @@ NOTHING = Tag(frozenset(), frozenset())
 
 
 def _key(one: GraphBreak) -> Hashable:
-    """What makes two breaks the same one, met again."""
+    """The key by which a break that is met again is recognised."""
     return (
         one.kind,
         one.operation,
@@ -150,11 +150,11 @@ class Lineage(Observer):
         return self._sources[_key(one)]
 
     def flows(self, one: GraphBreak, tag: Tag) -> bool:
-        """Whether values that passed a break are in what has a tag."""
+        """Whether values that passed a break went into what has a tag."""
         return _key(one) in tag.breaks
 
     def at(self, node: Node) -> list[GraphBreak]:
-        """The breaks that the recording of a node was."""
+        """The breaks that the recording of a node caused."""
         return [self._find(key) for key in self._at.get(node.number, ())]
 
     def cause_of(self, error: BaseException | None) -> GraphBreak | None:
@@ -171,7 +171,7 @@ class Lineage(Observer):
         return where[i]
 
     def _of_node(self, node: Node) -> Tag:
-        """The tag of a node: of one recorded before, or by code that was not told of, too."""
+        """The tag of a node, also of one recorded before the observer began, or unseen by it."""
         tags = self._nodes
         stack = [node]
         while stack:
@@ -287,7 +287,7 @@ class Lineage(Observer):
 def _losses(
     name: str, primitive: Primitive | None, inputs: list[Tensor], results: list[Tensor]
 ) -> list[tuple[str, bool]]:
-    """What an operation on Tensors with derivatives loses: kinds of breaks, and if mere notes."""
+    """The kinds of breaks at an operation on Tensors with derivatives, and whether mere notes."""
     if primitive is not None and not primitive.rules:
         return [("condition", True)]
     if not any(result.dtype.inexact for result in results):

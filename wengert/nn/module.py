@@ -547,7 +547,7 @@ def _moved(tensor: Tensor, backend: Any, dtype: DType | None, device: Any) -> An
 
 
 def _misfit(array: Any, tensor: Tensor) -> str:
-    """Tell why an array cannot be loaded into a Tensor, or nothing if it can."""
+    """The reason why an array cannot be loaded into a Tensor; empty if it can."""
     try:
         backend_of(array)
     except TypeError:

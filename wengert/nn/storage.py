@@ -29,7 +29,7 @@ _DTYPES = {
 
 
 def _library(name: str) -> Any:
-    """A package of the extra."""
+    """A package that the extra installs."""
     try:
         if name == "safetensors":
             import safetensors.numpy

@@ -93,7 +93,7 @@ unflatten uniform_ unique unsqueeze_ vdot
 
 
 def _operator(name: str, function: Function) -> Function:
-    """A function of two arrays as an operator, which leaves other objects to these themselves."""
+    """A function of two arrays as an operator, which lets objects of other types answer."""
     primitive = PRIMITIVES[name]
     if function.__code__ is _ELEMENTWISE:
         return binary(primitive, reflecting)
@@ -150,7 +150,7 @@ def _cast(result: Tensor, dtype: DType) -> Tensor:
 
 
 def _comparable(function: Function) -> Function:
-    """``==`` and ``!=``: of an object that is no array Python compares the identity."""
+    """``==`` and ``!=``: with an object that is no array Python compares identities."""
 
     def method(self: Tensor, other: Any, /) -> Any:
         if (

@@ -31,8 +31,8 @@ _STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "size", "strides"})
 _TELLING: Final = frozenset({"dim", "element_size", "is_floating_point", "ndimension", "numel"})
 #: Attributes that are arrays.
 _PARTS: Final = frozenset({"H", "T", "imag", "mH", "mT", "real"})
-#: Functions and methods that change nothing, and whose results' shapes and dtypes depend on the
-#: operands' alone.
+#: NumPy's and PyTorch's functions and methods, by their own names, that change nothing, and whose
+#: results' shapes and dtypes depend on the operands' alone.
 _PURE: Final = frozenset(
     {
         *("abs", "absolute", "add", "all", "allclose", "amax", "amin", "angle", "any", "argmax"),

@@ -83,7 +83,7 @@ def _parts(
 def _slope(
     xp: Any, probs: Any, target: Any, ignore_index: int, reduction: str, label_smoothing: float
 ) -> Any:
-    """What the softmax has more than the target, in rows that count, by their number."""
+    """The softmax less the target in rows that count, divided by their number for a mean."""
     classes = probs.shape[1]
     right = xp.astype(xp.class_mask(target, classes=classes), probs.dtype)
     if label_smoothing:

@@ -27,7 +27,7 @@ Path = list[tuple[int, ...]]
 
 
 def _product(xp: Any, x1: Any, x2: Any, *, subscripts: Subscripts) -> Any:
-    """One matrix product of stacks: of the labels of all, of one operand, of both alone."""
+    """One product of stacks of matrices: labels in all three terms are those of the stacks."""
     first, second, result = subscripts
     shared = [c for c in result if c in first and c in second]
     left = [c for c in result if c not in second]

@@ -106,7 +106,7 @@ def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor,
 
 
 def _between(xp: Any, low: Any, high: Any, way: Any, distance: Any) -> Any:
-    """What is some way from one element to the next, exact at both."""
+    """A number part of the way from one element to the next, exact at both ends."""
     first, second = xp.equal(way, 0), xp.equal(way, 1)
     # On one of the two the weight of the other is 0, also if that one is infinite.
     there = xp.logical_and(xp.logical_or(first, second), xp.isinf(distance))

@@ -214,7 +214,7 @@ class At:
         return self._updated(value, function, pick, scatter)
 
     def _combined(self, value: Any, function: str, operation: Any, gather: Any) -> Tensor:
-        """``operation`` of each element and what is gathered for it."""
+        """``operation`` of each element and the values gathered for it."""
 
         def scatter(x: Tensor, value: Tensor, rows: Tensor) -> Tensor:
             return operation(x, gather(differentiable, value, rows, x.shape[0]))  # type: ignore[no-any-return]

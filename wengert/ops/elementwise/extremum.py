@@ -18,7 +18,7 @@ _APART = Joint(lambda x1, x2: abs(x1 - x2), "all but x1 = x2")
 
 
 def _unless(xp: Any, g: Any, beaten: Any, tied: Any) -> Any:
-    """``g``, of which a tied operand gets half, and a beaten one nothing."""
+    """The cotangent of an operand: ``g``, half of it in a tie, and 0 for a beaten one."""
     return xp.where(beaten, 0, xp.where(tied, xp.multiply(g, 0.5), g))
 
 

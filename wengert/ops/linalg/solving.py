@@ -145,7 +145,7 @@ def inv(x: Any, /) -> Tensor:
 
 
 def _triangle(xp: Any, x: Any, *, upper: bool, unitriangular: bool) -> Any:
-    """What of a matrix is looked at."""
+    """The triangle of a matrix that is read, without a diagonal of ones."""
     own = int(unitriangular)
     return xp.triu(x, k=own) if upper else xp.tril(x, k=-own)
 

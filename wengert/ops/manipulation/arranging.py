@@ -54,7 +54,7 @@ def _permute_batch(call: Any, x: Any, axes: Sequence[int]) -> Any:
 
 
 def _permuted(call: Any) -> Any:
-    """A permutation of no axes, or of those of one that it takes back."""
+    """A permutation that moves no axis, or that undoes the permutation before it."""
 
     def axes(one: Any) -> list[int]:
         given = one.parameters["axes"] if "axes" in one.parameters else one.operands[1]

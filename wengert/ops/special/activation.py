@@ -115,7 +115,7 @@ def _normal_cdf(xp: Any, x: Any) -> Any:
 
 
 def _bounded(xp: Any, x: Any) -> Any:
-    """``x`` where its powers neither overflow nor are wanted any more."""
+    """``x`` up to where the densities are 0, so that its powers do not overflow."""
     return xp.clip(x, -_FLAT, _FLAT)
 
 

@@ -79,7 +79,7 @@ def _log_ratio(xp: Any, x: Any, y: Any) -> Any:
 
 
 def _relative(xp: Any, x: Any, y: Any) -> Any:
-    """``x * log(x / y)``, and what SciPy says where that is nothing."""
+    """``x * log(x / y)``; outside its domain SciPy's values: 0 at 0, and inf elsewhere."""
     positive = xp.logical_and(xp.greater(x, 0), xp.greater(y, 0))
     some, other = xp.where(positive, x, 1), xp.where(positive, y, 1)
     value = xp.multiply(some, _log_ratio(xp, some, other))
