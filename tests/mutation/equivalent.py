@@ -111,6 +111,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "found.append(ops.asarray(values, dtype=dtype))",
     ): "NumPy has one device",
     (
+        "wengert/optimize/vectors.py",
+        'return leaf.astype(np.float64) if leaf.dtype.kind in "iu" else leaf',
+        "return leaf.astype(np.float64) if leaf.dtype.kind in 'iu_' else leaf",
+    ): "kinds are one letter",
+    (
         "wengert/testing/command.py",
         'print(text(done), end="\\n\\n", flush=True)',
         "print(text(done), end='\\n\\n')",

@@ -171,6 +171,14 @@ def test_linear_tracks_what_needs_it(tracked: tuple[bool, ...]) -> None:
     assert tuple(tensor.grad is not None for tensor in tensors) == tracked
 
 
+@pytest.mark.parametrize("other", range(3))
+def test_linear_of_one_dtype_alone(other: int) -> None:
+    given = [wg.ones(shape) for shape in ((2, 3), (4, 3), (4,))]
+    given[other] = given[other].to(wg.float64)
+    with pytest.raises(RuntimeError, match="different dtypes"):
+        F.linear(*given)
+
+
 def test_linear_as_a_composition(backend: Any) -> None:
     inputs = [wg.asarray(a).requires_grad_() for a in (X, RNG.normal(size=(2, 3)), np.ones(2))]
     x, w, b = inputs

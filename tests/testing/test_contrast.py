@@ -216,7 +216,27 @@ def test_which_order_and_mode_is_to_blame(plant):
 
     text = told(Doubled.apply, ("n",), order=2, forward=False)
     assert "only in the second derivative: the first is right" in text
-    assert "mode" not in text  # forward mode is not to be looked at
+
+    class Tripled(wg.autograd.Function):
+        """Its forward derivative is right, and its gradient is not."""
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 3 * g * ctx.saved_tensors[0]
+
+        @staticmethod
+        def jvp(ctx, t):
+            return 2 * t * ctx.saved_tensors[0]
+
+    words = "only in reverse mode: forward mode is right"
+    assert words in told(Tripled.apply, ("n",))
+    assert words not in told(Tripled.apply, ("n",), forward=False)  # it is not to be looked at
     wrong = plant(square, kind="linear", x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2))
     assert "only in forward mode: reverse mode is right" in told(wrong, ("n",))
 

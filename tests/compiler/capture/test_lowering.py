@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import wengert as wg
 from tests.compiler.bits import same_bits
 from tests.compiler.recorded import names
-from wengert.backends import get_backend, numpy_networks
+from wengert.backends import get_backend, namespaces, numpy_networks
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.emission.emit import emit
@@ -93,6 +94,23 @@ def test_the_pieces_give_what_the_kernel_gives(name: str) -> None:
         for found in (program(*arrays(operands)), *[function(*arrays(operands))] * 2):
             several = expected if isinstance(expected, tuple) else (expected,)
             assert all(same_bits(x, y) for x, y in zip(found, several, strict=True))
+
+
+@pytest.mark.parametrize("name", numpy_networks.KERNELS)
+def test_other_libraries_compose_what_the_kernels_give(name: str) -> None:
+    for module in ("wengert.nn.functional", "wengert.optim"):  # where they are composed
+        import_module(module)
+    strict = get_backend("array_api_strict")
+    xp = namespaces[type(strict.from_numpy(np.ones(1)))]
+    for operands, parameters in CALLS[name]:
+        given = [np.array(x) if isinstance(x, np.ndarray) else x for x in operands]
+        expected = kernel(name)(*given, **parameters)
+        given = [strict.from_numpy(np.asarray(x)) if hasattr(x, "dtype") else x for x in operands]
+        found = getattr(xp, name)(*given, **parameters)
+        found, expected = (x if isinstance(x, tuple) else (x,) for x in (found, expected))
+        for ours, theirs in zip(found, expected, strict=True):
+            digits = 1e-5 if theirs.dtype == np.float32 else 1e-12
+            np.testing.assert_allclose(strict.to_numpy(ours), theirs, rtol=digits, atol=digits)
 
 
 @pytest.mark.parametrize("name", CALLS)
