@@ -290,13 +290,15 @@ def _function(name: str) -> Callable[..., Any]:
     primitive = PRIMITIVES.get(name)
     if primitive is not None:
         arity = None if primitive.variadic else len(primitive.fixed)
+        # A rule may leave out what has a default, and the rules of this primitive name it.
+        defaults: dict[str, Any] = getattr(primitive.forward, "__kwdefaults__", None) or {}
 
         def interpreted(*inputs: Any, **parameters: Any) -> Any:
             if arity is not None and len(inputs) > arity:  # such as the shape in reshape(x, shape)
                 names = argument_names(getattr(home, short))[arity:]
                 parameters.update(zip(names, inputs[arity:], strict=False))
                 inputs = inputs[:arity]
-            return run(primitive, inputs, parameters)
+            return run(primitive, inputs, {**defaults, **parameters} if defaults else parameters)
 
         return interpreted
     public = getattr(home, short)
