@@ -122,8 +122,8 @@ class Call:
     def pack(self, tensors: Iterable[Tensor], given: Iterable[Tensor] = ()) -> Any:
         """Answer with a tree like the argument, or with one for each if ``argnums`` has several.
 
-        Each leaf is of the argument's kind. Raw arrays are of their own: whoever changes one
-        changes no other, nor any of ``given``, what the caller gave beside the arguments.
+        Each leaf is of the argument's kind. Raw arrays share no memory with one another, nor with
+        ``given``, what the caller gave beside the arguments.
         """
         seen = {id(x._array) for x in (*self.tensors, *given)}
         answers = [

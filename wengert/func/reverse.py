@@ -27,11 +27,11 @@ P = ParamSpec("P")
 
 
 class Reverse:
-    """A function that has been called on Tensors of its own, so that it can be swept.
+    """A function that has been called on new Tensors, so that it can be swept.
 
-    The function sees each differentiated leaf as the result of an identity, which is recorded on
-    the tape at a node of its own: so it is told from the same Tensor where the function closes
-    over that, and outer derivatives pass. No leaf is made, and no ``.grad`` is touched.
+    Each differentiated leaf comes to the function as the result of an identity with a new node: so
+    it differs from the same Tensor where the function closes over that, and outer derivatives
+    pass. No leaf is made, and no ``.grad`` changes.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class Reverse:
             g = arrived.get(node)
             if g is None:
                 g = namespaces[type(tensor._array)].zeros_like(tensor._array)
-            if isinstance(g, Tensor):  # a Tensor of its own: two leaves may have been given one
+            if isinstance(g, Tensor):  # a new Tensor: a rule may give two leaves the same one
                 g = placed(g._array, g._node)
                 tracked = g._node
                 own = not self.connect and tracked and self._reaches_out(tracked, inlets)
@@ -173,7 +173,7 @@ class Reverse:
 
 
 def _entry(tensor: Tensor, connect: bool) -> Tensor:
-    """A Tensor of the same values with a node of its own."""
+    """A Tensor of the same values with a new node, that of an identity."""
     array, node = tensor._array, tensor._node if connect else None
     entry = record(_identity.plans[(node is not None,)], (node,), (), array)
     if observing:

@@ -13,12 +13,12 @@ Rule = Callable[..., Any]
 
 
 def composed(call: Any, *inputs: Any, **parameters: Any) -> Any:
-    """Of a primitive whose ``forward`` runs on batched arrays: this marks it, and is not called."""
+    """Rule of a primitive whose ``forward`` runs on batched arrays: this marks it, and is not called."""
     raise NotImplementedError
 
 
 def elementwise(call: Any, *inputs: Any, **parameters: Any) -> Any:
-    """Of a function of each element."""
+    """Rule of a function of each element."""
     positions = [i for i, x in enumerate(inputs) if hasattr(x, "shape")]
     rank = max([call.rank(i) for i in positions])
     aligned = list(inputs)
@@ -28,7 +28,7 @@ def elementwise(call: Any, *inputs: Any, **parameters: Any) -> Any:
 
 
 def as_it_is(call: Any, *inputs: Any, **parameters: Any) -> Any:
-    """Of a function of each element of one array, or of its last axes."""
+    """Rule of a function of each element of one array, or of its last axes."""
     return call.run(*inputs, **parameters)
 
 
@@ -40,7 +40,7 @@ def shifted(axis: int | Sequence[int], rank: int) -> Any:
 
 
 def over_axes(**defaults: Any) -> Rule:
-    """Of a function over some axes, all by default."""
+    """Rule of a function over some axes, all by default."""
 
     def rule(call: Any, x: Any, *, axis: Any = None, **parameters: Any) -> Any:
         rank = call.rank(0)
@@ -51,7 +51,7 @@ def over_axes(**defaults: Any) -> Rule:
 
 
 def along(**defaults: Any) -> Rule:
-    """Of a function along one axis, or several, that are named."""
+    """Rule of a function along one axis, or several, that are named."""
 
     def rule(call: Any, x: Any, *, axis: Any = -1, **parameters: Any) -> Any:
         return call.run(x, axis=shifted(axis, call.rank(0)), **{**defaults, **parameters})
@@ -60,7 +60,7 @@ def along(**defaults: Any) -> Rule:
 
 
 def alone(position: int, **defaults: Any) -> Rule:
-    """Of a function that runs once where one input alone is batched, and for each otherwise."""
+    """Rule of a function that runs once where one input alone is batched, and for each otherwise."""
 
     def rule(call: Any, *inputs: Any, **parameters: Any) -> Any:
         once = call.own[position] and sum(call.own) == 1
@@ -70,14 +70,14 @@ def alone(position: int, **defaults: Any) -> Rule:
 
 
 def paired(call: Any, x1: Any, x2: Any, *, axis: int = -1) -> Any:
-    """Of a function along one axis of two arrays that broadcast: it is counted from the end."""
+    """Rule of a function along one axis of two arrays that broadcast: it is counted from the end."""
     rank = max(call.rank(0), call.rank(1))
     from_end = axis if axis < 0 else axis - call.rank(0)
     return call.run(call.ranked(0, rank), call.ranked(1, rank), axis=from_end)
 
 
 def labelled(call: Any, x1: Any, x2: Any, subscripts: tuple[str, str, str]) -> Any:
-    """The product of a pair by labels of their axes, the members' having one of its own."""
+    """The product of a pair by labels of their axes; the members' axis gets another label."""
     member = chr(max(map(ord, "".join(subscripts)), default=ord("a")) + 1)
     first, second, result = subscripts
     labels = (

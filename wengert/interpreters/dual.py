@@ -2,8 +2,8 @@
 
 Tensors hold Duals, and Duals hold raw arrays or other Duals, never Tensors: what is recorded while
 a forward transform runs is recorded at its level, as operations on Duals. To the tape outside, the
-whole transform is one operation with a node of its own, `UnpackDual`, whose rule sweeps what was
-recorded inside. So forward and reverse mode nest in any order, and a function may close over
+whole transform is one operation, whose node, `UnpackDual`, has a rule that sweeps what was recorded
+inside. So forward and reverse mode nest in any order, and a function may close over
 Tensors that outer transforms follow.
 """
 

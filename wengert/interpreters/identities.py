@@ -15,7 +15,7 @@ Rule = Callable[[Any], Any]
 
 
 def unit(*, left: bool) -> Rule:
-    """Of ``x * 1``, and of ``1 * x`` with ``left``. Of complex numbers an infinity times 0j is nan.
+    """Rule of ``x * 1``, and of ``1 * x`` with ``left``. Of complex numbers an infinity times 0j is nan.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def unit(*, left: bool) -> Rule:
 
 
 def nil(*, left: bool, sign: int) -> Rule:
-    """Of ``n + 0`` of integers, and of ``x + -0.0`` of floats: 0.0 would make a 0.0 of -0.0.
+    """Rule of ``n + 0`` of integers, and of ``x + -0.0`` of floats: 0.0 would make a 0.0 of -0.0.
 
     Parameters
     ----------
@@ -65,24 +65,24 @@ def _equals(number: Any, one: int) -> bool:
 
 
 def involution(call: Any) -> Any:
-    """Of ``-(-x)``, and of the transpose of a transpose."""
+    """Rule of ``-(-x)``, and of the transpose of a transpose."""
     before = call.maker(call.operands[0])
     return before.operands[0] if before is not None and before.name == call.name else None
 
 
 def idempotent(call: Any) -> Any:
-    """Of ``maximum(x, x)``."""
+    """Rule of ``maximum(x, x)``."""
     x, y = call.operands
     return x if x is y else None
 
 
 def same_elements(call: Any) -> Any:
-    """Of what gives the operand's elements, in another shape or dtype perhaps."""
+    """Rule of what gives the operand's elements, in another shape or dtype perhaps."""
     return call.operands[0] if call.parameters.get("device") is None else None
 
 
 def in_order(call: Any) -> Any:
-    """Of what keeps the elements in order: back to the shape that they had."""
+    """Rule of what keeps the elements in order: back to the shape that they had."""
     x, shape = call.operands[0], call.result.shape
     while x.shape != shape:
         before = call.maker(x)
@@ -93,15 +93,15 @@ def in_order(call: Any) -> Any:
 
 
 def of_reals(call: Any) -> Any:
-    """Of what does nothing to real numbers."""
+    """Rule of what does nothing to real numbers."""
     return None if call.complex_of(call.operands[0]) else call.operands[0]
 
 
 def of_integers(call: Any) -> Any:
-    """Of what does nothing to integers."""
+    """Rule of what does nothing to integers."""
     return call.operands[0] if call.whole else None
 
 
 def over_no_axes(call: Any) -> Any:
-    """Of a reduction over no axes."""
+    """Rule of a reduction over no axes."""
     return call.operands[0] if call.parameters.get("axis") == () else None

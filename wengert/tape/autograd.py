@@ -157,7 +157,7 @@ def grad(
                 g = namespaces[type(target._array)].zeros_like(target._array)
         if g is None:
             gradients.append(None)
-        elif isinstance(g, Tensor):  # a Tensor of its own: two inputs may have been given one
+        elif isinstance(g, Tensor):  # a new Tensor: a rule may give two inputs the same one
             gradients.append(placed(g._array, g._node))
         else:  # a sweep that is not recorded is constant in forward mode, too
             gradients.append(untracked(g.detached() if hasattr(g, "level") else g))
@@ -250,14 +250,14 @@ def _reach(
 def _accumulate(tensor: Tensor | None, g: Any, shared: set[int]) -> None:
     """Add a cotangent to the ``.grad`` of a Tensor, in an array of its own.
 
-    ``shared`` has the identities of arrays that are somebody else's.
+    ``shared`` has the identities of arrays that others hold, too.
     """
     if tensor is None or g is None:  # a Tensor that is gone, an input that was not used
         return
     xp = namespaces[type(g)]
     held = tensor._grad
     if not xp.plain:
-        # A Tensor of its own: two leaves may have been given one.
+        # A new Tensor: a rule may give two leaves the same one.
         tensor._grad = placed(g._array, g._node) if held is None else xp.add(held, g)
         return
     key = id(g)

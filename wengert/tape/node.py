@@ -177,7 +177,7 @@ class AccumulateGrad(Leaf):
 
     @property
     def variable(self) -> Any:
-        """The leaf, which this node does not keep alive: None if nobody holds it any more."""
+        """The leaf, or None once it is gone: this node does not keep it alive."""
         return None if self.watch is None else self.watch()
 
     @property

@@ -88,10 +88,10 @@ def followers() -> tuple[Observer, ...]:
 
 
 @contextmanager
-def unfollowed(nobody: tuple[Observer, ...] = ()) -> Iterator[None]:
+def unfollowed(instead: tuple[Observer, ...] = ()) -> Iterator[None]:
     """Tell no observer that follows values what is done in the ``with`` block."""
     others = [one for one in observers() if not one.follows_values]
-    token = _observers.set((*others, *nobody))
+    token = _observers.set((*others, *instead))
     try:
         yield
     finally:
@@ -111,7 +111,7 @@ def tell(event: str, *what: Any) -> None:
 
 
 #: Takes the followers' place while a method runs: they are told when it has ended.
-_NOBODY = (Observer(),)
+_SILENT = (Observer(),)
 
 
 def way_out(method: F) -> F:
@@ -121,7 +121,7 @@ def way_out(method: F) -> F:
     def told(tensor: "Tensor", args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         answer = error = None
         try:
-            with unfollowed(_NOBODY):  # for one method may call another
+            with unfollowed(_SILENT):  # for one method may call another
                 answer = method(tensor, *args, **kwargs)
         except Exception as raised:
             error = raised
