@@ -13,7 +13,7 @@ Rule = Callable[..., Any]
 
 
 def composed(call: Any, *inputs: Any, **parameters: Any) -> Any:
-    """Rule of a primitive whose ``forward`` runs on batched arrays: this marks it, and is not called."""
+    """The mark of a primitive whose ``forward`` runs on batched arrays; it is not called."""
     raise NotImplementedError
 
 
@@ -60,7 +60,7 @@ def along(**defaults: Any) -> Rule:
 
 
 def alone(position: int, **defaults: Any) -> Rule:
-    """Rule of a function that runs once where one input alone is batched, and for each otherwise."""
+    """Rule of a function that runs once if one input alone is batched, and for each otherwise."""
 
     def rule(call: Any, *inputs: Any, **parameters: Any) -> Any:
         once = call.own[position] and sum(call.own) == 1
@@ -70,7 +70,7 @@ def alone(position: int, **defaults: Any) -> Rule:
 
 
 def paired(call: Any, x1: Any, x2: Any, *, axis: int = -1) -> Any:
-    """Rule of a function along one axis of two arrays that broadcast: it is counted from the end."""
+    """Rule of a function along one axis, counted from the end, of two arrays that broadcast."""
     rank = max(call.rank(0), call.rank(1))
     from_end = axis if axis < 0 else axis - call.rank(0)
     return call.run(call.ranked(0, rank), call.ranked(1, rank), axis=from_end)
