@@ -15,7 +15,7 @@ Rule = Callable[[Any], Any]
 
 
 def unit(*, left: bool) -> Rule:
-    """Rule of ``x * 1``, and of ``1 * x`` with ``left``; not of complex numbers: inf times 0j is nan.
+    """Rule of ``x * 1``, and of ``1 * x`` with ``left``; not of complex numbers: inf * 0j is nan.
 
     Parameters
     ----------
