@@ -36,7 +36,7 @@ _CHANGED = (
     "the results of a compiled function can't be differentiated twice from outside where {}; take "
     "the gradient inside the function that is compiled, or don't compile it"
 )
-#: What of a signature has to be the same where a call is made again for derivatives.
+#: The parts of a signature that a second run, for derivatives, has to share with the first.
 _READ = ("an argument", "the state", "a Tensor of the state")
 
 
@@ -83,7 +83,7 @@ class Again:
             raise RuntimeError(_CHANGED.format(self._obstacle))
         leaves, tensors, arrays = given
         args, kwargs = self._layout.structure.unflatten(list(leaves))
-        # The graph ends at the parents, from which the caller's own sweep goes on.
+        # This sweep ends at the parents, where the caller's own goes on.
         parents = [(i, x) for i, x in enumerate(node.parents) if x is not None]
         numbers = {x.number: i for i, x in parents if isinstance(x, AccumulateGrad)}
         ends = [(i, x, End(x, tick())) for i, x in parents if x.number not in numbers]
@@ -126,7 +126,7 @@ def draws(program: Program) -> bool:
 
 
 def _obstacle(found: Recording, leaves: Sequence[Any]) -> str:
-    """Why a function can't be run again, after its program, for the same results."""
+    """Why a second run of a function would not give the results of its program."""
     if found.effects:
         return "it changes state"
     if draws(found.program):
@@ -258,7 +258,7 @@ class CompiledNode(Several):
         self._swept[get_ident()] = given
         if not namespaces[type(like)].plain:
             return self.adjoint.again.flows(self, self.adjoint.behind, saved[-1], g)
-        # Nothing flows from results that are not differentiated, not even zeros.
+        # No zeros flow from results that are not differentiated.
         found: dict[int, Any] = {}
         for results in [given] if given in ways else [(i,) for i in given]:
             way, pool = ways[results]

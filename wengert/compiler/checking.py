@@ -28,12 +28,12 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["ROUNDING", "Checked", "check", "distance"]
 
-#: By how many units in the last place of an array's largest element the others may differ.
-#: Programs call the same kernels on the same operands, so that only where a library rounds
-#: otherwise by how operands lie in memory, as NumPy does for complex numbers, there is anything.
+#: By how many units in the last place of an array's largest element its elements may differ.
+#: Programs call the same kernels on the same operands. They differ only where a library rounds by
+#: the order of operands in memory, as NumPy does for complex numbers.
 ROUNDING: Final = {"float16": 4, "bfloat16": 2, "float32": 32, "float64": 32}
 _PARTS = {"complex64": "float32", "complex128": "float64"}
-#: How objects are compared that do not say so themselves.
+#: The comparison of objects without one of their own.
 _BY_IDENTITY: Any = object.__eq__
 _EPS = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23, "float64": 2**-52}
 
@@ -134,7 +134,7 @@ class _Digest(NamedTuple):
 
 
 def _digest(array: Any) -> Any:
-    """What of a large array is kept while the function runs: whether another is the same."""
+    """A digest of a large array, to tell whether another is the same; a small one itself."""
     if not is_array(array) or math.prod(array.shape) <= LARGEST:
         return array
     held = np.ascontiguousarray(backend_of(array).to_numpy(array)).reshape(-1)
@@ -287,7 +287,7 @@ def distance(x: Any, y: Any) -> float:
 
 def _of_gradients(one: _Seen, other: _Seen, tensors: Sequence[Tensor]) -> Iterator[str]:
     """How derivatives of the results differ that are taken outside."""
-    # A hook may do anything, and would be called once more.
+    # Hooks, which may do anything, are not called once more.
     pairs = [
         (x, y)
         for x, y in zip(one.leaves, other.leaves, strict=True)

@@ -44,13 +44,13 @@ from wengert.nn.module import changes
 
 __all__ = ["Compiled", "Options"]
 
-#: Why a call runs as it is that could be recorded or checked another time.
+#: Why a call runs eagerly now that may be recorded or checked later.
 _TOGETHER = "other threads ran compiled functions all the time, so that it was not recorded now"
 _WAITED = "another thread has recorded or checked for too long"
 _NEW_STATE = "each call makes new state, which a replay would not make"
-#: Of a call by a signal's handler, or by the function itself while it is checked.
+#: The refusal of a call that a recording or a check makes itself: it is not reported.
 _WITHIN = Refusal(None, "")
-#: What is said where the compiler itself has failed.
+#: The message where the compiler itself has failed.
 _BUG = "wg.compile itself, and not the function, has failed with {0}; please report it: {1}"
 
 P = ParamSpec("P")
@@ -222,7 +222,7 @@ class Compiled(Generic[P, R]):
             return self._function(*args, **kwargs)
 
     def _eagerly(self, refusal: Refusal, args: Any, kwargs: Any) -> Any:
-        """Run a call as it is, and say why."""
+        """Run a call eagerly, and report why."""
         self.report.fell_back(refusal.reason)
         try:
             with eagerly():
@@ -243,7 +243,7 @@ class Compiled(Generic[P, R]):
             raise CompileError(f"{text}. What the function itself has done stays")
         if text not in self._said:
             self._said.add(text)
-            warnings.warn(f"{text}. The call ran as it is", RuntimeWarning, stacklevel=5)
+            warnings.warn(f"{text}. The call ran eagerly", RuntimeWarning, stacklevel=5)
 
     def _found(self, call: Call) -> Any:
         """What a program gives that is found or recorded."""
@@ -283,7 +283,7 @@ class Compiled(Generic[P, R]):
 
     def _looked(self, call: Call) -> Any:
         """What a call gives, whose state is looked at."""
-        # Who was alone may be so no more.
+        # Another thread may have recorded the program while this one waited.
         answer = self._replayed(call)
         if answer is not MISS:
             return answer
@@ -334,7 +334,7 @@ class Compiled(Generic[P, R]):
         except Exception as error:
             if not state.raws:
                 raise self._refused(call, signature, error) from None
-        # It may be that something is asked of the values of raw arrays: so they are compared.
+        # Perhaps the code asks for the values of raw arrays: then programs are for these values.
         self._how = self._how._replace(by_contents=True)
         try:
             return self._run(call, None, mine=True)
@@ -394,7 +394,7 @@ class Compiled(Generic[P, R]):
         error = CompileError(
             f"the program of {self.report.name} is wrong: {'; '.join(found.differences)}. The "
             f"first line that differs: {where}. The program is dropped, and what the function "
-            "itself has done stays; calls like this one run as they are from now on"
+            "itself has done stays; calls like this one run eagerly from now on"
         )
         refusal = Refusal(call.arguments, f"the program was wrong: {where}", replay.signature)
         self._refusals = [*self._refusals, refusal]
@@ -443,7 +443,7 @@ class Compiled(Generic[P, R]):
 
     def _record(self, call: Call, state: State, signature: dict[str, Any]) -> Any:
         why, function, options = self._why(signature), self._function, self._options
-        # Otherwise the first check looks at calls, when these have been made.
+        # Otherwise the first check watches the calls.
         watch = options.check == 0 or options.strict
         layout, leaves = call.layout, call.leaves
         answer, found, kept, before = record_call(function, state, layout, leaves, watch=watch)

@@ -1,4 +1,4 @@
-"""Where a program that is wrong goes wrong: its first line that gives something else.
+"""Where a wrong program goes wrong: its first line that gives another value.
 
 The function is recorded once more, from the state in which the program has failed, with what each
 instruction gives. Then three things are compared with that: which instructions there are, what the
@@ -26,7 +26,7 @@ def located(
     samples: Mapping[Value, Any],
     start: Callable[[], None],
 ) -> str:
-    """Say which line is the first that gives something else than the function.
+    """Name the first line that gives another value than the function.
 
     Parameters
     ----------

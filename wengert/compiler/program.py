@@ -18,7 +18,7 @@ __all__ = [
 
 _number: Callable[[], int] = count(1).__next__
 
-#: Most of what operands are beside values: passes need not look inside.
+#: Types of operands in which there are no values.
 _SCALARS = frozenset({int, float, str, bool, type(None)})
 
 

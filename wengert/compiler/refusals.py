@@ -1,4 +1,4 @@
-"""Why calls run as they are."""
+"""Why calls run eagerly."""
 
 import inspect
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["RECORDING", "Refusal", "RefusedError", "failed", "never", "not_traceable"]
 
-#: Why a call waits for another thread.
+#: Why a call waits: another thread records.
 RECORDING = "another thread records a function of the same Tensors"
 
 
@@ -46,11 +46,11 @@ class Refusal:
         self._calls, self._looks_at = 0, 1
 
     def after(self, before: "Refusal") -> None:
-        """Go on counting where another one for such calls has ended."""
+        """Take over the count of an earlier refusal of such calls."""
         self._calls, self._looks_at = before._calls, before._looks_at
 
     def stands(self) -> bool:
-        """Whether a call need not be looked at."""
+        """Whether this call, too, is refused without a look at the state."""
         self._calls += 1
         if self._calls < self._looks_at and self.version == changes[0]:
             return True
@@ -59,7 +59,7 @@ class Refusal:
 
 
 class RefusedError(Exception):
-    """Ends the looking for a program: the call runs as it is, because of ``refusal``."""
+    """Ends the search for a program: the call runs eagerly, because of ``refusal``."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.reason)
@@ -67,10 +67,10 @@ class RefusedError(Exception):
 
 
 def failed(error: Exception) -> Refusal:
-    """Why a call runs as it is of which the program, which has changed nothing, has failed.
+    """Why a call runs eagerly whose program has failed, which has changed nothing.
 
-    What the program itself raises the function may raise, too, and catch. What making the program
-    raises is an error of the compiler.
+    The function may raise, or catch, what the program itself has raised. An error while the
+    program is made is one of the compiler.
     """
     at, ran = error.__traceback__, False
     while at is not None:

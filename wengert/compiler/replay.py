@@ -68,8 +68,8 @@ class Replay:
         self.adjoints = adjoints_of(found, again, self._copies)
         #: Puts results that are differentiated outside on the tape.
         self.attach = partial(attach, self.adjoints)
-        #: The program bound to the objects of its last calls, such as one model and another.
-        #: Each with what the function reaches there, by identity.
+        #: The program bound to the objects of its last two states, such as one model and another,
+        #: each with the identities of what the function reaches there.
         self.bound: list[tuple[Callable[..., Any], frozenset[int]]] = []
 
     @property
@@ -81,12 +81,12 @@ class Replay:
 
     @cached_property
     def whole(self) -> Program:
-        """What the passes for every library have made of it."""
+        """The program after the passes for every library."""
         return optimise(self.recording.program)
 
     @cached_property
     def program(self) -> Program:
-        """What is emitted: on NumPy each call costs as much as it computes."""
+        """The program that is emitted; on NumPy updates of small parameters are joined."""
         numpy = self.recording.backend is not None and self.recording.backend.name == "numpy"
         return flatten(self.whole, self._becomes()) if numpy else self.whole
 
@@ -114,7 +114,7 @@ class Replay:
 
     @property
     def pool(self) -> Pool:
-        """What runs it."""
+        """The copies of the program that run."""
         if self._pool is None:
             again = partial(flatten, self.whole, self._becomes())
             self._pool = self._copies.pool(self.program, self.emitted.function, again)
@@ -192,7 +192,7 @@ class Replay:
         return Glue(self.recording, self.signature, pool, self.attach)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """A call that leaves those to be checked to others."""
+        """A call that answers `MISS` where the program is to be checked."""
 
         def counted(*leaves: Any) -> Any:
             if not self.left:
@@ -206,7 +206,7 @@ class Replay:
 
 
 def _undrawn(function: Function) -> Function:
-    """A program of which nothing has been drawn if it fails."""
+    """A program that puts random generators back if it fails."""
 
     def call(*inputs: Any) -> tuple[Any, ...]:
         before = generators.get_rng_state()
@@ -220,7 +220,7 @@ def _undrawn(function: Function) -> Function:
 
 
 class Copies:
-    """Makes what runs programs of one library.
+    """Makes the pools that run programs of one library.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ __all__ = ["Report", "difference", "told"]
 
 
 class Report:
-    """What was recorded of a function, and what fell back to what.
+    """What was recorded of a function, and which calls ran eagerly.
 
     Attributes
     ----------
@@ -43,11 +43,11 @@ class Report:
             self.note("a call that made new state, such as an optimizer's, was not kept")
 
     def fell_back(self, reason: str) -> None:
-        """Count a call that was not compiled."""
+        """Count a call that ran eagerly."""
         self._fallbacks[reason] += 1
 
     def note(self, text: str) -> None:
-        """Say something once."""
+        """Add a note, once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -55,7 +55,7 @@ class Report:
         lines = [f"{self.name}: recorded {self.recordings} times, checked {self.checks} times"]
         lines += [f"  {i}. {reason}" for i, reason in enumerate(self.reasons, 1)]
         lines += [f"  {text}" for text in self.notes]
-        lines += [f"  {n} calls ran as they are: {why}" for why, n in self._fallbacks.items()]
+        lines += [f"  {n} calls ran eagerly: {why}" for why, n in self._fallbacks.items()]
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -1,11 +1,11 @@
-"""Turns: what threads may not do at the same time.
+"""Turns: what threads must not do at the same time.
 
 While a function is recorded, what it reaches holds traced arrays; while a program is checked, what
 it has done is taken back. So a thread does either alone: no other one looks at the state of a
 function, runs a program, or runs a function eagerly in place of one.
 
-Nobody waits for ever. A function may itself wait for another thread, so whoever has waited for
-too long runs the function as it is, as if it were not compiled.
+Waiting has a limit, since a function may itself wait for another thread: then the call runs
+eagerly.
 """
 
 import time
@@ -21,7 +21,7 @@ Function = Callable[..., tuple[Any, ...]]
 
 #: Seconds for which a thread waits for another that looks, records or checks.
 PATIENCE: Final = 10.0
-#: Seconds for which one that is to be alone waits for calls in flight; new ones don't begin.
+#: Seconds for which a thread that is to be alone waits for running calls; new ones wait for it.
 PAUSE: Final = 0.1
 
 #: Held by the one thread that looks at the state of a function.
@@ -35,7 +35,7 @@ pools: "WeakSet[Pool]" = WeakSet()
 
 
 class Pool:
-    """A program with memory of its own, for several calls at a time: each takes a copy of its own.
+    """Copies of a program with memory of its own: each call takes one that no other call uses.
 
     Calls meet in threads, and where a signal's handler calls what it has interrupted. A thread that
     is to be alone takes all copies, so that calls pay nothing for it.
@@ -68,11 +68,11 @@ class Pool:
             self.give(function)
 
     def another(self) -> Any:
-        """A copy where there is none to take; None for a thread while another one is alone."""
+        """A new copy; None while another thread is alone."""
         if _others_alone():
             return None
         function = self._spare()
-        if _others_alone():  # since then: it is known that the copy is out
+        if _others_alone():  # that thread waits for the new copy, too
             self._taken.append(function)
             return None
         return function
@@ -85,7 +85,7 @@ class Pool:
         return made
 
     def stop(self) -> bool:
-        """Take all copies that nobody uses; whether these are all."""
+        """Take all copies that no call uses; return whether these are all."""
         _move(self._free, self._taken)
         return len(self._taken) == len(self._all)
 
@@ -109,7 +109,7 @@ def _others_alone() -> bool:
 
 @contextmanager
 def looking() -> Iterator[bool]:
-    """Look at the state of a function, as one thread at a time does: whether it is this one."""
+    """Look at the state of a function, one thread at a time; False after too long a wait."""
     me = get_ident()
     running = _eager.pop(me, 0)  # who waits here runs nothing
     mine = _looking.acquire(timeout=PATIENCE)
@@ -124,10 +124,10 @@ def looking() -> Iterator[bool]:
 
 @contextmanager
 def alone() -> Iterator[bool]:
-    """Be alone, within `looking`: whether it is so."""
+    """Be alone, within `looking`; False if other threads' calls have not ended in time."""
     global _alone
     before, me = _alone, get_ident()
-    if before == me:  # what is checked calls another function
+    if before == me:  # a function that is checked calls another compiled one
         yield True
         return
     _alone = me
@@ -150,12 +150,12 @@ def _others_run(me: int) -> bool:
 
 @contextmanager
 def eagerly() -> Iterator[None]:
-    """Run a function as it is, while no other thread is alone."""
+    """Run a function eagerly, while no other thread is alone."""
     me = get_ident()
     before = _eager.get(me, 0)
 
     def begun() -> bool:
-        _eager[me] = before + 1  # first it is known, and then looked who is alone
+        _eager[me] = before + 1  # before the look at who is alone, as that thread looks after it
         if before or not _others_alone():
             return True
         del _eager[me]
@@ -173,7 +173,7 @@ def eagerly() -> Iterator[None]:
 
 
 def _wait(ready: Callable[[], bool], seconds: float) -> bool:
-    """Wait until something is ready: whether it was so in time."""
+    """Wait until something is ready; return whether it was in time."""
     if ready():
         return True
     end, pause = time.monotonic() + seconds, 1e-5

@@ -122,7 +122,7 @@ def test_new_state_at_each_call_is_told() -> None:
         step(wg.ones(2))
         assert optimizer.state[p]["sum"].tolist() == [float(i)] * 2
     assert step.report.recordings == 3
-    assert "4 calls ran as they are: each call makes new state" in str(step.report)
+    assert "4 calls ran eagerly: each call makes new state" in str(step.report)
 
 
 def test_new_optimizers_between_calls_are_no_new_state_of_each() -> None:

@@ -1,5 +1,8 @@
 """One object in two places: programs and recordings tell it from two that are equal."""
 
+import dataclasses
+import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -88,4 +91,39 @@ def test_containers_that_are_made_are_returned_by_programs() -> None:
     for _ in range(4):
         answer = compiled(wg.ones(2), {"k": 3.0})
     assert answer["b"][1].tolist() == [3, 3]
-    assert "ran as they are" not in str(compiled.report)
+    assert "ran eagerly" not in str(compiled.report)
+
+
+def _in_a_field(w: wg.Tensor) -> Callable[..., Any]:
+    field = dataclasses.field(default=w)
+    return lambda x: x * field.default
+
+
+def _in_a_type(w: wg.Tensor) -> Callable[..., Any]:
+    kind = types.GenericAlias(list, (w,))
+    return lambda x: x * kind.__args__[0]
+
+
+def test_tensors_that_no_name_leads_to() -> None:
+    """What holds them is taken to be immutable, and is not looked through."""
+
+    def run(compiled: bool) -> list[Any]:
+        found = []
+        for hide in (
+            lambda w: operator.methodcaller("__mul__", w),
+            _in_a_field,
+            _in_a_type,
+        ):
+            w = wg.asarray([2.0, 3.0])
+            hidden = hide(w)
+            step = lambda x, hidden=hidden: hidden(x)
+            function = wg.compile(step, check=0) if compiled else step
+            for i in range(4):
+                with wg.no_grad():
+                    w[...] = float(i)
+                found.append(function(wg.ones(2)).tolist())
+            if compiled:
+                assert "by none of the names" in str(function.report)
+        return found
+
+    assert run(True) == run(False)

@@ -21,7 +21,7 @@ __all__ = ["ARGUMENTS", "Arguments", "Call", "Layout", "SharedError", "signature
 
 #: Leaves of arguments that are traced unless they are named static.
 _NUMBERS = (int, float)
-#: What a signature says first.
+#: The first part of a signature.
 ARGUMENTS = "the structure of the arguments"
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["visit_class", "visit_module"]
 
-#: What of a class is no part of what its objects do.
+#: Attributes of classes on which no object's behaviour depends.
 _ABOUT_CLASSES = frozenset(
     {
         *("__abstractmethods__", "__annotations__", "__dataclass_fields__", "__dataclass_params__"),

@@ -18,9 +18,9 @@ __all__ = ["CONTAINERS", "item_name", "visit_container", "whole"]
 
 CONTAINERS = (list, tuple, dict, set, frozenset, deque, MappingProxyType)
 
-#: Containers with more elements are data.
+#: Containers with more elements are taken for data, and refused.
 LARGEST = 10_000
-#: Lists with more elements are looked at in one go.
+#: Lists with more elements are guarded by one comparison.
 LONG = 64
 
 
@@ -67,7 +67,7 @@ def visit_container(walk: "Walk", x: Any, name: str) -> None:
 
 
 def whole(x: Any) -> bool:
-    """Whether a node of a tree would be another if it were made anew of its parts.
+    """Whether an object that is made anew of its parts would differ from a node of a tree.
 
     A dataclass whose constructor does more than to keep what it is given, and one that holds more.
     """

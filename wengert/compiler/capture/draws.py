@@ -12,7 +12,7 @@ __all__ = ["Draws"]
 
 
 class Draws:
-    """What a recording has drawn, in order; `wengert.backends.generators` tells it of states.
+    """What a recording has drawn, in order; `wengert.backends.generators` reports states to it.
 
     A function that goes back to a state which it has taken, as a checkpoint does, draws the same
     numbers once more. In a program these are drawn once, and used twice.

@@ -1,4 +1,4 @@
-"""What a traced call does beside its answer: what it changes, and what a replay could not do."""
+"""What a traced call changes, and what of that a replay could not do again."""
 
 import dis
 import gc
@@ -34,21 +34,21 @@ __all__ = [
 ]
 
 
-#: What of a Tensor its effects are.
+#: The parts of a Tensor that `tensor_effects` compares.
 _OF_TENSORS = frozenset({"_array", "grad", "_node", "watch"})
-#: Attributes of Tensors that tell of their graph.
+#: Attributes of Tensors that give away their graph.
 _ABOUT_GRAPHS = frozenset({"grad_fn", "retains_grad"})
-#: Seconds for which it is waited until other threads look at a function's frames no more.
+#: Pauses in seconds, in which other threads let go of the frames that they have sampled.
 _PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
 
 
 def own(array: Any) -> Any:
-    """An array as it is outside the trace."""
+    """The raw array inside a traced one."""
     return array.inner if isinstance(array, Traced) else array
 
 
 def _is_input(call: Any, ref: Ref, now: Any) -> bool:
-    """Whether something is what was put in its place before the call."""
+    """Whether this is still the input that was put there before the call."""
     return isinstance(now, Traced | LiveNumber) and now.value is call.inputs[ref]
 
 
@@ -128,7 +128,7 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
                     effects.append(Effect(Ref(kind, i), output))
                 values.append((place, now))
             elif kind == "number" and type(now) in (int, float):
-                # What is compared in each call has decided it, even if it was there before.
+                # Compared numbers have decided it, even where it equals the number before.
                 effects.append(Effect(Ref(kind, i), call.output(now)))
             elif now is call.places[first + i][1]:
                 continue

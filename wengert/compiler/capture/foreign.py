@@ -35,7 +35,7 @@ _FOREIGN = frozenset(
 )
 #: Where the standard library is.
 _LIBRARY = str(Path(os.__file__).parent)
-#: Parts of Wengert that hold what is the user's: modules, optimisers, functions of functions.
+#: Parts of Wengert whose objects hold the user's: modules, optimisers, transforms.
 _LEADING = ("wengert.nn", "wengert.optim", "wengert.func", "wengert.compiler.compiled")
 #: Classes, or packages of classes, of objects that never change.
 _IMMUTABLE = frozenset(
@@ -66,7 +66,7 @@ _OPEN = frozenset(
         *("functools.partialmethod", "string.Template"),
     }
 )
-#: Functions that read what no walk can foresee.
+#: Functions that read what the walk can't foresee.
 _REFUSED = {
     id(x): x.__name__ for x in (builtins.eval, builtins.exec, builtins.globals, __import__)
 } | {id(sys._getframe): "sys._getframe"}

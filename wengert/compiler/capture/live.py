@@ -129,7 +129,7 @@ class LiveNumber:
         return other // self, other % self
 
 
-#: What arithmetic with numbers is of.
+#: Types of numbers whose arithmetic is Python's own.
 _PYTHONS = frozenset({LiveNumber, int, float, complex, bool})
 
 

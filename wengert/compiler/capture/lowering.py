@@ -1,4 +1,4 @@
-"""What compiled programs call in place of a backend's functions.
+"""The calls of compiled programs in place of a backend's functions.
 
 A kernel looks at shapes and dtypes in each call, and its temporaries are its own. A trace knows
 shapes and dtypes, and a program has memory for temporaries: so it calls NumPy's functions, of which
@@ -41,7 +41,7 @@ class _WholeError(Exception):
 
 
 class _Number:
-    """A number that may change, in a kernel's hands.
+    """A number that may change, as a kernel gets it.
 
     It equals none: kernels leave out products with 1, which are the same to the last bit. Those of
     complex infinities are not, so that beside complex arrays the program is for what is equal.
@@ -57,7 +57,7 @@ class _Number:
 
 
 class _Array(NDArrayOperatorsMixin):
-    """A traced array in a kernel's hands. What the kernel writes into it makes another value."""
+    """A traced array as a kernel gets it. What the kernel writes into it makes another value."""
 
     def __init__(self, traced: Traced, *, own: bool = False) -> None:
         self.traced = traced
@@ -135,7 +135,7 @@ class _Array(NDArrayOperatorsMixin):
         return _called(name, function, (self, *operands), {})
 
 
-#: What reductions are called.
+#: The names of reductions.
 _REDUCTIONS: Final = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
 
 
@@ -147,7 +147,7 @@ def _without_defaults(keywords: dict[str, Any]) -> dict[str, Any]:
 def _called(
     name: str, function: Any, operands: Any, keywords: Mapping[str, Any], *, own: bool = False
 ) -> Any:
-    """Record a call of what is in a kernel's hands, and hand it the result."""
+    """Record a call that a kernel makes, and give it the result."""
     trace: Any = current()  # in which the kernel runs
     given = {name: _given(x) for name, x in keywords.items()}
     answer = trace.call(name, function, _given(tuple(operands)), given)

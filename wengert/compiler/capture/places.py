@@ -34,15 +34,15 @@ __all__ = [
     "slots_of",
 ]
 
-#: What decides a program, and is compared by value.
+#: Types of what is guarded by its value.
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
-#: What may differ from call to call where an optimiser has it.
+#: Types of numbers that may be inputs.
 NUMBERS = (int, float)
 #: The attribute in which an object has its compiled methods, which is no state.
 PROGRAMS = "_wengert_programs"
 
 
-#: Stands for what is not there.
+#: Stands for nothing at a place.
 Missing: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 
 
@@ -275,7 +275,7 @@ class State:
 
 # -- exact comparison ------------------------------------------------------------------------------
 
-#: How a nest of plain values is written down: version 2 writes equal nests in the same way.
+#: The format in which plain values are compared: version 2 writes equal nests in the same way.
 _VERSION = 2
 
 

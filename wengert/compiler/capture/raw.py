@@ -27,7 +27,7 @@ __all__ = ["RawArray", "raw_input", "shared"]
 
 #: Attributes that are known where shape and dtype are.
 _STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "size", "strides"})
-#: Methods of some libraries that tell the same.
+#: Methods of some libraries that give the same.
 _TELLING: Final = frozenset({"dim", "element_size", "is_floating_point", "ndimension", "numel"})
 #: Attributes that are arrays.
 _PARTS: Final = frozenset({"H", "T", "imag", "mH", "mT", "real"})
@@ -63,7 +63,7 @@ _PURE: Final = frozenset(
         *("vector_norm", "view", "view_as", "vsplit", "vstack", "where", "zeros_like"),
     }
 )
-#: Of these, what happens in place where it is a method of NumPy's arrays.
+#: Those of them that are in place where they are methods of NumPy's arrays.
 _IN_PLACE: Final = frozenset({"partition", "sort"})
 _METHODS_OF_UFUNCS: Final = frozenset({"__call__", "accumulate", "outer", "reduce"})
 

@@ -11,7 +11,7 @@ __all__ = ["Chain", "Reads", "reads"]
 
 #: Functions that take the name of an attribute.
 _BY_NAME = frozenset({"delattr", "getattr", "hasattr", "setattr"})
-#: Names of what reads attributes whose names the code does not write down.
+#: Names of functions and attributes that read attributes by names that are computed.
 _REFLECTIVE = frozenset(
     {
         *("__dict__", "__getattribute__", "__getstate__", "__reduce__", "__reduce_ex__"),
@@ -30,7 +30,7 @@ _FORMATTING = frozenset({"format", "format_map", "vformat"})
 _FIELD = re.compile(r"\{[^{}]*?\.(\w+)")
 #: Methods that add to a container, and give nothing back.
 _ADDING = frozenset({"add", "append", "appendleft", "extend", "update"})
-#: Where the arguments of a call are not followed.
+#: Operations after which the arguments of a call are not followed.
 _BREAKING = frozenset({"CALL_FUNCTION_EX", "CALL_KW", "KW_NAMES", "RETURN_VALUE"})
 #: Operations that load what is not local; those that ask for globals, or put them there.
 _LOADING = frozenset(
@@ -293,7 +293,7 @@ def _arguments(steps: Sequence[dis.Instruction], at: int) -> list[list[dis.Instr
         if depth > before:
             found[before:] = [[] for _ in range(before, depth)]
         else:
-            # What it takes from the stack belongs together with what it leaves.
+            # What it takes from the stack computes what it leaves.
             for extra in found[max(depth, 1) :]:
                 found[max(depth, 1) - 1] += extra
             del found[max(depth, 1) :]

@@ -46,7 +46,7 @@ class Ref(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What a call does beside its answer: it gives a Tensor an array, a gradient, another place.
+    """What a call changes: a Tensor's array or gradient, a number, or the Tensor at a place.
 
     Attributes
     ----------
@@ -175,8 +175,6 @@ class Recording:
         How results are differentiated outside: first those that are computed from no others.
     repeatable : bool
         Whether the state has the same structure after the call as before it.
-    captured : tuple of (weakref, array)
-        Tensors that no walk has found, and what they held: it is a constant of the program.
     behind : dict of int to frozenset of int
         For Tensors that were computed outside and whose graphs sweeps inside have looked for their
         targets, which Tensors these lead to.
@@ -195,7 +193,6 @@ class Recording:
     counting: Arithmetic
     backward: tuple[Backward, ...]
     repeatable: bool
-    captured: tuple[tuple[Any, Any], ...]
     behind: dict[int, frozenset[int]]
     backend: Backend | None
 
@@ -284,7 +281,7 @@ class Swept(Node):
 
 
 class End(Node):
-    """Where graphs are cut, so that what flows there is complete before it goes on.
+    """Cuts graphs, so that cotangents are complete there before they flow on.
 
     Parameters
     ----------
@@ -328,7 +325,7 @@ def swept(root: Node) -> bool:
     found, seen = [root], {root.number}
     while found:
         node = found.pop()
-        # Of a leaf with hooks a sweep lets go what it has not saved.
+        # A sweep clears `saved` of leaves with hooks, too, which have saved nothing.
         if not isinstance(node, Output | AccumulateGrad) and node.saved is None:
             return True
         for parent in node.parents:

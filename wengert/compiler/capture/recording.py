@@ -1,10 +1,9 @@
-"""One call of a function, traced: its program, and what goes in and comes out beside arrays.
+"""One traced call of a function: its program, and its inputs, effects and answer.
 
 While the function runs, every Tensor that it is given or can reach holds a traced array. After it
 they hold the values that this run has computed, so that the traced call is a call like any other.
 """
 
-import weakref
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from enum import Enum
@@ -223,7 +222,7 @@ class _Call:
                 given.append((x.inner, raw, ""))
 
     def forget(self) -> None:
-        """Let what the call has made go."""
+        """Let go of what the call has made."""
         for held in (self.outputs, self._made, self._raws):
             held.clear()
 
@@ -315,9 +314,9 @@ def _recorded(
 ) -> tuple[Recording, Callable[[], list[Any]]]:
     graphs = call.graphs()
     more = check_side_effects(call)
-    captured = _captured(call)
-    _keep(call)
     leaves, structure = _taken_apart(call, returned, arguments)
+    _check_found(call, leaves)
+    _keep(call)
     effects, (others, values) = tensor_effects(call), place_effects(call)
     effects += others
     kinds = tuple([_leaf(call, leaf) for leaf in leaves])
@@ -337,13 +336,13 @@ def _recorded(
         program, tuple(call.inputs), tuple(effects), structure, kinds, numbers, call.over,
         call.arithmetic(*call.trace.decisions()),
         call.arithmetic(call.trace.arithmetic([*counts.values()]), [*counts]), backward,
-        not more, captured, graphs,
+        not more, graphs,
         next(iter(call.trace.backends)) if len(call.trace.backends) == 1 else None,
     )  # fmt: skip
 
     def answer() -> Any:
         made, copies = list[Any](), dict[int, Any]()
-        # What is returned and kept, as a gradient or elsewhere, is that, and one Tensor is one.
+        # A Tensor that is returned and kept, as a gradient or elsewhere, stays one Tensor.
         same: dict[int, Tensor] = {
             id(x._grad): x._grad for x in call.tensors if x._grad is not None
         }
@@ -376,15 +375,18 @@ def _recorded(
     return recording, answer
 
 
-def _captured(call: _Call) -> tuple[tuple[Any, Any], ...]:
-    """Tensors that were used and that the walk has not found, weakly, with their arrays."""
-    found: list[tuple[Any, Any]] = []
-    constants, beside = call.trace.constants, call.trace.beside
-    # An array that nothing but the constants has was made in the trace.
-    if held := held_elsewhere([x for value, x in constants.items() if value in beside], known=1):
-        known = {id(x) for x in held}
-        found = [(weakref.ref(x), x._array) for x in holders(held, Tensor) if id(x._array) in known]
-    return tuple(found)
+def _check_found(call: _Call, leaves: Sequence[Any]) -> None:
+    """Raise if the function computes with a Tensor that the walk has not found."""
+    beside = [call.trace.constants[value] for value in call.trace.beside]
+    # An array that only the constants hold was made in the trace.
+    held = held_elsewhere(beside, known=1)
+    arrays = {id(x) for x in held}
+    known = {id(x) for x in (*call.tensors, *leaves)}
+    if held and any(id(x._array) in arrays and id(x) not in known for x in holders(held, Tensor)):
+        raise TraceError(
+            "the compiled function computes with a Tensor that is reached by none of the names in "
+            "its code; give it as an argument, or hold it in a variable or attribute"
+        )
 
 
 def _keep(call: _Call) -> None:

@@ -40,11 +40,11 @@ class _Hooks(tuple[tuple[int, Any], ...]):
         return f"{len(self)} hooks"
 
 
-#: What is compared by value: an equal number is no change.
+#: Types that are compared by value: an equal number is no change.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), _Hooks)
 #: Attributes of functions that may be replaced.
 _OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
-#: Whose parts the modes are: what is set for the running thread, or for all.
+#: Stands for the owner of the modes: what is set for the running thread, or for all.
 _MODES: Final = type("Modes", (), {})()
 
 Parts = Mapping[Any, Any]
@@ -84,7 +84,7 @@ class Kind(NamedTuple):
 
 
 class Snapshot:
-    """What there is now of some objects, and where random generators are.
+    """The parts of some objects as they are now, and the states of random generators.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tracing: arrays that write down what is computed with them.
+"""Tracing: arrays that record what is computed with them.
 
 The third interpreter beside the plain and the differentiable one. While a function is traced,
 Tensors hold `Traced` arrays. Rules, optimisers and kernels then run against a namespace whose
@@ -40,12 +40,12 @@ _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 
 _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
-#: Operands that are what they are.
+#: Types of operands that stand in instructions unchanged.
 _PLAIN = frozenset({int, float, str, bool, type(None)})
 
 
 class Trace:
-    """One run of a function that is written down.
+    """One run of a function that is recorded.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Trace:
     decided : dict of tuple to (Instruction, bool)
         Comparisons of numbers on which it depends, each with its outcome.
     beside : set of Value
-        The constants that were operands beside traced arrays, where the engine itself adds none.
+        The constants that were operands of operations, which some Tensor may hold.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Trace:
         self.decided: dict[tuple[Any, ...], tuple[Instruction, bool]] = {}
         self.beside: set[Value] = set()
         self.backends: set[Backend] = set()
-        #: What could not be recorded, also where the function has caught the error.
+        #: The errors for what could not be recorded, also those that the function has caught.
         self.refused: list[TraceError] = []
         self.draws = Draws()
         self.failed = ""  # what an array library has raised, and where
@@ -81,7 +81,7 @@ class Trace:
         self.arrays: list[Callable[[], Traced | None]] = []
         self._held: dict[int, Value] = {}  # of raw arrays by identity, which `constants` keeps
         self._ticks: list[int] = []  # of the tape's clock, at each instruction
-        self._here: Line | None = None  # of the function that is applied
+        self._here: Line | None = None  # the user's line of the function that is applied
         self.numbers: dict[Value, Any] = {}  # what numbers are in this run
         self._sources: dict[Value, frozenset[Value]] = {}  # numbers: the inputs they come from
 
@@ -135,6 +135,11 @@ class Trace:
         """Call a function of a backend's namespace, or what it is composed of, and record it."""
         outer = self._here
         self._here = outer or self._line()
+        if outer is None:
+            given = [y for x in operands for y in (x if isinstance(x, _SEQUENCES) else (x,))]
+            self.beside.update(
+                self._constant(x) for x in given if _is_array(x) and not isinstance(x, Lifted)
+            )
         try:
             return self._applied(backend, name, operands, parameters)
         finally:
@@ -146,7 +151,7 @@ class Trace:
         self.backends.add(backend)
         in_order = name in _LIKE and order_of(bottom(operands[0])) is None
         if in_order and "device" not in parameters:
-            # Of the array it asks for what is known, so that the array itself is not needed.
+            # It asks for shape, dtype and device alone, so that the array itself is not needed.
             like, *operands = operands
             given = parameters.get("dtype")
             parameters = {
@@ -191,7 +196,7 @@ class Trace:
             else:
                 answer = function(*given)
         except Exception as error:
-            # What is refused for its dtypes the engine casts; it does not depend on values.
+            # An error for dtypes does not depend on values: the engine casts, and calls again.
             if not isinstance(error, TypeError) and len({x.dtype for x in _arrays(operands)}) < 2:
                 self._failed(name, error)
             raise

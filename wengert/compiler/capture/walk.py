@@ -1,4 +1,4 @@
-"""What a function computes with beside its arguments: all that its code can reach by name.
+"""The state of a function: all that its code can reach by name, beside its arguments.
 
 A function reaches its closure, the globals that it names, its defaults, its ``self`` and what is
 imported in it, and from there modules, objects, classes, containers and other functions. Of what
@@ -67,7 +67,7 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["find_state", "is_leaf"]
 
-#: Raw arrays of more bytes are data.
+#: Raw arrays of more bytes are taken for data, and refused.
 LARGEST_ARRAY = 1 << 20
 #: Attributes of modules that Wengert reads itself.
 _OF_MODULES = frozenset({"_buffers", "forward"})
@@ -169,7 +169,7 @@ class Walk:
             self.visit(function, name, None)
         self.state.types |= self.found.typed
 
-    # -- anything ------------------------------------------------------------------------------
+    # -- any object ----------------------------------------------------------------------------
 
     def at(self, place: Place) -> None:
         """Visit what is at a place, once."""
@@ -241,7 +241,7 @@ class Walk:
         return place.name in self.state.how.counted and settable(place)
 
     def number(self, place: Place, shared: int | None = None) -> None:
-        """Say that the number at a place is an input, the same as another or of its own."""
+        """Make the number at a place an input, the same as another or one of its own."""
         numbers, x = self.state.numbers, place.get()
         self.fact(place.name, Identity(type(x)))
         self.state.shares.append(len(numbers) if shared is None else shared)
@@ -255,20 +255,20 @@ class Walk:
             self.found.made.discard(id(cls))
 
     def reached(self, x: Any, name: str) -> None:
-        """Say that an object that a run can change is known by a name."""
+        """Add an object that a run can change, and its name."""
         self.state.objects.append(x)
         self.state.called.setdefault(id(x), name)
 
     def fact(self, name: str, what: Any) -> None:
-        """Say what a program depends on."""
+        """Add what a program depends on."""
         self.state.facts.append(Fact(name, what))
 
     def test(self, changed: str, *objects: Any) -> None:
-        """Say how it is seen that something has changed."""
+        """Add an expression that is true where something has changed."""
         self.state.tests.append((changed, objects))
 
     def opaque(self, x: Any, name: str) -> None:
-        """Say that it is this very object."""
+        """Guard an object by its identity alone."""
         self.fact(name, Identity(x))
         if isinstance(x, operator.attrgetter | operator.methodcaller):
             for path in x.__reduce__()[1]:
@@ -374,7 +374,7 @@ class Walk:
                     self.absent(place)
 
     def _used(self, place: Place, filled: bool) -> None:
-        """Visit what code names; of what it adds to alone it does not matter what is in it."""
+        """Visit what code names; the elements of a container that it only adds to don't count."""
         x = place.get()
         if filled and type(x) in (list, set, dict, deque):
             self.state.held.append((place, x))
@@ -383,7 +383,7 @@ class Walk:
             self.at(place)
 
     def absent(self, place: Place) -> None:
-        """Say that nothing is at a place."""
+        """Guard a place where nothing is."""
         key = id(place.owner), place.key, "absent"
         if key in self._asked:
             return
@@ -392,7 +392,7 @@ class Walk:
         self.state.held.append((place, Missing))
 
     def abstract(self) -> None:
-        """Say which classes are registered with abstract ones, of all of them."""
+        """Guard which classes are registered with abstract ones."""
         if "abstract" not in self._asked:
             self._asked.add("abstract")
             token = abc.get_cache_token()
@@ -516,7 +516,7 @@ def _parts(*keys: str) -> Visitor:
 
 _compiled = _parts("_function")
 
-#: How objects are visited, by their classes, of which the first counts.
+#: How objects are visited, by the first of these classes that they have.
 _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
     (type, visit_class),
     (FunctionType, Walk._function),

@@ -1,4 +1,4 @@
-"""Watching the calls that the user's code makes: those that a replay could not make again.
+"""Watching the user's code for calls that a replay could not make again.
 
 A profile hook sees each call before it is made. It looks at the calls of the user's functions
 alone, and lets pass what is known to depend on its arguments and to change nothing else: it is a
@@ -64,7 +64,7 @@ _PURE = frozenset(
 )
 #: Functions of other modules that read what is compared in each call.
 _GUARDED = frozenset({"os.getenv", "os._Environ.__getitem__", "os._Environ.__iter__"})
-#: Their parts that are not so.
+#: Parts of the pure modules that are not pure.
 _IMPURE = (
     "_pytest",
     "numpy.lib.npyio",
@@ -231,11 +231,11 @@ def _pure(module: str, name: str) -> bool:
     return not any(part in whole.lower() for part in _TELLTALE)
 
 
-# -- what can be seen before anything runs --------------------------------------------------------
+# -- what can be seen before the function runs ----------------------------------------------------
 
 
 def check_names(functions: Iterable[Any]) -> None:
-    """Raise if code names what is called where no profile hook is told.
+    """Raise if code names what is called where no profile hook sees it.
 
     NumPy's and CuPy's functions that draw random numbers are written in Cython. What is not called
     but given to something may be called by that: by ``map``, by a context that ends.

@@ -183,7 +183,7 @@ class _Writer:
                 lines.append(f"    # {_comment(step.line)}")
             out = None if step.out is None else self.known[step.out]
             call = self.speller.call(step, self.known, out)
-            # An array goes when its name is given to another: it need not wait for the return.
+            # An array is freed when its name is given to another, and not only at the return.
             for value in ending.get(i, ()):
                 if value in names and value.shape and not value.name and value not in kept:
                     self.names.release(self.known[value], names[value])
@@ -209,7 +209,7 @@ class _Writer:
         return {step.result for step in self.program.instructions if step.out is not None}
 
     def _results(self) -> dict[Value, str]:
-        """What each result would be called."""
+        """The name that each result asks for."""
         names: dict[Value, str] = {}
         for step in self.program.instructions:
             short = identifier(_short(step))
@@ -303,7 +303,7 @@ def _bracketed(text: str) -> bool:
 
 
 def _short(step: Instruction) -> str:
-    """What a result is called after."""
+    """The function's short name, after which results are called."""
     if isinstance(step.function, attrgetter):
         name = step.function.__reduce__()[1][0]
         return str(name)

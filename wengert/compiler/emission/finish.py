@@ -37,7 +37,7 @@ def finish(
 
 
 def _inducted(function: Function, torch: Any, report: Report, how: bool | str) -> Function:
-    """The program under ``torch.compile``; as it is where that fails."""
+    """The program under ``torch.compile``; by plain calls where that fails."""
     options = {} if how is True else {"backend": how}
     compiled: Function | None = torch.compile(function, **options)
     report.note(f"torch.compile({', '.join(f'{k}={v!r}' for k, v in options.items())}) is used")
@@ -57,7 +57,7 @@ def _inducted(function: Function, torch: Any, report: Report, how: bool | str) -
 
 
 def _jitted(program: Program, function: Function, backend: Any, report: Report) -> Function:
-    """The arrays' part under ``jax.jit``, the numbers' in Python; as it is where jit can't."""
+    """The arrays' part under ``jax.jit``, the numbers' in Python; plain calls where jit fails."""
     jax = backend.jax
     numbers, arrays = _parted(program)
     before = emit(numbers, backend, name="numbers").function
@@ -101,7 +101,7 @@ def _parted(program: Program) -> tuple[Program, Program]:
     outputs = [
         x for x in dict.fromkeys(values_in(program.outputs)) if x not in set(numbers.outputs)
     ]
-    # What is passed on is an input already; its copy among the results is not looked at.
+    # Numbers that are passed on are inputs already; their copies among the results are not used.
     spare = [Value(None, value.dtype, value.name) for value in passed]
     inputs = (*program.inputs, *results, *spare)
     return numbers, Program(inputs, rest, tuple(outputs), program.constants)

@@ -1,8 +1,8 @@
 """Glue: the Python around a program, written for one signature.
 
-It looks whether a call is one that the program is for, reads the state, runs the program, and puts
-back what has changed. A loop over lists of places would cost as much as a small network does; so
-the glue is source too, with a line for each thing that it looks at or puts back.
+It checks the guards of a call, reads the state, runs the program, and stores what has changed. A
+loop over lists of places would cost as much as a small network; so the glue is source, too, with a
+line for each guard and each place.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ from wengert.tape.tensor import Tensor, placed, untracked
 
 __all__ = ["MISS", "Glue", "fits"]
 
-#: What a replay answers to a call that it is not for.
+#: The answer of a replay to a call that its guards refuse.
 MISS: Any = type("Miss", (), {"__repr__": lambda self: "MISS"})()
 
 _PLAIN_DEVICES = ("numpy", "array_api_strict", "dask")
@@ -147,7 +147,7 @@ class Glue:
         lines += ["    except IndexError:", "        step = another()"]
         lines += ["        if step is None:", "            return MISS"]
         lines += ["    try:", f"        {left}step({', '.join(inputs)})"]
-        # Who has no copy is not in the midst of a call: effects come before it is given back.
+        # A call without a copy has no effects left to store: they come before it is given back.
         lines += [f"        {line}" for line in self._effects()]
         lines += [f"        {line}" for line in self._answer()]
         lines += ["    finally:", "        give(step)"]
@@ -279,7 +279,7 @@ class Glue:
         return backend is not None and backend.name in _PLAIN_DEVICES
 
     def _reach(self) -> None:
-        """What the function reaches is as it was."""
+        """Check that what the function reaches is as it was."""
         state = self._state
         moved = [self._place(i) for i in self._replaced()]
         skipped = {place.at for place in moved}
@@ -367,13 +367,9 @@ class Glue:
         for i, others in self._found.behind.items():
             every = ", ".join(self._tensors)
             self._check(f"behind({self._tensors[i]}, [{every}]) != {self._bind(others)}")
-        for weak, array in self._found.captured:
-            held = weak()
-            if held is not None:
-                self._check(f"{self._bind(held)}._array is not {self._bind(array)}")
 
     def _apart(self, gradients: Sequence[Any]) -> None:
-        """Gradients that the program reads or changes are no other Tensor, nor one of several."""
+        """Check that each gradient belongs to one Tensor, if the program reads or changes any."""
         found = self._found
         read = {value for step in found.program.instructions for value in step.used()}
         read.update(value for value in found.program.outputs if isinstance(value, Value))
@@ -455,10 +451,10 @@ class Glue:
                 yield self._put(self._place(ref.index), new)
 
     def _counts(self) -> Generator[str, None, set[int]]:
-        """Count in numbers as they are now: other threads may have counted since the call began.
+        """The lines that count in numbers as they are now: other threads may have counted, too.
 
-        No thread gives way to another within these lines, as none does within ``n += 1``. Which of
-        the program's outputs they compute.
+        Threads are not switched within these lines, as within ``n += 1``. Returns which of the
+        program's outputs they compute.
         """
         found, numbers, counts = self._found.counting, self._state.numbers, self._state.counts
         changed = {x.output: x.ref for x in self._found.effects if x.ref.kind == "number"}

@@ -42,17 +42,17 @@ LIBRARIES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 #: Parts of a library whose functions are written with the part's name.
 PARTS: Final = ("", "linalg", "fft", "special", "nn", "nn.functional", "lax")
 
-#: Operators of which libraries make something else, for some operands, than of the functions.
+#: Operators that for some operands give something else than the functions.
 OTHERWISE: Final = frozenset({"**", "//", "%", "<<", ">>"})
 
 
 _ONE: Final = {"zeros": "zero", "ones": "one"}
 #: Up to how many characters an expression is written in one piece.
 SHORT: Final = 200
-#: Elements up to which a constant is looked at to find out how it can be made.
+#: Elements of the largest constants for which a call that makes them is looked for.
 MADE: Final = 1 << 16
 
-#: What no name has.
+#: Characters that no name has.
 _OTHERS: Final = re.compile("[^0-9A-Za-z]")
 
 
@@ -91,7 +91,7 @@ def dtype_home(x: Any) -> str | None:
 def conditions(
     decided: Arithmetic, given: Sequence[str], otherwise: Callable[[str], str]
 ) -> Iterator[str]:
-    """Lines that see whether numbers decide what they have decided.
+    """Lines that check whether comparisons of numbers have the recorded outcomes.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class Speller:
             value = self.literal(first.item(), {})
             name = {"0.0": "zeros", "0": "zeros", "1.0": "ones", "1": "ones"}.get(value)
             if name is not None:
-                # Such a name says what it is in a product: `ones_32`.
+                # So that a product reads well: `x * ones_32`.
                 wanted = "_".join([name, *map(str, array.shape)]) if array.shape else _ONE[name]
                 return wanted, f"{np_}.{name}({shape}, {dtype})"
             return "constant", f"{np_}.full({shape}, {value}, {dtype})"

@@ -13,7 +13,7 @@ from wengert.compiler.program import Instruction, Program, Value, values_in
 __all__ = ["dead"]
 
 
-#: Python's arithmetic that raises for some numbers on the right, and which numbers are none.
+#: Python's arithmetic that may raise, and for which numbers on the right it does not.
 _HARMLESS: Final[dict[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("number.truediv", "number.floordiv", "number.mod"), bool),
     "number.pow": lambda x: x in (0, 1),

@@ -10,7 +10,7 @@ from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["LARGEST", "folding"]
 
-#: Elements of the largest results that are kept: beyond it, memory is worth more than the time.
+#: Elements of the largest results that are kept; beyond it, memory costs more than the time.
 LARGEST = 1 << 16
 
 

@@ -8,14 +8,14 @@ from wengert.compiler.program import Program, Value, values_in
 
 __all__ = ["END", "Liveness", "holders", "liveness", "shown"]
 
-#: After the last instruction: outputs live as long.
+#: After the last instruction, as long as outputs live.
 END = 1 << 60
 
 Holders = Mapping[Value, frozenset[Value]]
 
 
 def shown(program: Program) -> set[Value]:
-    """The outputs, and what they may be views of: what a caller can see the memory of.
+    """The outputs, and what they may be views of: values whose memory the caller sees.
 
     These have to be made by their own instructions in each run: were such a value replaced by an
     equal one, which somebody else holds, the caller would get memory that is not its own. So no
