@@ -38,7 +38,7 @@ def smooth_at(function, point):
         slope = max(abs(left[0]), abs(right[0]), 1)
         if abs(left[1] - right[1]) > 3 * slope * step or abs(left[0] - right[0]) > 0.5 * slope:
             return False
-    return slope < 200 * max(abs(left[1]), 1)
+    return slope < 20 * max(abs(left[1]), 10)
 
 
 @pytest.mark.parametrize(("function", "domain"), ROWS)
