@@ -136,10 +136,11 @@ class Trace:
         outer = self._here
         self._here = outer or self._line()
         if outer is None:
-            given = [y for x in operands for y in (x if isinstance(x, _SEQUENCES) else (x,))]
-            self.beside.update(
-                self._constant(x) for x in given if _is_array(x) and not isinstance(x, Lifted)
-            )
+            for x in operands:
+                if type(x) is not Traced and type(x) not in _PLAIN:
+                    given = x if isinstance(x, _SEQUENCES) else (x,)
+                    raw = [y for y in given if _is_array(y) and not isinstance(y, Lifted)]
+                    self.beside.update(map(self._constant, raw))
         try:
             return self._applied(backend, name, operands, parameters)
         finally:
