@@ -62,11 +62,12 @@ def test_a_handler_that_calls_what_it_interrupts():
     step = wg.compile(lambda x: wg.sum(wg.tanh(x @ weight) * wg.exp(x)))
     x = wg.randn(60, 60)
     expected = [step(x).item() for _ in range(3)][-1]
-    found = []
+    found, over = [], []
 
     def handler(number, frame):
         found.append(step(x).item())
-        signal.setitimer(signal.ITIMER_REAL, 0.0005)  # not before, or it might not come to its end
+        if not over:  # or an alarm after the test would end the process
+            signal.setitimer(signal.ITIMER_REAL, 0.0005)  # not before: it has to come to its end
 
     before = signal.signal(signal.SIGALRM, handler)
     signal.setitimer(signal.ITIMER_REAL, 0.0005)
@@ -75,6 +76,7 @@ def test_a_handler_that_calls_what_it_interrupts():
         while time.monotonic() < end:
             assert step(x).item() == expected
     finally:
+        over.append(True)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert found

@@ -5,6 +5,7 @@ import inspect
 import math
 import pickle
 import threading
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,16 @@ CASES: dict[str, tuple[Any, str, str]] = {
     ),
     "the larger": (lambda: max(number(), number()), "branch", "bool"),
 }
+
+
+def test_breaks_can_be_counted() -> None:
+    with graph_breaks() as breaks:
+        for _ in range(2):
+            float(number())
+    assert len(breaks) >= 1
+    assert len({*breaks, *copy.deepcopy([*breaks])}) == len({*breaks})
+    with pytest.raises(FrozenInstanceError):
+        breaks[0].kind = "branch"
 
 
 def test_a_list_of_tensors_stays_tracked() -> None:

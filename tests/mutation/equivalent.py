@@ -71,6 +71,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return ops.asarray(number, dtype=as_dtype(name))",
     ): "NumPy has one device",
     (
+        "wengert/interpreters/batched.py",
+        "return namespace_of(*results).stack(list(results), axis=0)",
+        "return namespace_of(*results).stack(list(results))",
+    ): "that is the default",
+    (
         "wengert/nn/functional/binary.py",
         "end = xp.less(product, lowest)",
         "end = xp.less_equal(product, lowest)",
