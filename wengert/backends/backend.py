@@ -43,6 +43,10 @@ class Backend:
         """The library's Array API namespace, imported when it is first needed."""
         return importlib.import_module(self.module)
 
+    def public(self, module: Any) -> dict[str, Any]:
+        """What a namespace of the library has, by name."""
+        return {name: getattr(module, name) for name in dir(module) if name[0] != "_"}
+
     @cached_property
     def namespace(self) -> ModuleType:
         """What rules run against on this library's raw arrays."""
@@ -143,10 +147,6 @@ class Backend:
 EXTENSIONS = ("linalg", "fft")
 
 
-def _public(module: Any) -> dict[str, Any]:
-    return {name: getattr(module, name) for name in dir(module) if name[0] != "_"}
-
-
 def make_namespace(backend: Backend) -> ModuleType:
     """Return the functions of one backend on its raw arrays: the plain interpreter's ``xp``.
 
@@ -163,10 +163,10 @@ def make_namespace(backend: Backend) -> ModuleType:
         **{name: partial(forward, xp) for name, forward in _composites.items()},
         **backend.kernels,
     }
-    names.update(_public(backend.xp))
+    names.update(backend.public(backend.xp))
     for extension in EXTENSIONS:
         module = names[extension] = ModuleType(f"{xp.__name__}.{extension}")
-        vars(module).update(_public(getattr(backend.xp, extension, None)))
+        vars(module).update(backend.public(getattr(backend.xp, extension, None)))
     for name, function in own.items():
         extension, _, short = name.rpartition(".")
         setattr(names[extension] if extension else xp, short, function)

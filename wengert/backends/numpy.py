@@ -228,15 +228,29 @@ def eig(x: Any, /) -> Any:
     return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
 
 
+def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    out = np.sort(x, axis=axis, stable=stable)
+    return np.flip(out, axis=axis) if descending else out
+
+
+def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    """``np.argsort``; descending, of the reversed array, so that ties keep their order."""
+    if not descending:
+        return np.argsort(x, axis=axis, stable=stable)
+    order = np.argsort(np.flip(x, axis=axis), axis=axis, stable=stable)
+    return x.shape[axis] - 1 - np.flip(order, axis=axis)
+
+
 class NumpyBackend(Backend):
-    """NumPy 2 through array-api-compat."""
+    """NumPy, which follows the standard itself from version 2.1 on."""
 
     name = "numpy"
-    module = "array_api_compat.numpy"
+    module = "numpy"
     kernels: Mapping[str, Kernel] = {
         **{name: getattr(np, name) for name in ("ceil", "floor", "trunc")},
         **{name: getattr(np, name) for name in ("empty", "full", "ones", "zeros")},
         **{name: getattr(np, name) for name in ("take_along_axis", "tensordot")},
+        "argsort": argsort,
         "astype": astype,
         "broadcast_to": broadcast_to,
         "clip": clip,
@@ -263,6 +277,7 @@ class NumpyBackend(Backend):
         "scatter_min": scatter_extreme(np.minimum),
         "setitem": setitem,
         "sign": np.sign,
+        "sort": sort,
         "std": std,
         "sum": sum,
         "var": var,
@@ -270,6 +285,10 @@ class NumpyBackend(Backend):
         **NETWORKS,
         **(scipy_special() if importlib.util.find_spec("scipy") else {}),
     }
+
+    def public(self, module: Any) -> dict[str, Any]:
+        # NumPy imports dozens of modules, such as f2py and testing, when it is asked for them.
+        return {name: x for name, x in vars(module).items() if name[0] != "_"}
 
     def raw_dtype(self, dtype: DType) -> Any:
         return np.dtype(super().raw_dtype(dtype))

@@ -32,7 +32,7 @@ __all__ = [
 
 #: Where each library's functions are found: how a module is imported, and its name in the source.
 LIBRARIES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "numpy": (("numpy", "np"), ("array_api_compat.numpy", "xp")),
+    "numpy": (("numpy", "np"),),
     "cupy": (("cupy", "cp"), ("array_api_compat.cupy", "xp")),
     "torch": (("torch", "torch"), ("array_api_compat.torch", "xp")),
     "jax": (("jax.numpy", "jnp"), ("jax", "jax")),
