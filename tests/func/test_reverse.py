@@ -443,6 +443,7 @@ def test_wrong_cotangents() -> None:
         func.vjp(lambda: wg.ones(3))
 
 
+@pytest.mark.slow
 def test_cotangents_on_another_backend() -> None:
     torch = pytest.importorskip("torch")
     _, pullback = func.vjp(lambda x: x * 2, np.ones(3))

@@ -58,6 +58,7 @@ def test_digits_saves_what_it_has_learnt(digits: ModuleType, tmp_path: Path) -> 
     assert np.mean(logits.argmax(axis=1) == held_out.digits.numpy()) == pytest.approx(accuracy)
 
 
+@pytest.mark.slow
 def test_digits_starts_alike_and_trains_alike_everywhere(
     digits: ModuleType, tmp_path: Path, backend: Any
 ) -> None:
@@ -73,6 +74,7 @@ def test_digits_starts_alike_and_trains_alike_everywhere(
         np.testing.assert_allclose(here[name], expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_digits_compiled_trains_as_it_does_eagerly(
     digits: ModuleType, tmp_path: Path, backend: Any
 ) -> None:
@@ -102,6 +104,7 @@ def test_batches_cover_the_data_once(digits: ModuleType) -> None:
     assert all(x[:, 0].tolist() == y.tolist() for x, y in seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--epochs", "0"], ["--batch-size", "-1"], ["--lr", "0"]])
 def test_digits_refuses_nonsense(digits: ModuleType, arguments: list[str], capsys: Any) -> None:
     with pytest.raises(SystemExit):

@@ -70,6 +70,7 @@ class OwnSlope(wg.autograd.Function):
         return wg.where(wg.asarray(ctx.wrong(x)), 3 * g * x + 0.7 * g, 2 * g * x), None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
