@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from wengert.backends import selection
+from wengert.ops import special
 from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import Primitive
 from wengert.testing import strategies as ws
 
+# Special functions are declared when they are first asked for.
+for _name in special.__all__:
+    getattr(special, _name)
 #: The public functions that the primitives were made of.
 PUBLIC = {
     primitive.name: function
