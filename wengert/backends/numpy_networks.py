@@ -67,7 +67,7 @@ def _add_into(out: Any, x: Any) -> Any:
 
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """``x @ weight.T + bias`` of a matrix or vector ``x``."""
-    if 2 * len(x) <= len(weight) and _is_wide(x, weight):
+    if weight.size >= LARGE and _is_wide(x, weight):
         out = weight.dot(x.mT).mT
         return out.copy() if bias is None else _add(out, bias, order="C")
     out = x.dot(weight.mT)  # `np.matmul` of small matrices takes a third of a microsecond longer
@@ -88,8 +88,8 @@ def _is_wide(x: Any, weight: Any) -> bool:
     if x.ndim != 2 or x.dtype.char != "f":
         return False
     rows, columns = x.shape
-    few = 1 < rows <= FEW and 4 * rows <= columns
-    return few and bool(x.size * len(weight) >= LARGE)
+    few = 1 < rows <= FEW and 4 * rows <= columns and 2 * rows <= len(weight)
+    return few and bool(rows * weight.size >= 16 * LARGE)
 
 
 def _sum_last(x: Any) -> Any:
@@ -225,8 +225,9 @@ def number_counted(counted: Any) -> float:
 LOOKING: Mapping[Kernel, bool] = {targets: True, counted_losses: False, number_counted: False}
 
 
-#: Rows up to which transposing a product is worth its while, from so many multiplications on.
-FEW, LARGE = 128, 1 << 17
+#: Rows up to which transposing a product is worth its while, and elements of the other factor from
+#: which it is.
+FEW, LARGE = 128, 1 << 13
 
 #: Elements from which the time in NumPy's loops outweighs that of starting them.
 WIDE = 1 << 12
