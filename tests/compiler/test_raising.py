@@ -38,6 +38,14 @@ FUNCTIONS = {
         for name in ("cholesky", "eig", "eigh", "eigvalsh", "inv", "pinv", "svd", "svdvals")
     },
     "solve": (lambda x: wg.linalg.solve(x, wg.ones(2)), [REGULAR, SINGULAR]),
+    "solve_triangular": (
+        lambda x: wg.linalg.solve_triangular(x, wg.ones((2, 1)), upper=True),
+        [REGULAR, SINGULAR],
+    ),
+    "cholesky_solve": (
+        lambda x: wg.linalg.cholesky_solve(wg.ones((2, 1)), x),
+        [REGULAR, SINGULAR],
+    ),
     "take": (of(wg.take, VECTOR), INDICES),
     "take_along_axis": (of(partial(wg.take_along_axis, axis=0), VECTOR), INDICES),
     "indexing": (of(lambda x, places: x[places], VECTOR), PLACES),
@@ -141,6 +149,36 @@ def test_an_error_that_is_caught_is_caught_each_time():
     compiled = wg.compile(step)
     for values in ([7.0], [0.5], [0.5], [7.0], [0.25]):
         assert seen(compiled, values) == seen(step, values)
+
+
+CAUGHT = {
+    "take": lambda x, i: wg.take(x, i),
+    "getitem": lambda x, i: x[i] * 2,
+    "take_along_axis": lambda x, i: wg.take_along_axis(x, i, axis=0),
+    "cross_entropy": lambda x, i: F.cross_entropy(x[None] * 1.0, i),
+    "grad": lambda x, i: wg.grad(lambda x: wg.sum(wg.take(x, i)))(x),
+}
+
+
+@pytest.mark.parametrize("name", CAUGHT)
+@pytest.mark.parametrize("raw", [False, True])
+def test_a_caught_error_of_places_decides_for_its_own_call(name, raw):
+    function = CAUGHT[name]
+
+    def caught(x, i):
+        try:
+            return function(x, i)
+        except IndexError:
+            return None
+
+    compiled, x = wg.compile(caught, check=0), wg.asarray([1.0, 2.0, 3.0])
+    for at in (7, 7, 1, 2, 7, 0):
+        i = wg.asarray([at])
+        given = (x.numpy(), i.numpy()) if raw and name != "take_along_axis" else (x, i)
+        ours, theirs = compiled(*given), caught(*given)
+        assert (ours is None) == (theirs is None)
+        if theirs is not None:
+            assert ours.tolist() == theirs.tolist()
 
 
 def test_constants_whose_steps_no_integer_holds_are_written():

@@ -268,6 +268,34 @@ def test_beside_such_a_kink_rules_are_wrong(plant):
         gradcheck(function, wg.zeros(5, dtype=wg.float64, requires_grad=True))
 
 
+BESIDE = {
+    "an infinite slope": wg.sqrt,
+    "a norm": wg.linalg.vector_norm,
+    "a jump": lambda y: wg.floor(y),
+    "a median": lambda y: wg.median(y + 1),
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_a_kink_in_one_input_is_no_excuse_in_another(beside, fast_mode):
+    class Wrong(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return wg.sin(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return 1.01 * g * wg.cos(ctx.saved_tensors[0])
+
+    x, y = (wg.tensor(v, dtype=wg.float64, requires_grad=True) for v in ([0.3, 0.5], [0.0] * 3))
+    with np.errstate(all="ignore"), pytest.raises(WrongGradientError):
+        gradcheck(
+            lambda x, y: wg.sum(Wrong.apply(x)) + BESIDE[beside](y), (x, y), fast_mode=fast_mode
+        )
+
+
 def test_a_jump_is_no_wrong_rule():
     def step(x):
         return wg.sum(wg.where(x > 0, x + 1, x))

@@ -241,6 +241,11 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
     return x.shape[axis] - 1 - np.flip(order, axis=axis)
 
 
+def unique_values(x: Any, /) -> Any:
+    """``np.unique``, which sorts: NumPy leaves that out of its function of the standard."""
+    return np.unique(x, equal_nan=False)
+
+
 class NumpyBackend(Backend):
     """NumPy, which follows the standard itself from version 2.1 on."""
 
@@ -280,6 +285,7 @@ class NumpyBackend(Backend):
         "sort": sort,
         "std": std,
         "sum": sum,
+        "unique_values": unique_values,
         "var": var,
         "where": where,
         **NETWORKS,

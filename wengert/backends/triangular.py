@@ -1,4 +1,4 @@
-"""Triangular systems: by the libraries' own functions, or in blocks."""
+"""Triangular systems: by the libraries' own functions, or by halves."""
 
 import importlib
 import importlib.util
@@ -10,19 +10,18 @@ from wengert.backends.backend import Kernel
 
 __all__ = ["blocked", "cupy_triangular", "jax_triangular", "numpy_triangular", "torch_triangular"]
 
-#: Rows up to which a general solver is as fast.
-BLOCK = 32
-
 
 def blocked(xp: Any, x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
-    """Solve by halves: one system, a product, and the other; small ones by the general solver."""
+    """Solve by halves: one system, a product, and the other.
+
+    This is substitution to the last row: a general solver exchanges rows, and loses all digits of
+    triangles whose rows are of different sizes.
+    """
     n = x1.shape[-1]
-    if n <= BLOCK:
-        triangle = xp.triu(x1) if upper else xp.tril(x1)
-        if unitriangular:
-            strict = xp.triu(x1, k=1) if upper else xp.tril(x1, k=-1)
-            triangle = xp.add(strict, xp.tril(xp.triu(xp.ones_like(x1))))
-        return xp.linalg.solve(triangle, x2)
+    if n == 0:
+        return xp.matmul(x1, x2)  # which has the broadcast shape, and no elements
+    if n == 1:
+        return xp.divide(x2, xp.ones_like(x1) if unitriangular else x1)
     half = n // 2
     first, last = x1[..., :half, :half], x1[..., half:, half:]
     above, below = x2[..., :half, :], x2[..., half:, :]
@@ -41,8 +40,7 @@ def scipy_blas(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) ->
     """Solve by BLAS, from the right: what NumPy has in C's order is transposed for Fortran."""
     if x1.ndim != 2 or x2.ndim != 2 or x1.dtype.char not in "fdFD" or x1.dtype != x2.dtype:
         return numpy_blocked(x1, x2, upper=upper, unitriangular=unitriangular)
-    if not unitriangular and not x1.diagonal().all():
-        raise np.linalg.LinAlgError("Singular matrix")
+    _check(x1, unitriangular)
     (trsm,) = importlib.import_module("scipy.linalg").get_blas_funcs(("trsm",), (x1, x2))
     turned = not x1.flags.f_contiguous
     out = trsm(
@@ -57,8 +55,15 @@ def scipy_blas(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) ->
     return out.T
 
 
+def _check(x: Any, unitriangular: bool) -> None:
+    """Raise for a zero on the diagonal, as NumPy's solver does."""
+    if not unitriangular and not np.diagonal(x, axis1=-2, axis2=-1).all():
+        raise np.linalg.LinAlgError("Singular matrix")
+
+
 def numpy_blocked(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
-    """Solve in blocks."""
+    """Solve by halves."""
+    _check(x1, unitriangular)
     return blocked(np, x1, x2, upper=upper, unitriangular=unitriangular)
 
 
@@ -70,8 +75,8 @@ def numpy_triangular() -> Kernel:
 def cupy_triangular(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
     """Solve by cuBLAS, which takes one system at a time."""
     if x1.ndim != 2 or x2.ndim != 2:
-        cupy = importlib.import_module("cupy")
-        return blocked(cupy, x1, x2, upper=upper, unitriangular=unitriangular)
+        xp = importlib.import_module("array_api_compat.cupy")
+        return blocked(xp, x1, x2, upper=upper, unitriangular=unitriangular)
     solver = importlib.import_module("cupyx.scipy.linalg").solve_triangular
     return solver(x1, x2, lower=not upper, unit_diagonal=unitriangular)
 

@@ -22,7 +22,7 @@ from wengert.compiler.capture.trace import is_draw
 from wengert.compiler.capture.walk import find_state
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.passes import optimise
-from wengert.compiler.program import Program
+from wengert.compiler.program import Program, order_of
 from wengert.compiler.turns import Pool, eagerly
 from wengert.func.trees import tree_flatten
 from wengert.tape.autograd import leading_to, sweep
@@ -261,8 +261,12 @@ class CompiledNode(Several):
         # No zeros flow from results that are not differentiated.
         found: dict[int, Any] = {}
         for results in [given] if given in ways else [(i,) for i in given]:
-            way, pool = ways[results]
-            made = pool(*[saved[i] for i in way.kept], *[g.items[i] for i in results])
+            way, run = ways[results]
+            cotangents = [g.items[i] for i in results]
+            orders = [x.order for x in way.program.inputs[len(way.kept) :]]
+            if list(map(order_of, cotangents)) != orders:
+                run = way.program  # which writes nothing into memory of another order
+            made = run(*[saved[i] for i in way.kept], *cotangents)
             for i, x in zip(way.leaves, made, strict=True):
                 found[i] = namespaces[type(x)].add(found[i], x) if i in found else x
         return [

@@ -1,7 +1,7 @@
 """Checks of derivatives: the tape's against differences, and the tape's conduct beside them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -369,49 +369,41 @@ class _Numerical:
         problem = self.problem
         if self.complex_step:
             return Estimate.exact(problem.imaginary_step(at, direction))
-        return self._along({at: direction}, good_enough or self.tolerance.settled)
-
-    def _along(
-        self, directions: dict[int, np.ndarray[Any, Any]], good_enough: Callable[[Estimate], bool]
-    ) -> Estimate:
-        problem = self.problem
         return derivative(
-            lambda t: problem.moved({at: t * way for at, way in directions.items()}),
+            lambda t: problem.moved(at, t * direction),
             self.eps,
-            good_enough,
+            good_enough or self.tolerance.settled,
             problem.middle(),
         )
 
-    @cached_property
-    def oblique(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Whether each result has a kink of which the axes don't tell all.
+    def excuses(self, column: int, row: int, given: float) -> bool:
+        """Whether a result has a kink that the axes don't tell of, and an entry may be what it is.
 
-        Then its derivatives along the axes don't add up to those along another direction: the
-        median of three equal numbers stays where it is when one of them moves, and moves with all.
+        Then the derivatives along the axes of an input don't add up to that along another
+        direction: the median of three equal numbers stays where it is when one of them moves, and
+        moves with all. Beyond twice the steepest of them no entry is right.
         """
-        problem, columns = self.problem, list(self.columns())
-        if self.complex_step or not columns:
-            return np.zeros(problem.middle().shape, dtype=np.bool_)
-        directions = self.sample().directions
-        found = self._along(directions, self.tolerance.settled)
-        weights = np.concatenate([to_reals(directions[at]) for at in problem.checked])[:, None]
-        size = abs(weights)
-        value, kink, right, left = (
-            np.stack([getattr(column, name) for column in columns])
-            for name in ("value", "kink", "right", "left")
-        )
-        ahead = np.sum(weights * np.where(weights > 0, right, left), axis=0)
-        behind = np.sum(weights * np.where(weights > 0, left, right), axis=0)
-        far = 0.01 * np.sum(size * np.maximum(abs(right), abs(left)), axis=0)
-        allowed = self.tolerance(found) + np.sum(
-            size * [self.tolerance(c) for c in columns], axis=0
-        )
-        with np.errstate(invalid="ignore"):
-            bent = (abs(found.right - ahead) > far) | (abs(found.left - behind) > far)
-            smooth = abs(found.value - np.sum(weights * value, axis=0)) <= allowed
-        kinks = np.any(kink > 0, axis=0) | (found.kink > 0)
-        oblique: np.ndarray[Any, np.dtype[np.bool_]] = np.where(kinks, bent, ~smooth)
-        return oblique
+        if self.complex_step:
+            return False
+        sample, end = self.sample(), 0
+        for at in self.problem.checked:
+            weights = to_reals(sample.directions[at])
+            start, end = end, end + weights.size
+            if column < end:
+                break
+        found = sample.found[at]
+        along = [(each.right[row], each.left[row]) for each in list(self.columns())[start:end]]
+        right, left = np.asarray(along).T
+        here = found.right[row], found.left[row]
+        if not (np.isfinite(right).all() and np.isfinite(left).all() and np.isfinite(here).all()):
+            return False
+        size, steep = abs(weights), np.maximum(abs(right), abs(left))
+        ahead = np.sum(weights * np.where(weights > 0, right, left))
+        behind = np.sum(weights * np.where(weights > 0, left, right))
+        far = 0.05 * (np.sum(size * steep) + np.max(np.abs(here)))
+        bent = max(abs(here[0] - ahead), abs(here[1] - behind))
+        reach = 2 * max(np.max(steep), np.max(np.abs(here)) / np.min(size))
+        return bool(bent > far + np.sum(size) * self.tolerance.atol and abs(given) <= reach)
 
     def allowed(self, weights: Reals, found: Estimate) -> Reals:
         """How far each term of a weighted sum of derivatives may be off."""
@@ -555,7 +547,7 @@ def _compare_jacobian(numerical: _Numerical, mode: _Reverse | _Forward) -> Reals
             infinite = list(np.flatnonzero(~np.isfinite(found.value))) if np.isnan(given) else []
             at = int(infinite[0]) if infinite else row
             kind, cause = judge(found, at, given, float(problem.middle()[at]), float(allowed[at]))
-            if kind is WrongGradientError and numerical.oblique[at]:
+            if kind is WrongGradientError and numerical.excuses(column, at, given):
                 kind = KinkError
                 cause = (
                     "the function has a kink here: its derivatives along the axes don't add up to "

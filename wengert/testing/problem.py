@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -207,20 +207,16 @@ class Problem:
             self._middle = self._row()
         return self._middle
 
-    def moved(self, moves: dict[int, np.ndarray[Any, Any]]) -> Reals:
-        """The results with some inputs moved.
+    def moved(self, at: int, by: np.ndarray[Any, Any]) -> Reals:
+        """The results with one input moved.
 
-        An input's own Tensor takes the moved array for the call, so that a function that holds
+        The input's own Tensor takes the moved array for the call, so that a function that holds
         on to it (a module with its parameters) sees the move.
         """
         middle = self.middle()
-        with ExitStack() as stack:
-            for at, by in moves.items():
-                array = raw_like(self.arguments[at], self._base(at) + by)
-                stack.enter_context(self.holding(at, array))
+        with self.holding(at, raw_like(self.arguments[at], self._base(at) + by)):
             row = self._row()
         if row.size != middle.size:
-            at, by = next(iter(moves.items()))
             raise KinkError(
                 f"the shapes of the results change where inputs[{at}] is moved by "
                 f"{np.max(abs(by)):.3g}, so there is no derivative to compare with"

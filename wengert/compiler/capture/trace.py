@@ -14,6 +14,8 @@ from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from wengert.backends import Backend, DType, Selection, backend_of, dtype_of, generators, selection
 from wengert.backends.backend import composite
 from wengert.backends.registry import local_selection
@@ -198,7 +200,8 @@ class Trace:
                 answer = function(*given)
         except Exception as error:
             # An error for dtypes does not depend on values: the engine casts, and calls again.
-            if not isinstance(error, TypeError) and len({x.dtype for x in _arrays(operands)}) < 2:
+            dtypes = {x.dtype for x in _arrays(operands)}
+            if not isinstance(error, TypeError) and (len(dtypes) < 2 or _by_values(name, error)):
                 self._failed(name, error)
             raise
         if isinstance(answer, _SEQUENCES):
@@ -496,6 +499,13 @@ def _inner(x: Any) -> Any:
 
 def _is_array(x: Any) -> bool:
     return hasattr(x, "dtype") and hasattr(x, "shape")
+
+
+def _by_values(name: str, error: Exception) -> bool:
+    """Whether values have decided that a call fails, be its operands of whatever dtypes."""
+    row = PRIMITIVES.get(name)
+    told = isinstance(error, IndexError | ArithmeticError | np.linalg.LinAlgError)
+    return told or (row is not None and bool(row.raises))
 
 
 def _arrays(operands: Sequence[Any]) -> list[Traced]:

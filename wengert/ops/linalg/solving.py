@@ -185,6 +185,7 @@ _solve_triangular = Primitive(
     },
     forward=blocked,
     batch=_solve_batch,
+    raises=("x1",),
 ).bind
 
 
