@@ -261,7 +261,8 @@ class CompiledNode(Several):
         # No zeros flow from results that are not differentiated.
         found: dict[int, Any] = {}
         for results in [given] if given in ways else [(i,) for i in given]:
-            way, run = ways[results]
+            way, pool = ways[results]
+            run: Callable[..., Any] = pool
             cotangents = [g.items[i] for i in results]
             orders = [x.order for x in way.program.inputs[len(way.kept) :]]
             if list(map(order_of, cotangents)) != orders:

@@ -150,6 +150,16 @@ def _triangle(xp: Any, x: Any, *, upper: bool, unitriangular: bool) -> Any:
     return xp.triu(x, k=own) if upper else xp.tril(x, k=-own)
 
 
+def _check_system(name: str, x1: Any, x2: Any, *, left: bool = True) -> None:
+    shape1, shape2 = matrices(name, x1, square=True), inexact(name, x2)
+    if len(shape2) < 2 or shape1[-1] != shape2[-2 if left else -1]:
+        raise ValueError(
+            f"{name} with matrices of shape {tuple(shape1)} and right-hand sides of shape "
+            f"{tuple(shape2)}: these need to be matrices with as many "
+            f"{'rows' if left else 'columns'}"
+        )
+
+
 def _triangular_rule(xp: Any, g: Any, x1: Any, out: Any, upper: bool, unitriangular: bool) -> Any:
     right = xp.linalg.solve_triangular(
         adjoint(xp, x1), g, upper=not upper, unitriangular=unitriangular
@@ -218,20 +228,13 @@ def solve_triangular(
     Tensor
         Of the shape of ``x2``, with the broadcast stack.
     """
+    _check_system("solve_triangular", x1, x2, left=left)
     if not left:
-        turned = matrix_transpose(x1), matrix_transpose(x2)
-        return matrix_transpose(
-            solve_triangular(*turned, upper=not upper, unitriangular=unitriangular)
-        )
-    shape1, shape2 = matrices("solve_triangular", x1, square=True), inexact("solve_triangular", x2)
-    if len(shape2) < 2 or shape1[-1] != shape2[-2]:
-        raise ValueError(
-            f"solve_triangular with matrices of shape {tuple(shape1)} and right-hand sides of "
-            f"shape {tuple(shape2)}: these need to be matrices with as many rows"
-        )
+        x1, x2, upper = matrix_transpose(x1), matrix_transpose(x2), not upper
     x1, x2 = promoted(x1, x2)
     way = {"upper": bool(upper), "unitriangular": bool(unitriangular)}
-    return _solve_triangular(x1, x2, **way)  # type: ignore[no-any-return]
+    out: Tensor = _solve_triangular(x1, x2, **way)
+    return out if left else matrix_transpose(out)
 
 
 @takes("x factor", family=_PYTORCHS(path="cholesky_solve"))
@@ -254,6 +257,7 @@ def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
     Tensor
         Of the shape of ``x``, with the broadcast stack.
     """
+    _check_system("cholesky_solve", factor, x)
     first, last = wrapped(factor), conj(matrix_transpose(factor))
     if upper:
         first, last = last, first
