@@ -162,17 +162,18 @@ class Trace:
                 "device": backend.device(bottom(like)),
             }
             name, operands = _LIKE[name], [tuple(like.shape), *operands]
+        row = PRIMITIVES.get(name)
+        if row is not None:
+            self._check_shape(name, row.dynamic is True)
         answer = lowered(self, backend, name, operands, parameters)
         if answer is not NotImplemented:
             return answer
         function = attrgetter(name)(backend.namespace)
-        composed, row = composite(function), PRIMITIVES.get(name)
+        composed = composite(function)
         whole = row is not None and row.whole
         if row is not None and row.variadic == "indices" and any(map(_is_mask, operands[1:])):
             whole = True  # which places a mask names is in its values
             self._check_shape("indexing with a mask", row.dynamic == "masks")
-        elif row is not None:
-            self._check_shape(name, row.dynamic is True)
         if composed is not None and not whole:
             return composed(traced, *operands, **parameters)
         return self.call(name, function, operands, parameters, pure=not is_draw(name))
