@@ -160,12 +160,17 @@ class Adjoint:
         return [emitted.source for _, _, emitted in self._emitted]
 
     @cached_property
-    def ways(self) -> dict[tuple[int, ...], tuple[Way, Pool]]:
-        """By which results are differentiated, what does it."""
+    def ways(self) -> dict[tuple[int, ...], tuple[Way, Pool, list[Any] | None]]:
+        """By which results are differentiated, what does it, and for which orders in memory.
+
+        Only NumPy's programs have buffers, and so are for one order of the cotangents.
+        """
+        buffered = self._copies.backend is not None and self._copies.backend.name == "numpy"
         return {
             way.results: (
                 way,
                 self._copies.pool(program, emitted.function, partial(_itself, program)),
+                [x.order for x in way.program.inputs[len(way.kept) :]] if buffered else None,
             )
             for way, program, emitted in self._emitted
         }
@@ -261,11 +266,10 @@ class CompiledNode(Several):
         # No zeros flow from results that are not differentiated.
         found: dict[int, Any] = {}
         for results in [given] if given in ways else [(i,) for i in given]:
-            way, pool = ways[results]
+            way, pool, orders = ways[results]
             run: Callable[..., Any] = pool
             cotangents = [g.items[i] for i in results]
-            orders = [x.order for x in way.program.inputs[len(way.kept) :]]
-            if list(map(order_of, cotangents)) != orders:
+            if orders is not None and list(map(order_of, cotangents)) != orders:
                 run = way.program  # which writes nothing into memory of another order
             made = run(*[saved[i] for i in way.kept], *cotangents)
             for i, x in zip(way.leaves, made, strict=True):
