@@ -15,9 +15,11 @@ from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
 from wengert.backends.references import has_shared_base
 from wengert.backends.special import scipy_special
-from wengert.backends.triangular import numpy_triangular
+from wengert.backends.triangular import numpy_triangular, scipy_triangular
 
 __all__ = ["BACKEND"]
+
+_HAS_SCIPY = importlib.util.find_spec("scipy") is not None
 
 _reduce_add: Any = np.add.reduce
 _reduce_multiply: Any = np.multiply.reduce
@@ -265,7 +267,7 @@ class NumpyBackend(Backend):
         "expand_dims": expand_dims,
         "getitem": getitem,
         "linalg.eig": eig,
-        "linalg.solve_triangular": numpy_triangular(),
+        "linalg.solve_triangular": scipy_triangular if _HAS_SCIPY else numpy_triangular,
         "matmul": matmul,
         "matrix_transpose": attrgetter("mT"),
         "max": max,
@@ -289,7 +291,7 @@ class NumpyBackend(Backend):
         "var": var,
         "where": where,
         **NETWORKS,
-        **(scipy_special() if importlib.util.find_spec("scipy") else {}),
+        **(scipy_special() if _HAS_SCIPY else {}),
     }
 
     def public(self, module: Any) -> dict[str, Any]:

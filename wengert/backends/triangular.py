@@ -1,14 +1,18 @@
 """Triangular systems: by the libraries' own functions, or by halves."""
 
 import importlib
-import importlib.util
 from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import Kernel
-
-__all__ = ["blocked", "cupy_triangular", "jax_triangular", "numpy_triangular", "torch_triangular"]
+__all__ = [
+    "blocked",
+    "cupy_triangular",
+    "jax_triangular",
+    "numpy_triangular",
+    "scipy_triangular",
+    "torch_triangular",
+]
 
 
 def blocked(xp: Any, x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
@@ -36,10 +40,10 @@ def blocked(xp: Any, x1: Any, x2: Any, *, upper: bool, unitriangular: bool = Fal
     return xp.concat([above, below], axis=-2)
 
 
-def scipy_blas(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
+def scipy_triangular(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
     """Solve by BLAS, from the right: what NumPy has in C's order is transposed for Fortran."""
     if x1.ndim != 2 or x2.ndim != 2 or x1.dtype.char not in "fdFD" or x1.dtype != x2.dtype:
-        return numpy_blocked(x1, x2, upper=upper, unitriangular=unitriangular)
+        return numpy_triangular(x1, x2, upper=upper, unitriangular=unitriangular)
     _check(x1, unitriangular)
     (trsm,) = importlib.import_module("scipy.linalg").get_blas_funcs(("trsm",), (x1, x2))
     turned = not x1.flags.f_contiguous
@@ -61,15 +65,10 @@ def _check(x: Any, unitriangular: bool) -> None:
         raise np.linalg.LinAlgError("Singular matrix")
 
 
-def numpy_blocked(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
+def numpy_triangular(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
     """Solve by halves."""
     _check(x1, unitriangular)
     return blocked(np, x1, x2, upper=upper, unitriangular=unitriangular)
-
-
-def numpy_triangular() -> Kernel:
-    """NumPy has no such function; SciPy has."""
-    return scipy_blas if importlib.util.find_spec("scipy") else numpy_blocked
 
 
 def cupy_triangular(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
