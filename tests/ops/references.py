@@ -10,7 +10,8 @@ from tests.ops.spaces import options
 
 #: Functions that NumPy has by the same name, and with the same options.
 NUMPYS = (
-    "sum mean prod max min median var std quantile flip roll take tril triu diff "
+    "sum mean prod max min median var std quantile all any argmax argmin count_nonzero isin "
+    "flip roll take tril triu diff "
     "cumulative_sum cumulative_prod concat stack unstack repeat squeeze vecdot tensordot "
     "linalg.vector_norm linalg.matrix_norm linalg.cholesky linalg.cross linalg.diagonal "
     "linalg.trace linalg.svd linalg.qr "
@@ -72,6 +73,10 @@ OTHERS: dict[str, Any] = {
     "sort": lambda x, axis, descending, stable: (
         -np.sort(-x, axis=axis) if descending else np.sort(x, axis=axis)
     ),
+    "argsort": lambda x, axis, descending, stable: np.argsort(
+        -x if descending else x, axis=axis, stable=stable
+    ),
+    "searchsorted": lambda x1, x2, side, sorter: np.searchsorted(x1, x2, side, sorter),
     "F.softmax": lambda input, dim: scipy.special.softmax(input, axis=dim),
     "F.log_softmax": lambda input, dim: scipy.special.log_softmax(input, axis=dim),
     "F.l1_loss": pointwise(lambda x, y: abs(x - y)),

@@ -74,6 +74,11 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
             "return_sign": (False,),
         },
     ),
+    ("all any count_nonzero", {"x": np.where(CUBE > 0, CUBE, 0.0)}),
+    ("argmax argmin", {**REAL, "axis": (None, 0, 1, -1)}),
+    ("argsort", REAL),
+    ("isin", {"x1": CUBE, "x2": CUBE[0, 1:]}),
+    ("searchsorted", {"x1": np.sort(CUBE[0, 0]), "x2": CUBE, "sorter": (None,)}),
     ("softmax log_softmax", {**REAL, "axis": FEW_AXES}),
     ("cumulative_sum cumulative_prod", {**REAL, "axis": (0, 1, -1)}),
     ("x.cumsum x.cumprod", {**REAL, "axis": (0, 1, -1)}),
@@ -214,9 +219,9 @@ ELSEWHERE = {
 
 
 def options(name: str) -> list[str]:
-    """The options that a function of differentiable arguments has, and that have a default."""
+    """The options that a function of arrays has, and that have a default."""
     of, said = parameters(FUNCTIONS[name]), kinds(name)
-    if "differentiable" not in said.values():
+    if not {"differentiable", "constant"} & {*said.values()}:
         return []
     return [
         each

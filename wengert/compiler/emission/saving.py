@@ -223,7 +223,8 @@ class _Module:
         """The module, and the arrays that it reads."""
         definitions = self.sources.definitions
         for bound, x in self.emitted.bound.items():
-            if hasattr(x, "dtype") and hasattr(x, "shape"):
+            # The class np.int64 has both names, too.
+            if hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type):
                 definitions.append(f"{bound} = {self._array(bound, x)}")
             else:
                 self.sources.define(x, bound, bound)
