@@ -63,12 +63,17 @@ class Collect:
 
 
 class Choose:
-    """Runs the tests of these names alone, in this order."""
+    """Runs the tests of these names alone, in this order, and keeps which of them fail."""
 
     def __init__(self, names: list[str]) -> None:
         self._order = {name: k for k, name in enumerate(names)}
+        self.failed: list[str] = []
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         chosen = [item for item in items if item.nodeid in self._order]
         items[:] = sorted(chosen, key=lambda item: self._order[item.nodeid])
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.append(report.nodeid)

@@ -53,6 +53,12 @@ def test_later():
     assert half(0) == 0
 """
 CHOICE = """\
+from hypothesis import settings
+
+settings.register_profile("ci")
+settings.register_profile("quick")
+
+
 def pytest_addoption(parser):
     parser.addoption("--wengert-backend")
 
@@ -125,6 +131,6 @@ def test_what_tests_notice_is_told(tmp_path: Path) -> None:
     assert "tests/numbers/test_numbers.py: 2 tests" in told
     assert "- seen.append(x)\n+ pass" in told  # what no test looks at
     assert ": not reached\n- raise ValueError" in told
-    assert ": by the rest\n- if x < ZERO:\n+ if (x <= ZERO):" in told  # half(0) fails
+    assert ": by the rest, tests/numbers/test_numbers.py::test_later\n- if x < ZERO:\n" in told
     # Two of the condition, three of the quotient, two statements dropped, and the zero.
     assert told.splitlines()[-1].split() == ["all", "8", "4", "2", "0", "1", "1"]

@@ -9,6 +9,8 @@ import shutil
 import signal
 import sys
 import time
+import traceback
+from collections import deque
 from collections.abc import Callable, Iterator
 from multiprocessing import connection, get_context
 from pathlib import Path
@@ -33,22 +35,22 @@ def copy_checkout(to: Path) -> Path:
 
 
 def run_all(
-    trees: list[Path], tasks: list[Any], work: Callable[[Path, Any], Any], limit: float
+    trees: list[Path], tasks: deque[Any], work: Callable[[Path, Any], Any], limit: float
 ) -> Iterator[tuple[Any, Any]]:
     """Each task and what `work` of a tree and the task returned, or None if it took too long.
 
-    Tasks run in forked processes, one in each tree at a time.
+    Tasks run in forked processes, one in each tree at a time. More can be added on the way.
     """
     for name in SHARED:
         try:
             importlib.import_module(name)
         except ImportError:
             continue
-    context, waiting, free = get_context("fork"), list(tasks)[::-1], list(trees)
+    context, free = get_context("fork"), list(trees)
     running: dict[connection.Connection, tuple] = {}
-    while waiting or running:
-        while waiting and free:
-            tree, task = free.pop(), waiting.pop()
+    while tasks or running:
+        while tasks and free:
+            tree, task = free.pop(), tasks.popleft()
             ours, theirs = context.Pipe(duplex=False)
             process = context.Process(target=_child, args=(theirs, tree, work, task))
             process.start()
@@ -61,6 +63,8 @@ def run_all(
                     result = pickle.loads(ours.recv_bytes())
                 except EOFError:
                     result = "died"
+                if isinstance(result, Exception):
+                    raise result
             elif time.monotonic() > end:
                 result = None
             else:
@@ -88,7 +92,11 @@ def _child(pipe: connection.Connection, tree: Path, work: Callable, task: Any) -
         if name.partition(".")[0] in ("tests", "wengert", "wengert_pytest"):
             del sys.modules[name]
     sys.path_importer_cache.clear()
-    pipe.send_bytes(pickle.dumps(work(tree, task)))
+    try:
+        result = work(tree, task)
+    except Exception:  # of this package, as pytest tells of those of tests
+        result = RuntimeError(traceback.format_exc())
+    pipe.send_bytes(pickle.dumps(result))
     os._exit(0)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import wengert as wg
 from wengert.backends import Backend
+from wengert.ops.define import elementwise
 from wengert.tape.primitive import PRIMITIVES
 
 Call = Callable[[], Any]
@@ -71,6 +72,12 @@ CREATION: list[tuple[type[Exception], str, Call]] = [
     (ValueError, r"triu needs two axes.*\(3,\)", lambda: wg.triu(f(3))),
     (TypeError, r"tril: k is an integer, and 0\.5", lambda: wg.tril(f(3, 3), k=0.5)),
     (TypeError, "from_dlpack takes.*not int", lambda: wg.from_dlpack(3)),
+    (TypeError, "has no derivative rule", lambda: elementwise()(lambda x: x)),
+    (
+        TypeError,
+        r"asks for \('y',\).*has \('x',\) and out",
+        lambda: elementwise(x=lambda xp, g, y: y)(lambda x: x),
+    ),
 ]
 
 DATA_TYPE: list[tuple[type[Exception], str, Call]] = [
@@ -87,6 +94,7 @@ DATA_TYPE: list[tuple[type[Exception], str, Call]] = [
     (TypeError, "iinfo is for integer.*float32", lambda: wg.iinfo(wg.float32)),
     (ValueError, "'foo' is no kind of dtype", lambda: wg.isdtype(wg.int8, "foo")),
     (ValueError, "result_type needs", lambda: wg.result_type(1, 2.0)),
+    (TypeError, "to_backend takes the name of a backend, not int", lambda: wg.to_backend(f(2), 3)),
 ]
 
 INDEXING: list[tuple[type[Exception], str, Call]] = [
@@ -131,6 +139,22 @@ LINEAR_ALGEBRA: list[tuple[type[Exception], str, Call]] = [
     (ValueError, r"vecdot.*\(2,\) and \(3,\)", lambda: wg.vecdot(f(2), f(3))),
     (ValueError, "vecdot: stacks of the shapes", lambda: wg.vecdot(f(2, 3), f(3, 3))),
     (IndexError, "vecdot: axis 1", lambda: wg.vecdot(f(2), f(2), axis=1)),
+    (TypeError, "a real number as ord, not 1j", lambda: wg.linalg.vector_norm(f(3), ord=1j)),
+    (
+        TypeError,
+        r"one number as ord, and was given a Tensor of shape \(2,\)",
+        lambda: wg.linalg.vector_norm(f(3), ord=f(2)),
+    ),
+    (
+        TypeError,
+        "takes a real ord beside an array of float32, not one of complex64",
+        lambda: wg.linalg.vector_norm(f(3), ord=c()),
+    ),
+    (
+        NotImplementedError,
+        r"qr with mode='complete' of a matrix with more rows \(3\) than columns \(2\)",
+        lambda: wg.func.jvp(lambda x: wg.linalg.qr(x, mode="complete"), (f(3, 2),), (f(3, 2),)),
+    ),
 ]
 
 MANIPULATION: list[tuple[type[Exception], str, Call]] = [
@@ -165,6 +189,7 @@ MANIPULATION: list[tuple[type[Exception], str, Call]] = [
     (IndexError, "squeeze: axis 1", lambda: wg.squeeze(f(3), axis=1)),
     (ValueError, "repetitions cannot be negative", lambda: wg.tile(f(3), (-1,))),
     (IndexError, "unstack: axis 0", lambda: wg.unstack(f())),
+    (TypeError, "repeat.. got an unexpected", lambda: f(2).repeat(2, axis=0, other=1)),
 ]
 
 SEARCHING_SORTING_SETS: list[tuple[type[Exception], str, Call]] = [
@@ -212,6 +237,19 @@ STATISTICAL: list[tuple[type[Exception], str, Call]] = [
     (ValueError, "of 0 axes needs axis=", lambda: wg.cumulative_prod(f())),
     (ValueError, "n is not negative, and -1", lambda: wg.diff(f(3), n=-1)),
     (TypeError, r"\w", lambda: wg.diff(f(3), n=0.5)),
+    (TypeError, "cumprod.. got an unexpected", lambda: f(2).cumprod(other=1)),
+    *[
+        (ValueError, f"{name} needs an array of one", lambda name=name: call(name)(f(), axis=0))
+        for name in ("cumulative_sum", "cumulative_prod")
+    ],
+    *[
+        (
+            TypeError,
+            rf"{name} takes one number as correction, and was given a Tensor of shape \(2,\)",
+            lambda name=name: call(name)(f(3), correction=f(2).requires_grad_()),
+        )
+        for name in ("std", "var")
+    ],
 ]
 
 TENSORS: list[tuple[type[Exception], str, Call]] = [
@@ -230,6 +268,7 @@ def call(name: str) -> Callable[..., Any]:
     return getattr(wg, name)  # type: ignore[no-any-return]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("kind", "text", "bad"),
     CREATION

@@ -196,7 +196,7 @@ def average(
         if w.shape != x.shape:
             axes = _axes(axis, x)
             if axis is None or w.shape != tuple(x.shape[i] for i in axes):
-                raise ValueError(
+                raise (TypeError if axis is None else ValueError)(
                     f"weights of shape {tuple(w.shape)} for an array of shape {tuple(x.shape)} "
                     f"and axis {axis!r}: they need the array's shape, or its shape along the axis"
                 )

@@ -212,9 +212,11 @@ def split_along(axis: int) -> Callable[..., list[Tensor]]:
     """``np.vsplit`` and its kin."""
 
     def call(ary: Any, indices_or_sections: Any) -> list[Tensor]:
-        along = 0 if axis == 1 and ary.ndim == 1 else axis
-        if ary.ndim <= along or ary.ndim <= axis - (axis == 1):
-            raise ValueError(f"an array of {ary.ndim} axes has no axis {axis} to be split along")
+        # np.vsplit takes no vector, and np.hsplit splits one along its only axis.
+        least = (2, 1, 3)[axis]
+        if ary.ndim < least:
+            raise ValueError(f"arrays of {least} axes at least are taken, not of {ary.ndim}")
+        along = min(axis, ary.ndim - 1)
         return split(exact=True)(ary, indices_or_sections, along)
 
     return call

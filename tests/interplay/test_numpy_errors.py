@@ -1,0 +1,143 @@
+"""What NumPy's functions refuse of its own arrays, they refuse of Tensors; and what is not there.
+
+Beside them the calls that take a way of their own in a function.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.interplay.compare import compare
+
+V = np.linspace(0.2, 0.9, 5)
+M = np.linspace(0.3, 2.0, 12).reshape(3, 4)
+S = M[:, :3] + 3 * np.eye(3)
+T = np.linspace(-1, 1, 24).reshape(2, 3, 4)
+Z = V + 1j
+HOLE = np.array([0.2, np.nan, 3.0])
+
+#: Calls that NumPy refuses, and the class of its error.
+REFUSED: dict[str, Callable[[], Any]] = {
+    "norm of three axes": lambda of: np.linalg.norm(of(T), 2),
+    "norm along three axes": lambda of: np.linalg.norm(of(T), axis=(0, 1, 2)),
+    "eigh of a third triangle": lambda of: np.linalg.eigh(of(S), UPLO="X"),
+    "eigvalsh of a third triangle": lambda of: np.linalg.eigvalsh(of(S), UPLO="X"),
+    "convolve by a fourth mode": lambda of: np.convolve(of(V), of(V), mode="other"),
+    "convolve matrices": lambda of: np.convolve(of(M), of(V)),
+    "convolve nothing": lambda of: np.convolve(of(V), of(V[:0])),
+    "correlate by nothing": lambda of: np.correlate(of(V[:0]), of(V)),
+    "cov of three axes": lambda of: np.cov(of(T)),
+    "where of one": lambda of: np.where(of(V > 0.5), of(V)),
+    "select more than conditions": lambda of: np.select([of(V > 0.5)], [of(V), of(V)]),
+    "select of nothing": lambda of: np.select([], [of(V)]),
+    "interp in a matrix": lambda of: np.interp(of(V), of(M), of(M)),
+    "interp between different numbers": lambda of: np.interp(of(V), of(V), of(V[:2])),
+    "gradient by too many spacings": lambda of: np.gradient(of(M), 1.0, 2.0, 3.0),
+    "gradient of the third order": lambda of: np.gradient(of(V), edge_order=3),
+    "gradient of one point": lambda of: np.gradient(of(V[:1])),
+    "gradient of two points at order 2": lambda of: np.gradient(of(V[:2]), edge_order=2),
+    "max where": lambda of: np.max(of(V), where=V > 0.5),
+    "average by other weights": lambda of: np.average(of(M), weights=of(V)),
+    "average along another axis": lambda of: np.average(of(M), axis=1, weights=of(M[:, 0])),
+    "block of different depths": lambda of: np.block([of(V), [of(V)]]),
+    "block of nothing": lambda of: np.block([of(V), []]),
+    "split unevenly": lambda of: np.split(of(V), 2),
+    "split into none": lambda of: np.array_split(of(V), 0),
+    "vsplit of a vector": lambda of: np.vsplit(of(V), 1),
+    "dsplit of a matrix": lambda of: np.dsplit(of(M), 1),
+    "hsplit of a number": lambda of: np.hsplit(of(V)[0], 1),
+    "rollaxis beyond": lambda of: np.rollaxis(of(M), 0, 4),
+    "rot90 in a line": lambda of: np.rot90(of(M), axes=(1, 1)),
+    "diag of three axes": lambda of: np.diag(of(T)),
+    "an argument twice": lambda of: np.sum(of(V), 0, axis=0),
+    "an argument too few": lambda of: np.swapaxes(of(M), 0),
+    "arguments too many": lambda of: np.swapaxes(of(M), 0, 1, 2),
+}
+#: Arguments of NumPy's that Tensors do not have.
+UNSUPPORTED: dict[str, Callable[[Any], Any]] = {
+    "a function as mode": lambda x: np.pad(x, 1, mode=lambda *_: None),
+    "mode='wrap'": lambda x: np.take(x, [0], mode="wrap"),
+    "mode='clip'": lambda x: np.take(x, [0], mode="clip"),
+    "tol=0.5": lambda x: np.linalg.matrix_rank(x, tol=0.5),
+    "mode='raw'": lambda x: np.linalg.qr(x, mode="raw"),
+    "weights": lambda x: np.quantile(x, 0.5, method="inverted_cdf", weights=x),
+    "fweights": lambda x: np.cov(x, fweights=[1, 2]),
+    "aweights": lambda x: np.cov(x, aweights=[1, 2]),
+    "complex": lambda x: np.nan_to_num(x * 1j),
+    "period": lambda x: np.interp(x[0], x[0], x[1], period=1.0),
+    "uneven spacing": lambda x: np.gradient(x, [0.0, 1.0], axis=0),
+    r"axis=\(1, 0\)": lambda x: np.average(np.stack([x, x]), axis=(1, 0), weights=x),
+}
+#: Calls on arrays whose way few others take.
+CALLS: dict[str, tuple[Any, ...]] = {
+    "cross along": (lambda x, y: np.cross(x, y, axis=0), M, M + 1),
+    "cross along each": (lambda x, y: np.cross(x, y, axisa=0, axisb=0, axisc=0), M, M[::-1]),
+    "qr": (lambda x: np.linalg.qr(x)[1], S),
+    "qr complete": (lambda x: np.linalg.qr(x, mode="complete")[0], S),
+    "qr of R alone": (lambda x: np.linalg.qr(x, mode="r"), S),
+    "max where": (lambda x: np.max(x, axis=1, where=M > 0.6, initial=0.1, keepdims=True), M),
+    "min where": (lambda x: np.min(x, where=M > 0.6, initial=1.9), M),
+    "corrcoef of one": (lambda x: np.corrcoef(x) * x[0], V),
+    "interp between one": (lambda x, y: np.interp(x, y[:1], y[1:2]), V, V),
+    "full_like by name": (lambda x: np.full_like(x, fill_value=2) * x, V),
+    "full_like of a type": (lambda x: np.full_like(x, 2.7, "float32") * x, V),
+    "zeros_like of a type": (lambda x: (np.zeros_like(x, "int8") + 1) * x, V),
+    "add.reduce of a type": (lambda x: np.add.reduce(x, 0, "complex128"), M),
+    "nan_to_num": (lambda x: np.nan_to_num(x, nan=2.0) * x[0], HOLE),
+}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_numpy_refuses(name: str) -> None:
+    call: Any = REFUSED[name]
+    with pytest.raises((TypeError, ValueError, IndexError, ArithmeticError)) as theirs:
+        call(np.asarray)
+    with pytest.raises(Exception) as ours:
+        call(wg.asarray)
+    kinds = TypeError, ValueError, IndexError
+    assert [kind for kind in kinds if isinstance(ours.value, kind)] == [
+        kind for kind in kinds if isinstance(theirs.value, kind)
+    ]
+
+
+@pytest.mark.parametrize("what", UNSUPPORTED)
+def test_what_tensors_do_not_have(what: str) -> None:
+    with pytest.raises(TypeError, match=rf"^np\.\S+: {what}"):
+        UNSUPPORTED[what](wg.ones((2, 2)))
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.filterwarnings("ignore:Degrees of freedom")
+def test_calls(name: str) -> None:
+    function, *inputs = CALLS[name]
+    if name == "nan_to_num":
+        x = wg.asarray(HOLE, requires_grad=True)
+        (g,) = wg.autograd.grad(wg.sum(np.nan_to_num(x, nan=2.0) * 3), x)
+        np.testing.assert_array_equal(np.nan_to_num(x, nan=2.0).detach().numpy(), [0.2, 2.0, 3.0])
+        np.testing.assert_array_equal(g.numpy(), [3.0, 0.0, 3.0])
+        return
+    compare(function, *inputs, rtol=1e-6 if "type" in name else 1e-12)
+
+
+def test_answers() -> None:
+    hole = wg.asarray(HOLE)
+    assert not np.array_equal(hole, HOLE)
+    assert np.array_equal(hole, HOLE, equal_nan=True)
+    assert not np.array_equal(hole, HOLE[::-1], equal_nan=True)
+    assert not np.array_equal(hole, HOLE[:2], equal_nan=True)
+    whole = wg.asarray([1, 2])
+    found: Any = np.nan_to_num(whole)
+    np.testing.assert_array_equal(found.numpy(), [1, 2])
+    assert np.linalg.matrix_rank(wg.asarray(S)) == 3
+    nothing = wg.ones((0, 2))
+    for reduce in (np.max, np.min):
+        found = reduce(nothing, axis=0, initial=5.0)
+        np.testing.assert_array_equal(found.numpy(), [5.0, 5.0])
+        found = reduce(nothing, axis=0, initial=5.0, keepdims=True)
+        np.testing.assert_array_equal(found.numpy(), [[5.0, 5.0]])
+    with pytest.raises(ValueError, match="5 observations leave no degree of freedom"):
+        np.cov(wg.asarray(V), ddof=5)

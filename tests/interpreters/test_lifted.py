@@ -1,0 +1,104 @@
+"""What rules write is run on batches and duals: the standard's calls, and operators."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+import wengert.linalg  # which rules find once it is imported
+from wengert.backends import namespaces
+from wengert.backends.keys import SLOT
+from wengert.interpreters.batched import Batched
+from wengert.interpreters.dual import Dual
+from wengert.interpreters.lifted import lifted, namespace_of, new_level
+from wengert.tape.tensor import untracked
+
+XP = namespaces[np.ndarray]
+RNG = np.random.default_rng(0)
+X, Y = RNG.uniform(0.5, 2, (2, 3, 3, 2))
+A = RNG.uniform(0.5, 2, (3, 2, 2)) + 2 * np.eye(2)
+ROWS = np.array([[2, 0], [1, 1], [0, 2]])
+MASKS = np.array([[True, False, True], [False, True, True], [True, True, False]])
+
+#: Members of batches, and what a rule may do with one of each.
+CALLS: dict[str, tuple[Callable[..., Any], Any, Any]] = {
+    "repeat": (lambda xp, x, y: xp.repeat(x, 2), X, Y),
+    "repeat along": (lambda xp, x, y: xp.repeat(x, 2, axis=1), X, Y),
+    "tensordot": (lambda xp, x, y: xp.tensordot(x, y), X, Y),
+    "tensordot over one": (lambda xp, x, y: xp.tensordot(x, y, axes=1), A, A + 1),
+    "solve": (lambda xp, x, y: xp.linalg.solve(x, y), A, A + 1),
+    "solve for a vector": (lambda xp, x, y: xp.linalg.solve(x, y), A, X[:, 0]),
+    "getitem": (lambda xp, x, y: xp.getitem(x, y, key=(SLOT,)), X, ROWS),
+    "getitem by masks": (lambda xp, x, y: xp.getitem(x, y, key=(SLOT,)), X, MASKS),
+    "setitem": (lambda xp, x, y: xp.setitem(x, X[0, :2], y, key=(SLOT,)), X, ROWS),
+    "scatter_add": (
+        lambda xp, x, y: xp.scatter_add(x, y, key=(SLOT,), shape=(3, 2)),
+        X[:, :2],
+        ROWS,
+    ),
+    "an element": (lambda xp, x, y: x[1] + y[1:], X, Y),
+    **{
+        name: (lambda xp, x, y, name=name: getattr(operator, name)(x, y), X, Y)
+        for name in ("add", "sub", "mul", "truediv", "gt", "lt")
+    },
+    "neg": (lambda xp, x, y: -x, X, Y),
+}
+
+
+def inside(x: Any) -> Any:
+    return np.asarray(x.inner if isinstance(x, Batched) else x)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("shared", ["neither", "first", "second"])
+def test_batches(call: str, shared: str) -> None:
+    function, x, y = CALLS[call]
+    if shared == "first":
+        x = np.broadcast_to(x[0], x.shape)
+    if shared == "second":
+        y = np.broadcast_to(y[0], y.shape)
+    level = new_level()
+    found = function(
+        lifted,
+        x[0] if shared == "first" else Batched(x, level),
+        y[0] if shared == "second" else Batched(y, level),
+    )
+    expected = np.stack([function(XP, *members) for members in zip(x, y, strict=True)])
+    np.testing.assert_allclose(np.broadcast_to(inside(found), expected.shape), expected, 1e-12)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("plain", ["neither", "first", "second"])
+def test_duals(call: str, plain: str) -> None:
+    function, (x, *_), (y, *_) = CALLS[call]
+    step = 1e-6
+    moves = plain != "first", plain != "second" and y.dtype.kind == "f"
+    t, s = (np.cos(z) if moving else z * 0 for z, moving in zip((x, y), moves, strict=True))
+    level = new_level()
+    found = function(
+        lifted,
+        Dual(x, t, level) if moves[0] else x,
+        Dual(y, s, level) if moves[1] else y,
+    )
+    after, before = (
+        np.asarray(function(XP, *(z if z.dtype.kind != "f" else z + h * u for z, u in pairs)))
+        for h, pairs in ((step, ((x, t), (y, s))), (-step, ((x, t), (y, s))))
+    )
+    if after.dtype.kind == "b":
+        np.testing.assert_array_equal(getattr(found, "inner", found), function(XP, x, y))
+        return
+    np.testing.assert_allclose(getattr(found, "inner", found), function(XP, x, y), 1e-12)
+    tangent = getattr(found, "tangent", None)
+    tangent = 0 if tangent is None else tangent
+    np.testing.assert_allclose(tangent, (after - before) / (2 * step), 1e-7, 1e-8)
+
+
+def test_a_namespace_is_that_of_an_array() -> None:
+    with pytest.raises(TypeError, match="no array among the operands"):
+        namespace_of(1.0, None)
+    assert namespace_of(1.0, X, Batched(X, 1)) is lifted
+    assert namespace_of(1.0, X) is XP
+    assert namespace_of(untracked(Batched(X, 1))).sum is wg.sum
