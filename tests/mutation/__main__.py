@@ -36,7 +36,8 @@ SURVIVED, UNREACHED, LATE = "survived", "not reached", "timed out"
 OTHERS: dict[str, str] = {
     **{f"wengert/backends/{name}.py": "" for name in ("cupy", "dask", "dask_linalg", "jax")},
     **{f"wengert/backends/{name}.py": "" for name in ("torch", "fused", "keys")},
-    "wengert/testing/oracles.py": "", "wengert/__main__.py": "",
+    "wengert/testing/oracles.py": "",
+    "wengert/__main__.py": "",
     "wengert/backends/special.py": "_polygamma cupy_special torch_special jax_special _all_kept",
     "wengert/backends/triangular.py": "cupy_triangular jax_triangular torch_triangular",
     "wengert/compiler/emission/draws.py": "torch_generator jax_keys cupy_generator",

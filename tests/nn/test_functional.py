@@ -586,6 +586,25 @@ def test_bad_input(make: Any, error: type[Exception], match: str) -> None:
         make(wg.asarray(X), wg.asarray(LABELS))
 
 
+def test_losses_by_hand(backend: Any) -> None:
+    """The cases that have a way of their own, of their formulas."""
+    logits = wg.asarray(X[0], requires_grad=True)
+    loss = F.cross_entropy(logits, wg.asarray(2))
+    assert loss.shape == ()
+    shares = np.exp(X[0]) / np.sum(np.exp(X[0]))
+    np.testing.assert_allclose(values(loss), -np.log(shares[2]))
+    (g,) = wg.autograd.grad(loss, logits)
+    np.testing.assert_allclose(values(g), shares - np.eye(3)[2])
+    none = F.cross_entropy(logits, wg.asarray(2), reduction="none")
+    assert none.shape == ()
+    x, y = wg.asarray(X, requires_grad=True), wg.asarray(Y)
+    for reduction, reduce in (("none", np.asarray), ("sum", np.sum), ("mean", np.mean)):
+        loss = F.smooth_l1_loss(x, y, beta=0.0, reduction=reduction)
+        np.testing.assert_allclose(values(loss), reduce(abs(X - Y)))
+    (g,) = wg.autograd.grad(loss, x)
+    np.testing.assert_allclose(values(g), np.sign(X - Y) / X.size)
+
+
 def test_softmax_of_a_scalar_and_another_dtype() -> None:
     assert F.softmax(wg.asarray(3.0), 0).item() == 1.0
     assert F.log_softmax(wg.asarray(3.0), -1).item() == 0.0

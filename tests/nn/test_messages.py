@@ -22,6 +22,7 @@ class Bare(nn.Module):
     pass
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -49,11 +50,18 @@ class Bare(nn.Module):
         (lambda: layer().load_state_dict([1]), "not list"),
         (lambda: layer().load_state_dict({}), "strict=False"),
         (lambda: layer().load_state_dict({**state(), "more": wg.ones(1)}), "strict=False"),
+        (lambda: layer().register_buffer(3, wg.ones(1)), "the name should be a string, not int"),
+        (lambda: layer().register_buffer("training", wg.ones(1)), "'training' already exists"),
+        (lambda: layer().register_buffer("forward", wg.ones(1)), "'forward' already exists"),
+        (lambda: layer().add_module("forward", nn.ReLU()), "'forward' already exists"),
+        (lambda: layer().add_module("", nn.ReLU()), "can't be empty or contain '.', got ''"),
+        (lambda: layer().add_module("a.b", nn.ReLU()), "can't be empty or contain '.', got 'a.b'"),
+        (lambda: layer().to("nowhere"), "no device 'nowhere'"),
         (lambda: nn.MSELoss(reduction="avg")(wg.ones(2), wg.ones(2)), "'mean', 'sum' or 'none'"),
     ],
 )
 def test_what_to_do_is_said(call: Any, message: str) -> None:
-    errors = (TypeError, ValueError, RuntimeError, NotImplementedError)
+    errors = (TypeError, ValueError, RuntimeError, NotImplementedError, KeyError)
     with pytest.raises(errors, match=re.escape(message)):
         call()
 

@@ -209,6 +209,36 @@ def test_without_a_package_the_error_names_the_extra(package, dtype, monkeypatch
     assert [p.name for p in tmp_path.iterdir()] == ["x"]
 
 
+def test_a_file_says_what_it_cannot_give(tmp_path, monkeypatch):
+    safetensors = pytest.importorskip("safetensors")
+    path = tmp_path / "x.safetensors"
+    nn.save({"x": wg.ones(2)}, path)
+    with pytest.raises(TypeError, match="dtype is a floating one, and not int8"):
+        nn.load(path, dtype="int8")
+    for word, size, match in (
+        ("F8_E8M0", 1, "holds 'x' in F8_E8M0, which Wengert has not"),
+        ("BF16", 2, "in bfloat16, which numpy has not; pass dtype=wg.float32 .* it, which is exa"),
+    ):
+        item = {"dtype": word, "shape": [2], "data": bytes(2 * size)}
+        monkeypatch.setattr(safetensors, "deserialize", lambda content, item=item: [("x", item)])
+        with pytest.raises(TypeError, match=match):
+            nn.load(path)
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    for call in (lambda: nn.save({"x": wg.ones(1)}, path), lambda: nn.load(path)):
+        with pytest.raises(ImportError, match=r"safetensors here.*wengert\[safetensors\]"):
+            call()
+
+
+def test_a_file_that_may_not_be_written_stays(tmp_path, monkeypatch):
+    path = tmp_path / "x.safetensors"
+    nn.save({"x": wg.ones(2)}, path)
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    with pytest.raises(PermissionError, match="may not be written"):
+        nn.save({"x": wg.zeros(2)}, path)
+    assert path.read_bytes() == before
+
+
 def test_a_module_is_saved_by_its_state(tmp_path):
     layer = nn.Linear(2, 3)
     nn.save(layer, tmp_path / "x")

@@ -436,6 +436,43 @@ def test_an_invalid_group_is_not_added() -> None:
     assert len(optimiser.param_groups) == 1
 
 
+def test_groups_are_dictionaries() -> None:
+    p = nn.Parameter(wg.ones(2))
+    group = optim.SGD([p], lr=0.5).param_groups[0]
+    assert group.setdefault("lr", 3.0) == 0.5
+    assert group.setdefault("mine", 2.0) == 2.0
+    assert group["mine"] == 2.0
+    group |= {"lr": 0.25}
+    assert group["lr"] == 0.25
+
+
+def test_text_of_groups() -> None:
+    p, q = nn.Parameter(wg.ones(2)), nn.Parameter(wg.ones(2))
+    lines = repr(optim.SGD([{"params": [p]}, {"params": [q], "lr": 0.5}], lr=0.1)).splitlines()
+    assert (lines[0], lines[-1]) == ("SGD (", ")")
+    at = [lines.index(f"Parameter Group {k}") for k in (0, 1)]
+    assert [line for line in lines if "lr:" in line] == ["    lr: 0.1", "    lr: 0.5"]
+    assert at[0] == 1
+    names = [line.split(":")[0].strip() for line in lines[2 : at[1]]]
+    assert names == sorted({*optim.SGD([p], lr=0.1).defaults})
+
+
+def test_a_step_that_fails_says_why() -> None:
+    p = nn.Parameter(wg.ones(2))
+    optimiser = optim.SGD([p], lr=0.5, momentum=0.5)
+    for _ in range(2):
+        optimiser.zero_grad()
+        wg.sum(p * 1).backward()
+        optimiser.step()
+    optimiser.state[p] = {name: wg.ones(3)._array for name in optimiser.state[p]}
+    with pytest.raises(ValueError, match="broadcast"):
+        optimiser.step()
+    saved = optimiser.state_dict()
+    saved["state"] = {7: {}}
+    with pytest.raises(ValueError, match=r"state for unknown parameters \[7\]"):
+        optimiser.load_state_dict(saved)
+
+
 def test_repr() -> None:
     torch = pytest.importorskip("torch")
     ours = repr(optim.SGD([nn.Parameter(wg.ones(1))], lr=0.1)).splitlines()

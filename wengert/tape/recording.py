@@ -101,10 +101,7 @@ def _generate(generator: Any, context: Callable[[], _Mode]) -> Any:
             return stop.value
         try:
             step, value = generator.send, (yield item)
-        except GeneratorExit:
-            generator.close()
-            raise
-        except BaseException as error:  # thrown in by the caller: the generator's to handle
+        except BaseException as error:  # thrown in, or to close it: the generator's to handle
             step, value = generator.throw, error
 
 

@@ -1,0 +1,171 @@
+"""NumPy's kernels that are written here give what NumPy's functions of their names give."""
+
+import warnings
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wengert.backends import get_backend
+
+RNG = np.random.default_rng(0)
+KERNELS = type(get_backend("numpy")).kernels
+M = RNG.normal(size=(3, 4))
+ARRAYS: dict[str, Any] = {
+    "matrix": M,
+    "one row": M[:1],
+    "transposed": M.T,
+    "three axes": RNG.normal(size=(2, 3, 2)),
+    "vector": M[0],
+    "number": np.asarray(2.5),
+    "no rows": M[:0],
+    "single": M.astype(np.float32),
+    "half": (M * 1e3).astype(np.float16),
+    "half without rows": M[:0].astype(np.float16),
+    "complex": M + 1j * M[::-1],
+    "integers": np.arange(-5, 7).reshape(3, 4),
+    "small integers": np.arange(12, dtype=np.int8).reshape(3, 4) * 10,
+    "booleans": M > 0,
+    "ties": np.array([[2.0, 1.0, 2.0, 0.0], [0.0, 0.0, 1.0, 1.0]]),
+}
+AXES: list[dict[str, Any]] = [
+    {**axis, **kept}
+    for axis, kept in product(
+        [{}, {"axis": None}, {"axis": 0}, {"axis": -1}, {"axis": (0, 1)}],
+        [{}, {"keepdims": True}, {"keepdims": False}],
+    )
+]
+TYPED = [{**way, **dtype} for way in AXES for dtype in ({}, {"dtype": np.dtype("float32")})]
+CORRECTED = [{**way, "correction": n} for way in AXES for n in (0, 1, 4)] + AXES
+SORTED = [
+    {**axis, **down, **stable}
+    for axis, down, stable in product(
+        [{}, {"axis": 0}, {"axis": -1}],
+        [{}, {"descending": True}],
+        [{}, {"stable": True}, {"stable": False}],
+    )
+]
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "sum": TYPED,
+    "prod": TYPED,
+    "mean": AXES,
+    "var": CORRECTED,
+    "std": CORRECTED,
+    "max": AXES,
+    "min": AXES,
+    "count_nonzero": AXES,
+    "sort": SORTED,
+    "argsort": SORTED,
+    "real": [{}],
+    "conj": [{}],
+    "reciprocal": [{}],
+    "matrix_transpose": [{}],
+    "ones_like": [{}, {"dtype": np.dtype("int8")}, {"device": "cpu"}],
+    "astype": [
+        {"dtype": dtype, **copy}
+        for dtype in map(np.dtype, ("bool", "float32", "complex128", "float64"))
+        for copy in ({}, {"copy": True}, {"copy": False})
+    ],
+    "reshape": [{"shape": (-1,)}, {"shape": (-1,), "copy": True}, {"shape": (4, -1)}],
+    "expand_dims": [{"axis": 0}, {"axis": 1}, {"axis": -1}, {"axis": -2}],
+    "broadcast_to": [{"shape": (2, 3, 4)}, {"shape": (3, 4)}, {"shape": (300, 300, 4)}],
+}
+#: What is given by position.
+POSITIONAL = {"astype": ["dtype"], "broadcast_to": ["shape"], "reshape": ["shape"]}
+
+
+def theirs(name: str, x: Any, **options: Any) -> Any:
+    """What NumPy gives, where it takes these options, or the standard's words for it."""
+    descending = options.pop("descending", False)
+    if name in ("sort", "argsort"):
+        axis = options.pop("axis", -1)
+        order = np.argsort(-x.astype(float) if descending else x, axis=axis, stable=True)
+        return order if name == "argsort" else np.take_along_axis(x, order, axis=axis)
+    if name in ("var", "std"):
+        options["ddof"] = options.pop("correction", 0)
+    if name == "reciprocal":
+        return 1 / x
+    if name == "astype":
+        return x.astype(options.pop("dtype"), **options)
+    if name == "matrix_transpose":
+        return np.swapaxes(x, -1, -2)
+    return getattr(np, name)(x, **options)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_kernel_gives_what_numpy_gives(name: str) -> None:
+    compared = 0
+    for (what, x), options in product(ARRAYS.items(), OPTIONS[name]):
+        if name in ("sort", "argsort") and ("complex" in what or not x.ndim):
+            continue
+        if (name == "conj" and what == "booleans") or (
+            name == "argsort" and options.get("stable") is False and what in ("ties", "booleans")
+        ):
+            continue
+        case = f"{name} of {what} with {options}"
+        given = [options[word] for word in POSITIONAL.get(name, ())]
+        named = {word: x for word, x in options.items() if word not in POSITIONAL.get(name, ())}
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                expected = np.asarray(theirs(name, x, **options))
+            except (ValueError, IndexError):
+                continue  # what NumPy refuses never comes to a kernel
+            found = np.asarray(KERNELS[name](x, *given, **named))
+        compared += 1
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype), case
+        fine = {"e": 1e-2, "f": 1e-5}.get(expected.dtype.char, 1e-12)
+        np.testing.assert_allclose(found, expected, rtol=fine, atol=fine, err_msg=case)
+    assert compared >= 6
+
+
+def test_every_kernel_of_one_array_with_options_is_compared() -> None:
+    import inspect
+
+    module = "wengert.backends.numpy"
+    own = {name for name, kernel in KERNELS.items() if getattr(kernel, "__module__", "") == module}
+    few = {"clip", "concat_arrays", "getitem", "linalg.eig", "matmul", "permute_dims", "setitem"}
+    few |= {"scatter_add", "scatter_max", "scatter_min", "unique_values", "where"}
+    assert {name for name in own if inspect.isfunction(KERNELS[name])} - few <= {*OPTIONS}
+
+
+def test_copies_are_made_where_they_are_asked_for() -> None:
+    x = M.copy()
+    astype, reshape = KERNELS["astype"], KERNELS["reshape"]
+    assert astype(x, x.dtype, copy=False) is x
+    assert not np.shares_memory(astype(x, x.dtype), x)
+    assert np.shares_memory(reshape(x, (12,)), x)
+    assert not np.shares_memory(reshape(x, (12,), copy=True), x)
+    assert np.shares_memory(reshape(x, (12,), copy=False), x)
+    with pytest.raises(ValueError, match="copy"):
+        reshape(x.T, (12,), copy=False)
+
+
+def test_large_arrays_are_broadcast_as_views() -> None:
+    x = np.arange(4.0)
+    assert np.shares_memory(KERNELS["broadcast_to"](x, (300, 300, 4)), x)
+
+
+@pytest.mark.parametrize("condition", [M > 0, np.asarray(True), M[:1] > 0], ids=["m", "0-d", "row"])
+@pytest.mark.parametrize(
+    ("x", "y"), [(M, 0), (0, M), (M, 0.0), (M, -M), (M.astype(int), 0), (M + 1j, 0), (0, 0)]
+)
+def test_where(condition: Any, x: Any, y: Any) -> None:
+    found, expected = KERNELS["where"](condition, x, y), np.where(condition, x, y)
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_products() -> None:
+    a, b = M[:2], M.T
+    for x, y in ((a, b), (a, b[:, 0]), (a[0], b), (a[0], b[:, 0]), (np.stack([a, a]), b)):
+        np.testing.assert_allclose(KERNELS["matmul"](x, y), np.matmul(x, y))
+    for x, low, high in ((M, -0.5, 0.5), (M.astype(np.float32), np.float64(-0.5), None)):
+        found = KERNELS["clip"](x, low, high)
+        assert found.dtype == x.dtype
+        np.testing.assert_array_equal(found, np.clip(x, low, high))
+    np.testing.assert_array_equal(
+        KERNELS["unique_values"](np.array([np.nan, 2.0, 1.0, np.nan, 2.0])), [1, 2, np.nan, np.nan]
+    )

@@ -1,0 +1,227 @@
+"""Bad input to the backward pass, to functions with rules of their own, and to hooks."""
+
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import BackendError
+from wengert.interpreters.batched import Batched
+from wengert.interpreters.dual import Dual
+from wengert.interpreters.lifted import new_level
+from wengert.tape.lines import in_library
+from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.tape.tensor import untracked
+
+
+def leaf(*shape: int) -> wg.Tensor:
+    return wg.ones(shape, requires_grad=True)
+
+
+def strict(*shape: int, dtype: Any = None) -> wg.Tensor:
+    pytest.importorskip("array_api_strict")
+    with wg.use_backend("array_api_strict"):
+        return wg.ones(shape, dtype=dtype)
+
+
+class Answers(wg.autograd.Function):
+    """Twice its argument, with whatever `answer` makes of the cotangent or the tangent."""
+
+    answer: Any = staticmethod(lambda g: g * 2)
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return Answers.answer(g)
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any) -> Any:
+        return Answers.answer(t)
+
+
+class Two(wg.autograd.Function):
+    @staticmethod
+    def forward(x: Any, y: Any) -> Any:
+        return x * y
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g, g
+
+
+class Early(Answers):
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+        assert ctx.saved_tensors
+
+
+def answered(answer: Callable[..., Any]) -> Any:
+    """The gradient of two elements where `backward` answers so."""
+    x = leaf(2)
+    before, Answers.answer = Answers.answer, staticmethod(answer)
+    try:
+        return wg.autograd.grad(wg.sum(Answers.apply(x)), x)[0]
+    finally:
+        Answers.answer = before
+
+
+def pushed(answer: Callable[..., Any]) -> Any:
+    """The tangent of two elements where `jvp` answers so."""
+    before, Answers.answer = Answers.answer, staticmethod(answer)
+    try:
+        return wg.func.jvp(Answers.apply, (wg.ones(2),), (wg.ones(2),))[1]
+    finally:
+        Answers.answer = before
+
+
+def hooked(answer: Callable[..., Any]) -> None:
+    x = leaf(2)
+    y = x * 2
+    y.register_hook(answer)
+    wg.sum(y).backward()
+
+
+def batch_of_dual() -> Any:
+    outer, inner = new_level(), new_level()
+    dual = untracked(Dual(np.ones(2), np.ones(2), outer))
+    return Two.apply(untracked(Batched(np.ones((3, 2)), inner)), dual)
+
+
+BAD: list[tuple[type[Exception], str, Callable[[], Any]]] = [
+    (TypeError, "outputs should be Tensors, not str", lambda: wg.autograd.grad(["a"], leaf(2))),
+    (TypeError, "inputs should be Tensors, not int", lambda: wg.autograd.grad(leaf(), [3])),
+    (RuntimeError, "inputs is empty", lambda: wg.autograd.grad(leaf(), [])),
+    (
+        RuntimeError,
+        "1 outputs and 2 gradients",
+        lambda: wg.autograd.grad(leaf(), [leaf()], [leaf(), leaf()]),
+    ),
+    (TypeError, "a gradient should be a Tensor, not float", lambda: (leaf() * 2).grad_fn(3.0)),
+    (TypeError, "add takes Tensors, arrays and", lambda: PRIMITIVES["add"].bind(leaf(2), None)),
+    (RuntimeError, "only leaf Tensors can be pickled", lambda: pickle.dumps(leaf(2) * 2)),
+    (RuntimeError, "saved_tensors can be read in backward", lambda: Early.apply(leaf(2))),
+    (NotImplementedError, "Two inside of a batch", batch_of_dual),
+    (TypeError, "of dtype int64", lambda: answered(lambda g: wg.ones(2, dtype=wg.int64))),
+    (
+        BackendError,
+        "on array_api_strict instead of numpy",
+        lambda: answered(lambda g: strict(2, dtype=wg.float32)),
+    ),
+    (RuntimeError, "returned an incorrect number", lambda: answered(lambda g: (g, g))),
+    (RuntimeError, "expected shape", lambda: answered(lambda g: wg.ones(3))),
+    (RuntimeError, "expected shape", lambda: pushed(lambda t: wg.ones(3))),
+    (
+        RuntimeError,
+        "returned a gradient on array_api_strict, and was given one on numpy",
+        lambda: hooked(lambda g: strict(2, dtype=wg.float32)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "bad"), BAD)
+def test_bad_input(kind: type[Exception], text: str, bad: Callable[[], Any]) -> None:
+    with pytest.raises(kind, match=text):
+        bad()
+
+
+def test_none_may_stand_in_excess_at_the_end() -> None:
+    twos = [2.0, 2.0]
+    np.testing.assert_array_equal(answered(lambda g: (g * 2, None, None)).numpy(), twos)
+    np.testing.assert_array_equal(pushed(lambda t: (t * 2, None, None)).numpy(), twos)
+
+
+def test_real_parts_of_complex_answers_are_taken() -> None:
+    np.testing.assert_array_equal(answered(lambda g: g * (2 + 1j)).numpy(), [2.0, 2.0])
+    np.testing.assert_array_equal(pushed(lambda t: t * (2 + 1j)).numpy(), [2.0, 2.0])
+
+
+@pytest.fixture
+def plant() -> Iterator[Callable[..., Primitive]]:
+    yield lambda *row, **more: Primitive("planted", *row, **more)
+    del PRIMITIVES["planted"]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [("wrong type", TypeError), ("wrong", ValueError), ("out of memory", RuntimeError)],
+)
+def test_a_kernels_runtime_error_is_explained(plant: Any, said: str, kind: type) -> None:
+    def forward(xp: Any, x: Any) -> Any:
+        raise RuntimeError(said)
+
+    with pytest.raises(kind, match=said) as told:
+        plant(["x"], {}, kind="elementwise", forward=forward).bind(leaf(2))
+    assert type(told.value) is kind
+    text = "\n".join([str(told.value), *getattr(told.value, "__notes__", ())])
+    assert "planted of float32 (2,)" in text
+
+
+def test_what_a_rule_leaves_small_is_broadcast(plant: Any) -> None:
+    total = plant(["x"], {"x": lambda xp, g: g * 3}, kind="linear", forward=lambda xp, x: xp.sum(x))
+    x = leaf(2, 3)
+    total.bind(x).backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.full((2, 3), 3.0))
+
+
+def test_a_gradient_with_a_graph_is_not_added_to_in_place() -> None:
+    x = wg.asarray([2.0, 3.0], requires_grad=True)
+    wg.sum(x**2).backward(create_graph=True)
+    first = x.grad
+    wg.sum(x**2).backward()
+    np.testing.assert_array_equal(first.detach().numpy(), [4.0, 6.0])
+    np.testing.assert_array_equal(x.grad.detach().numpy(), [8.0, 12.0])
+    assert not x.grad.requires_grad
+
+
+def test_a_generator_without_gradients_is_closed() -> None:
+    seen = []
+
+    @wg.no_grad()
+    def steps() -> Iterator[bool]:
+        try:
+            while True:
+                yield wg.is_grad_enabled()
+        finally:
+            seen.append(wg.is_grad_enabled())
+
+    run = steps()
+    assert next(run) is False
+    run.close()
+    assert seen == [False]  # as in PyTorch, the mode is on while it is closed
+    assert wg.is_grad_enabled()
+
+
+def test_floats_of_one_width_meet_in_a_wider_one() -> None:
+    assert wg.result_type(wg.float16, wg.bfloat16) is wg.float32
+    assert wg.result_type(wg.bfloat16, wg.float16) is wg.float32
+    assert wg.result_type(wg.float16, wg.float16) is wg.float16
+
+
+def test_where_an_array_is_is_printed_unless_in_host_memory() -> None:
+    pytest.importorskip("array_api_strict")
+    with wg.use_backend("array_api_strict:device1"):
+        assert "device=" in repr(wg.ones(2))
+        lines = repr(wg.ones((9, 9), dtype=wg.float64)).splitlines()
+    assert "device=" not in repr(wg.ones(2))
+    assert lines[-1].startswith("       dtype=") or lines[-1].startswith("       device=")
+    assert max(map(len, lines)) <= 80
+
+
+def test_pythons_own_modules_are_no_users() -> None:
+    assert in_library("<frozen importlib._bootstrap>")
+    assert not in_library(__file__)
