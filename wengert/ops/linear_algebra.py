@@ -1,6 +1,7 @@
 """Linear algebra functions: the standard's chapter of that name, with their derivatives."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from operator import index
 from typing import Any, Never
 
@@ -245,6 +246,7 @@ def _tensordot_batch(call: Any, x1: Any, x2: Any, *, axes: Any = 2) -> Any:
             second[j] = first[i]
         result = [c for c in first if c not in second] + [c for c in second if c not in first]
         subscripts = ("".join(first), "".join(second), "".join(result))
+        import_module("wengert.ops.beyond")  # which has products by labels
         return labelled(call, x1, x2, subscripts)
     if call.own[0]:
         return call.run(x1, x2, axes=(shifted(over1, rank1), over2))
