@@ -1,5 +1,7 @@
 """Measure the bars: ``python -m benchmarks [--rows ...] [--quick] [--markdown] [--backend cupy]``.
 
+``python -m benchmarks workloads`` measures what people run, besides networks.
+
 Only NumPy is needed; PyTorch, JAX, HIPS/autograd and MyGrad are measured where they are
 installed.
 """
@@ -14,6 +16,7 @@ import numpy as np
 from benchmarks import chain, costs, hessian, importing, memory, mlp, plot, small
 from benchmarks.report import Verdict, bars_table, describe_machine, installed, table
 from benchmarks.timing import Ratio, Times, interleave
+from benchmarks.workloads import measure as workloads
 
 MLP = [f"mlp{number}" for number in range(1, len(mlp.ROWS) + 1)]
 ROWS = [*MLP, "small", "costs", "chain", "nodes", "memory", "hessian", "import"]
@@ -58,7 +61,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few rounds, for a first look")
     parser.add_argument("--markdown", action="store_true", help="print what the README shows")
     parser.add_argument("--plot", metavar="PNG", help="also draw the steps of all models")
+    commands = parser.add_subparsers(title="other benchmarks", metavar="workloads")
+    command = commands.add_parser("workloads", help="what people run, beside their peers")
+    workloads.add_arguments(command)
+    command.set_defaults(run=workloads.main)
     options = parser.parse_args()
+    if "run" in options:
+        options.run(options)
+        return
     device = "cuda" if options.backend == "cupy" else "cpu"
     rows = options.rows or (MLP if device == "cuda" else ROWS)
     if device == "cuda" and not set(rows) <= set(MLP):

@@ -70,7 +70,7 @@ def guards(row: int, rounds: int) -> tuple[int, float, Ratio]:
     return count, times.median("guards"), times.ratio("guards", "step")
 
 
-def peaks(row: int) -> dict[str, float]:
+def peaks(batch: int, widths: tuple[int, ...]) -> dict[str, float]:
     """Megabytes that training adds to what a process has, at its peak; by contestants."""
     names = {"Wengert": "numpy", "Wengert compiled": "numpy", "PyTorch eager": "torch"}
     names = {"NumPy by hand": "numpy", **names, "JAX jit": "jax"}
@@ -78,7 +78,8 @@ def peaks(row: int) -> dict[str, float]:
     for name, library in names.items():
         if not installed(library) or not STATUS.exists():
             continue
-        command = [sys.executable, "-m", "benchmarks.costs", "--peak", name, "--row", str(row)]
+        sizes = map(str, (batch, *widths))
+        command = [sys.executable, "-m", "benchmarks.costs", "--peak", name, "--sizes", *sizes]
         answer = subprocess.run(command, check=True, capture_output=True, text=True)
         found[name] = json.loads(answer.stdout)
     return found
@@ -92,14 +93,14 @@ def _status(name: str) -> int:
     raise LookupError(name)
 
 
-def _peak(name: str, row: int) -> float:
+def _peak(name: str, batch: int, widths: tuple[int, ...]) -> float:
     """Train, and say how much memory the process has had at its peak beyond what it began with."""
     from benchmarks.mlp import CONTESTANTS, ROWS, Problem
 
     make, _ = CONTESTANTS["cpu"][name]
     small = make(Problem.make(*ROWS[0]))  # imports, and what is made once
     small(3)
-    problem = Problem.make(*ROWS[row])
+    problem = Problem.make(batch, widths)
     before = _status("VmRSS")
     # The peak starts again from here.
     Path("/proc/self/clear_refs").write_text("5")
@@ -139,7 +140,7 @@ def report(rounds: int, *, markdown: bool) -> list[Verdict]:
     for row in (0, len(ROWS) - 1):
         batch, widths = ROWS[row]
         labels.append(f"{batch}, {'-'.join(map(str, widths))}")
-        memory.append(peaks(row))
+        memory.append(peaks(batch, widths))
     if memory[0]:
         lines = [["megabytes that training adds at its peak", *memory[0]]]
         lines += [
@@ -155,10 +156,11 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true", help="few rounds, for a first look")
     parser.add_argument("--markdown", action="store_true", help="print tables in Markdown")
     parser.add_argument("--peak", help=argparse.SUPPRESS)
-    parser.add_argument("--row", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--sizes", nargs="+", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.peak:
-        print(json.dumps(_peak(options.peak, options.row)))
+        batch, *widths = options.sizes
+        print(json.dumps(_peak(options.peak, batch, tuple(widths))))
     else:
         print(describe_machine(), end="\n\n")
         found = report(7 if options.quick else 25, markdown=options.markdown)

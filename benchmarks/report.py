@@ -8,9 +8,11 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np  # noqa: F401 -- whose BLAS `describe_threads` looks for
+
 from benchmarks.timing import Ratio
 
-__all__ = ["Verdict", "bars_table", "describe_machine", "installed", "table"]
+__all__ = ["Verdict", "bars_table", "describe_machine", "describe_threads", "installed", "table"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,21 @@ def describe_machine() -> str:
         f"{_processor()}, {cores} cores, {platform.system()} {platform.machine()}; "
         f"Python {platform.python_version()}, {', '.join(libraries)}."
     )
+
+
+def describe_threads() -> str:
+    """The pools of threads and the kernels of BLAS, by threadpoolctl where it is installed."""
+    if not installed("threadpoolctl"):
+        return "threadpoolctl is not installed: it would tell which kernels BLAS has chosen."
+    from threadpoolctl import threadpool_info
+
+    pools = []
+    for pool in threadpool_info():
+        parts = [pool["internal_api"], pool.get("version"), pool.get("architecture")]
+        name = " ".join(part for part in parts if part)
+        threads = pool["num_threads"]
+        pools.append(f"{name}, {threads} thread{'s' if threads > 1 else ''}")
+    return f"Pools: {'; '.join(pools)}."
 
 
 def _version(name: str) -> str:

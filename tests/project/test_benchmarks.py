@@ -1,8 +1,10 @@
 """The benchmarks' arithmetic, and that contestants do the same work. Nothing is timed here."""
 
-import importlib
+import importlib.util
 import os
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -174,3 +176,118 @@ def test_hessians_are_those_of_the_loop(benchmarks: ModuleType, name: str) -> No
     wrong = {**ours, "wrong": (lambda program: lambda: np.zeros((5, 5)), "wengert")}
     with pytest.raises((AssertionError, ValueError)):
         hessian.contestants(program, wrong)
+
+
+OURS = "Wengert", "Wengert compiled", "NumPy by hand"
+
+
+def workload_names() -> list[str]:
+    """The rows, whose names stand in a file that is read without binding the process to a core."""
+    source = Path(__file__).parents[2] / "benchmarks" / "workloads" / "rows.py"
+    return re.findall(r'^    "([a-z0-9-]+)": Row\(', source.read_text(), re.MULTILINE)
+
+
+def without_scipy(name: str) -> bool:
+    return importlib.util.find_spec("scipy") is None and name.startswith(("black", "gp"))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", workload_names())
+def test_workloads_agree_with_numpy_by_hand(benchmarks: ModuleType, name: str) -> None:
+    from benchmarks.workloads.rows import ROWS
+    from benchmarks.workloads.workload import agree
+
+    if without_scipy(name):
+        pytest.skip("by hand it needs SciPy")
+    row = ROWS[name]
+    computes = row.make(*row.small).contestants(OURS)
+    if len(computes) == 2:
+        row = ROWS[{"hvp": "n-body", "hessian": "n-body"}[name]]
+        difference_is_small(row.make(*ROWS[name].small), computes["Wengert"])
+    agree(computes)
+
+
+def difference_is_small(workload: Any, compute: Any) -> None:
+    """Compare second derivatives with differences of the gradient by hand."""
+    from benchmarks.workloads.science import n_body
+    from benchmarks.workloads.workload import flat
+
+    x = workload.inputs[0]
+    gradient = n_body(len(x) // 3).by_hand
+    assert gradient is not None
+    columns = [
+        (gradient(x + step)[1][0] - gradient(x - step)[1][0]) / 2e-5
+        for step in 1e-5 * np.eye(len(x))
+    ]
+    hessian = np.stack(columns, axis=1)
+    expected = hessian if workload.kind == "hessian" else hessian.sum(axis=1)
+    np.testing.assert_allclose(flat(compute())[0], expected, atol=1e-6 * np.abs(hessian).max())
+
+
+# PyTorch's forward mode scripts its rules when it is first used.
+@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning:torch")
+@pytest.mark.oracle
+@pytest.mark.whole
+@pytest.mark.parametrize("name", workload_names())
+def test_peers_agree_with_wengert(benchmarks: ModuleType, name: str) -> None:
+    from benchmarks.workloads.rows import ROWS
+    from benchmarks.workloads.workload import LIBRARIES, agree
+
+    row = ROWS[name]
+    agree(row.make(*row.small).contestants(["Wengert", *list(LIBRARIES)[3:]]))
+
+
+def test_all_workloads_are_rows(benchmarks: ModuleType) -> None:
+    from benchmarks.workloads.rows import ROWS
+
+    assert list(ROWS) == workload_names()
+    assert len({row.label for row in ROWS.values()}) == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [np.asarray([1.0, 2.0 + 1e-8])],
+        [np.asarray([1.0, np.nan])],
+        [np.asarray([1.0, 2.0], np.float32)],
+        [np.asarray([[1.0, 2.0]])],
+        [np.asarray([1.0, 2.0]), np.asarray(1.0)],
+    ],
+)
+def test_what_disagrees_is_not_timed(benchmarks: ModuleType, wrong: list[Any]) -> None:
+    from benchmarks.workloads.workload import agree
+
+    right = (np.asarray([1.0, 2.0]),)
+    agree({"a": lambda: right, "b": lambda: [np.asarray([1.0, 2.0 + 1e-14])]})
+    with pytest.raises(AssertionError):
+        agree({"a": lambda: right, "b": lambda: wrong})
+
+
+def test_bars_of_workloads(benchmarks: ModuleType) -> None:
+    from benchmarks.timing import Times
+    from benchmarks.workloads.measure import bars
+
+    def times(**seconds: float) -> Times:
+        named = {name.replace("_", " "): [x] * 3 for name, x in seconds.items()}
+        return Times({name.replace("HIPS ", "HIPS/"): x for name, x in named.items()})
+
+    measured = {
+        "first": times(
+            Wengert=2, Wengert_compiled=1, NumPy_by_hand=2, PyTorch_eager=4, HIPS_autograd=3
+        ),
+        "second": times(Wengert=2, Wengert_compiled=4, NumPy_by_hand=2, PyTorch_eager=2),
+        "third": times(Wengert=1, Wengert_compiled=2, JAX_jit=4),
+        "fourth": times(Wengert=1, Wengert_compiled=8, JAX_jit=1),
+    }
+    found = {verdict.what: (verdict.ratio.median, verdict.passed) for verdict in bars(measured)}
+    assert found == {
+        "first, eager, against HIPS/autograd": (pytest.approx(2 / 3), True),
+        "second, eager, against PyTorch eager": (1, True),
+        "eager, against the fastest eager peer, the best 75% of 2 rows": (1, False),
+        "first, compiled, against NumPy by hand": (0.5, True),
+        "second, compiled, against NumPy by hand": (2, False),
+        "compiled, against NumPy by hand, the best 50% of 2 rows": (0.5, True),
+        "first, compiled, against PyTorch eager": (0.25, True),
+        "second, compiled, against PyTorch eager": (2, False),
+        "compiled, against JAX jit, geometric mean of 2 rows": (pytest.approx(2), False),
+    }
