@@ -89,6 +89,15 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     return out
 
 
+def add_part(total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
+    """Add a value at a key without arrays: into ``total`` itself where that is the caller's own."""
+    with total.device:
+        total = total if own else total.copy()
+        part = total[key]
+        part += value
+    return total
+
+
 class CupyBackend(Backend):
     """CuPy through array-api-compat; devices are ``cupy:0``, ``cupy:1`` and so on."""
 
@@ -106,6 +115,7 @@ class CupyBackend(Backend):
     def kernels(self) -> Mapping[str, Kernel]:  # type: ignore[override]
         """Indexing, drawing, and what the library computes in one piece."""
         return {
+            "add_part": add_part,
             "getitem": getitem,
             "linalg.solve_triangular": cupy_triangular,
             "rand_like": rand_like,

@@ -74,6 +74,10 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     return out.at[_key(key, indices, shape)].add(x)
 
 
+def add_part(total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
+    return total.at[_key(key, (), total.shape)].add(value)
+
+
 def scatter_extreme(name: str) -> Kernel:
     """The best of an array's own elements and of the values for their places."""
     return lambda x, value, rows: getattr(x.at[rows], name)(value)
@@ -98,6 +102,7 @@ class JaxBackend(Backend):
     def kernels(self) -> Mapping[str, Kernel]:  # type: ignore[override]
         """Indexing, drawing, and what the library computes in one piece."""
         return {
+            "add_part": add_part,
             "getitem": getitem,
             "linalg.solve_triangular": jax_triangular,
             "rand_like": rand_like,

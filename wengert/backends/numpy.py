@@ -184,6 +184,18 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     return out
 
 
+def add_part(total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
+    """Add a value at a key without arrays: into ``total`` itself where that is the caller's own."""
+    if not own or type(total) is not np.ndarray:  # a NumPy scalar has no memory to write into
+        total = np.array(total)
+    part = total[key]
+    if type(part) is np.ndarray:
+        part += value
+    else:
+        total[key] = part + value
+    return total
+
+
 def scatter_extreme(ufunc: Any) -> Kernel:
     """The best of an array's own elements and of the values for their places."""
 
@@ -257,6 +269,7 @@ class NumpyBackend(Backend):
         **{name: getattr(np, name) for name in ("ceil", "floor", "trunc")},
         **{name: getattr(np, name) for name in ("empty", "full", "ones", "zeros")},
         **{name: getattr(np, name) for name in ("take_along_axis", "tensordot")},
+        "add_part": add_part,
         "argsort": argsort,
         "astype": astype,
         "broadcast_to": broadcast_to,

@@ -127,6 +127,17 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     return _flip(out, flipped) if flipped else out
 
 
+def add_part(total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
+    """Add a value at a key without arrays: into ``total`` itself where that is the caller's own."""
+    view, flipped, _ = _key(key, (), total.shape)
+    if flipped:  # which PyTorch does by a copy
+        return total + scatter_add(value, key=key, shape=total.shape)
+    total = total if own else total.clone()
+    part = total[view]
+    part += value
+    return total
+
+
 def scatter_extreme(how: str) -> Kernel:
     """The best of an array's own elements and of the values for their places."""
     return lambda x, value, rows: x.scatter_reduce(0, rows, value, how)
@@ -209,6 +220,7 @@ class TorchBackend(Backend):
     def kernels(self) -> Mapping[str, Kernel]:  # type: ignore[override]
         """Indexing, drawing, and what the library computes in one piece."""
         return {
+            "add_part": add_part,
             "getitem": getitem,
             "linalg.solve_triangular": torch_triangular,
             "linalg.vector_norm": vector_norm,

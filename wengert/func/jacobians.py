@@ -13,7 +13,7 @@ from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import identity, members
 from wengert.interpreters.lifted import bottom, new_level
 from wengert.tape.autograd import leading_to, sweep
-from wengert.tape.node import AccumulateGrad, Node, Output, Several
+from wengert.tape.node import AccumulateGrad, Indexed, Node, Output, Several
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked
 
@@ -238,7 +238,7 @@ def _rows(swept: Reverse, y: Tensor, chunk_size: int | None) -> list[Tensor]:
 
 #: Nodes whose rules run on batches: those of primitives. All others see one cotangent at a time:
 #: users' operations, nodes with hooks, forward transforms that were run inside.
-_REGULAR = (Node, AccumulateGrad, Several, Output)
+_REGULAR = (Node, Indexed, AccumulateGrad, Several, Output)
 
 
 #: Bytes of the largest result on the way that a batch may have on a CPU: beyond it, sweeps of

@@ -372,3 +372,11 @@ def namespace_of_raw(
 #: The functions of all lifted arrays.
 lifted = namespace_of_raw(f"{__name__}.namespace", _function, _device, lambda array: True)
 namespaces[Lifted] = lifted
+
+
+def _add_part(total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
+    """What `wengert.ops.index_composites` says of it, of lifted arrays."""
+    return lifted.add(total, lifted.scatter_add(value, key=key, shape=total.shape))
+
+
+lifted.add_part = _add_part  # type: ignore[attr-defined]

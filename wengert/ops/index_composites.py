@@ -19,6 +19,17 @@ from wengert.ops.axes import inverse_permutation, kept
 add_composite("cut", lambda xp, x, key: cut(x, key=key))
 
 
+def add_part(xp: Any, total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
+    """Return ``total`` with ``value`` added at ``[key]``, which holds no index arrays.
+
+    With ``own`` nobody else has ``total``, and a kernel may write into it.
+    """
+    return xp.add(total, xp.scatter_add(value, key=key, shape=total.shape))
+
+
+add_composite("add_part", add_part)
+
+
 class Layout:
     """What a key does to an array of a shape.
 

@@ -16,6 +16,7 @@ from wengert.ops.conversion import asarray, holds_tensors
 from wengert.ops.families import standard
 from wengert.ops.index_composites import gather, put, scatter
 from wengert.tape.calling import single
+from wengert.tape.node import Indexed
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import check_range
@@ -85,7 +86,7 @@ def _scatter_add_batch(
     return call.run(x, *indices, key=(slice(None), *key), shape=(count, *shape))
 
 
-_getitem_static = single(_getitem_primitive)
+_getitem_static = single(_getitem_primitive, Indexed)
 
 Primitive(
     "scatter_add",

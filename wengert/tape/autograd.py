@@ -7,7 +7,7 @@ from typing import Any
 from wengert.backends import BackendError, dtype_of, namespaces
 from wengert.tape.anomaly import detecting
 from wengert.tape.hooks import Delivery, eager, supervise
-from wengert.tape.node import FREED, AccumulateGrad, Node, Parts, check_cotangent, conform
+from wengert.tape.node import FREED, AccumulateGrad, Indexed, Node, Parts, check_cotangent, conform
 from wengert.tape.observers import observing
 from wengert.tape.recording import enable_grad
 from wengert.tape.tensor import Tensor, placed, untracked
@@ -350,7 +350,10 @@ def sweep(
             if node.number in ends or (wanted is not None and not _leads_on(node, wanted)):
                 continue  # its rules need not run, so what it saved is for another sweep
         if type(node) is not Node:
-            flows = node.pull(g, wanted)
+            if type(node) is Indexed and namespaces[type(g)].plain:
+                _add_part(node, g, reached, due, wanted)
+            else:
+                flows = node.pull(g, wanted)
             if not keep:
                 node.saved = None
             continue
@@ -413,6 +416,48 @@ def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> 
         cell[1] = cell[1].merge(g)
     else:
         cell[1] = namespaces[type(g)].add(cell[1], g)
+
+
+class _Own(list[Any]):
+    """What has reached a node, where the sweep has made the array and nobody else has it."""
+
+    __slots__ = ()
+
+
+def _add_part(
+    node: Indexed,
+    g: Any,
+    reached: dict[int, list[Any]],
+    due: list[int],
+    wanted: Container[int] | None,
+) -> None:
+    """Add the cotangent of ``x[key]`` to what has reached ``x``.
+
+    The first one makes an array of zeros, into which the others are written: a loop over the parts
+    of an array takes time in proportion to the parts.
+    """
+    saved = node.saved
+    if saved is None:
+        raise RuntimeError(FREED)
+    parent: Any = node.parents[0]
+    number = parent.number
+    if wanted is not None and number not in wanted:
+        return
+    xp = namespaces[type(g)]
+    _, key, shape = saved
+    cell = reached.get(number)
+    if cell is None:
+        more = xp.scatter_add(g, key=key, shape=shape)
+        if more.dtype is not parent.dtype:
+            more = conform(more, parent)
+        reached[number] = _Own((parent, more))
+        if type(parent) is not AccumulateGrad:
+            heappush(due, -number)
+    elif type(cell) is _Own:
+        # What a trace records, or has inside, is not written into.
+        cell[1] = xp.add_part(cell[1], g, key=key, own=xp.backend is not None)
+    else:
+        reached[number] = _Own((parent, xp.add_part(cell[1], g, key=key, own=False)))
 
 
 def _schedule(

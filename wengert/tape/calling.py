@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import BackendError, backend_of, namespaces
+from wengert.tape.node import Node
 from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive, explain
 from wengert.tape.promotion import SCALARS
@@ -148,8 +149,11 @@ def binary(
     return call
 
 
-def single(primitive: Primitive) -> Callable[..., Any]:
-    """`Primitive.bind` of a primitive of one input and one result, without its loops."""
+def single(primitive: Primitive, kind: type[Node] = Node) -> Callable[..., Any]:
+    """`Primitive.bind` of a primitive of one input and one result, without its loops.
+
+    ``kind`` is the class of the nodes that it records.
+    """
     kernel_for = primitive.kernels.__getitem__  # faster than a subscript of a subclass of dict
     differentiable = bool(primitive.rules)
     bind = primitive.bind
@@ -175,7 +179,7 @@ def single(primitive: Primitive) -> Callable[..., Any]:
         else:
             take = plan.take
             saved = plan.save((array,), out, parameters) if take is None else take((array, out))
-            result = record(plan, (node,), saved, out)
+            result = record(plan, (node,), saved, out, kind)
         if observing:
             observe(primitive.name, primitive, (x,), result)
         if view:

@@ -153,6 +153,16 @@ class Node:
         return f"<{self.name()} object at {id(self):#x}>"
 
 
+class Indexed(Node):
+    """The node of ``x[key]`` without index arrays.
+
+    Its rule gives a cotangent of the whole of ``x``. The sweep leaves that out where another has
+    reached ``x`` already, and adds this node's own cotangent at ``key``.
+    """
+
+    __slots__ = ()
+
+
 class Leaf(Node):
     """A node without parents, at which a sweep ends."""
 

@@ -135,10 +135,14 @@ _new_tensor = Tensor.__new__
 
 
 def record(
-    plan: Plan, parents: tuple[Node | None, ...], saved: tuple[Any, ...], out: Any
+    plan: Plan,
+    parents: tuple[Node | None, ...],
+    saved: tuple[Any, ...],
+    out: Any,
+    kind: type[Node] = Node,
 ) -> Tensor:
     """Put an operation on the tape and return its result, of which the caller tells observers."""
-    node = _new_node(Node)
+    node = _new_node(kind)
     node.number = tick()
     node.plan = plan
     node.parents = parents
