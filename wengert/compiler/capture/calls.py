@@ -10,19 +10,22 @@ import numpy as np
 
 from wengert.backends import backend_of, selection
 from wengert.compiler.capture.containers import whole
-from wengert.compiler.capture.places import PLAIN, Exact, State, contents, is_array, same
+from wengert.compiler.capture.places import NUMBERS, PLAIN, Exact, State, contents, is_array, same
 from wengert.compiler.program import order_of
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.recording import is_grad_enabled, is_inference_mode_enabled
 from wengert.tape.tensor import Tensor
 
-__all__ = ["ARGUMENTS", "Arguments", "Call", "Layout", "SharedError", "signature_of", "tensors_of"]
-
-#: Leaves of arguments that are traced unless they are named static.
-_NUMBERS = (int, float)
-#: The first part of a signature.
-ARGUMENTS = "the structure of the arguments"
+__all__ = [
+    "Arguments",
+    "Call",
+    "Layout",
+    "SharedError",
+    "kind_of",
+    "signature_of",
+    "tensors_of",
+]
 
 
 class Arguments:
@@ -203,14 +206,14 @@ def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[st
     order = [seen.setdefault(id(x), i) for i, x in enumerate(objects)]
     where, pairs = selection(), zip(leaves, layout.static, strict=True)
     return {
-        ARGUMENTS: layout,
+        "the structure of the arguments": layout,
         "an argument": tuple([_kind(x, fixed) for x, fixed in pairs]),
         "which arguments are the same Tensor or array": tuple(order),
         "the recording mode": (is_grad_enabled(), is_inference_mode_enabled()),
         "where new arrays are made": (where.backend.name, str(where.device), get_default_dtype()),
         "the state": state.structure(),
         "a Tensor of the state": tuple([_kind(at.tensor, False) for at in state.tensors]),
-        "a raw array of the state": tuple([_layout(place.get()) for place in state.arrays]),
+        "a raw array of the state": tuple([kind_of(place.get()) for place in state.arrays]),
         "which gradients there are": _gradients([*(at.tensor for at in state.tensors), *leaves]),
     }
 
@@ -245,17 +248,17 @@ def _gradients(held: Sequence[Any]) -> tuple[Any, ...]:
 def _kind(x: Any, fixed: bool) -> Any:
     """What of an argument or a part of the state decides the program."""
     if isinstance(x, Tensor):
-        return (*_layout(x._array), None if x._node is None else x.is_leaf)
+        return (*kind_of(x._array), None if x._node is None else x.is_leaf)
     if is_array(x):
-        return contents(x) if fixed else _layout(x)
-    if type(x) in _NUMBERS and not fixed:
+        return contents(x) if fixed else kind_of(x)
+    if type(x) in NUMBERS and not fixed:
         return type(x)
     if type(x) in PLAIN or isinstance(x, np.generic):
         return Exact(x)
     return "an object"  # which the walk has looked through
 
 
-def _layout(array: Any) -> tuple[Any, ...]:
+def kind_of(array: Any) -> tuple[Any, ...]:
     """What of an array decides the program: all but its values."""
     device = str(backend_of(array).device(array))
     return (type(array), tuple(array.shape), array.dtype, device, order_of(array))

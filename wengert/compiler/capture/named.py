@@ -159,7 +159,8 @@ def _followed(x: Any) -> bool:
 def _cell(function: FunctionType, name: str) -> Any:
     """What a variable of an enclosing function is; `Missing` if nothing yet."""
     cells = function.__closure__ or ()
-    return Place(cells[function.__code__.co_freevars.index(name)], None, name, "cell").get()
+    cell = cells[function.__code__.co_freevars.index(name)]
+    return Place(cell, "cell_contents", name, "attribute").get()
 
 
 def _classes(x: Any) -> tuple[type, ...]:

@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from wengert.compiler.capture.places import NUMBERS, Identity, Place
+from wengert.compiler.capture.places import NUMBERS, Place
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.tensor import Tensor
 
 if TYPE_CHECKING:
     from wengert.compiler.capture.walk import Walk
 
-__all__ = ["REPLACEABLE", "visit_optimizer"]
+__all__ = ["OF_OPTIMIZERS", "REPLACEABLE", "visit_optimizer"]
+
+#: Attributes of optimisers that are looked at by themselves, or never read again.
+OF_OPTIMIZERS = ("defaults", "param_groups", "state")
 
 #: Methods of Wengert's own classes that a user might replace.
 REPLACEABLE = ("forward", "init", "rule", "step")
@@ -18,23 +21,11 @@ REPLACEABLE = ("forward", "init", "rule", "step")
 
 def visit_optimizer(walk: "Walk", optimizer: Optimizer, name: str) -> None:
     """Visit what an optimiser holds, after its parameters have got names elsewhere."""
-    state, held, cls = walk.state, vars(optimizer), type(optimizer)
-    walk.found.of(optimizer)
-    walk.fact(name, Identity(cls))
-    walk.type_of(cls, name)
-    walk.test("type({}) is not {}", optimizer, cls)
-    walk.test("{}.__dict__ is not {}", optimizer, held)
-    walk.test("[*{}] != {}", held, [*held])
-    state.objects.append(optimizer)
-    for key in held:
-        place = Place(held, key, f"{name}.{key}")
-        if key in ("param_groups", "state"):
-            state.held.append((place, held[key]))
-        elif key in REPLACEABLE or (walk.named.wants(optimizer, key) and key != "defaults"):
-            walk.at(place)
-    groups, kept = optimizer.param_groups, optimizer.state
-    for x, called in ((groups, f"{name}.param_groups"), (kept, f"{name}.state")):
-        walk.reached(x, called)
+    state, groups, kept = walk.state, optimizer.param_groups, optimizer.state
+    walk.object(optimizer, name)
+    for key, x in (("param_groups", groups), ("state", kept)):
+        state.held.append((Place(vars(optimizer), key, f"{name}.{key}"), x))
+        walk.reached(x, f"{name}.{key}")
         walk.test("len({}) != {}", x, len(x))
     state.growing.add(id(kept))
     for i, group in enumerate(groups):

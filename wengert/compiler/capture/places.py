@@ -2,6 +2,7 @@
 
 import marshal
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from types import MemberDescriptorType
 from typing import Any, NamedTuple
 
@@ -28,7 +29,6 @@ __all__ = [
     "dump",
     "is_array",
     "is_array_class",
-    "makes_items",
     "same",
     "settable",
     "slots_of",
@@ -57,9 +57,9 @@ class Place(NamedTuple):
         Its key, index or name there.
     name : str
         How a reader would call it.
-    kind : {"item", "attribute", "class", "cell"}
-        An item of a container (an instance's ``__dict__``, mostly), an attribute (a slot, say), an
-        attribute of a class itself, or what a closure's cell holds.
+    kind : {"item", "attribute", "class"}
+        An item of a container (an instance's ``__dict__``, mostly), an attribute (a slot, or what a
+        closure's cell holds), or an attribute of a class itself.
     """
 
     owner: Any
@@ -75,32 +75,46 @@ class Place(NamedTuple):
     def get(self) -> Any:
         """What is there; `Missing` where nothing is."""
         try:
-            if self.kind == "item":
-                if makes_items(self.owner):
-                    return dict.get(self.owner, self.key, Missing)
-                return self.owner[self.key]
-            if self.kind == "cell":
-                return self.owner.cell_contents
-            if self.kind == "class":
-                return vars(self.owner)[self.key]
-            return getattr(self.owner, self.key)
+            if self.kind == "attribute":
+                return getattr(self.owner, self.key)
+            held = vars(self.owner) if self.kind == "class" else self.owner
+            return dict.get(held, self.key, Missing) if _makes_items(held) else held[self.key]
         except (AttributeError, KeyError, IndexError, ValueError):
             return Missing
 
     def set(self, value: Any) -> None:
         """Put something else there, or take away what is there for `Missing`."""
+        cls = type if self.kind == "class" else object  # whatever the owner's class does
         if self.kind == "item":
             if value is Missing:
                 del self.owner[self.key]
             else:
                 self.owner[self.key] = value
+        elif value is Missing:
+            cls.__delattr__(self.owner, self.key)
         else:
-            name = "cell_contents" if self.kind == "cell" else self.key
-            cls = type if self.kind == "class" else object  # whatever the owner's class does
-            if value is Missing:
-                cls.__delattr__(self.owner, name)
-            else:
-                cls.__setattr__(self.owner, name, value)
+            cls.__setattr__(self.owner, self.key, value)
+
+    def reading(self, bind: Callable[[Any], str]) -> str:
+        """What is there, as an expression in which objects have the names that ``bind`` gives."""
+        held = vars(self.owner) if self.kind == "class" else self.owner
+        owner = bind(held)
+        if self.kind == "attribute":
+            plain = self.key.isidentifier()
+            return f"{owner}.{self.key}" if plain else f"getattr({owner}, {self.key!r})"
+        key = self._key(bind)
+        return f"item({owner}, {key}, MISS)" if _makes_items(held) else f"{owner}[{key}]"
+
+    def writing(self, value: str, bind: Callable[[Any], str]) -> str:
+        """A line that puts something else there."""
+        owner = bind(self.owner)
+        if self.kind == "item":
+            return f"{owner}[{self._key(bind)}] = {value}"
+        put = "setattr" if self.kind == "class" else "put"  # whatever the owner's class does
+        return f"{put}({owner}, {self.key!r}, {value})"
+
+    def _key(self, bind: Callable[[Any], str]) -> str:
+        return repr(self.key) if type(self.key) in (str, int) else bind(self.key)
 
 
 class How(NamedTuple):
@@ -133,7 +147,7 @@ def settable(place: Place) -> bool:
     return True
 
 
-def makes_items(x: Any) -> bool:
+def _makes_items(x: Any) -> bool:
     """Whether an item that is not there may be made when it is asked for."""
     return isinstance(x, dict) and hasattr(type(x), "__missing__")
 

@@ -38,7 +38,7 @@ from wengert.compiler.capture.foreign import (
 )
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.named import Named, branch
-from wengert.compiler.capture.optimizers import visit_optimizer
+from wengert.compiler.capture.optimizers import OF_OPTIMIZERS, REPLACEABLE, visit_optimizer
 from wengert.compiler.capture.places import (
     NUMBERS,
     PLAIN,
@@ -331,7 +331,7 @@ class Walk:
         for key in ("__code__", "__defaults__", "__kwdefaults__"):
             self.test(f"{{}}.{key} is not {{}}", f, getattr(f, key))
         for free, cell in zip(code.co_freevars, f.__closure__ or (), strict=True):
-            place = Place(cell, None, free, "cell")
+            place = Place(cell, "cell_contents", free, "attribute")
             if place.get() is Missing:
                 self.absent(place)
             else:
@@ -474,6 +474,10 @@ class Walk:
     def _wants(self, x: Any) -> Callable[[str, Any], bool] | None:
         """Which attributes of an object count; None if all do."""
         cls, named = type(x), self.named
+        if isinstance(x, Optimizer):
+            return lambda key, value: key in REPLACEABLE or (
+                named.wants(x, key) and key not in OF_OPTIMIZERS
+            )
         if cls.__module__[:8] == "wengert." or open_book(cls) or is_node(cls):
             return None
         if isinstance(x, Module):

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import backend_of, selection
+from wengert.backends import selection
+from wengert.compiler.capture.calls import kind_of
 from wengert.compiler.capture.places import (
     PLAIN,
     Contents,
@@ -23,19 +24,18 @@ from wengert.compiler.capture.places import (
     State,
     contents,
     dump,
-    makes_items,
     same,
 )
 from wengert.compiler.capture.recorded import Recording, Ref, Swept, behind
 from wengert.compiler.emission.spelling import SHORT, Names, Speller, conditions
-from wengert.compiler.program import Value, order_of
+from wengert.compiler.program import Value
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
 from wengert.tape.recording import is_inference_mode_enabled, recording
 from wengert.tape.tensor import Tensor, placed, untracked
 
-__all__ = ["MISS", "Glue", "fits"]
+__all__ = ["MISS", "Glue"]
 
 #: The answer of a replay to a call that its guards refuse.
 MISS: Any = type("Miss", (), {"__repr__": lambda self: "MISS"})()
@@ -78,7 +78,7 @@ class Glue:
             "contents": contents,
             "default_dtype": get_default_dtype,
             "dump": dump,
-            "fits": fits,
+            "kind_of": kind_of,
             "another": pool.another,
             "give": pool.give,
             "has_hooks": has_hooks,
@@ -168,34 +168,8 @@ class Glue:
         key = (id(place.owner), id(place.key), place.kind)
         found = self._places.get(key)
         if found is None:
-            held = vars(place.owner) if place.kind == "class" else place.owner
-            owner = self._bind(held)
-            if place.kind == "cell":
-                found = f"{owner}.cell_contents"
-            elif place.kind == "attribute" and place.key.isidentifier():
-                found = f"{owner}.{place.key}"
-            elif place.kind == "attribute":
-                found = f"getattr({owner}, {place.key!r})"
-            elif makes_items(held):
-                found = f"item({owner}, {self._key(place)}, MISS)"
-            else:
-                found = f"{owner}[{self._key(place)}]"
-            self._places[key] = found
+            found = self._places[key] = place.reading(self._bind)
         return found
-
-    def _key(self, place: Place) -> str:
-        key = place.key
-        return repr(key) if type(key) in (str, int) else self._bind(key)
-
-    def _put(self, place: Place, value: str) -> str:
-        """A line that puts something at a place."""
-        if place.kind == "class":
-            return f"setattr({self._bind(place.owner)}, {place.key!r}, {value})"
-        if place.kind == "attribute":  # whatever the class does
-            return f"put({self._bind(place.owner)}, {place.key!r}, {value})"
-        if makes_items(place.owner):
-            return f"{self._bind(place.owner)}[{self._key(place)}] = {value}"
-        return f"{self._at(place)} = {value}"
 
     def _arguments(self, args: list[str], leaves: Sequence[Any]) -> None:
         kinds = self._signature["an argument"]
@@ -215,10 +189,10 @@ class Glue:
                     continue
                 self._array(name, kind)
                 for other, x in mine:
-                    if fits(x._array, kind):
+                    if kind_of(x._array) == kind[:5]:
                         self._check(f"{name} is {other}")
                 for i, state_at in enumerate(self._state.tensors):
-                    if fits(state_at.tensor._array, kind):
+                    if kind_of(state_at.tensor._array) == kind[:5]:
                         self._check(f"{name} is t{i}")
                 mine.append((name, leaf))
                 self._tensors.append(name)
@@ -272,7 +246,7 @@ class Glue:
             elif hasattr(kind[0], "flags") and kind[1]:
                 self._check(f"not {array}.flags.c_contiguous")
         else:
-            self._check(f"not fits({array}, {self._bind(kind)})")
+            self._check(f"kind_of({array}) != {self._bind(kind[:5])}")
 
     def _one_device(self) -> bool:
         backend = self._found.backend
@@ -338,10 +312,10 @@ class Glue:
         state, signature = self._state, self._signature
         gradients = signature["which gradients there are"]
         for i, at in enumerate(state.tensors):
-            kind = self._bind(signature["a Tensor of the state"][i])
+            kind = self._bind(signature["a Tensor of the state"][i][:5])
             self.names[f"last{i}"] = at.tensor._array
             self._checks.append(f"r_t{i} = t{i}._array")
-            self._check(f"r_t{i} is not last{i} and not fits(r_t{i}, {kind})")
+            self._check(f"r_t{i} is not last{i} and kind_of(r_t{i}) != {kind}")
             self._check(f"t{i}._node is not {self._bind(at.tensor._node)}")
         for i, there in enumerate(gradients):
             if there is not None:  # of a Tensor
@@ -439,16 +413,16 @@ class Glue:
                 else:
                     yield f"{name}._grad._array = {out}"
             elif ref.kind == "array":
-                yield self._put(self._state.arrays[ref.index], out)
+                yield self._state.arrays[ref.index].writing(out, self._bind)
             elif ref.kind == "number":
-                yield self._put(self._state.numbers[ref.index], out)
+                yield self._state.numbers[ref.index].writing(out, self._bind)
             else:
                 new = (
                     self._new(effect.output)
                     if effect.tensor is None
                     else self._tensors[effect.tensor]
                 )
-                yield self._put(self._place(ref.index), new)
+                yield self._place(ref.index).writing(new, self._bind)
 
     def _counts(self) -> Generator[str, None, set[int]]:
         """The lines that count in numbers as they are now: other threads may have counted, too.
@@ -477,9 +451,9 @@ class Glue:
         for output, value in zip(found.gives, found.program.outputs, strict=True):
             place = numbers[changed[output].index]
             if reads[value] <= {changed[output]} and len(own[value]) < SHORT:
-                alone.append(self._put(place, own[value]))
+                alone.append(place.writing(own[value], self._bind))
             else:
-                together.append(self._put(place, several[value]))
+                together.append(place.writing(several[value], self._bind))
         if together:
             yield from (*lines, *together)
         yield from alone
@@ -513,14 +487,3 @@ class Glue:
 def _code(source: str) -> CodeType:
     """Compiled source: a check is followed by the same glue, and so is another such model."""
     return compile(source, "<glue>", "exec")
-
-
-def fits(array: Any, kind: Any) -> bool:
-    """Whether an array is of the class, shape, dtype and device that a signature says."""
-    return (
-        type(array) is kind[0]
-        and tuple(array.shape) == kind[1]
-        and array.dtype == kind[2]
-        and str(backend_of(array).device(array)) == kind[3]
-        and order_of(array) == kind[4]
-    )
