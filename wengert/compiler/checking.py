@@ -17,7 +17,7 @@ from wengert.compiler.capture.calls import tensors_of
 from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.places import State, is_array
 from wengert.compiler.capture.recorded import swept
-from wengert.compiler.capture.snapshot import LARGEST, Snapshot, same_states
+from wengert.compiler.capture.snapshot import LARGEST, Snapshot, alike, same_states
 from wengert.compiler.emission.glue import MISS
 from wengert.compiler.refusals import Refusal, failed
 from wengert.compiler.replay import Replay
@@ -225,10 +225,8 @@ def _text(x: Any) -> str:
 
 def _same(x: Any, y: Any) -> bool:
     """Whether two values of one type are the same, or another object that is made alike."""
-    if isinstance(x, float):
-        return (x == y and math.copysign(1, x) == math.copysign(1, y)) or (x != x and y != y)
-    if isinstance(x, complex):
-        return _same(x.real, y.real) and _same(x.imag, y.imag)
+    if isinstance(x, float | complex):
+        return alike(x, y)
     if isinstance(x, list | tuple | dict | set | frozenset):
         return len(x) == len(y)  # the elements that matter are compared by themselves
     equal: Any = type(x).__eq__

@@ -13,11 +13,11 @@ from wengert.compiler.capture.containers import item_name, whole
 from wengert.compiler.capture.errors import CountError, DecisionError, TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.places import NUMBERS, PLAIN, Missing, State, same
+from wengert.compiler.capture.places import NUMBERS, Missing, State, same
 from wengert.compiler.capture.reads import reads
 from wengert.compiler.capture.recorded import Effect, Ref
 from wengert.compiler.capture.snapshot import Change, kinds_of, shown
-from wengert.compiler.capture.traced import Traced
+from wengert.compiler.capture.traced import Traced, own
 from wengert.func.trees import tree_flatten
 from wengert.tape.node import AccumulateGrad
 from wengert.tape.tensor import Tensor
@@ -27,7 +27,6 @@ __all__ = [
     "check_asked",
     "check_kept",
     "check_side_effects",
-    "own",
     "place_effects",
     "tensor_effects",
     "untraced",
@@ -40,11 +39,6 @@ _OF_TENSORS = frozenset({"_array", "grad", "_node", "watch"})
 _ABOUT_GRAPHS = frozenset({"grad_fn", "retains_grad"})
 #: Pauses in seconds, in which other threads let go of the frames that they have sampled.
 _PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
-
-
-def own(array: Any) -> Any:
-    """The raw array inside a traced one."""
-    return array.inner if isinstance(array, Traced) else array
 
 
 def _is_input(call: Any, ref: Ref, now: Any) -> bool:
@@ -115,27 +109,24 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
     """What has become of what optimisers keep, and which places have got another Tensor."""
     effects: list[Effect] = []
     values: list[Any] = []
-    for kind, before, first in (
-        ("array", call.state.arrays, 0),
-        ("number", call.state.numbers, len(call.state.arrays)),
-    ):
-        for i, place in enumerate(before):
-            now = place.get()
-            if isinstance(now, Traced | LiveNumber):
-                first_of = call.state.shares[i] if kind == "number" else i
-                if not _is_input(call, Ref(kind, first_of), now):
-                    output = call.made(now) if kind == "array" else call.output(now)
-                    effects.append(Effect(Ref(kind, i), output))
-                values.append((place, now))
-            elif kind == "number" and type(now) in (int, float):
-                # Compared numbers have decided it, even where it equals the number before.
-                effects.append(Effect(Ref(kind, i), call.output(now)))
-            elif now is call.places[first + i][1]:
-                continue
-            else:
-                raise _changed(call, f"{place.name} to {shown(now)}", place.name)
-            if kind == "number" and i in call.state.counts:
-                _check_decision(call, i, now)
+    arrays = [(Ref("array", i),) * 2 for i in range(len(call.state.arrays))]
+    numbers = [(Ref("number", i), Ref("number", k)) for i, k in enumerate(call.state.shares)]
+    for ref, first in (*arrays, *numbers):
+        place, number = call.state.place(*ref), ref.kind == "number"
+        now = place.get()
+        if isinstance(now, Traced | LiveNumber):
+            if not _is_input(call, first, now):
+                effects.append(Effect(ref, call.output(now) if number else call.made(now)))
+            values.append((place, now))
+        elif number and type(now) in NUMBERS:
+            # Compared numbers have decided it, even where it equals the number before.
+            effects.append(Effect(ref, call.output(now)))
+        elif now is call.before_of[first]:
+            continue
+        else:
+            raise _changed(call, f"{place.name} to {shown(now)}", place.name)
+        if number and ref.index in call.state.counts:
+            _check_decision(call, ref, place.name, now)
     for i, at in enumerate(call.state.tensors):
         if at.place is None:
             continue
@@ -156,15 +147,14 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
     return effects, values
 
 
-def _check_decision(call: Any, i: int, now: Any) -> None:
+def _check_decision(call: Any, ref: Ref, name: str, now: Any) -> None:
     """Raise if a number of the user's is changed on which the call's course depends."""
-    place, before = call.places[len(call.state.arrays) + i]
-    line = call.trace.pinned.get(call.inputs[Ref("number", i)])
-    if line is not None and (isinstance(now, LiveNumber) or _differs(now, before)):
+    line = call.trace.pinned.get(call.inputs[ref])
+    if line is not None and (isinstance(now, LiveNumber) or not same(now, call.before_of[ref])):
         where = "the code asks by type(x) or `is` what numbers are" if call.state.types else line
         raise DecisionError(
-            f"{where}: what the compiled function does depends on {place.name}, which each call "
-            "changes, so that each would need a program of its own. Decide outside"
+            f"{where}: what the compiled function does depends on {name}, which each call changes, "
+            "so that each would need a program of its own. Decide outside"
         )
 
 
@@ -265,12 +255,6 @@ def _changed(call: Any, what: str, name: str) -> TraceError:
         f"{_line_that_sets(call.function, name)}: the compiled function changes {what}, which a "
         "replay would not do again. Return the value, or hold it in a Tensor"
     )
-
-
-def _differs(now: Any, before: Any) -> bool:
-    if type(now) is not type(before):
-        return True
-    return not same(now, before) if type(now) in PLAIN else bool(now != before)
 
 
 def _line_that_sets(function: Any, name: str) -> str:

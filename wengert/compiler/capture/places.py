@@ -278,6 +278,14 @@ class State:
         self.growing: set[int] = set()
         self.called: dict[int, str] = {}
 
+    def place(self, kind: str, index: int) -> Place:
+        """Where an array or a number is; for ``"place"``, a Tensor."""
+        if kind != "place":
+            return (self.arrays if kind == "array" else self.numbers)[index]
+        found = self.tensors[index].place
+        assert found is not None, "a Tensor without a place is not replaced"
+        return found
+
     def reached_arrays(self) -> list[Any]:
         """The raw arrays that are reached: inputs, and those whose contents are compared."""
         return [place.get() for place in self.arrays] + [x for x in self.objects if is_array(x)]

@@ -17,7 +17,7 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.trace import Trace
-from wengert.compiler.capture.traced import Traced, traced
+from wengert.compiler.capture.traced import Traced, own, traced
 from wengert.compiler.passes.forms import Method
 from wengert.compiler.program import Value, mapped
 from wengert.func.trees import tree_leaves
@@ -122,7 +122,7 @@ class RawArray(Traced):
     def _function(self, func: Any, args: Any, kwargs: Any) -> Any:
         name = func.__name__
         if name in ("ndim", "shape", "size"):
-            return func(*mapped(_inside, args), **mapped(_inside, kwargs))
+            return func(*mapped(own, args), **mapped(own, kwargs))
         by_values = (name == "where" and len(args) == 1) or (
             name == "repeat" and any(isinstance(x, Traced) for x in (*args[1:], *kwargs.values()))
         )
@@ -223,10 +223,6 @@ def _plain(x: Any) -> Any:
     if type(x) is not slice:
         return x
     return slice(*[p.pinned() if type(p) is LiveNumber else p for p in (x.start, x.stop, x.step)])
-
-
-def _inside(x: Any) -> Any:
-    return x.inner if type(x) is RawArray else x
 
 
 def _wrapped(x: Any) -> Any:

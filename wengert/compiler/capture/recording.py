@@ -21,7 +21,6 @@ from wengert.compiler.capture.effects import (
     check_asked,
     check_kept,
     check_side_effects,
-    own,
     place_effects,
     tensor_effects,
     untraced,
@@ -30,7 +29,7 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import immutable
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.places import PLAIN, State, is_array
+from wengert.compiler.capture.places import NUMBERS, PLAIN, State, is_array
 from wengert.compiler.capture.raw import RawArray, raw_input, shared
 from wengert.compiler.capture.recorded import (
     Arithmetic,
@@ -44,7 +43,7 @@ from wengert.compiler.capture.recorded import (
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.sweeps import programs
 from wengert.compiler.capture.trace import Trace, copied
-from wengert.compiler.capture.traced import Traced
+from wengert.compiler.capture.traced import Traced, own
 from wengert.compiler.capture.watch import Stopped, Watch, check_names, functions_of, needed
 from wengert.compiler.program import Program, Value
 from wengert.func.trees import TreeDef, tree_flatten
@@ -74,10 +73,10 @@ class _Call:
         self.function, self.state, self.layout = function, state, layout
         self.trace = Trace()
         self.inputs: dict[Ref, Value] = {}
+        self.before_of: dict[Ref, Any] = {}  # the arrays and numbers that inputs stand for
         self.outputs: list[Any] = []  # traced arrays and numbers
         self.before = Snapshot.of(state, leaves)
         self.held: list[_Held] = []
-        self.places = [(place, place.get()) for place in (*state.arrays, *state.numbers)]
         self.tensors = tensors_of(leaves, state)
         self.known = {id(tensor): i for i, tensor in enumerate(self.tensors)}
         self._made: dict[int, tuple[int, Any]] = {}  # the outputs that new Tensors and arrays are
@@ -87,9 +86,18 @@ class _Call:
         self.leaves = list(leaves)
         self.names, self.static = layout.names, layout.static
 
-    def input(self, x: Any, kind: str, index: int, name: str) -> Any:
-        made = self.trace.input(x, name)
+    def input(self, x: Any, kind: str, index: int, name: str, *, raw: bool = False) -> Any:
+        """What stands for an array or a number; for a raw array, as the user's code gets it."""
+        if raw and self.state.types:
+            raise TraceError(
+                f"{name} is a raw array, and the code asks for types by type(x), which a replay "
+                "could not do again; ask by isinstance"
+            )
+        made = raw_input(self.trace, x, name) if raw else self.trace.input(x, name)
+        if raw:
+            self._raws.append(made)
         self.inputs[Ref(kind, index)] = made.value
+        self.before_of[Ref(kind, index)] = x
         return made
 
     def enter(self) -> None:
@@ -117,10 +125,8 @@ class _Call:
             grad._array = self.input(grad._array, "grad", i, f"{name}.grad")
         reached = {id(x) for x in self.state.reached_arrays()}
         for i, place in enumerate(self.state.arrays):
-            if i in self.state.raws:
-                place.set(self.raw(place.get(), "array", i, place.name))
-            else:
-                place.set(self.input(place.get(), "array", i, place.name))
+            raw = i in self.state.raws
+            place.set(self.input(place.get(), "array", i, place.name, raw=raw))
         made: dict[int, Any] = {}
         for i, place in enumerate(self.state.numbers):
             first = self.state.shares[i]
@@ -141,26 +147,14 @@ class _Call:
                         "otherwise; give it or reach it, and not both"
                     )
                 if id(leaf) not in raws:
-                    raws[id(leaf)] = self.raw(leaf, "leaf", i, self.names[i])
+                    raws[id(leaf)] = self.input(leaf, "leaf", i, self.names[i], raw=True)
                 self.leaves[i] = raws[id(leaf)]
-            elif type(leaf) in (int, float):
+            elif type(leaf) in NUMBERS:
                 live = self.input(leaf, "leaf", i, self.names[i])
                 if self.state.types:  # of which a number that is followed has one of its own
                     self.trace.pin(live)
                 else:
                     self.leaves[i] = live
-
-    def raw(self, x: Any, kind: str, index: int, name: str) -> Any:
-        """A raw array as the user's code gets it."""
-        if self.state.types:
-            raise TraceError(
-                f"{name} is a raw array, and the code asks for types by type(x), which a replay "
-                "could not do again; ask by isinstance"
-            )
-        made = raw_input(self.trace, x, name)
-        self.inputs[Ref(kind, index)] = made.value
-        self._raws.append(made)
-        return made
 
     def leave(self) -> None:
         """Take traced arrays away: what this run has computed stays."""
@@ -223,7 +217,7 @@ class _Call:
 
     def forget(self) -> None:
         """Let go of what the call has made."""
-        for held in (self.outputs, self._made, self._raws):
+        for held in (self.outputs, self._made, self._raws, self.before_of):
             held.clear()
 
 
@@ -322,7 +316,7 @@ def _recorded(
     kinds = tuple([_leaf(call, leaf) for leaf in leaves])
     call.check_memory()
     pinned = call.trace.pinned
-    numbers = {ref: _number_at(call, ref) for ref, value in call.inputs.items() if value in pinned}
+    numbers = {ref: call.before_of[ref] for ref, value in call.inputs.items() if value in pinned}
     program, backward = programs(call, leaves, kinds)
     counts = {
         effect.output: now.value
@@ -394,13 +388,6 @@ def _keep(call: _Call) -> None:
     reached = {id(x) for x in call.state.objects if is_array(x)}
     constants = call.trace.constants
     constants |= {value: copied(x) for value, x in constants.items() if id(x) in reached}
-
-
-def _number_at(call: _Call, ref: Ref) -> Any:
-    if ref.kind == "number":
-        return call.places[len(call.state.arrays) + ref.index][1]
-    leaf = call.leaves[ref.index]
-    return leaf.number if isinstance(leaf, LiveNumber) else leaf
 
 
 def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any], TreeDef]:

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from wengert.backends import backend_of, generators, registry
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State, slots_of
+from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State, is_array, slots_of
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import changes
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
@@ -24,7 +24,7 @@ from wengert.tape.hooks import Hooked
 from wengert.tape.recording import modes, set_modes
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Change", "Snapshot", "kinds_of", "same_states", "shown"]
+__all__ = ["Change", "Snapshot", "alike", "kinds_of", "same_states", "shown"]
 
 #: Elements of the largest array that is copied. Programs write into no array that they are given,
 #: so the copies are for finding those that do, and for functions that write into raw arrays.
@@ -109,7 +109,7 @@ class Snapshot:
             if id(x) in seen:
                 continue
             seen.add(id(x))
-            if _is_array(x):
+            if is_array(x):
                 if contents:
                     self._copy(x)
                 continue
@@ -142,11 +142,11 @@ class Snapshot:
         at = [*state.arrays, *state.numbers, *[place for place, _ in state.held]]
         at += [each.place for each in state.tensors if each.place is not None]
         tensors = [each.tensor for each in state.tensors]
-        held = [x for place in state.arrays if _is_array(x := place.get())]
+        held = [x for place in state.arrays if is_array(x := place.get())]
         made = cls((*tensors, *leaves, *held, *state.objects), at, contents=contents)
         known = {id(array) for array, _ in made._elements}
         for x in state.objects:  # what user's code gets as it is may be written into
-            if _is_array(x) and id(x) not in known:
+            if is_array(x) and id(x) not in known:
                 made._copy(x, math.inf)  # the walk has let it pass
         return made
 
@@ -154,7 +154,7 @@ class Snapshot:
         """Put everything back."""
         for owner, kind, before in self._parts:
             now = kind.read(owner)
-            if _different(before, now) or [*map(hash, now)] != [*map(hash, before)]:
+            if any(_changed(before, now)) or [*map(hash, now)] != [*map(hash, before)]:
                 kind.write(owner, before, now)
         for array, copy in self._elements:
             if not _same_elements(array, copy):
@@ -170,14 +170,8 @@ class Snapshot:
     def changes(self) -> Iterator[Change]:
         """What differs now, but for the generators."""
         for owner, kind, before in self._parts:
-            now = kind.read(owner)
-            for key, x in before.items():
-                there = now.get(key, Missing)
-                if there is not x and _differs(x, there):
-                    yield Change(owner, key, x, there)
-            if now.keys() != before.keys():
-                for key in [key for key in now if key not in before]:
-                    yield Change(owner, key, Missing, now[key])
+            for part in _changed(before, kind.read(owner)):
+                yield Change(owner, *part)
         for array, copy in self._elements:
             if not _same_elements(array, copy):
                 yield Change(array, ..., copy, array)
@@ -198,14 +192,9 @@ def same_states(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(same_states(one[k], other[k]) for k in one)
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(same_states, one, other))
-    if _is_array(one):
+    if is_array(one):
         return _same_elements(one, other)
     return bool(one == other)
-
-
-def _is_array(x: Any) -> bool:
-    kind = type(x)  # an object of the user's may answer any name
-    return hasattr(kind, "dtype") and hasattr(kind, "shape") and not issubclass(kind, Tensor)
 
 
 def _same_elements(array: Any, copy: Any) -> bool:
@@ -215,16 +204,21 @@ def _same_elements(array: Any, copy: Any) -> bool:
     return bool(one.shape == other.shape and one.tobytes() == other.tobytes())
 
 
-def _differs(before: Any, now: Any) -> bool:
-    if isinstance(before, _PLAIN) and type(now) is type(before):
-        return bool(now != before and (now == now or before == before)) or repr(now) != repr(before)
-    return True
+def _changed(before: Parts, now: Parts) -> Iterator[tuple[Any, Any, Any]]:
+    """The keys of parts that differ, each with what was there and what is."""
+    for key, x in before.items():
+        there = now.get(key, Missing)
+        if there is not x and not alike(x, there):
+            yield key, x, there
+    if now.keys() != before.keys():
+        yield from [(key, Missing, x) for key, x in now.items() if key not in before]
 
 
-def _different(before: Parts, now: Parts) -> bool:
-    return before.keys() != now.keys() or any(
-        now[key] is not x and _differs(x, now[key]) for key, x in before.items()
-    )
+def alike(x: Any, y: Any) -> bool:
+    """Whether two plain values are equal to a reader: not a number is so to itself."""
+    if not isinstance(x, _PLAIN) or type(x) is not type(y):
+        return False
+    return bool(x == y or (x != x and y != y)) and repr(x) == repr(y)
 
 
 def shown(x: Any) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from wengert.compiler.capture.effects import own
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.recorded import Backward, End, Outside, Ref, Way
 from wengert.compiler.capture.snapshot import Change
 from wengert.compiler.capture.trace import Trace
+from wengert.compiler.capture.traced import own
 from wengert.compiler.capture.watch import Watch
 from wengert.compiler.program import Program, values_in
 from wengert.tape.autograd import ancestors, sweep

@@ -24,7 +24,16 @@ from wengert.tape.primitive import Primitive
 if TYPE_CHECKING:
     from wengert.compiler.capture.trace import Trace
 
-__all__ = ["Traced", "TracingBackend", "current", "device_of", "running", "traced", "tracing"]
+__all__ = [
+    "Traced",
+    "TracingBackend",
+    "current",
+    "device_of",
+    "own",
+    "running",
+    "traced",
+    "tracing",
+]
 
 #: The trace that is running in this thread or task.
 running: ContextVar["Trace | None"] = ContextVar("wengert_trace", default=None)
@@ -107,6 +116,11 @@ class Traced(Lifted):
 
     def __repr__(self) -> str:
         return f"Traced({self.value!r}, shape={tuple(self.shape)}, dtype={self.dtype})"
+
+
+def own(x: Any) -> Any:
+    """The raw array inside a traced one; anything else as it is."""
+    return x.inner if isinstance(x, Traced) else x
 
 
 # -- namespaces ------------------------------------------------------------------------------------

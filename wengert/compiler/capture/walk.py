@@ -475,8 +475,8 @@ class Walk:
         """Which attributes of an object count; None if all do."""
         cls, named = type(x), self.named
         if isinstance(x, Optimizer):
-            return lambda key, value: key in REPLACEABLE or (
-                named.wants(x, key) and key not in OF_OPTIMIZERS
+            return lambda key, value: (
+                key in REPLACEABLE or (named.wants(x, key) and key not in OF_OPTIMIZERS)
             )
         if cls.__module__[:8] == "wengert." or open_book(cls) or is_node(cls):
             return None

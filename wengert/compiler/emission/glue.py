@@ -255,8 +255,7 @@ class Glue:
     def _reach(self) -> None:
         """Check that what the function reaches is as it was."""
         state = self._state
-        moved = [self._place(i) for i in self._replaced()]
-        skipped = {place.at for place in moved}
+        skipped = {state.place("place", i).at for i in self._replaced()}
         for place, x in state.held:
             if place.at in skipped:  # where each call puts another Tensor
                 continue
@@ -287,17 +286,12 @@ class Glue:
         """Find the Tensors in whose place each call puts another."""
         kinds, replaced = self._signature["a Tensor of the state"], self._replaced()
         for i in replaced:
-            self._checks.append(f"t{i} = {self._at(self._place(i))}")
+            self._checks.append(f"t{i} = {self._at(self._state.place('place', i))}")
             self._check(f"type(t{i}) is not {self._bind(type(self._state.tensors[i].tensor))}")
         for i in replaced:
             for j, kind in enumerate(kinds):
                 if j != i and kind == kinds[i] and not (j in replaced and j < i):
                     self._check(f"t{i} is t{j}")
-
-    def _place(self, i: int) -> Place:
-        place = self._state.tensors[i].place
-        assert place is not None, "a Tensor without a place is not replaced"
-        return place
 
     def _modes(self) -> None:
         self._check("observing")  # somebody wants to see each operation
@@ -412,17 +406,12 @@ class Glue:
                     yield f"{name}._grad = {self._new(effect.output)}"
                 else:
                     yield f"{name}._grad._array = {out}"
-            elif ref.kind == "array":
-                yield self._state.arrays[ref.index].writing(out, self._bind)
-            elif ref.kind == "number":
-                yield self._state.numbers[ref.index].writing(out, self._bind)
             else:
-                new = (
-                    self._new(effect.output)
-                    if effect.tensor is None
-                    else self._tensors[effect.tensor]
-                )
-                yield self._place(ref.index).writing(new, self._bind)
+                if effect.tensor is not None:
+                    out = self._tensors[effect.tensor]
+                elif ref.kind == "place":
+                    out = self._new(effect.output)
+                yield self._state.place(*ref).writing(out, self._bind)
 
     def _counts(self) -> Generator[str, None, set[int]]:
         """The lines that count in numbers as they are now: other threads may have counted, too.

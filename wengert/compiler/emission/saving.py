@@ -186,10 +186,8 @@ def _answered(
 
 def _present(ref: Ref, state: State) -> Any:
     """What is at a place of the state."""
-    if ref.kind == "array":
-        return state.arrays[ref.index].get()
-    if ref.kind == "number":
-        return state.numbers[ref.index].get()
+    if ref.kind in ("array", "number"):
+        return state.place(*ref).get()
     tensor = state.tensors[ref.index].tensor if ref.index < len(state.tensors) else None
     if ref.kind == "grad" and tensor is not None:
         tensor = tensor._grad
