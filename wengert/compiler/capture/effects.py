@@ -1,6 +1,5 @@
 """What a traced call changes, and what of that a replay could not do again."""
 
-import dis
 import gc
 import linecache
 import sys
@@ -262,14 +261,7 @@ def _line_that_sets(function: Any, name: str) -> str:
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is None:
         return user_line()
-    number, short = code.co_firstlineno, name.rpartition(".")[2]
-    at = number
-    for step in dis.get_instructions(code):
-        if step.positions is not None and step.positions.lineno is not None:
-            at = step.positions.lineno
-        if step.opname.startswith("STORE_") and step.argval == short:
-            number = at
-            break
+    number = reads(code).setting.get(name.rpartition(".")[2], code.co_firstlineno)
     text = linecache.getline(code.co_filename, number).strip()
     return f"{code.co_filename.rpartition('/')[2]}, line {number} ({text})"
 

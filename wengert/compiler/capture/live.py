@@ -78,41 +78,6 @@ class LiveNumber:
     def __bool__(self) -> bool:
         return self.trace.decide("ne", operator.ne, (self, 0))  # type: ignore[no-any-return]
 
-    def __int__(self) -> int:
-        return int(self.pinned())
-
-    def __float__(self) -> float:
-        return float(self.pinned())
-
-    def __complex__(self) -> complex:
-        return complex(self.pinned())
-
-    def __index__(self) -> int:
-        return operator.index(self.pinned())
-
-    def __trunc__(self) -> int:
-        return int(self.pinned())
-
-    def __floor__(self) -> int:
-        found: int = math.floor(self.pinned())  # otherwise by a float, which not every integer is
-        return found
-
-    def __ceil__(self) -> int:
-        found: int = math.ceil(self.pinned())
-        return found
-
-    def __hash__(self) -> int:
-        return hash(self.pinned())
-
-    def __round__(self, digits: int | None = None) -> Any:
-        return round(self.pinned(), digits)
-
-    def __repr__(self) -> str:
-        return repr(self.pinned())
-
-    def __format__(self, spec: str) -> str:
-        return format(self.pinned(), spec)
-
     def __copy__(self) -> "LiveNumber":
         return self
 
@@ -210,6 +175,10 @@ def _comparison(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+def _conversion(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *given: function(self.pinned(), *given)
+
+
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 for _name in (*_BINARY, "and_", "or_", "xor", "lshift", "rshift"):
     _function, _short = getattr(operator, _name), _name.strip("_")
@@ -219,4 +188,7 @@ for _name in ("neg", "pos", "abs", "invert"):
     setattr(LiveNumber, f"__{_name}__", _sign(_name, getattr(operator, _name)))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(LiveNumber, f"__{_name}__", _comparison(_name, getattr(operator, _name)))
+_CONVERSIONS = (complex, float, int, hash, repr, round, format, operator.index)
+for _function in (*_CONVERSIONS, math.trunc, math.floor, math.ceil):
+    setattr(LiveNumber, f"__{_function.__name__}__", _conversion(_function))
 # An exponent or a base may be a Tensor, and `math.sqrt` asks for a float; the rest is above.

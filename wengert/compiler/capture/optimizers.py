@@ -36,45 +36,45 @@ def visit_optimizer(walk: "Walk", optimizer: Optimizer, name: str) -> None:
 
 def _group(walk: "Walk", group: dict[str, Any], prefix: str, states: Mapping[Any, Any]) -> None:
     state, params = walk.state, group["params"]
-    walk.reached(group, prefix)
+    _entries(walk, group, prefix, prefix)
     walk.reached(params, f"{prefix}.params")
-    walk.fact(prefix, tuple(group))
-    walk.test("[*{}] != {}", group, [*group])
     walk.test("len({}) != {}", params, len(params))
-    for key, value in group.items():
-        place = Place(group, key, f"{prefix}.{key}")
-        if key == "params":
-            state.held.append((place, params))
-        elif type(value) in NUMBERS:
-            walk.number(place)
-        else:
-            walk.at(place)
     counters: dict[tuple[str, Any], int] = {}
     for i, param in enumerate(params):
         state.held.append((Place(params, i, f"{prefix}.params[{i}]"), param))
         walk.visit(param, f"{prefix}.params[{i}]", None)
         kept = states.get(param)
         if kept is not None:
-            called = walk.state.called[id(param)]
-            state.held.append((Place(states, param, called), kept))
-            _kept(walk, kept, called, counters)
+            name = state.called[id(param)]
+            state.held.append((Place(states, param, name), kept))
+            state.growing.add(id(kept))
+            _entries(walk, kept, name, f"{name} in an optimizer's state", counters)
 
 
-def _kept(
-    walk: "Walk", kept: dict[str, Any], name: str, counters: dict[tuple[str, Any], int]
+def _entries(
+    walk: "Walk",
+    held: dict[str, Any],
+    name: str,
+    called: str,
+    counters: dict[tuple[str, Any], int] | None = None,
 ) -> None:
-    """What an optimiser keeps for one parameter."""
-    called = f"{name} in an optimizer's state"
-    walk.reached(kept, called)
-    walk.state.growing.add(id(kept))
-    walk.fact(called, tuple(kept))  # which may be empty, and is made once
-    walk.test("[*{}] != {}", kept, [*kept])
-    for key, value in kept.items():
-        place = Place(kept, key, f"{name}.{key}")
+    """Visit hyper-parameters, or with ``counters`` what is kept for one parameter.
+
+    Numbers that are kept and equal are one number, such as the counters of steps.
+    """
+    walk.reached(held, called)
+    walk.fact(called, tuple(held))  # which may be empty, and is made once
+    walk.test("[*{}] != {}", held, [*held])
+    for key, value in held.items():
+        place = Place(held, key, f"{name}.{key}")
         if type(value) in NUMBERS:
-            walk.number(place, counters.setdefault((key, value), len(walk.state.numbers)))
-        elif hasattr(value, "dtype") and not isinstance(value, Tensor):  # NumPy's numbers, too
-            walk.fact(place.name, "an array")
+            count = len(walk.state.numbers)
+            shared = None if counters is None else counters.setdefault((key, value), count)
+            walk.number(place, shared)
+        elif key == "params":
+            walk.state.held.append((place, value))
+        elif counters is not None and hasattr(value, "dtype") and not isinstance(value, Tensor):
+            walk.fact(place.name, "an array")  # or one of NumPy's numbers
             walk.state.arrays.append(place)
         else:
             walk.at(place)

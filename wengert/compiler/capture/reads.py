@@ -3,11 +3,11 @@
 import dis
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType
 from typing import NamedTuple
 
-__all__ = ["Chain", "Reads", "reads"]
+__all__ = ["Chain", "Load", "Reads", "reads"]
 
 #: Functions that take the name of an attribute.
 _BY_NAME = frozenset({"delattr", "getattr", "hasattr", "setattr"})
@@ -59,8 +59,30 @@ class Chain(NamedTuple):
     name: str
     path: tuple[str, ...]
 
+    def to(self, attribute: str) -> "Chain":
+        """A chain that goes on to an attribute."""
+        return self._replace(path=(*self.path, attribute))
+
 
 _UNKNOWN = Chain("unknown", "", ())
+
+
+class Load(NamedTuple):
+    """One place in code that loads a global, or a variable of an enclosing function.
+
+    Attributes
+    ----------
+    line : int
+        The line.
+    what : Chain
+        What is loaded, with the attributes that are asked of it at once.
+    called : bool
+        Whether that is called there.
+    """
+
+    line: int
+    what: Chain
+    called: bool
 
 
 class Reads(NamedTuple):
@@ -89,6 +111,10 @@ class Reads(NamedTuple):
         before it runs.
     filled : frozenset of str
         Globals and variables of enclosing functions that it does nothing with but to add to them.
+    loads : tuple of Load
+        In order.
+    setting : dict of str to int
+        The first line of its own that stores something under a name.
     """
 
     globals: tuple[str, ...]
@@ -101,6 +127,8 @@ class Reads(NamedTuple):
     anywhere: bool
     typed: frozenset[Chain]
     filled: frozenset[str]
+    loads: tuple[Load, ...]
+    setting: Mapping[str, int]
 
 
 @functools.cache
@@ -141,6 +169,8 @@ def reads(code: CodeType) -> Reads:
         or any("__dict__" in chain.path for chain in chains if chain.root != "self"),
         found.typed.union(*[map(found.outside, each.typed) for each in inner]),
         frozenset(found.filled - used),
+        (*found.loads, *[load for each in inner for load in each.loads]),
+        found.setting,
     )
 
 
@@ -160,18 +190,40 @@ class _Reader:
         self.computed = self.anywhere = False
         self.typed = frozenset[Chain]()
         self.stored = set(_stored(code))
+        self.loads: list[Load] = []
+        self.setting: dict[str, int] = {}
         chain: Chain | None = None
+        line, loaded = code.co_firstlineno, False
         for at, step in enumerate(steps):
+            if step.positions is not None and step.positions.lineno is not None:
+                line = step.positions.lineno
+            if step.opname.startswith("STORE_"):
+                self.setting.setdefault(step.argval, line)
+            loaded = self._load(step, line, loaded, steps[at - 1].opname == "PUSH_NULL")
             formats = step.opname in _ATTRIBUTE and step.argval in _FORMATTING
             if formats and steps[at - 1].opname != "LOAD_CONST":  # which tells what it reads
                 self.computed = self.anywhere = True
             if chain is not None and step.opname in _ATTRIBUTE | _STORING:
-                chain = chain._replace(path=(*chain.path, step.argval))
+                chain = chain.to(step.argval)
                 continue
             self._close(chain)
             chain = self._root(step)
             self._look(steps, at)
         self._close(chain)
+
+    def _load(self, step: dis.Instruction, line: int, loaded: bool, null: bool) -> bool:
+        """Note what is loaded, and what is done with what was loaded just before."""
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"):
+            chain = Chain("free" if step.opname == "LOAD_DEREF" else "global", step.argval, ())
+            self.loads.append(Load(line, chain, null or "NULL" in step.argrepr))
+            return True
+        asks = loaded and step.opname in _ATTRIBUTE
+        if asks or (loaded and step.opname == "PUSH_NULL"):
+            _, chain, called = self.loads[-1]
+            called |= step.opname in ("LOAD_METHOD", "PUSH_NULL") or "NULL" in step.argrepr
+            chain = chain.to(step.argval) if asks else chain
+            self.loads[-1] = self.loads[-1]._replace(what=chain, called=called)
+        return asks
 
     def _close(self, chain: Chain | None) -> None:
         if chain is not None and chain.path:

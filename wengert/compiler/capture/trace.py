@@ -232,10 +232,6 @@ class Trace:
             raise
         self._add("look", function, tuple(operands), _NO_PARAMETERS, (), (), False)
 
-    def record(self, name: str, function: Callable[..., Any], *operands: Any) -> Any:
-        """Call any function of raw arrays, as lowerings do."""
-        return self.call(name, function, operands, _NO_PARAMETERS)
-
     def mark(self) -> tuple[int, str]:
         """Where the trace is now, to which `back` goes."""
         return len(self.instructions), self.failed

@@ -7,7 +7,6 @@ speed or less, so that recordings are watched only where the code names somethin
 """
 
 import builtins
-import dis
 import gc
 import sys
 from _thread import get_ident
@@ -29,6 +28,7 @@ from typing import Any
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import package_of, users
 from wengert.compiler.capture.lines import described
+from wengert.compiler.capture.reads import reads
 from wengert.compiler.program import Line
 from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
@@ -145,14 +145,16 @@ class Watch:
         return known
 
     def _meet(self, frame: FrameType, what: str) -> None:
-        if (self.met and not self._stop) or _importing(frame) or _collecting(frame):
+        if (self.met and not self._stop) or _within(frame, _importing):
+            return
+        if _within(frame, _of_collector):
             return
         if not self.met:
             line = described(Line(frame.f_code.co_filename, frame.f_lineno))
             self.met = f"{line}: {what} is called, which a replay would not call again"
         if self._stop:
             TraceError(self.met)  # which is known also if the function catches what is raised
-            if not _finalising(frame):  # where what is raised gets lost
+            if not _within(frame, _finalising):  # where what is raised gets lost
                 self._go_on(frame)
                 raise Stopped(self.met)
 
@@ -169,30 +171,26 @@ class Watch:
         return self._leaving
 
 
-def _importing(frame: FrameType | None) -> bool:
-    """Whether a module is being imported, which happens once, and has to come to its end."""
-    while frame is not None and frame.f_globals.get("__name__") != "importlib._bootstrap":
+def _within(frame: FrameType | None, found: Callable[[FrameType], bool]) -> bool:
+    """Whether a frame, or one that has called it, is such a one."""
+    while frame is not None and not found(frame):
         frame = frame.f_back
     return frame is not None
+
+
+def _importing(frame: FrameType) -> bool:
+    """Whether it imports a module, which happens once, and has to come to its end."""
+    return frame.f_globals.get("__name__") == "importlib._bootstrap"
 
 
 def _of_collector(frame: FrameType) -> bool:
-    """Whether code is called by the garbage collector, in whose frame it may be."""
+    """Whether the garbage collector calls it, where raising may end the process."""
     return any(getattr(f, "__code__", None) is frame.f_code for f in gc.callbacks)
 
 
-def _collecting(frame: FrameType | None) -> bool:
-    """Whether the garbage collector's callbacks run, where raising may end the process."""
-    while frame is not None and not _of_collector(frame):
-        frame = frame.f_back
-    return frame is not None
-
-
-def _finalising(frame: FrameType | None) -> bool:
-    """Whether an object is being taken away."""
-    while frame is not None and frame.f_code.co_name != "__del__":
-        frame = frame.f_back
-    return frame is not None
+def _finalising(frame: FrameType) -> bool:
+    """Whether it takes an object away."""
+    return frame.f_code.co_name == "__del__"
 
 
 def _title(function: Any) -> str:
@@ -241,50 +239,22 @@ def check_names(functions: Iterable[Any]) -> None:
     but given to something may be called by that: by ``map``, by a context that ends.
     """
     for function in functions:
-        for code in _codes(function.__code__):
-            for line, kind, name, attributes, called in _named_in(code):
-                scope = ChainMap(function.__globals__, function.__builtins__)
-                x = scope.get(name) if kind == "global" else _free(function, name)
-                for name in attributes:
-                    x = vars(x).get(name) if isinstance(x, ModuleType) else None
-                if _draws(x):
-                    raise TraceError(
-                        f"{described(Line(code.co_filename, line))}: {name} draws random numbers "
-                        "that a replay would not draw anew; draw them by wg.random, or give them "
-                        "as an argument"
-                    )
-                if not called and isinstance(x, BuiltinFunctionType) and not _harmless(x):
-                    raise TraceError(
-                        f"{described(Line(code.co_filename, line))}: {name} is given to something "
-                        "that may call it, which a replay would not; call it where it is named"
-                    )
-
-
-@cache
-def _named_in(code: CodeType) -> list[tuple[int, str, str, list[str], bool]]:
-    """What code names.
-
-    Each with its line, its kind, its name, the attributes asked of it, and whether it is called.
-    """
-    found: list[tuple[int, str, str, list[str], bool]] = []
-    line, follows, before = code.co_firstlineno, False, ""
-    for step in dis.get_instructions(code):
-        if step.positions is not None and step.positions.lineno is not None:
-            line = step.positions.lineno
-        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"):
-            kind = "free" if step.opname == "LOAD_DEREF" else "global"
-            called = "NULL" in step.argrepr or before == "PUSH_NULL"
-            found.append((line, kind, step.argval, [], called))
-            follows = True
-        elif follows and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            called = step.opname == "LOAD_METHOD" or "NULL" in step.argrepr or found[-1][4]
-            found[-1] = (*found[-1][:3], [*found[-1][3], step.argval], called)
-        else:
-            if follows and step.opname == "PUSH_NULL":
-                found[-1] = (*found[-1][:4], True)
-            follows = False
-        before = step.opname
-    return found
+        scope = ChainMap(function.__globals__, function.__builtins__)
+        for number, (root, name, path), called in reads(function.__code__).loads:
+            x = scope.get(name) if root == "global" else _free(function, name)
+            for name in path:
+                x = vars(x).get(name) if isinstance(x, ModuleType) else None
+            line = Line(function.__code__.co_filename, number)
+            if _draws(x):
+                raise TraceError(
+                    f"{described(line)}: {name} draws random numbers that a replay would not draw "
+                    "anew; draw them by wg.random, or give them as an argument"
+                )
+            if not called and isinstance(x, BuiltinFunctionType) and not _harmless(x):
+                raise TraceError(
+                    f"{described(line)}: {name} is given to something that may call it, which a "
+                    "replay would not; call it where it is named"
+                )
 
 
 def _free(function: Any, name: str) -> Any:

@@ -24,6 +24,7 @@ from wengert.compiler.capture.places import (
     State,
     contents,
     dump,
+    is_array,
     same,
 )
 from wengert.compiler.capture.recorded import Recording, Ref, Swept, behind
@@ -172,29 +173,24 @@ class Glue:
         return found
 
     def _arguments(self, args: list[str], leaves: Sequence[Any]) -> None:
-        kinds = self._signature["an argument"]
-        owned = {id(at.tensor): i for i, at in enumerate(self._state.tensors)}
-        mine: list[tuple[str, Any]] = []
-        raws: list[tuple[str, Any, Any]] = []
-        for name, kind, leaf in zip(args, kinds, leaves, strict=True):
+        state, signature = self._state, self._signature
+        tensors = [
+            (f"t{i}", at.tensor, kind[:5])
+            for i, (at, kind) in enumerate(
+                zip(state.tensors, signature["a Tensor of the state"], strict=True)
+            )
+        ]
+        raws = [
+            (self._at(place), place.get(), kind)
+            for place, kind in zip(state.arrays, signature["a raw array of the state"], strict=True)
+        ]
+        raws += [(self._bind(x), x, kind_of(x)) for x in state.objects if is_array(x)]
+        for name, kind, leaf in zip(args, signature["an argument"], leaves, strict=True):
             if isinstance(leaf, Tensor):
                 self._check(f"type({name}) is not {self._bind(type(leaf))}")
-                at = owned.get(id(leaf))
-                if at is not None:
-                    self._check(f"{name} is not t{at}")
-                    continue
-                same = next((n for n, x in mine if x is leaf), None)
-                if same is not None:
-                    self._check(f"{name} is not {same}")
+                if not self._is_new(name, leaf, kind[:5], tensors):
                     continue
                 self._array(name, kind)
-                for other, x in mine:
-                    if kind_of(x._array) == kind[:5]:
-                        self._check(f"{name} is {other}")
-                for i, state_at in enumerate(self._state.tensors):
-                    if kind_of(state_at.tensor._array) == kind[:5]:
-                        self._check(f"{name} is t{i}")
-                mine.append((name, leaf))
                 self._tensors.append(name)
                 tracked = kind[5]
                 self._check(f"{name}._node is {'not ' if tracked is None else ''}None")
@@ -206,30 +202,27 @@ class Glue:
             elif isinstance(kind, Exact):
                 self._exactly(name, leaf)
             elif hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
-                self._alone(name, leaf, kind, raws)
+                self._is_new(name, leaf, kind, raws)
                 self._raw(name, kind)
             elif isinstance(kind, type):
                 self._check(f"type({name}) is not {kind.__name__}")
             else:
                 self._check(f"{name} is not {self._bind(leaf)}")
 
-    def _alone(self, name: str, leaf: Any, kind: Any, raws: list[tuple[str, Any, Any]]) -> None:
-        """Check which raw array an argument is: none of the others, or the one that it was."""
-        for other, x, its in raws:
-            if x is leaf:
+    def _is_new(self, name: str, x: Any, kind: Any, others: list[tuple[str, Any, Any]]) -> bool:
+        """Check which of other Tensors or arrays an argument is; return whether it is none of them.
+
+        It can be none of another kind. A new one is added to them.
+        """
+        for other, known, _ in others:
+            if known is x:
                 self._check(f"{name} is not {other}")
-                return
+                return False
+        for other, _, its in others:
             if its == kind:
                 self._check(f"{name} is {other}")
-        for place, its in zip(
-            self._state.arrays, self._signature["a raw array of the state"], strict=True
-        ):
-            if its == kind:
-                self._check(f"{name} is {self._at(place)}")
-        for x in self._state.objects:
-            if type(x) is type(leaf):
-                self._check(f"{name} is {self._bind(x)}")
-        raws.append((name, leaf, kind))
+        others.append((name, x, kind))
+        return True
 
     def _array(self, tensor: str, kind: Any) -> None:
         self._checks.append(f"r_{tensor} = {tensor}._array")
