@@ -26,7 +26,7 @@ from wengert.tape.autograd import ancestors, sweep
 from wengert.tape.hooks import Hooked
 from wengert.tape.tensor import Tensor
 
-__all__ = ["ROUNDING", "Checked", "check", "distance"]
+__all__ = ["ROUNDING", "Checked", "check", "different", "distance"]
 
 #: By how many units in the last place of an array's largest element its elements may differ.
 #: Programs call the same kernels on the same operands. They differ only where a library rounds by
@@ -163,7 +163,7 @@ def _differences(one: _Seen, other: _Seen, state: State) -> Iterator[str]:
         return
     names = [f"result{path}" for path in one.structure.paths()]
     for name, x, y in zip(names, one.leaves, other.leaves, strict=True):
-        yield from _different(name, x, y)
+        yield from different(name, x, y)
     known = {id(at.tensor): at.name for at in state.tensors}
     known |= {id(at.tensor._array): at.name for at in state.tensors}
     for at in dict.fromkeys([*one.parts, *other.parts]):
@@ -172,7 +172,7 @@ def _differences(one: _Seen, other: _Seen, state: State) -> Iterator[str]:
         name += "" if key in ("_array", ...) else f".{key}"
         then = owner if key is ... and at in one.parts else then  # it has been put back
         nows = [parts[at][3] if at in parts else then for parts in (one.parts, other.parts)]
-        yield from _different(name, *nows)
+        yield from different(name, *nows)
     if not same_states(one.random, other.random):
         yield "other random numbers are drawn"
 
@@ -187,7 +187,8 @@ def _held(x: Any, keep: Callable[[Any], Any] = lambda array: array) -> Any:
     return keep(x)
 
 
-def _different(name: str, x: Any, y: Any) -> Iterator[str]:
+def different(name: str, x: Any, y: Any) -> Iterator[str]:
+    """How two values differ, of which one is by the program and one by the function."""
     if x is y or (type(x) is not _Held and isinstance(x, type(y)) and _is_node(x)):
         return
     if type(x) is _Digest:

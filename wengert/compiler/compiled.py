@@ -378,7 +378,7 @@ class Compiled(Generic[P, R]):
             return found.answer
         self.report.checks += 1
         if watch.met:
-            self._refusals = [*self._refusals, Refusal(call.arguments, watch.met, replay.signature)]
+            self._remembered(Refusal(call.arguments, watch.met, replay.signature))
             self.report.fell_back(watch.met)
             return found.answer
         if found.differences:
@@ -396,8 +396,8 @@ class Compiled(Generic[P, R]):
             f"first line that differs: {where}. The program is dropped, and what the function "
             "itself has done stays; calls like this one run eagerly from now on"
         )
-        refusal = Refusal(call.arguments, f"the program was wrong: {where}", replay.signature)
-        self._refusals = [*self._refusals, refusal]
+        why = f"the program was wrong: {where}"
+        self._remembered(Refusal(call.arguments, why, replay.signature))
         return error
 
     def _located(self, replay: Replay, call: Call, found: Checked, state: State) -> str:

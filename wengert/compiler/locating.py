@@ -11,7 +11,7 @@ from typing import Any
 
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.trace import copied
-from wengert.compiler.checking import distance
+from wengert.compiler.checking import different
 from wengert.compiler.emission.emit import Emitted
 from wengert.compiler.program import Instruction, Program, Value, substitute
 
@@ -55,7 +55,7 @@ def located(
         answer = step.function(*operands, **substitute(dict(step.parameters), known))
         known.update(zip(step.results, map(copied, step.parts(answer)), strict=True))
         for value, other in zip(step.results, new.results, strict=True):
-            if other in samples and _differ(known[value], samples[other]):
+            if other in samples and any(different("", known[value], samples[other])):
                 return _at(emitted, step, "it computes with other values than the function")
     if len(again.instructions) > len(program.instructions):
         step = again.instructions[len(program.instructions)]
@@ -63,15 +63,9 @@ def located(
     start()
     for number, step, values in _run(emitted, inputs):
         for value, x in zip(step.results, values, strict=True):
-            if value in known and _differ(x, known[value]):
+            if value in known and any(different("", x, known[value])):
                 return _line(emitted, number, step)
     return "each line gives what it should, so that it is what becomes of it that is wrong"
-
-
-def _differ(x: Any, y: Any) -> bool:
-    if hasattr(x, "dtype") and hasattr(y, "dtype"):
-        return tuple(x.shape) != tuple(y.shape) or x.dtype != y.dtype or distance(x, y) > 0
-    return repr(x) != repr(y)
 
 
 def _at(emitted: Emitted, step: Instruction, why: str) -> str:

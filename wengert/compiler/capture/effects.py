@@ -48,9 +48,8 @@ def _is_input(call: Any, ref: Ref, now: Any) -> bool:
 def check_asked(call: Any, functions: Iterable[Any]) -> None:
     """Raise if code may ask for the caller's graph behind a Tensor."""
     for i in [i for i, held in enumerate(call.held) if held.outside]:
-        for used in [reads(function.__code__) for function in functions]:
-            every = used.names.union(*[chain.path for chain in used.chains])
-            if not every.isdisjoint(_ABOUT_GRAPHS):
+        for function in functions:
+            if not reads(function.__code__).every.isdisjoint(_ABOUT_GRAPHS):
                 raise TraceError(
                     f"{_name(call, i)} has been computed outside the compiled function, whose code "
                     "asks for grad_fn or retains_grad; detach it, or ask outside"

@@ -111,6 +111,8 @@ class Reads(NamedTuple):
         before it runs.
     filled : frozenset of str
         Globals and variables of enclosing functions that it does nothing with but to add to them.
+    every : frozenset of str
+        All names that it asks for: globals and attributes.
     loads : tuple of Load
         In order.
     setting : dict of str to int
@@ -127,6 +129,7 @@ class Reads(NamedTuple):
     anywhere: bool
     typed: frozenset[Chain]
     filled: frozenset[str]
+    every: frozenset[str]
     loads: tuple[Load, ...]
     setting: Mapping[str, int]
 
@@ -169,6 +172,7 @@ def reads(code: CodeType) -> Reads:
         or any("__dict__" in chain.path for chain in chains if chain.root != "self"),
         found.typed.union(*[map(found.outside, each.typed) for each in inner]),
         frozenset(found.filled - used),
+        frozenset(every),
         (*found.loads, *[load for each in inner for load in each.loads]),
         found.setting,
     )

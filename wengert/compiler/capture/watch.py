@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from functools import cache
 from types import (
     BuiltinFunctionType,
-    CodeType,
     FrameType,
     FunctionType,
     GeneratorType,
@@ -276,13 +275,6 @@ def _draws(x: Any) -> bool:
     return any(str(module).startswith(("numpy.random", "cupy.random")) for module in modules)
 
 
-@cache
-def _codes(code: CodeType) -> list[CodeType]:
-    """Code, and that of the functions inside."""
-    inner = [x for x in code.co_consts if isinstance(x, CodeType)]
-    return [code, *(each for x in inner for each in _codes(x))]
-
-
 def functions_of(objects: Iterable[Any], function: Callable[..., Any]) -> list[Any]:
     """The user's functions among what was reached."""
     found: dict[int, Any] = {}
@@ -323,7 +315,7 @@ def _attributes(function: Any) -> set[str] | None:
                 return None
         except ValueError:  # which is empty as yet
             return None
-    names = {name for each in _codes(function.__code__) for name in each.co_names}
+    names = reads(function.__code__).every
     if not all(_known(scope[name]) for name in names if name in scope):
         return None
     return {name for name in names if name not in scope and name not in known}
