@@ -49,7 +49,7 @@ def visit_module(walk: "Walk", x: ModuleType, name: str) -> None:
     if walk.named.anywhere:
         walk.test("[*{}] != {}", held, [*held])
     for key in sorted((walk.named.asked | walk.named.stored) - held.keys()):
-        walk.absent(Place(held, key, f"{name}.{key}"))
+        walk.at(Place(held, key, f"{name}.{key}"))
 
 
 def _foreign_module(walk: "Walk", x: ModuleType, held: dict[str, Any], name: str) -> None:
@@ -121,4 +121,4 @@ def _foreign_class(walk: "Walk", cls: type) -> None:
                 walk.at(Place(cls, key, f"{cls.__name__}.{key}", "class"))
         for key in sorted(walk.named.asked):
             if not hasattr(cls, key):
-                walk.absent(Place(cls, key, f"{cls.__name__}.{key}", "class"))
+                walk.at(Place(cls, key, f"{cls.__name__}.{key}", "class"))

@@ -172,11 +172,17 @@ class Walk:
     # -- any object ----------------------------------------------------------------------------
 
     def at(self, place: Place) -> None:
-        """Visit what is at a place, once."""
+        """Visit what is at a place, once; where nothing is, nothing may come."""
         key = id(place.owner), place.key
-        if key not in self._asked:
-            self._asked.add(key)
-            self.visit(place.get(), place.name, place)
+        if key in self._asked:
+            return
+        self._asked.add(key)
+        x = place.get()
+        if x is Missing:
+            self.fact(place.name, Missing)
+            self.state.held.append((place, Missing))
+        else:
+            self.visit(x, place.name, place)
 
     def visit(
         self,
@@ -332,10 +338,7 @@ class Walk:
             self.test(f"{{}}.{key} is not {{}}", f, getattr(f, key))
         for free, cell in zip(code.co_freevars, f.__closure__ or (), strict=True):
             place = Place(cell, "cell_contents", free, "attribute")
-            if place.get() is Missing:
-                self.absent(place)
-            else:
-                self._used(place, mine and free in reads(code).filled)
+            self._used(place, mine and free in reads(code).filled)
         for i, default in enumerate(f.__defaults__ or ()):
             self.visit(default, "default" if type(default) not in PLAIN else f"default {i}", None)
         if f.__kwdefaults__:
@@ -352,26 +355,19 @@ class Walk:
         scope, beneath = f.__globals__, vars(builtins)
         self.found.add(f, used)
         for key in used.globals:
-            if key in scope:
-                self._used(Place(scope, key, key), key in used.filled)
-            else:
-                self.absent(Place(scope, key, key))
-                if key in beneath:
-                    place = Place(beneath, key, key)
-                    if reading(beneath[key]) or key == "type":  # of which the bytecode tells more
-                        self.state.held.append((place, beneath[key]))
-                    else:
-                        self.at(place)
-                        self.refuse(beneath[key])
+            self._used(Place(scope, key, key), key in used.filled)
+            if key not in scope and key in beneath:
+                place = Place(beneath, key, key)
+                if reading(beneath[key]) or key == "type":  # of which the bytecode tells more
+                    self.state.held.append((place, beneath[key]))
+                else:
+                    self.at(place)
+                    self.refuse(beneath[key])
         for target, level in used.imports:
             package = scope.get("__package__") or ""
             full = importlib.util.resolve_name("." * level + target, package) if level else target
             for part in dict.fromkeys((full.partition(".")[0], full)):
-                place = Place(sys.modules, part, f"module {part}")
-                if part in sys.modules:
-                    self.at(place)
-                else:
-                    self.absent(place)
+                self.at(Place(sys.modules, part, f"module {part}"))
 
     def _used(self, place: Place, filled: bool) -> None:
         """Visit what code names; the elements of a container that it only adds to don't count."""
@@ -381,15 +377,6 @@ class Walk:
             self.reached(x, place.name)
         else:
             self.at(place)
-
-    def absent(self, place: Place) -> None:
-        """Guard a place where nothing is."""
-        key = id(place.owner), place.key, "absent"
-        if key in self._asked:
-            return
-        self._asked.add(key)
-        self.fact(place.name, Missing)
-        self.state.held.append((place, Missing))
 
     def abstract(self) -> None:
         """Guard which classes are registered with abstract ones."""
@@ -451,11 +438,7 @@ class Walk:
             mine = users(base.__module__)
             for key in slots_of(base) if mine or base.__module__.startswith("wengert.func") else ():
                 if is_node(cls) or not mine or self.named.wants(x, key):
-                    place = Place(x, key, f"{name}.{key}", "attribute")
-                    if place.get() is Missing:
-                        self.absent(place)
-                    else:
-                        self.at(place)
+                    self.at(Place(x, key, f"{name}.{key}", "attribute"))
 
     def _attributes(self, x: Any, held: dict[str, Any], name: str) -> None:
         self.test("{}.__dict__ is not {}", x, held)

@@ -69,7 +69,7 @@ class Glue:
         attach: Callable[..., None],
     ) -> None:
         self._found, self._signature = found, signature
-        self._attach = attach
+        self._one_device = found.backend is not None and found.backend.name in _PLAIN_DEVICES
         self.names: dict[str, Any] = {
             "__name__": "wengert.compiled.glue",
             "MISS": MISS,
@@ -125,7 +125,7 @@ class Glue:
         self._reach()
         self._modes()
         self._of_state()
-        inputs = self._inputs()
+        inputs = [self._input(ref) for ref in self._found.refs]
         known = [f"last{i}" for i in range(len(state.tensors))]
         lines = ["def call(*args):", f"    if len(args) != {len(args)}:", "        return MISS"]
         lines += [f"    {''.join(f'{arg}, ' for arg in args)}= args"] if args else []
@@ -190,7 +190,8 @@ class Glue:
                 self._check(f"type({name}) is not {self._bind(type(leaf))}")
                 if not self._is_new(name, leaf, kind[:5], tensors):
                     continue
-                self._array(name, kind)
+                self._checks.append(f"r_{name} = {name}._array")
+                self._raw(f"r_{name}", kind)
                 self._tensors.append(name)
                 tracked = kind[5]
                 self._check(f"{name}._node is {'not ' if tracked is None else ''}None")
@@ -224,26 +225,18 @@ class Glue:
         others.append((name, x, kind))
         return True
 
-    def _array(self, tensor: str, kind: Any) -> None:
-        self._checks.append(f"r_{tensor} = {tensor}._array")
-        self._raw(f"r_{tensor}", kind)
-
     def _raw(self, array: str, kind: Any) -> None:
         cls, shape, dtype = (self._bind(x) for x in kind[:3])
         self._check(
             f"type({array}) is not {cls} or {array}.shape != {shape} or {array}.dtype != {dtype}"
         )
-        if self._one_device():
+        if self._one_device:
             if kind[4] is not None:
                 self._check(f"{array}.strides != {self._bind(kind[4])}")
             elif hasattr(kind[0], "flags") and kind[1]:
                 self._check(f"not {array}.flags.c_contiguous")
         else:
             self._check(f"kind_of({array}) != {self._bind(kind[:5])}")
-
-    def _one_device(self) -> bool:
-        backend = self._found.backend
-        return backend is not None and backend.name in _PLAIN_DEVICES
 
     def _reach(self) -> None:
         """Check that what the function reaches is as it was."""
@@ -352,9 +345,6 @@ class Glue:
         self._check(f"len(gradients) != {len(owners)} or not gradients.isdisjoint({known})")
         for name in (*self._tensors[count:], *(f"t{i}" for i in self._replaced())):
             self._check(f"{name} in gradients")
-
-    def _inputs(self) -> list[str]:
-        return [self._input(ref) for ref in self._found.refs]
 
     def _input(self, ref: Ref) -> str:
         if ref.kind == "tensor":
