@@ -2,13 +2,15 @@
 
 import linecache
 import sys
+from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from wengert.compiler.program import Line
 
-__all__ = ["described", "reader", "running_line", "user_line"]
+__all__ = ["callers", "described", "reader", "running_line", "user_line"]
 
 #: Names of this package's modules, by the identities of their globals.
 _modules: dict[int, str] = {}
@@ -39,20 +41,24 @@ def running_line() -> tuple[Line | None, Any]:
     return Line(frame.f_code.co_filename, frame.f_lineno, stage), node
 
 
-def user_frame() -> FrameType | None:
-    """The innermost frame that is not of this package."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith("wengert"):
+def callers(frame: FrameType | None) -> Iterator[FrameType]:
+    """A frame, the one that has called it, and so on."""
+    while frame is not None:
+        yield frame
         frame = frame.f_back
-    return frame
 
 
 def user_line() -> str:
     """The user's line that runs now, for an error."""
-    frame = user_frame()
-    if frame is None:
-        return "wg.compile"
-    return described(Line(frame.f_code.co_filename, frame.f_lineno))
+    for frame in callers(sys._getframe(1)):
+        if not _is_own(frame):
+            return described(Line(frame.f_code.co_filename, frame.f_lineno))
+    return "wg.compile"
+
+
+def _is_own(frame: FrameType) -> bool:
+    """Whether a frame is of this package."""
+    return str(frame.f_globals.get("__name__")).startswith("wengert")
 
 
 def described(line: Line) -> str:
@@ -64,10 +70,6 @@ def described(line: Line) -> str:
 
 def reader() -> str:
     """Which method of a Tensor asks for values."""
-    frame: FrameType | None = sys._getframe(1)
-    found = "values"
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith("wengert"):
-        if frame.f_globals["__name__"] == "wengert.tape.tensor":
-            found = frame.f_code.co_name
-        frame = frame.f_back
-    return found
+    own = [*takewhile(_is_own, callers(sys._getframe(1)))]
+    asked = [x for x in own if x.f_globals["__name__"] == "wengert.tape.tensor"]
+    return asked[-1].f_code.co_name if asked else "values"

@@ -14,6 +14,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import takewhile
 from types import (
     BuiltinFunctionType,
     FrameType,
@@ -26,7 +27,7 @@ from typing import Any
 
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import package_of, users
-from wengert.compiler.capture.lines import described
+from wengert.compiler.capture.lines import callers, described
 from wengert.compiler.capture.reads import reads
 from wengert.compiler.program import Line
 from wengert.nn.module import Module
@@ -144,37 +145,29 @@ class Watch:
         return known
 
     def _meet(self, frame: FrameType, what: str) -> None:
-        if (self.met and not self._stop) or _within(frame, _importing):
+        if (self.met and not self._stop) or any(map(_importing, callers(frame))):
             return
-        if _within(frame, _of_collector):
+        if any(map(_of_collector, callers(frame))):
             return
         if not self.met:
             line = described(Line(frame.f_code.co_filename, frame.f_lineno))
             self.met = f"{line}: {what} is called, which a replay would not call again"
         if self._stop:
             TraceError(self.met)  # which is known also if the function catches what is raised
-            if not _within(frame, _finalising):  # where what is raised gets lost
+            if not any(map(_finalising, callers(frame))):  # where what is raised gets lost
                 self._go_on(frame)
                 raise Stopped(self.met)
 
-    def _go_on(self, frame: FrameType | None) -> None:
+    def _go_on(self, frame: FrameType) -> None:
         """Watch while the stack is left, too: Python takes a hook away that raises."""
-        while frame is not None and frame.f_code.co_name != "record_call":
-            frame.f_trace = self._leaving
-            frame = frame.f_back
+        for each in takewhile(lambda x: x.f_code.co_name != "record_call", callers(frame)):
+            each.f_trace = self._leaving
         sys.settrace(self._leaving)
 
     def _leaving(self, frame: FrameType, event: str, arg: Any) -> Any:
         if event == "exception":  # which comes before `finally`, `except` and `__exit__`
             sys.setprofile(self._hook)
         return self._leaving
-
-
-def _within(frame: FrameType | None, found: Callable[[FrameType], bool]) -> bool:
-    """Whether a frame, or one that has called it, is such a one."""
-    while frame is not None and not found(frame):
-        frame = frame.f_back
-    return frame is not None
 
 
 def _importing(frame: FrameType) -> bool:
