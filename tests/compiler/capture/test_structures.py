@@ -45,6 +45,7 @@ def changed_structure() -> Iterator[tuple[str, Held, Callable[[], object]]]:
     yield from _of_numbers()
     yield from _of_arguments()
     yield from _of_what_hides()
+    yield from _of_own_parts()
 
 
 def _reading(function: Callable[..., Any]) -> Held:
@@ -488,6 +489,80 @@ def _of_what_hides() -> Iterator[Case]:
         "a function of the library",
         _reading(lambda x: x * kept["f"](4.0)),
         lambda: kept.update(f=math.exp),
+    )
+
+
+def _of_own_parts() -> Iterator[Case]:
+    """What an object holds beside what others of its kind do: attributes, slots, a class."""
+
+    def scaled(x: Any, by: float) -> Any:
+        return x * by
+
+    class Partial(functools.partial):  # type: ignore[type-arg]
+        by = 2.0
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.by
+
+    class Library(types.ModuleType):
+        raw = 2.0
+
+        @property
+        def by(self) -> float:
+            return self.raw
+
+    for made in (
+        functools.partial(scaled, by=2.0),
+        Partial(scaled),
+        staticmethod(scaled),
+        collections.OrderedDict(a=1.0),
+        collections.Counter("a"),
+        collections.defaultdict(float),
+    ):
+        held: Any = made
+        if not hasattr(held, "__dict__"):
+            continue
+        held.more = 2.0
+        yield (
+            f"an attribute of a {type(held).__name__}",
+            _reading(lambda x, held=held: x * held.more),
+            lambda held=held: setattr(held, "more", 3.0),
+        )
+    later: Any = functools.partial(scaled, by=2.0)
+    yield (
+        "a new attribute of a partial",
+        _reading(lambda x: later(x) * getattr(later, "more", 1.0)),
+        lambda: setattr(later, "more", 3.0),
+    )
+    partial = Partial(scaled)
+    yield "the class of a partial", _reading(partial), lambda: setattr(Partial, "by", 3.0)
+    library = Library("a_library_of_a_test")
+    yield (
+        "a property of a module",
+        _reading(lambda x: x * library.by),
+        lambda: setattr(library, "raw", 3.0),
+    )
+
+    class Slotted(wg.optim.SGD):
+        __slots__ = ("by",)
+
+        def step(self) -> None:
+            with wg.no_grad():
+                self.param_groups[0]["params"][0].mul_(self.by)
+
+    w = wg.asarray(X, requires_grad=True)
+    optimizer = Slotted([w], lr=0.1)
+    optimizer.by = 0.5
+
+    def step(x: Any) -> Any:
+        w.copy_(x)
+        optimizer.step()
+        return w.detach() * 1
+
+    yield (
+        "a slot of an optimizer of a class of one's own",
+        _reading(lambda x: wg.no_grad()(step)(x)),
+        lambda: setattr(optimizer, "by", 0.25),
     )
 
 

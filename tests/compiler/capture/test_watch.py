@@ -100,6 +100,15 @@ def test_what_a_replay_could_not_repeat_is_not_done(name):
     assert f.report.checks <= 1
 
 
+def test_draws_are_seen_in_code_that_names_very_much():
+    """Names after the 256th are loaded by two instructions."""
+    many = "".join(f"        x = x + more.n{i}\n" for i in range(300))
+    scope = {"np": np, "more": None}
+    exec(f"def f(x):\n    if more:\n{many}    return x * np.random.normal()", scope)
+    with pytest.raises(TraceError, match="normal draws random numbers"):
+        wg.compile(scope["f"], strict=True)(wg.ones(2))
+
+
 Point = namedtuple("Point", ["a", "b"])
 
 

@@ -33,6 +33,10 @@ _MAKING = frozenset({"__init__", "__init_subclass__", "__new__", "__post_init__"
 def visit_module(walk: "Walk", x: ModuleType, name: str) -> None:
     """Visit what code names of a module."""
     walk.refuse(x)
+    if users(type(x).__module__):  # whose attributes are the module's, too
+        walk.found.of(x)
+        walk.type_of(type(x), name)
+        walk.test("type({}) is not {}", x, type(x))
     walk.fact(name, Identity(x))
     held = vars(x)
     if x is builtins and walk.named.wants_of_module(x, "type"):
@@ -46,7 +50,7 @@ def visit_module(walk: "Walk", x: ModuleType, name: str) -> None:
         special = key.startswith("__") and key != "__getattr__"
         if not special and (key == "__getattr__" or walk.named.wants_of_module(x, key)):
             walk.at(Place(held, key, f"{name}.{key}"))
-    if walk.named.anywhere:
+    if walk.named.anywhere or users(type(x).__module__):
         walk.test("[*{}] != {}", held, [*held])
     for key in sorted((walk.named.asked | walk.named.stored) - held.keys()):
         walk.at(Place(held, key, f"{name}.{key}"))

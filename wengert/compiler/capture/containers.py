@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.foreign import users
 from wengert.compiler.capture.places import PLAIN, Exact, Identity, Place, dump
 
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ def visit_container(walk: "Walk", x: Any, name: str) -> None:
             "function those that it needs, or hold them in a Tensor"
         )
     cls = type(x)
-    if users(cls.__module__):
-        walk.object(x, name)
+    walk.own(x, name)
     walk.fact(name, Identity(cls))
     walk.state.objects.append(x)
     if len(x) > LONG and _plain(walk, x, name):

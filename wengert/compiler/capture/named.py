@@ -113,7 +113,7 @@ class Named:
                 self.names.add(key)
                 continue
             self.marks.add((id(x), key))
-            if not isinstance(x, ModuleType):
+            if type(x) is not ModuleType:
                 for cls in _classes(x):
                     self.marks.add((id(cls), key))
                     method = vars(cls).get(key) if isinstance(x, type) else None
@@ -172,7 +172,7 @@ def _classes(x: Any) -> tuple[type, ...]:
 
 def _attribute(x: Any, key: str) -> Any:
     """An attribute that is found without running any code; `Missing` otherwise."""
-    if isinstance(x, ModuleType):
+    if type(x) is ModuleType:
         return vars(x).get(key, Missing)
     found = Missing
     for cls in _classes(x):

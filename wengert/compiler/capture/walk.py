@@ -288,8 +288,7 @@ class Walk:
         self.fact(name, "a Tensor")
         self.state.tensors.append(TensorAt(x, name, place))
         self.state.objects.append(x)
-        if users(type(x).__module__):  # a subclass of the user's
-            self.object(x, name)
+        self.own(x, name)
         node = x._node
         if node is not None:
             self.test("type({}) is not {}", node, type(node))
@@ -309,8 +308,7 @@ class Walk:
         return str(x.dtype) != "object"
 
     def _array(self, x: Any, name: str) -> None:
-        if users(type(x).__module__):  # a subclass of the user's
-            self.object(x, name)
+        self.own(x, name)
         size = x.dtype.itemsize if hasattr(x.dtype, "itemsize") else 8
         for length in x.shape:
             size *= length
@@ -343,10 +341,7 @@ class Walk:
             self.visit(default, "default" if type(default) not in PLAIN else f"default {i}", None)
         if f.__kwdefaults__:
             visit_container(self, f.__kwdefaults__, f"default of {name}")
-        if f.__dict__:
-            self._attributes(f, vars(f), name)
-        else:
-            self.test("{}.__dict__", f)
+        self._attributes(f, vars(f), name)
         if mine:
             self._code(f, code)
 
@@ -409,6 +404,7 @@ class Walk:
             self.visit(held, f"{name}.__self__", None)
 
     def _partial(self, x: Any, name: str) -> None:
+        self.own(x, name)
         self.visit(x.func, name, None)
         self.test("{}.func is not {}", x, x.func)
         self.test("{}.args is not {}", x, x.args)
@@ -440,7 +436,17 @@ class Walk:
                 if is_node(cls) or not mine or self.named.wants(x, key):
                     self.at(Place(x, key, f"{name}.{key}", "attribute"))
 
+    def own(self, x: Any, name: str) -> None:
+        """Visit what an object holds beside what others of its kind do."""
+        if users(type(x).__module__):
+            self.object(x, name)
+        elif (held := getattr(x, "__dict__", None)) is not None:
+            self._attributes(x, held, name)
+
     def _attributes(self, x: Any, held: dict[str, Any], name: str) -> None:
+        if not held:
+            self.test("{}.__dict__", x)
+            return
         self.test("{}.__dict__ is not {}", x, held)
         self.test("[*{}] != {}", held, [*held])
         wants = self._wants(x)
@@ -471,7 +477,8 @@ class Walk:
             return lambda key, value: (
                 named.wants(x, key) or key in _OF_MODULES or isinstance(value, Tensor | Module)
             )
-        return lambda key, value: named.wants(x, key) or key.startswith("__")
+        special = users(cls.__module__) or cls is FunctionType
+        return lambda key, value: named.wants(x, key) or (special and key.startswith("__"))
 
     def _member(self, x: enum.Enum, name: str) -> None:
         self.type_of(type(x), name)
@@ -495,6 +502,8 @@ def _parts(*keys: str) -> Visitor:
     """Visit some attributes of an object, which nobody changes, and nothing else of it."""
 
     def visit(walk: Walk, x: Any, name: str) -> None:
+        if isinstance(x, staticmethod | classmethod):
+            walk.own(x, name)
         for key in keys:
             walk.visit(getattr(x, key), f"{name}.{key}" if len(keys) > 1 else name, None)
 
