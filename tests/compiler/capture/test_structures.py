@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import enum
 import functools
 import math
 import operator
@@ -533,6 +534,15 @@ def _of_own_parts() -> Iterator[Case]:
         "a new attribute of a partial",
         _reading(lambda x: later(x) * getattr(later, "more", 1.0)),
         lambda: setattr(later, "more", 3.0),
+    )
+
+    class Colour(enum.Enum):
+        RED = 2.0
+
+    yield (
+        "a new attribute of a member of an enumeration",
+        _reading(lambda x: x * Colour.RED.value * getattr(Colour.RED, "more", 1.0)),
+        lambda: setattr(Colour.RED, "more", 3.0),
     )
     partial = Partial(scaled)
     yield "the class of a partial", _reading(partial), lambda: setattr(Partial, "by", 3.0)

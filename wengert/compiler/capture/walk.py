@@ -467,6 +467,8 @@ class Walk:
             return lambda key, value: (
                 key in REPLACEABLE or (named.wants(x, key) and key not in OF_OPTIMIZERS)
             )
+        if isinstance(x, enum.Enum):
+            return lambda key, value: key == "_value_" or named.wants(x, key)
         if cls.__module__[:8] == "wengert." or open_book(cls) or is_node(cls):
             return None
         if isinstance(x, Module):
@@ -481,14 +483,8 @@ class Walk:
         return lambda key, value: named.wants(x, key) or (special and key.startswith("__"))
 
     def _member(self, x: enum.Enum, name: str) -> None:
-        self.type_of(type(x), name)
         self.fact(name, x.name)
-        self.found.of(x)
-        self.state.objects.append(x)
-        held = vars(x)
-        for key in held:
-            if key == "_value_" or self.named.wants(x, key):
-                self.at(Place(held, key, f"{name}.{key}"))
+        self.object(x, name)
 
 
 Visitor = Callable[[Walk, Any, str], None]
