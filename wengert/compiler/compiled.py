@@ -332,7 +332,7 @@ class Compiled(Generic[P, R]):
             self._how = self._how._replace(counted=self._how.counted | error.names)
             return self._run(call, refusal, mine=True)
         except Exception as error:
-            if not state.raws:
+            if not any(place.users for place in state.arrays):
                 raise self._refused(call, signature, error) from None
         # Perhaps the code asks for the values of raw arrays: then programs are for these values.
         self._how = self._how._replace(by_contents=True)

@@ -596,3 +596,20 @@ def test_changes_of_structure_are_seen(name: str, number: int) -> None:
     assert run.report.recordings, run.report
     change()
     agree(run, held, name)
+
+
+@pytest.mark.parametrize("make", [functools.partial, collections.OrderedDict])
+def test_attributes_that_a_run_sets_are_set(make: Any) -> None:
+    """Such as how often a partial has been called."""
+
+    def course(compiles: bool) -> list[Any]:
+        held = functools.partial(total, items=[2.0]) if make is functools.partial else make()
+
+        def step(x: Any) -> Any:
+            held.count = getattr(held, "count", 0) + 1
+            return x * held.count
+
+        run = wg.compile(step) if compiles else step
+        return [(run(wg.asarray(X)).tolist(), held.count) for _ in range(4)]
+
+    assert course(True) == course(False)

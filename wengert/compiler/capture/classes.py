@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from wengert.compiler.capture.containers import CONTAINERS, visit_container
-from wengert.compiler.capture.foreign import engine, users
+from wengert.compiler.capture.foreign import engine, refuse, users
 from wengert.compiler.capture.optimizers import REPLACEABLE
 from wengert.compiler.capture.places import PLAIN, Identity, Place
 
@@ -32,7 +32,7 @@ _MAKING = frozenset({"__init__", "__init_subclass__", "__new__", "__post_init__"
 
 def visit_module(walk: "Walk", x: ModuleType, name: str) -> None:
     """Visit what code names of a module."""
-    walk.refuse(x)
+    refuse(x)
     if users(type(x).__module__):  # whose attributes are the module's, too
         walk.found.of(x)
         walk.type_of(type(x), name)
@@ -61,7 +61,7 @@ def _foreign_module(walk: "Walk", x: ModuleType, held: dict[str, Any], name: str
     for key, value in list(held.items()):
         place = Place(held, key, f"{name}.{key}")
         if (id(x), key) in walk.named.marks and not isinstance(value, ModuleType):
-            walk.refuse(value)
+            refuse(value)
             if type(value) in (*PLAIN, *CONTAINERS):
                 walk.at(place)
             else:

@@ -123,7 +123,7 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
             continue
         else:
             raise _changed(call, f"{place.name} to {shown(now)}", place.name)
-        if number and ref.index in call.state.counts:
+        if number and place.users:
             _check_decision(call, ref, place.name, now)
     for i, at in enumerate(call.state.tensors):
         if at.place is None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from wengert.compiler.capture.errors import TraceError
+
 __all__ = [
     "engine",
     "immutable",
@@ -19,7 +21,7 @@ __all__ = [
     "open_book",
     "package_of",
     "reading",
-    "refused",
+    "refuse",
     "users",
 ]
 
@@ -126,9 +128,12 @@ def reading(x: Any) -> bool:
     return any(x is known for known in _READING)
 
 
-def refused(x: Any) -> str:
-    """The name of a function or module that reads what can't be foreseen; empty for all others."""
+def refuse(x: Any) -> None:
+    """Raise for a function or module that reads what can't be foreseen."""
     name = _REFUSED.get(id(x), "")
     if not name and x in map(sys.modules.get, _REFUSED_MODULES):
         name = str(x.__name__)
-    return name
+    if name:
+        raise TraceError(
+            f"the code asks for what it names by way of {name}, which can't be foreseen"
+        )

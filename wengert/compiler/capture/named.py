@@ -3,13 +3,14 @@
 import builtins
 import dataclasses
 from collections.abc import Iterable
+from copy import copy
 from types import FunctionType, ModuleType
 from typing import Any
 
 from wengert.compiler.capture.places import NUMBERS, Missing, Place, is_array
 from wengert.compiler.capture.reads import Chain, Reads, reads
 
-__all__ = ["Named", "branch"]
+__all__ = ["Named"]
 
 
 @dataclasses.dataclass
@@ -54,6 +55,10 @@ class Named:
     anywhere: bool = False
     typed: bool = False
     untyped: bool = False
+
+    def branch(self) -> "Named":
+        """A copy with sets of its own, to be added to."""
+        return Named(**{key: copy(held) for key, held in vars(self).items()})
 
     def wants(self, x: object, key: str) -> bool:
         """Whether an attribute of an object or a class counts."""
@@ -120,18 +125,6 @@ class Named:
                     if isinstance(method, FunctionType):  # whose first argument is given
                         self.owners.add((id(method.__code__), 0))
             x = _attribute(x, key)
-
-
-_COPIED = frozenset({dict, list, set})
-
-
-def branch(x: Any) -> Any:
-    """A copy of an object with containers of its own, to be added to."""
-    made = object.__new__(type(x))
-    made.__dict__ = {
-        key: held.copy() if type(held) in _COPIED else held for key, held in vars(x).items()
-    }
-    return made
 
 
 def _root(function: FunctionType, root: str, name: str) -> Any:

@@ -60,12 +60,15 @@ class Place(NamedTuple):
     kind : {"item", "attribute", "class"}
         An item of a container (an instance's ``__dict__``, mostly), an attribute (a slot, or what a
         closure's cell holds), or an attribute of a class itself.
+    users : bool
+        Of an input of programs, whether it is the user's, and not kept by an optimiser.
     """
 
     owner: Any
     key: Any
     name: str
     kind: str = "item"
+    users: bool = False
 
     @property
     def at(self) -> tuple[int, Any]:
@@ -232,15 +235,11 @@ class State:
         Each Tensor once.
     arrays : list of Place
         Raw arrays that optimisers keep, and those of the user's that programs get as inputs.
-    raws : set of int
-        Which of the arrays are the user's.
     how : How
         They were looked at.
     numbers : list of Place
         They may differ from call to call: hyper-parameters and counters of optimisers, and what the
         user's code counts in.
-    counts : set of int
-        Which of the numbers are the user's.
     shares : list of int
         For each of the numbers the first that has to be the same: an optimiser's counters.
     facts : list of Fact
@@ -265,10 +264,8 @@ class State:
     def __init__(self) -> None:
         self.tensors: list[TensorAt] = []
         self.arrays: list[Place] = []
-        self.raws: set[int] = set()
         self.how = How()
         self.numbers: list[Place] = []
-        self.counts: set[int] = set()
         self.shares: list[int] = []
         self.facts: list[Fact] = []
         self.held: list[tuple[Place, Any]] = []

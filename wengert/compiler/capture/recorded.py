@@ -322,14 +322,6 @@ class End(Node):
 
 def swept(root: Node) -> bool:
     """Whether a part of the graph behind a result has been differentiated and let go."""
-    found, seen = [root], {root.number}
-    while found:
-        node = found.pop()
-        # A sweep clears `saved` of leaves with hooks, too, which have saved nothing.
-        if not isinstance(node, Output | AccumulateGrad) and node.saved is None:
-            return True
-        for parent in node.parents:
-            if parent is not None and parent.number not in seen:
-                seen.add(parent.number)
-                found.append(parent)
-    return False
+    # A sweep clears `saved` of leaves with hooks, too, which have saved nothing.
+    nodes = [x for x in ancestors([root]) if not isinstance(x, Output | AccumulateGrad)]
+    return any(node.saved is None for node in nodes)

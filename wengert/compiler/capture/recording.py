@@ -125,14 +125,13 @@ class _Call:
             grad._array = self.input(grad._array, "grad", i, f"{name}.grad")
         reached = {id(x) for x in self.state.reached_arrays()}
         for i, place in enumerate(self.state.arrays):
-            raw = i in self.state.raws
-            place.set(self.input(place.get(), "array", i, place.name, raw=raw))
+            place.set(self.input(place.get(), "array", i, place.name, raw=place.users))
         made: dict[int, Any] = {}
         for i, place in enumerate(self.state.numbers):
             first = self.state.shares[i]
             if first == i:
                 made[i] = self.input(place.get(), "number", i, place.name)
-            if self.state.types and i in self.state.counts:  # as numbers among the arguments
+            if self.state.types and place.users:  # as numbers among the arguments
                 self.trace.pin(made[first])
             else:
                 place.set(made[first])
@@ -321,7 +320,7 @@ def _recorded(
     counts = {
         effect.output: now.value
         for effect in effects
-        if effect.ref.kind == "number" and effect.ref.index in call.state.counts
+        if effect.ref.kind == "number" and call.state.numbers[effect.ref.index].users
         and effect.output is not None
         and isinstance(now := call.outputs[effect.output], LiveNumber)
         and call.trace.given(now)

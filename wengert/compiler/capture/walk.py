@@ -33,11 +33,11 @@ from wengert.compiler.capture.foreign import (
     open_book,
     package_of,
     reading,
-    refused,
+    refuse,
     users,
 )
 from wengert.compiler.capture.live import LiveNumber
-from wengert.compiler.capture.named import Named, branch
+from wengert.compiler.capture.named import Named
 from wengert.compiler.capture.optimizers import OF_OPTIMIZERS, REPLACEABLE, visit_optimizer
 from wengert.compiler.capture.places import (
     NUMBERS,
@@ -146,7 +146,7 @@ class Walk:
     def __init__(self, named: Named, how: How) -> None:
         self.state = State()
         self.state.how = how
-        self.named, self.found = named, branch(named)
+        self.named, self.found = named, named.branch()
         self.seen: dict[int, tuple[int, Any]] = {}
         self._asked: set[Any] = set()
         self.optimizers: list[tuple[Optimizer, str]] = []
@@ -199,8 +199,7 @@ class Walk:
         """
         kind = type(x)
         if kind in NUMBERS and place is not None and not looked_at and self._is_count(place):
-            self.state.counts.add(len(self.state.numbers))
-            self.number(place)
+            self.number(place._replace(users=True))
             return
         if kind in PLAIN or isinstance(x, np.generic):
             self.fact(name, Exact(x))
@@ -231,8 +230,7 @@ class Walk:
             self._tensor(x, name, place)
         elif given:
             self.fact(name, "an array")
-            self.state.raws.add(len(self.state.arrays))
-            self.state.arrays.append(place)  # type: ignore[arg-type]
+            self.state.arrays.append(place._replace(users=True))  # type: ignore[union-attr]
         elif (visit := _visitor(kind)) is not None:  # type: ignore[arg-type]
             visit(self, x, name)
         else:
@@ -357,7 +355,7 @@ class Walk:
                     self.state.held.append((place, beneath[key]))
                 else:
                     self.at(place)
-                    self.refuse(beneath[key])
+                    refuse(beneath[key])
         for target, level in used.imports:
             package = scope.get("__package__") or ""
             full = importlib.util.resolve_name("." * level + target, package) if level else target
@@ -381,19 +379,12 @@ class Walk:
             self.fact("what is registered with abstract classes", token)
             self.test("{}() != {}", abc.get_cache_token, token)
 
-    def refuse(self, x: Any) -> None:
-        name = refused(x)
-        if name:
-            raise TraceError(
-                f"the code asks for what it names by way of {name}, which can't be foreseen"
-            )
-
     def _method(self, x: MethodType, name: str, called: str = "") -> None:
         self.visit(x.__self__, called or f"{name}.__self__", None)
         self.visit(x.__func__, name, None, owner=type(x.__self__))
 
     def _builtin(self, x: Any, name: str) -> None:
-        self.refuse(x)
+        refuse(x)
         held = x.__self__
         if reading(x) or (type(held) is str and x.__name__.startswith("format")):
             self.found.computed = self.found.anywhere = True
@@ -404,6 +395,7 @@ class Walk:
             self.visit(held, f"{name}.__self__", None)
 
     def _partial(self, x: Any, name: str) -> None:
+        self.state.objects.append(x)
         self.own(x, name)
         self.visit(x.func, name, None)
         self.test("{}.func is not {}", x, x.func)

@@ -402,14 +402,14 @@ class Glue:
         Threads are not switched within these lines, as within ``n += 1``. Returns which of the
         program's outputs they compute.
         """
-        found, numbers, counts = self._found.counting, self._state.numbers, self._state.counts
+        found, numbers = self._found.counting, self._state.numbers
         changed = {x.output: x.ref for x in self._found.effects if x.ref.kind == "number"}
         own: dict[Value, str] = {}  # what is computed of each number that is counted in alone
         reads: dict[Value, set[Ref]] = {}
         several: dict[Value, str] = {}
         speller, lines = Speller("", Names()), []
         for value, ref in zip(found.program.inputs, found.refs, strict=True):
-            live = ref.kind == "number" and ref.index in counts
+            live = ref.kind == "number" and numbers[ref.index].users
             own[value] = self._at(numbers[ref.index]) if live else self._input(ref)
             reads[value] = {ref} if live else set()
             several[value] = f"_{len(several)}"

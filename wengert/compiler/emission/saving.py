@@ -115,7 +115,8 @@ def _part(
 ) -> _Part:
     refs = recording.refs
     at = {ref: i for i, ref in enumerate(refs)}
-    given = {ref for ref in refs if _is_argument(ref, state)}
+    count = len(state.tensors)
+    given = {r for r in refs if r.kind == "leaf" or (r.kind == "tensor" and r.index >= count)}
     becomes: dict[Ref, Any] = {}
     for effect in recording.effects:
         ref = Ref("tensor", effect.ref.index) if effect.ref.kind == "place" else effect.ref
@@ -166,10 +167,6 @@ def _part(
         [place[at[ref]] for ref in decided.refs],
         recording.answer,
     )
-
-
-def _is_argument(ref: Ref, state: State) -> bool:
-    return ref.kind == "leaf" or (ref.kind == "tensor" and ref.index >= len(state.tensors))
 
 
 def _answered(
