@@ -64,6 +64,7 @@ _MODULES = (
 )
 #: Functions of modules that are imported late, like those of `LATER` beside the standard's.
 _TOOLS = {
+    "wengert.backends.memory": ("keep_freed_memory",),
     "wengert.compiler.making": ("compile",),
     "wengert.autograd": ("checkpoint", "checkpoint_sequential"),
     "wengert.inspection": ("draw",),

@@ -25,6 +25,7 @@ from wengert.backends import DType as DType
 from wengert.backends import get_backend as get_backend
 from wengert.backends import set_backend as set_backend
 from wengert.backends import use_backend as use_backend
+from wengert.backends.memory import keep_freed_memory as keep_freed_memory
 from wengert.compiler.making import compile as compile  # noqa: A004 -- PyTorch's name
 from wengert.func import custom_vjp as custom_vjp
 from wengert.func import grad as grad

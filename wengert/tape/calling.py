@@ -149,10 +149,10 @@ def binary(
     return call
 
 
-def single(primitive: Primitive, kind: type[Node] = Node) -> Callable[..., Any]:
+def single(primitive: Primitive, kind: type[Node] | None = None) -> Callable[..., Any]:
     """`Primitive.bind` of a primitive of one input and one result, without its loops.
 
-    ``kind`` is the class of the nodes that it records.
+    ``kind`` is the class that the nodes get which it records.
     """
     kernel_for = primitive.kernels.__getitem__  # faster than a subscript of a subclass of dict
     differentiable = bool(primitive.rules)
@@ -179,7 +179,9 @@ def single(primitive: Primitive, kind: type[Node] = Node) -> Callable[..., Any]:
         else:
             take = plan.take
             saved = plan.save((array,), out, parameters) if take is None else take((array, out))
-            result = record(plan, (node,), saved, out, kind)
+            result = record(plan, (node,), saved, out)
+            if kind is not None:
+                result._node.__class__ = kind
         if observing:
             observe(primitive.name, primitive, (x,), result)
         if view:

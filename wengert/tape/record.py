@@ -135,14 +135,10 @@ _new_tensor = Tensor.__new__
 
 
 def record(
-    plan: Plan,
-    parents: tuple[Node | None, ...],
-    saved: tuple[Any, ...],
-    out: Any,
-    kind: type[Node] = Node,
+    plan: Plan, parents: tuple[Node | None, ...], saved: tuple[Any, ...], out: Any
 ) -> Tensor:
     """Put an operation on the tape and return its result, of which the caller tells observers."""
-    node = _new_node(kind)
+    node = _new_node(Node)
     node.number = tick()
     node.plan = plan
     node.parents = parents

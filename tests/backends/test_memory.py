@@ -1,0 +1,54 @@
+"""The allocator's setting: fewer pages are faulted in, and errors are clear."""
+
+import ctypes
+import subprocess
+import sys
+
+import pytest
+
+import wengert as wg
+
+FAULTS = """
+import resource, sys
+import numpy as np
+import wengert as wg
+if sys.argv[1:]:
+    wg.keep_freed_memory()
+x = wg.tensor(np.ones(10**6), requires_grad=True)
+def step():
+    y = x * 2 + 1
+    y = y * x
+    (y * y).backward(y.detach())
+for _ in range(3):
+    step()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    step()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def faults(*arguments: str) -> int:
+    run = subprocess.run(
+        [sys.executable, "-c", FAULTS, *arguments], capture_output=True, text=True, check=True
+    )
+    return int(run.stdout)
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library is not glibc")
+def test_a_process_that_keeps_memory_has_a_tenth_of_the_page_faults():
+    assert faults("keep") * 10 < faults()
+
+
+@pytest.mark.parametrize(
+    ("limit", "error"), [(1.5, TypeError), (True, TypeError), (-1, ValueError), (2**31, ValueError)]
+)
+def test_limits_that_make_no_sense(limit, error):
+    with pytest.raises(error, match="limit should be"):
+        wg.keep_freed_memory(limit)
+
+
+def test_another_c_library_is_an_error(monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
+    with pytest.raises(RuntimeError, match="glibc"):
+        wg.keep_freed_memory()
