@@ -77,7 +77,7 @@ def check(
         if not replay.adjoints:
             del given
     except Exception as error:
-        one, inputs, failing = None, (), failed(error)
+        one, inputs, failing = None, (), failed(error, restored=True)
     before.restore()
     answer = function()
     if one is None:

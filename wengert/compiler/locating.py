@@ -35,7 +35,7 @@ def located(
     emitted : Emitted
         What was made of it.
     inputs : tuple
-        What it was given.
+        What was given to that: the program's inputs come first.
     again : Program
         As it is recorded now, from the same state.
     samples : dict
@@ -45,7 +45,7 @@ def located(
     """
     start()
     known: dict[Value, Any] = dict(program.constants)
-    known.update(zip(program.inputs, inputs, strict=True))
+    known.update(zip(program.inputs, inputs, strict=False))
     for at, step in enumerate(program.instructions):
         new = again.instructions[at] if at < len(again.instructions) else None
         if new is None or (step.name, len(step.results)) != (new.name, len(new.results)):

@@ -6,6 +6,7 @@ from typing import Any
 
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.traced import Traced
+from wengert.compiler.passes.inplace import CHANGED
 from wengert.compiler.report import told
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import changes
@@ -66,15 +67,21 @@ class RefusedError(Exception):
         self.refusal = refusal
 
 
-def failed(error: Exception) -> Refusal:
+def failed(error: Exception, *, restored: bool = False) -> Refusal:
     """Why a call runs eagerly whose program has failed, which has changed nothing.
 
     The function may raise, or catch, what the program itself has raised. An error while the
-    program is made is one of the compiler.
+    program is made is one of the compiler. One that comes after the program has begun to change
+    what it reaches is the caller's, such as a signal handler's: it is raised, for the function
+    would begin with what has changed, unless that has been ``restored``.
     """
-    at, ran = error.__traceback__, False
+    at, ran, changed = error.__traceback__, False, False
     while at is not None:
-        ran, at = ran or at.tb_frame.f_code.co_filename == "<glue>", at.tb_next
+        frame, at = at.tb_frame, at.tb_next
+        if frame.f_code.co_filename == "<glue>":
+            ran, changed = True, changed or bool(frame.f_locals.get(CHANGED))
+    if changed and not restored:
+        raise error
     return Refusal(None, f"the program raised {told(error)}", failed=not ran)
 
 

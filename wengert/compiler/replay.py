@@ -96,7 +96,7 @@ class Replay:
         return {
             self.whole.outputs[effect.output]: inputs[effect.ref]
             for effect in self.recording.effects
-            if effect.output is not None and effect.ref in inputs
+            if effect.output is not None and effect.ref in inputs and not effect.new
         }
 
     @property
@@ -189,7 +189,8 @@ class Replay:
         return self._glue(pool).function(state, leaves)[1]
 
     def _glue(self, pool: Pool) -> Glue:
-        return Glue(self.recording, self.signature, pool, self.attach)
+        alone = len(self.program.inputs) > len(self.recording.refs)
+        return Glue(self.recording, self.signature, pool, self.attach, alone=alone)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A call that answers `MISS` where the program is to be checked."""

@@ -84,7 +84,8 @@ class SGD(Optimizer):
         if not (momentum or decay or maximize):
             axpby = xp.axpby
             return lambda p, g, state: axpby(1, p, step, g)
-        nesterov, fresh = group["nesterov"], 1 - group["dampening"]
+        nesterov, dampening = group["nesterov"], group["dampening"]
+        fresh = 1 - dampening if dampening else 1
 
         def update(p: Any, g: Any, state: State) -> Any:
             if maximize:

@@ -26,8 +26,9 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["Change", "Snapshot", "alike", "kinds_of", "same_states", "shown"]
 
-#: Elements of the largest array that is copied. Programs write into no array that they are given,
-#: so the copies are for finding those that do, and for functions that write into raw arrays.
+#: Elements of the largest array that is copied. Programs write into no array that anybody holds, as
+#: a snapshot does, so the copies are for finding those that do, and for functions that write into
+#: raw arrays.
 LARGEST = 1 << 16
 
 

@@ -17,6 +17,8 @@ from wengert.backends import Backend, backend_of
 from wengert.compiler.emission.spelling import LIBRARIES, Names, Speller, identifier
 from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, form
+from wengert.compiler.passes.inplace import writable
+from wengert.compiler.passes.liveness import holders
 from wengert.compiler.passes.own import own
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 
@@ -174,6 +176,7 @@ class _Writer:
         ending = _ending(self.program, inline)
         kept = self._in_buffers()
         before: Line | None = None
+        written: dict[str, Value] = {}  # what each name stands for now
         for i, step in enumerate(self.program.instructions):
             if step in inline:
                 self.known[step.result] = self.speller.call(step, self.known)
@@ -182,6 +185,8 @@ class _Writer:
                 before = step.line
                 lines.append(f"    # {_comment(step.line)}")
             out = None if step.out is None else self.known[step.out]
+            if step.function is writable:
+                lines += self._forgotten(step, written)
             call = self.speller.call(step, self.known, out)
             # An array is freed when its name is given to another, and not only at the return.
             for value in ending.get(i, ()):
@@ -195,12 +200,22 @@ class _Writer:
             for value in step.results:
                 wanted = names[value]
                 self.known[value] = self.names.new(wanted, numbered=not value.name)
+                written[self.known[value]] = value
             targets = ", ".join(self.known[value] for value in step.results)
             if step.several and len(step.results) == 1:
                 targets += ","
             self.lines[len(lines)] = step, tuple([self.known[value] for value in step.results])
-            lines += _folded(f"    {targets} = {call}" if targets else f"    {call}")
+            line = f"    {targets} = {call}" if targets else f"    {call}"
+            if len(line) > WIDTH and len(step.results) > 1:
+                line = f"    ({targets}) = {call}"
+            lines += _folded(line)
         return lines
+
+    def _forgotten(self, step: Instruction, written: Mapping[str, Value]) -> list[str]:
+        """A line that deletes views of what is written over: nobody but the caller may hold it."""
+        held, over = holders(self.program), set(step.operands)
+        names = [name for name, value in written.items() if not over.isdisjoint(held[value])]
+        return list(_folded(f"    del ({', '.join(names)},)")) if names else []
 
     def _in_buffers(self) -> set[Value]:
         """Results whose memory stays anyhow, so that each may have a name of its own."""

@@ -5,6 +5,7 @@ loop over lists of places would cost as much as a small network; so the glue is 
 line for each guard and each place.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import lru_cache
@@ -29,6 +30,8 @@ from wengert.compiler.capture.places import (
 )
 from wengert.compiler.capture.recorded import Recording, Ref, Swept, behind
 from wengert.compiler.emission.spelling import SHORT, Names, Speller, conditions
+from wengert.compiler.passes.flatten import LARGEST
+from wengert.compiler.passes.inplace import ALONE, CHANGED
 from wengert.compiler.program import Value
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.hooks import has_hooks
@@ -59,6 +62,8 @@ class Glue:
         Copies of the program, of which a call takes one that no other call uses.
     attach : callable
         Puts results on the tape: ``attach(answer, kept, tensors, leaves)``.
+    alone : bool
+        Whether the program takes an array that nobody else has, to tell which others are so.
     """
 
     def __init__(
@@ -67,8 +72,11 @@ class Glue:
         signature: dict[str, Any],
         pool: Any,
         attach: Callable[..., None],
+        *,
+        alone: bool = False,
     ) -> None:
         self._found, self._signature = found, signature
+        self._writes_over = alone
         self._one_device = found.backend is not None and found.backend.name in _PLAIN_DEVICES
         self.names: dict[str, Any] = {
             "__name__": "wengert.compiled.glue",
@@ -80,11 +88,13 @@ class Glue:
             "default_dtype": get_default_dtype,
             "dump": dump,
             "kind_of": kind_of,
+            ALONE: [None],
             "another": pool.another,
             "give": pool.give,
             "has_hooks": has_hooks,
             "inference": is_inference_mode_enabled,
             "item": dict.get,
+            "made": np.zeros,
             "observing": observing,
             "put": object.__setattr__,
             "recording": recording,
@@ -126,6 +136,9 @@ class Glue:
         self._modes()
         self._of_state()
         inputs = [self._input(ref) for ref in self._found.refs]
+        if self._writes_over:  # with one reference beside the name, as the others have
+            self._checks.append(f"{CHANGED} = {ALONE}[0] = made(1)")
+            inputs.append(CHANGED)
         known = [f"last{i}" for i in range(len(state.tensors))]
         lines = ["def call(*args):", f"    if len(args) != {len(args)}:", "        return MISS"]
         lines += [f"    {''.join(f'{arg}, ' for arg in args)}= args"] if args else []
@@ -133,6 +146,7 @@ class Glue:
         lines += [f"        {line}" for line in self._checks or ["pass"]]
         missed = "ArithmeticError, AttributeError, LookupError, TypeError, ValueError"
         lines += [f"    except ({missed}):", "        return MISS"]
+        known = [name for name in known if name in self.names]
         lines += self._run(inputs) if runs else ["    return None"]
         if known:
             lines.insert(1, f"    global {', '.join(known)}")
@@ -148,6 +162,7 @@ class Glue:
         lines += ["    except IndexError:", "        step = another()"]
         lines += ["        if step is None:", "            return MISS"]
         lines += ["    try:", f"        {left}step({', '.join(inputs)})"]
+        lines += [f"        {CHANGED} = True"] if self._found.effects else []
         # A call without a copy has no effects left to store: they come before it is given back.
         lines += [f"        {line}" for line in self._effects()]
         lines += [f"        {line}" for line in self._answer()]
@@ -292,10 +307,14 @@ class Glue:
         state, signature = self._state, self._signature
         gradients = signature["which gradients there are"]
         for i, at in enumerate(state.tensors):
-            kind = self._bind(signature["a Tensor of the state"][i][:5])
-            self.names[f"last{i}"] = at.tensor._array
+            kind = signature["a Tensor of the state"][i]
             self._checks.append(f"r_t{i} = t{i}._array")
-            self._check(f"r_t{i} is not last{i} and kind_of(r_t{i}) != {kind}")
+            if self._one_device and math.prod(kind[1]) > LARGEST:
+                self._raw(f"r_t{i}", kind)  # programs write over what nobody refers to
+            else:
+                self.names[f"last{i}"] = at.tensor._array
+                new = f"kind_of(r_t{i}) != {self._bind(kind[:5])}"
+                self._check(f"r_t{i} is not last{i} and {new}")
             self._check(f"t{i}._node is not {self._bind(at.tensor._node)}")
         for i, there in enumerate(gradients):
             if there is not None:  # of a Tensor
@@ -379,7 +398,8 @@ class Glue:
             ref, out = effect.ref, f"o{effect.output}"
             if ref.kind == "tensor":
                 name = self._tensors[ref.index]
-                known = f" = last{ref.index}" if ref.index < len(self._state.tensors) else ""
+                last = f"last{ref.index}"
+                known = f" = {last}" if last in self.names else ""
                 yield f"{name}._array{known} = {out}"
             elif ref.kind == "grad":
                 name = self._tensors[ref.index]

@@ -1,7 +1,8 @@
 """An optimiser's update of many small parameters, done once on all of them in one line."""
 
 import operator
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from types import MappingProxyType
@@ -11,6 +12,8 @@ import numpy as np
 
 from wengert.backends.references import counts
 from wengert.compiler.passes.forms import form
+from wengert.compiler.passes.inplace import ALONE, in_place
+from wengert.compiler.passes.liveness import holders
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
 __all__ = ["Joint", "flatten"]
@@ -131,7 +134,7 @@ class _Run:
 def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType({})) -> Program:
     """Do what an optimiser does to each of several small parameters once, to all of them.
 
-    What it does to a large one is written where that parameter was two steps ago.
+    What it does to large ones comes last, and in place where it can (`in_place`).
 
     Of instructions of the stage ``"update"``, those from one output to the next are one
     parameter's. Where several parameters' are the same elementwise chain, with the same numbers,
@@ -148,83 +151,60 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
     groups: dict[Hashable, list[_Run]] = {}
     large: list[_Run] = []
     for run in _runs(program):
-        if run.size <= LARGEST:
-            groups.setdefault(run.pattern, []).append(run)
-        else:
+        if run.size > LARGEST:
             large.append(run)
+        elif run.regular:
+            groups.setdefault(run.pattern, []).append(run)
     chosen = [runs for runs in groups.values() if len(runs) > 1]
     if not chosen and not large:
         return program
-    moved = {step for runs in chosen for run in runs for step in run.steps}
     outputs = set(values_in(program.outputs))
-    placed = {old: new for run in large for old, new in _placed(run, outputs).items()}
-    steps = [
-        new
-        for step in program.instructions
-        if step not in moved
-        for new in placed.get(step, (step,))
-    ]
+    moved = {step for runs in (*chosen, large) for run in runs for step in run.steps}
+    steps = [step for step in program.instructions if step not in moved]
     for runs in chosen:  # at the end: what they give, nothing else takes
         steps = _joined(runs, outputs, steps, becomes)
-    return replace(program, instructions=tuple(steps))
+    alone = Value((0,), np.dtype(float), ALONE)
+    updates = in_place([run.steps for run in large], becomes, holders(program), alone)
+    used = any(alone in step.used() for step in updates)
+    inputs = (*program.inputs, alone) if used else program.inputs
+    return replace(program, inputs=inputs, instructions=(*steps, *updates))
 
 
 def _runs(program: Program) -> list[_Run]:
-    """The updates of parameters that could be joined."""
+    """The updates of parameters: chains of which nothing else takes the results."""
     outputs = set(values_in(program.outputs))
-    used: dict[Value, int] = {}
-    for i, step in enumerate(program.instructions):
-        for value in step.used():
-            used[value] = i
+    uses = Counter(value for step in program.instructions for value in step.used())
     found: list[_Run] = []
     steps: list[Instruction] = []
-    for i, step in enumerate(program.instructions):
+    for step in program.instructions:
         if step.line is None or step.line.stage != "update" or step.name[:7] == "number.":
             continue
         if step.several or not _elementwise(step):
             steps = []
             continue
         steps.append(step)
-        # The last instruction of a parameter's update gives what nothing else takes.
-        if step.result in outputs and used.get(step.result, -1) <= i:
-            run = _Run(steps)
-            inside = {s.result for s in steps}
-            last = max((used.get(v, -1) for v in inside), default=-1)
-            if run.regular and last <= i and run.shape and run.size:
+        own = _own(steps, uses) if step.result in outputs else []
+        if own and own[-1] is step:  # a parameter's update ends with what nothing else takes
+            run = _Run(own)
+            if run.shape and run.size:
                 found.append(run)
             steps = []
     return found
 
 
+def _own(steps: list[Instruction], uses: Counter[Value]) -> list[Instruction]:
+    """Those of some instructions whose results nothing takes but they themselves."""
+    inside: Counter[Value] = Counter()
+    kept: list[Instruction] = []
+    for step in reversed(steps):
+        if uses[step.result] == inside[step.result]:
+            kept.append(step)
+            inside.update(step.used())
+    return kept[::-1]
+
+
 def _elementwise(step: Instruction) -> bool:
     return isinstance(step.function, np.ufunc) and step.function.signature is None
-
-
-def _placed(run: _Run, outputs: set[Value]) -> dict[Instruction, list[Instruction]]:
-    """What becomes of the instructions of a large parameter: some have memory to write to."""
-    made: dict[Instruction, list[Instruction]] = {}
-    for step in run.steps:
-        if step.result not in outputs or not _writes(step):
-            continue
-        joint = Joint([step.result.shape or ()], run.dtype, "line")
-        line, part = Value((run.size,), run.dtype), Value(step.result.shape, run.dtype)
-        memory = Instruction("line", joint.line, (), {}, (line,), pure=False, line=step.line)
-        views = Instruction("split", joint.split, (line,), {}, (part,), True, line=step.line)
-        first = next((x for x in _before(step, run, outputs) if x not in made), step)
-        if first is not step:
-            made[first] = [memory, views, replace(first, out=part)]
-        made[step] = [replace(step, out=part)]
-        if first is step:
-            made[step] = [memory, views, *made[step]]
-    return made
-
-
-def _before(step: Instruction, run: _Run, outputs: set[Value]) -> Iterator[Instruction]:
-    """Instructions of which only this one takes the result: they can write to its place first."""
-    for before in run.steps:
-        uses = [each for each in run.steps for x in each.used() if x is before.result]
-        if uses == [step] and before.result not in outputs and _writes(before):
-            yield before
 
 
 def _joined(

@@ -40,7 +40,9 @@ def holders(program: Program, *, parts: bool = True) -> Holders:
     parts : bool
         Whether the parts of a line (`wengert.compiler.passes.flatten`) count as views of it.
     """
-    held = {value: frozenset({value}) for value in (*program.inputs, *program.constants)}
+    given = (*program.inputs, *program.constants, *program.buffers)
+    given += tuple([view.result for view in program.views])
+    held = {value: frozenset({value}) for value in given}
     for step in program.instructions:
         shared: frozenset[Value] = frozenset()
         if not fresh(step) and (parts or step.name != "split"):

@@ -1,0 +1,427 @@
+"""Updates in place: of what nobody else looks at, and after all that may fail."""
+
+import copy
+import gc
+import sys
+import threading
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.compiler.passes import inplace
+from wengert.compiler.passes.inplace import writable
+
+#: Above the number of elements up to which parameters are joined in one line.
+WIDTH = 96
+
+OPTIMISERS: dict[str, Any] = {
+    "SGD": lambda ps: wg.optim.SGD(ps, lr=0.1),
+    "momentum": lambda ps: wg.optim.SGD(ps, lr=0.1, momentum=0.9),
+    "dampening": lambda ps: wg.optim.SGD(ps, lr=0.1, momentum=0.9, dampening=0.5),
+    "Nesterov": lambda ps: wg.optim.SGD(
+        ps, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1, maximize=True
+    ),
+    "Adam": lambda ps: wg.optim.Adam(ps, lr=0.01),
+    "AMSGrad": lambda ps: wg.optim.Adam(ps, lr=0.01, amsgrad=True, weight_decay=0.1),
+    "AdamW": lambda ps: wg.optim.AdamW(ps, lr=0.01),
+}
+
+
+class Training:
+    """A network of two large layers, one of them used twice, a small one, and its optimiser."""
+
+    def __init__(self, optimiser: str, **options: Any) -> None:
+        wg.manual_seed(0)
+        self.options, self.runs = options, 0
+        self.weights = [
+            (wg.randn(*shape) * 0.1).requires_grad_()
+            for shape in ((WIDTH, WIDTH), (WIDTH, WIDTH + 4), (WIDTH + 4, 3))
+        ]
+        self.optimiser = OPTIMISERS[optimiser](self.weights)
+
+    def step(self, x: wg.Tensor, y: wg.Tensor) -> wg.Tensor:
+        self.runs += 1
+        first, second, last = self.weights
+        if not self.options.get("accumulates"):
+            self.optimiser.zero_grad()
+        x = wg.tanh(wg.tanh(x @ first) @ first.mT)
+        if self.options.get("dropout"):
+            x = wg.nn.functional.dropout(x, 0.2)
+        loss = wg.nn.functional.cross_entropy(wg.tanh(x @ second) @ last, y)
+        loss.backward()
+        if self.options.get("clips"):
+            wg.nn.utils.clip_grad_norm_(self.weights, 0.01)
+        self.optimiser.step()
+        if self.options.get("twice"):
+            (first * first).sum().backward()
+            self.optimiser.step()
+        return loss
+
+    def compiled(self, **options: Any) -> Any:
+        """Its step, which has a program."""
+        step = wg.compile(self.step, **{"check": 0, **options})
+        for i in range(4):
+            step(*batch(i))
+        return step
+
+    def held(self) -> list[Any]:
+        """All arrays that steps replace: parameters and what the optimiser keeps."""
+        found = [p._array for p in self.weights]
+        for state in self.optimiser.state.values():
+            found += [x for x in state.values() if hasattr(x, "dtype")]
+        return found
+
+    def state(self) -> list[Any]:
+        """All that steps change, copied."""
+        grads = [p.grad for p in self.weights]
+        numbers = [
+            x for state in self.optimiser.state.values() for x in state.values() if type(x) is int
+        ]
+        arrays = self.held() + [g._array for g in grads if g is not None]
+        return [np.array(x) for x in (*arrays, *numbers)]
+
+    def places(self) -> list[int]:
+        """Where in memory the large arrays are."""
+        return [x.ctypes.data for x in self.held() if x.size > WIDTH * WIDTH // 2]
+
+
+def batch(i: int) -> tuple[wg.Tensor, wg.Tensor]:
+    rng = np.random.default_rng(i)
+    return wg.asarray(rng.normal(size=(5, WIDTH))), wg.asarray(rng.integers(0, 3, 5))
+
+
+def same(found: list[Any], expected: list[Any]) -> bool:
+    return [x.tobytes() for x in found] == [x.tobytes() for x in expected]
+
+
+def eagerly(optimiser: str, steps: int, **options: Any) -> Training:
+    """What eager steps leave."""
+    training = Training(optimiser, **options)
+    for i in range(steps):
+        training.step(*batch(i))
+    return training
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """As in a program of one thread, where warnings are shown."""
+    monkeypatch.setattr(sys, "_current_frames", dict.fromkeys([0]).copy)
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        warnings.simplefilter("ignore")
+        yield
+
+
+WAYS: list[dict[str, Any]] = [
+    {},
+    {"accumulates": True},
+    {"clips": True},
+    {"dropout": True},
+    {"twice": True},
+]
+
+
+@pytest.mark.parametrize("options", WAYS, ids=str)
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_steps_leave_what_eager_ones_leave_where_it_was(
+    optimiser: str, options: dict[str, Any]
+) -> None:
+    training = Training(optimiser, **options)
+    step = training.compiled()
+    before = training.places()
+    for i in range(4, 10):
+        step(*batch(i))
+    assert training.places() == before
+    assert same(training.state(), eagerly(optimiser, 10, **options).state())
+
+
+def _graph(training: Training) -> Any:
+    first, second, _ = training.weights
+    loss = wg.sum((first @ second) ** 2)
+    return lambda: [g._array for g in wg.autograd.grad(loss, [first, second], retain_graph=True)]
+
+
+def _other(training: Training) -> Any:
+    other = wg.zeros((WIDTH, WIDTH))
+    other._array = training.weights[0]._array
+    return lambda: [other._array]
+
+
+def _kept(*arrays: Any) -> Any:
+    return lambda: [getattr(x, "_array", x) for x in arrays]
+
+
+def _of_state(states: Any) -> list[Any]:
+    return [x for state in states for x in state.values() if hasattr(x, "dtype")]
+
+
+#: Who may hold the array of a parameter, or of the optimiser's state: a function that reads it.
+HOLDERS: dict[str, Any] = {
+    "detached": lambda t: _kept(t.weights[0].detach()),
+    "a view": lambda t: _kept(t.weights[0].detach()[2:, ::3]),
+    "transposed": lambda t: _kept(t.weights[1].detach().mT),
+    "NumPy's": lambda t: _kept(t.weights[1].detach().numpy()),
+    "a view of NumPy's": lambda t: _kept(t.weights[1].detach().numpy()[::-1]),
+    "memory": lambda t: _kept(np.asarray(memoryview(t.weights[0]._array))),
+    "a broadcast": lambda t: _kept(np.broadcast_to(t.weights[0]._array, (2, WIDTH, WIDTH))),
+    "a graph": _graph,
+    "another Tensor": _other,
+    "state_dict": lambda t: _kept(*_of_state(t.optimiser.state_dict()["state"].values())),
+    "the state": lambda t: _kept(*_of_state(t.optimiser.state.values())),
+    "a copy": lambda t: _kept(copy.deepcopy(t.weights[0])),
+    "gradients": lambda t: _kept(*[p.grad for p in t.weights]),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_what_somebody_holds_stays(optimiser: str, holder: str) -> None:
+    training = Training(optimiser)
+    step = training.compiled()
+    readers = []
+    for i in range(4, 9):
+        read = HOLDERS[holder](training)
+        readers.append((read, [np.array(x) for x in read()]))
+        step(*batch(i))
+    for read, values in readers:
+        assert same(read(), values)
+    assert same(training.state(), eagerly(optimiser, 9).state())
+
+
+def test_a_compiled_function_that_reads_parameters_does_not_keep_them() -> None:
+    training = Training("momentum")
+    step = training.compiled()
+    first, second, _ = training.weights
+    look = wg.compile(lambda x: (x @ first @ second).sum())
+    for i in range(4):
+        look(batch(i)[0])
+    before = training.places()
+    step(*batch(4))
+    look(batch(4)[0])
+    step(*batch(5))
+    assert training.places() == before
+
+
+def test_programs_for_other_batches_write_in_the_same_place() -> None:
+    training = Training("momentum")
+    step = training.compiled()
+    x, y = batch(0)
+    for _ in range(3):
+        step(x[:2], y[:2])
+    before = training.places()
+    step(*batch(4))
+    step(x[:2], y[:2])
+    assert training.places() == before
+
+
+def test_a_view_inside_the_program_is_let_go() -> None:
+    """What is used twice has a name in the source."""
+    weight = wg.randn(WIDTH, WIDTH, requires_grad=True)
+    optimiser = wg.optim.SGD([weight], lr=0.1)
+
+    @wg.compile(check=0)
+    def step(x: wg.Tensor) -> wg.Tensor:
+        optimiser.zero_grad()
+        turned = wg.reshape(weight, (WIDTH // 2, 2 * WIDTH))
+        loss = (wg.tanh(turned) * turned).sum() + (x @ weight).sum()
+        loss.backward()
+        optimiser.step()
+        return loss
+
+    for _ in range(3):
+        step(batch(0)[0])
+    place = weight._array.ctypes.data
+    step(batch(0)[0])
+    assert "del (reshape_" in step.source
+    assert weight._array.ctypes.data == place
+
+
+def test_small_parameters_are_not_asked_about() -> None:
+    weight = wg.randn(8, 8, requires_grad=True)
+    optimiser = wg.optim.SGD([weight], lr=0.1)
+
+    @wg.compile
+    def step() -> None:
+        optimiser.zero_grad()
+        (weight * weight).sum().backward()
+        optimiser.step()
+
+    step()
+    step()
+    assert "writable" not in step.source
+
+
+# -- faults ----------------------------------------------------------------------------------------
+
+
+def _target(training: Training, step: Any) -> None:
+    """The last operation that may fail, of all in the program, comes before the updates."""
+    x, _ = batch(4)
+    with pytest.raises(IndexError):
+        step(x, wg.asarray([0, 1, 2, 0, 3]))
+
+
+def _raising(training: Training, step: Any) -> None:
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        step(*batch(4))
+
+
+def _calling(training: Training, step: Any) -> None:
+    def complain(*of: Any) -> None:
+        raise ArithmeticError(of)
+
+    with np.errstate(all="call", call=complain), pytest.raises(ArithmeticError):
+        step(*batch(4))
+
+
+def _filtered(training: Training, step: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning):
+            step(*batch(4))
+
+
+def _shown(training: Training, step: Any, name: str = "showwarning") -> None:
+    def complain(*of: Any, **options: Any) -> None:
+        raise ArithmeticError(of)
+
+    complain.__module__ = "elsewhere"
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patched:
+        warnings.simplefilter("always")
+        patched.setattr(warnings, name, complain)
+        with pytest.raises(ArithmeticError):
+            step(*batch(4))
+
+
+#: Steps that fail: by an argument, or because an update overflows.
+FAULTS: dict[str, Any] = {
+    "an index": _target,
+    "errstate raise": _raising,
+    "errstate call": _calling,
+    "a filter": _filtered,
+    "showwarning": _shown,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_a_step_that_fails_leaves_what_an_eager_one_leaves(optimiser: str, fault: str) -> None:
+    one = Training(optimiser, accumulates=True)
+    other = eagerly(optimiser, 4, accumulates=True)
+    step = one.compiled()
+    for training, run in ((one, step), (other, other.step)):
+        if fault != "an index":
+            # The first update is done then, and a part of the second.
+            training.optimiser.param_groups[0]["lr"] = 1e4
+            training.weights[1].grad = wg.full((WIDTH, WIDTH + 4), 1e37)
+        FAULTS[fault](training, run)
+    assert same(one.state(), other.state())
+    for training, run in ((one, step), (other, other.step)):
+        training.weights[1].grad = None
+        training.optimiser.param_groups[0]["lr"] = 0.1
+        run(*batch(5))
+    assert same(one.state(), other.state())
+
+
+class InterruptionError(Exception):
+    """As a signal's handler may raise it, anywhere."""
+
+
+class Interrupted(NamedTuple):
+    """Whether an error came out of a step, how many lines of it ran, and what it has left."""
+
+    raised: bool
+    lines: int
+    left: list[Any]
+
+
+def interrupted(optimiser: str, at: int) -> Interrupted:
+    """Run a step that is interrupted at a line of the program, or of what is around it."""
+    training, lines, raised = Training(optimiser), 0, False
+    step = training.compiled()
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        nonlocal lines
+        if not frame.f_code.co_filename.startswith(("<glue>", "<compiled ")):
+            return None
+        if event == "line":
+            lines += 1
+            if lines == at:
+                raise InterruptionError
+        return trace
+
+    tracing = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        step(*batch(4))
+    except InterruptionError:
+        raised = True
+    finally:
+        sys.settrace(tracing)
+    return Interrupted(raised, lines, training.state())
+
+
+@pytest.mark.parametrize("optimiser", ["momentum", "Adam"])
+def test_what_comes_from_outside_never_makes_a_step_run_twice(optimiser: str) -> None:
+    """At lines where nothing has changed yet it runs eagerly; later the error comes out."""
+    found: list[bool] = []
+    expected = eagerly(optimiser, 5).state()
+    lines = interrupted(optimiser, 0).lines
+    for at in (*range(1, lines - 40, 15), *range(lines - 40, lines + 1)):
+        now = interrupted(optimiser, at)
+        assert now.raised or same(now.left, expected)
+        found.append(now.raised)
+        gc.collect()  # the copy of the program that was lost, if one was
+    assert found.count(True) > 10
+    assert found.count(False) > 10
+
+
+# -- who else runs ---------------------------------------------------------------------------------
+
+
+def test_beside_another_thread_nothing_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    training = Training("momentum")
+    step = training.compiled()
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        for i in range(4, 8):
+            places = training.places()
+            step(*batch(i))
+            assert set(places).isdisjoint(training.places())
+    finally:
+        done.set()
+        thread.join()
+    assert same(training.state(), eagerly("momentum", 8).state())
+
+
+@pytest.mark.parametrize("check", [1, 2, 3])
+def test_checked_calls(check: int) -> None:
+    training = Training("Adam")
+    step = training.compiled(check=check)
+    for i in range(4, 10):
+        step(*batch(i))
+    assert step.report.checks >= 2
+    assert same(training.state(), eagerly("Adam", 10).state())
+
+
+def test_memory_that_is_not_its_own_is_not_written() -> None:
+    """Arrays that are read-only, or parts of others, by whomever these are held."""
+    alone = np.zeros(1)
+    held = [np.ones(4), np.ones((2, 4))[0], np.ones(4)]
+    held[2].flags.writeable = False
+    before = list(map(id, held))
+    held[0], first = None, held[0]  # as the last argument: by one name
+    found = writable(first, held[1], held[2], alone)
+    assert [id(x) == y for x, y in zip(found, before, strict=True)] == [True, False, False]
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_warnings_that_only_show_are_no_errors(free: bool) -> None:
+    warnings.simplefilter("error", DeprecationWarning if free else RuntimeWarning)
+    assert inplace._nothing_raises() is free

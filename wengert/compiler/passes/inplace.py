@@ -1,0 +1,138 @@
+"""Updates of large arrays in place, where nobody else looks at them.
+
+What is written over is gone, and a call that fails is run again by the function. So all that may
+fail comes first: the updates are the last instructions, and whether memory may be written over is
+asked once, just before them.
+"""
+
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from wengert.backends.references import counts
+from wengert.compiler.passes.forms import form
+from wengert.compiler.passes.liveness import Holders
+from wengert.compiler.program import Instruction, Value
+
+__all__ = ["ALONE", "CHANGED", "in_place", "writable"]
+
+#: What `numpy.errstate` may ask for: nothing of it raises an error.
+_QUIET: Final = {"ignore", "warn"}
+
+#: The last input of a program that writes in place: an array to which a call refers as often as to
+#: one that nobody else has. It holds whether anything is written in place.
+ALONE: Final = "alone"
+
+#: The variable of a running call that is true once what it reaches may have changed.
+CHANGED: Final = "changed"
+
+
+def writable(*arrays: Any) -> list[Any]:
+    """For each array but the last, itself, if its next values may be written into it; or another.
+
+    Nobody else may refer to it, by whatever view, no other thread may run, which could look at it
+    meanwhile, and no warning may become an error, for it would come when the numbers are lost.
+
+    Parameters
+    ----------
+    *arrays : ndarray
+        In order in memory. The caller refers to the last as often as to one that is its own.
+    """
+    *held, known = counts(arrays)
+    free = len(sys._current_frames()) == 1 and _nothing_raises()
+    own = [
+        free and n == known and x.base is None and x.flags.writeable
+        for x, n in zip(arrays, held, strict=False)
+    ]
+    found = [
+        x if mine else np.empty(x.shape, x.dtype) for x, mine in zip(arrays, own, strict=False)
+    ]
+    arrays[-1][0] = any(own)
+    return found
+
+
+def _nothing_raises() -> bool:
+    """Whether arithmetic gives warnings at most, and these only print."""
+    return (
+        _QUIET.issuperset(np.geterr().values())
+        and not any(issubclass(RuntimeWarning, x[2]) for x in warnings.filters if x[0] == "error")
+        and warnings.showwarning.__module__ == warnings.formatwarning.__module__ == "warnings"
+    )
+
+
+def in_place(
+    runs: Sequence[Sequence[Instruction]],
+    becomes: Mapping[Value, Value],
+    held: Holders,
+    alone: Value,
+) -> list[Instruction]:
+    """The instructions of updates, which are a program's last, with memory to write to.
+
+    Parameters
+    ----------
+    runs : sequence of sequence of Instruction
+        The updates, in order. Of each, nothing else takes the results.
+    becomes : dict of Value to Value
+        For outputs that are the next values of inputs, these inputs.
+    held : dict
+        Whose memory each value may have, as `holders` says.
+    alone : Value
+        The input `ALONE`.
+    """
+    steps = [step for run in runs for step in run]
+    free = _free(steps, held)
+    places: dict[Value, Value] = {}
+    outs: dict[Instruction, Value] = {}
+    at = 0
+    for run in runs:
+        since = {step: i for i, step in enumerate(run, at)}
+        at += len(run)
+        for step in run:
+            x = becomes.get(step.result)
+            if x is None or x in places or not (_like(x, step.result) and _writes(step)):
+                continue
+            writes = [*_before(step, run, becomes), step]
+            first = next((each for each in writes if since[each] >= free.get(x, 0)), None)
+            if first is not None:
+                places[x] = outs[first] = outs[step] = Value(x.shape, x.dtype)
+    if not places:
+        return steps
+    given, line = (*places, alone), steps[0].line
+    memory = tuple(places.values())
+    ask = Instruction("writable", writable, given, {}, memory, True, pure=False, line=line)
+    return [ask, *[replace(step, out=outs[step]) if step in outs else step for step in steps]]
+
+
+def _free(steps: Sequence[Instruction], held: Holders) -> dict[Value, int]:
+    """By value the first of the instructions that may write to its memory: none reads it later."""
+    found: dict[Value, int] = {}
+    for i, step in enumerate(steps):
+        for value in step.used():
+            # What reads an array element by element may write each where it was; not so a view.
+            found.update({x: i if x is value else i + 1 for x in held.get(value, ())})
+    return found
+
+
+def _before(
+    step: Instruction, run: Sequence[Instruction], becomes: Mapping[Value, Value]
+) -> Iterator[Instruction]:
+    """Instructions of which only this one takes the result: they can write to its place first."""
+    for before in run:
+        uses = [each for each in run for x in each.used() if x is before.result]
+        own = uses == [step] and before.result not in becomes
+        if own and _writes(before) and _like(before.result, step.result):
+            yield before
+
+
+def _writes(step: Instruction) -> bool:
+    """Whether a call can be told where to write, also into the memory of what it takes."""
+    return form(step).inside == "any" and step.result.dtype.kind != "c"
+
+
+def _like(x: Value, y: Value) -> bool:
+    """Whether two arrays are alike, and in order."""
+    return x.shape == y.shape and x.dtype == y.dtype and x.order is None is y.order
