@@ -247,6 +247,13 @@ def test_a_line_that_runs_again_is_counted() -> None:
     assert total == 6
     assert [one.count for one in breaks] == [3]
     assert "(3 times)" in str(breaks[0])
+    with graph_breaks() as breaks:
+        total = sum(float(one) for one in x[:2])
+        total += float(x[2])
+    assert total == 6
+    assert [one.count for one in breaks] == [2, 1]
+    assert "(2 times)" in str(breaks[0])
+    assert " times)" not in str(breaks[1])
 
 
 def test_a_sequence() -> None:

@@ -199,6 +199,35 @@ def test_methods_of_others_are_told(name: str) -> None:
         assert hasattr(wg, path.partition(".")[0])
 
 
+#: What PyTorch has, and NumPy has not.
+PYTORCHS = (
+    "addmm bmm cat chunk clamp clamp_max clamp_min detach digamma div eq erfinv expand_as gather "
+    "ge gt index_select inverse is_floating_point is_tensor le lerp lgamma logdet lt masked_select "
+    "mm movedim mul mv narrow ne neg numel permute pinverse repeat_interleave rsqrt scatter "
+    "scatter_add sgn sigmoid std_mean sub swapdims t take_along_dim topk unbind unflatten "
+    "unsqueeze var_mean view_as_real vmap "
+    "H abs_ bfloat16 byte cfloat char clamp_ clip_ contiguous detach_ exp_ get_device index_add "
+    "index_add_ index_fill is_contiguous is_cuda is_sparse log_ logsumexp mH masked_fill_ neg_ "
+    "new_empty new_full new_ones new_tensor new_zeros normal_ pin_memory pow_ random_ "
+    "register_backward_hook relu_ resize_ scatter_ scatter_add_ share_memory_ sigmoid_ sqrt_ "
+    "squeeze_ stride tril_ triu_ uniform_ unsqueeze_"
+).split()
+
+
+def test_the_names_of_others_are_theirs() -> None:
+    places: Any = np, np.linalg, np.fft, np.random, np.ndarray
+    numpys = {name for place in places for name in dir(place)}
+    assert {*hints.FUNCTIONS, *hints.METHODS} - numpys <= {*PYTORCHS}
+    missing = {name for name in PYTORCHS if name not in hints.FUNCTIONS | hints.METHODS}
+    assert missing == set()
+
+
+def test_a_name_that_nobody_has() -> None:
+    for name in ("_nothing", "__nothing__"):
+        with pytest.raises(AttributeError, match=f"^module 'wengert' has no attribute '{name}'$"):
+            getattr(wg, name)
+
+
 def test_the_names_at_import_are_those_of_the_tables() -> None:
     assert {*hints.METHODS} <= operators.FOREIGN <= {*hints.METHODS, *hints.FUNCTIONS}
     functions = [(name, f) for name, f in vars(methods).items() if inspect.isfunction(f)]

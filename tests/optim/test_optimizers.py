@@ -9,6 +9,7 @@ import pytest
 
 import wengert as wg
 from wengert import nn, optim
+from wengert.optim import kernels
 
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("SGD", {"lr": 0.1}),
@@ -391,6 +392,7 @@ def test_an_optimiser_without_a_rule() -> None:
 # -- bad input -------------------------------------------------------------------------------------
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("make", "error", "match"),
     [
@@ -409,6 +411,7 @@ def test_an_optimiser_without_a_rule() -> None:
         (lambda p: optim.SGD([p], momentum=-1), ValueError, "Invalid momentum"),
         (lambda p: optim.SGD([p], weight_decay=-1), ValueError, "Invalid weight_decay"),
         (lambda p: optim.SGD([p], nesterov=True), ValueError, "Nesterov"),
+        (lambda p: optim.SGD([p], nesterov=True, dampening=0.1), ValueError, "Nesterov"),
         (
             lambda p: optim.SGD([p], nesterov=True, momentum=0.5, dampening=0.1),
             ValueError,
@@ -434,6 +437,18 @@ def test_an_invalid_group_is_not_added() -> None:
     with pytest.raises(ValueError, match="Invalid learning rate"):
         optimiser.add_param_group({"params": [q], "lr": -1})
     assert len(optimiser.param_groups) == 1
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (1, 2), (2, 1), (1.0, -0.5), (-1, 3), (0.5, 1)])
+def test_the_arithmetic_of_updates(a: float, b: float) -> None:
+    """Kernels and what is composed where a library has none."""
+    x, y = np.array([1.0, -2.0, 3.5]), np.array([0.25, 4.0, -1.0])
+    xp = wg.get_backend("numpy").namespace
+    for axpby in (kernels.axpby, lambda xp, *rest: xp.axpby(*rest)):
+        np.testing.assert_allclose(axpby(xp, a, x, b, y), a * x + b * y, rtol=1e-15)
+    for normalised in (kernels.normalised, lambda xp, *rest: xp.normalised(*rest)):
+        found = normalised(xp, x, y * y, a * a + 1.0, 0.125)
+        np.testing.assert_allclose(found, x / (abs(y) / (a * a + 1.0) + 0.125), rtol=1e-15)
 
 
 def test_groups_are_dictionaries() -> None:

@@ -1,5 +1,6 @@
 """check_gradients draws what it is told to, and is a test, a decorator and a call."""
 
+import inspect
 import importlib.util
 import subprocess
 import sys
@@ -127,6 +128,10 @@ def test_a_decorated_function_is_a_test():
         return wg.sin(x)
 
     assert test_right() is None
+    assert test_right.__code__.co_filename == __file__
+    assert test_right.__code__.co_name == test_right.__name__ == "test_right"
+    first = inspect.unwrap(test_right.function).__code__.co_firstlineno
+    assert test_right.__code__.co_firstlineno == first
     assert test_right.__name__ == "test_right"
     assert test_right.__doc__ == "Say what."
     x = wg.ones(2)

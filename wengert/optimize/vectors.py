@@ -106,7 +106,7 @@ class Vectors:
             for found, bound, default in ((lower, low, -np.inf), (upper, high, np.inf)):
                 values = np.asarray(default if bound is None else host(bound), dtype=np.float64)
                 try:
-                    spread = np.broadcast_to(values, like.shape).reshape(-1)
+                    spread = np.broadcast_to(values, like.shape).ravel()
                 except ValueError:
                     raise ValueError(
                         f"bounds{path} of shape {values.shape} don't fit the parameter's shape "

@@ -19,7 +19,9 @@ from wengert.tape.tensor import Tensor
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 
-def _frequencies(n: int, d: Any, start: int, stop: int, dtype: Any, device: Any) -> Tensor:
+def _frequencies(
+    function: str, n: int, d: Any, start: int, stop: int, dtype: Any, device: Any
+) -> Tensor:
     if floating_tensors(d):
         dtype = d.dtype if dtype is None else dtype
         device = differentiable.device(d) if device is None else device
@@ -27,7 +29,7 @@ def _frequencies(n: int, d: Any, start: int, stop: int, dtype: Any, device: Any)
     if wanted.kind != "real floating":
         raise TypeError(f"frequencies are of a real floating dtype, not {wanted.name}")
     counts = arange(start, stop, dtype=wanted, device=device)
-    return multiply(counts, 1 / (n * operand(d, counts, "fftfreq", "d")))
+    return multiply(counts, 1 / (n * operand(d, counts, function, "d")))
 
 
 _FREQUENCIES = standard(
@@ -66,7 +68,7 @@ def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -
     n = index(n)
     check_length(n, "fftfreq")
     half = n // 2
-    return roll(_frequencies(n, d, -half, n - half, dtype, device), -half)
+    return roll(_frequencies("fftfreq", n, d, -half, n - half, dtype, device), -half)
 
 
 @takes("d", family=_FREQUENCIES)
@@ -80,7 +82,7 @@ def rfftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) 
     """
     n = index(n)
     check_length(n, "rfftfreq")
-    return _frequencies(n, d, 0, n // 2 + 1, dtype, device)
+    return _frequencies("rfftfreq", n, d, 0, n // 2 + 1, dtype, device)
 
 
 _SHIFT = standard(
