@@ -32,7 +32,7 @@ ARRAYS: dict[str, Any] = {
 AXES: list[dict[str, Any]] = [
     {**axis, **kept}
     for axis, kept in product(
-        [{}, {"axis": None}, {"axis": 0}, {"axis": -1}, {"axis": (0, 1)}],
+        [{}, {"axis": None}, {"axis": 0}, {"axis": 1}, {"axis": -1}, {"axis": (0, 1)}],
         [{}, {"keepdims": True}, {"keepdims": False}],
     )
 ]

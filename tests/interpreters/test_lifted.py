@@ -102,3 +102,20 @@ def test_a_namespace_is_that_of_an_array() -> None:
     assert namespace_of(1.0, X, Batched(X, 1)) is lifted
     assert namespace_of(1.0, X) is XP
     assert namespace_of(untracked(Batched(X, 1))).sum is wg.sum
+
+
+def test_what_is_assigned_without_recording_keeps_the_tangent() -> None:
+    """As in reverse mode, where ``no_grad`` changes values and no derivative."""
+
+    def function(x: wg.Tensor) -> wg.Tensor:
+        y = x * 2
+        with wg.no_grad():
+            y += x
+        return y
+
+    x, t = wg.asarray([1.0, 2.0]), wg.asarray([0.5, -1.0])
+    value, tangent = wg.func.jvp(function, (x,), (t,))
+    np.testing.assert_array_equal(value.numpy(), [3.0, 6.0])
+    np.testing.assert_array_equal(tangent.numpy(), [1.0, -2.0])
+    hessian = wg.func.jacfwd(wg.func.jacfwd(lambda x: wg.sum(function(x) ** 2)))(x)
+    np.testing.assert_array_equal(hessian.numpy(), 8 * np.eye(2))

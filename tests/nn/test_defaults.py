@@ -70,6 +70,7 @@ def defaults(function):
     return {name: p.default for name, p in found.items() if p.default is not p.empty}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("space", "name"), OURS)
 def test_defaults(space, name):
     if space is functional and name == "linear":

@@ -644,6 +644,46 @@ def test_reductions(
     np.testing.assert_allclose(loss(), elements.sum() / count, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("name", "inputs", "options", "count"), REDUCED)
+def test_losses_of_one_example(
+    name: str, inputs: list[np.ndarray], options: dict[str, Any], count: float
+) -> None:
+    """An axis of length 1 stays one."""
+    options = {key: x[:1] if getattr(x, "ndim", 0) == 2 else x for key, x in options.items()}
+    given = {key: wg.asarray(x) if isinstance(x, np.ndarray) else x for key, x in options.items()}
+    whole = [wg.asarray(x) for x in inputs]
+    several = getattr(F, name)(*whole, reduction="none", **given) if not options else None
+    one = getattr(F, name)(*[x[:1] for x in whole], reduction="none", **given)
+    assert one.shape[0] == 1
+    assert one.ndim == (1 if "cross_entropy" in name[:13] or name == "nll_loss" else 2)
+    if several is not None:
+        np.testing.assert_allclose(values(one), values(several)[:1], rtol=1e-12)
+
+
+FORMULAS: list[tuple[str, dict[str, float], Any]] = [
+    ("softplus", {"beta": 2.0}, lambda x: np.log1p(np.exp(2 * x)) / 2),
+    ("softplus", {"beta": 0.5, "threshold": 0.25}, None),
+    ("elu", {"alpha": 0.5}, lambda x: np.where(x > 0, x, 0.5 * np.expm1(x))),
+    ("leaky_relu", {"negative_slope": 0.25}, lambda x: np.where(x > 0, x, 0.25 * x)),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "formula"), FORMULAS)
+@pytest.mark.parametrize("tensors", [False, True])
+def test_activations_by_their_formulas(
+    name: str, options: dict[str, float], formula: Any, tensors: bool
+) -> None:
+    if formula is None:
+        smooth = np.log1p(np.exp(X * 0.5)) / 0.5
+
+        def formula(x: Any) -> Any:
+            return np.where(x * 0.5 > 0.25, x, smooth)
+
+    given = {k: wg.asarray(v, dtype=wg.float64) if tensors else v for k, v in options.items()}
+    found = getattr(F, name)(wg.asarray(X), **given)
+    np.testing.assert_allclose(values(found), formula(X), rtol=1e-12)
+
+
 def test_softmax_of_a_scalar_and_another_dtype() -> None:
     assert F.softmax(wg.asarray(3.0), 0).item() == 1.0
     assert F.log_softmax(wg.asarray(3.0), -1).item() == 0.0

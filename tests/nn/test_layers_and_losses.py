@@ -45,6 +45,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("name", "options"), CALLS)
 def test_a_loss_module_is_its_function_with_its_options(name: str, options: dict) -> None:
     function, *given, space = LOSSES[name]

@@ -57,6 +57,15 @@ class Bare(nn.Module):
         (lambda: layer().add_module("", nn.ReLU()), "can't be empty or contain '.', got ''"),
         (lambda: layer().add_module("a.b", nn.ReLU()), "can't be empty or contain '.', got 'a.b'"),
         (lambda: layer().to("nowhere"), "no device 'nowhere'"),
+        *[
+            (lambda given=given: nn.functional.linear(*given), f"was given a {kind} as {name}")
+            for given, kind, name in (
+                ((3, wg.ones((4, 3))), "int", "input"),
+                ((wg.ones(3), None), "NoneType", "weight"),
+                ((wg.ones(3), "w"), "str", "weight"),
+                ((wg.ones(3), wg.ones((4, 3)), 3.0), "float", "bias"),
+            )
+        ],
         (lambda: nn.MSELoss(reduction="avg")(wg.ones(2), wg.ones(2)), "'mean', 'sum' or 'none'"),
     ],
 )

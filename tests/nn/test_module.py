@@ -159,6 +159,8 @@ def test_freezing(backend: Any) -> None:
     assert net.out.weight.grad is not None
     assert net.requires_grad_(False) is net
     assert not net(wg.ones(3, 4)).requires_grad
+    assert net.requires_grad_() is net
+    assert all(parameter.requires_grad for parameter in net.parameters())
 
 
 def test_zero_grad(backend: Any) -> None:

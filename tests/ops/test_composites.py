@@ -72,6 +72,7 @@ def with_tensors(value):
     return wg.asarray(value) if isinstance(value, np.ndarray) else value
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "name", dict.fromkeys(name for names, _ in SPACES for name in names.split())
 )

@@ -87,6 +87,7 @@ def is_fixed(value):
     return isinstance(value, np.ndarray) and not is_leaf(value)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("name", "chosen"), CALLS)
 def test_options(name, chosen, tmp_path):
     function, leaves = prepared(name, chosen)

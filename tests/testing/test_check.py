@@ -1,7 +1,7 @@
 """check_gradients draws what it is told to, and is a test, a decorator and a call."""
 
-import inspect
 import importlib.util
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -250,3 +250,29 @@ def test_the_example_runs(capsys):
     shown = capsys.readouterr().out
     assert "right on every backend" in shown
     assert "wg.tensor(0.0, dtype=wg.float64, requires_grad=True)" in shown
+
+
+def test_a_backend_that_is_missing_is_explained_where_it_was_not_named(monkeypatch):
+    from wengert.backends import BackendError
+    from wengert.testing import check
+
+    monkeypatch.setattr(check, "installed_backends", lambda: ["nosuch"])
+    for options, notes in (({}, 1), ({"backends": ["nosuch"]}, 0)):
+        with pytest.raises(BackendError, match="nosuch") as told:
+            check_gradients(doubled, np.ones(()), **options)
+        said = [note for note in getattr(told.value, "__notes__", []) if "every backend" in note]
+        assert len(said) == notes
+
+
+def test_arguments_are_known_by_their_annotations_and_names():
+    from wengert.testing.targets import _argument
+
+    for name in ("axis", "dim"):
+        assert _argument(name, int, None) == (Axis(0), "its annotations")
+        assert _argument(name, None, None) == (Axis(0), "its parameters' names")
+    assert isinstance(_argument("n", int, None)[0], st.SearchStrategy)
+    assert _argument("x", float, ())[0] == Argument(())
+    assert _argument("x", float, None) == (Argument(()), "its annotations")
+    assert _argument("x", complex, None)[0] == Argument((), dtype="complex128")
+    assert _argument("x", wg.Tensor, None) == (..., "its annotations")
+    assert _argument("other", None, None) == (None, "")

@@ -236,9 +236,7 @@ def _columns(linear: _Linearized, chunk_size: int | None) -> list[Tensor]:
         )
     if not chunks:
         return [reshape(zeros_like(y), (1, *y.shape))[:0] for y in linear.values]
-    return [
-        concat(parts, axis=0) if len(parts) > 1 else parts[0] for parts in zip(*chunks, strict=True)
-    ]
+    return [concat(parts) if len(parts) > 1 else parts[0] for parts in zip(*chunks, strict=True)]
 
 
 def _blocks(

@@ -104,7 +104,7 @@ class Application(NamedTuple):
                 f"batch, such as {' and '.join(map(str, sorted(shapes)[:2]))}: they cannot be one "
                 "array"
             )
-        return namespace_of(*results).stack(list(results), axis=0)
+        return namespace_of(*results).stack(list(results))
 
 
 class Batched(Lifted):

@@ -44,7 +44,7 @@ class Step(NamedTuple):
     listed: bool = False
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Program:
     """A program that was drawn: inputs, and steps that each take what came before.
 

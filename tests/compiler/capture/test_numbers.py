@@ -136,6 +136,7 @@ CASES: dict[str, tuple[Body, list[Any]]] = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", CASES)
 def test_a_number(name: str) -> None:
     body, values = CASES[name]

@@ -70,6 +70,8 @@ def test_a_variable_of_an_enclosing_function() -> None:
         (lambda self: getattr(self, "scale"), {"scale"}, False, False),  # noqa: B009
         (lambda self, x: getattr(self, "scale", x + 1), {"scale"}, False, False),
         (lambda self, x: hasattr(self.of(x, 2), "scale"), {"scale"}, False, False),
+        (lambda self, x: setattr(self, "scale", x), {"scale"}, False, False),
+        (lambda self: delattr(self, "scale"), {"scale"}, False, False),
         (lambda self, i: getattr(self, f"layer{i}"), set(), True, False),
         (lambda self, i: getattr(self, "layer" + i), set(), True, False),
         (lambda self, i: getattr(self, "a" if i else "b"), set(), True, True),
