@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import decimal
 import gc
 import io
 import itertools
@@ -83,6 +84,9 @@ UNREPEATABLE = {
     "sleep": lambda x: (time.sleep(0), x)[1],
     "a file of an array": lambda x: (np.ones(1).tofile(os.devnull), x)[1],
     "a thread": lambda x: x * threading.get_ident(),
+    "a setting of NumPy's": lambda x: x * len(np.geterr()["over"]),
+    "how NumPy prints": lambda x: x * np.get_printoptions()["precision"],
+    "how decimals are rounded": lambda x: x * decimal.getcontext().prec,
 }
 
 

@@ -72,8 +72,9 @@ _IMPURE = (
     "scipy.io",
     "torch.serialization",
 )
-#: Parts of names of functions, modules and methods that draw, read or write.
+#: Parts of names of functions, modules and methods that draw, read or write, or ask for settings.
 _TELLTALE = (
+    *("getcontext", "localcontext", "geterr", "printoptions", "getbufsize", "get_default"),
     *("rand", "normal_", "uniform_", "bernoulli", "multinomial", "seed", "tofile", "save"),
     *("load", "fromfile", "memmap", "dump"),
 )
