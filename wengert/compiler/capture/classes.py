@@ -39,16 +39,16 @@ def visit_module(walk: "Walk", x: ModuleType, name: str) -> None:
         walk.test("type({}) is not {}", x, type(x))
     walk.fact(name, Identity(x))
     held = vars(x)
-    if x is builtins and walk.named.wants_of_module(x, "type"):
+    if x is builtins and walk.named.wants(x, "type"):
         walk.state.types = True
-    if x is os and any(walk.named.wants_of_module(x, key) for key in ("environ", "getenv")):
+    if x is os and any(walk.named.wants(x, key) for key in ("environ", "getenv")):
         walk.visit(os.environ, "os.environ", None)
     if not users(x.__name__):
         _foreign_module(walk, x, held, name)
         return
     for key in list(held):
         special = key.startswith("__") and key != "__getattr__"
-        if not special and (key == "__getattr__" or walk.named.wants_of_module(x, key)):
+        if not special and (key == "__getattr__" or walk.named.wants(x, key)):
             walk.at(Place(held, key, f"{name}.{key}"))
     if walk.named.anywhere or users(type(x).__module__):
         walk.test("[*{}] != {}", held, [*held])
@@ -69,7 +69,7 @@ def _foreign_module(walk: "Walk", x: ModuleType, held: dict[str, Any], name: str
                 walk.state.held.append((place, value))
                 if isinstance(value, abc.ABCMeta):
                     walk.abstract()
-        elif type(value) in PLAIN and walk.named.wants_of_module(x, key) and key[:2] != "__":
+        elif type(value) in PLAIN and walk.named.wants(x, key) and key[:2] != "__":
             walk.at(place)
 
 

@@ -61,12 +61,9 @@ class Named:
         return Named(**{key: copy(held) for key, held in vars(self).items()})
 
     def wants(self, x: object, key: str) -> bool:
-        """Whether an attribute of an object or a class counts."""
-        return self.computed or key in self.names or (id(x), key) in self.marks
-
-    def wants_of_module(self, x: ModuleType, key: str) -> bool:
-        """Whether what a module holds under a name counts."""
-        return self.anywhere or key in self.names or (id(x), key) in self.marks
+        """Whether an attribute of an object, a class or a module counts."""
+        every = self.anywhere if isinstance(x, ModuleType) else self.computed
+        return every or key in self.names or (id(x), key) in self.marks
 
     @classmethod
     def by(cls, function: Any) -> "Named":

@@ -264,12 +264,11 @@ def _slots(names: Sequence[str], x: Any) -> Parts:
     return found
 
 
-def _set_slots(x: Any, before: Parts, now: Parts, cls: Any = object) -> None:
-    for name in now.keys() - before.keys():
-        cls.__delattr__(x, name)
-    for name, held in before.items():
-        if name not in now or now[name] is not held:
-            cls.__setattr__(x, name, held)
+def _set_slots(x: Any, before: Parts, now: Parts, kind: str = "attribute") -> None:
+    for name in {**now, **before}:
+        held = before.get(name, Missing)
+        if now.get(name, Missing) is not held:
+            Place(x, name, "", kind).set(held)
 
 
 def _items(x: Any) -> Parts:
@@ -368,7 +367,7 @@ def _set_modes(chosen: Any, x: Any, before: Parts, now: Parts) -> None:
 
 
 _ATTRIBUTES: Final = Kind(_attributes, _set_attributes)
-_OF_CLASSES: Final = Kind(_attributes, partial(_set_slots, cls=type))
+_OF_CLASSES: Final = Kind(_attributes, partial(_set_slots, kind="class"))
 _CONTAINERS: Final = (
     (Tensor, Kind(_of_tensor, _set_tensor)),
     (dict, Kind(_items, _set_items)),
