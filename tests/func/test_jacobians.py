@@ -173,10 +173,32 @@ def test_jacobian_takes_the_cheaper_way() -> None:
         calls.append(x.shape)
         return wg.concat([x, x**2])
 
-    close(jacobian(f)(np.ones(2)), np.concatenate([np.eye(2), 2 * np.eye(2)]))
+    expected = lambda n: np.concatenate([np.eye(n), 2 * np.eye(n)])
+    close(jacobian(f)(np.ones(2)), expected(2))
+    assert len(calls) == 1  # small arrays: rows, though there are more of them
+    calls.clear()
+    close(jacobian(f)(np.ones(200)), expected(200))
     assert len(calls) == 2  # recorded, and pushed
     calls.clear()
-    close(jacobian(lambda x: f(x)[:2])(np.ones(2)), np.eye(2))
+    close(jacobian(lambda x: f(x)[:200])(np.ones(200)), np.eye(200))
+    assert len(calls) == 1
+
+
+def test_a_loop_of_scalars_runs_once_for_its_jacobian() -> None:
+    calls = []
+
+    def path(p: Any) -> Any:
+        calls.append(p.shape)
+        y, points = p[0], []
+        for _ in range(60):
+            y = y + 0.1 * p[1] * y
+            points.append(y)
+        return wg.stack(points)
+
+    p = np.asarray([0.7, -0.3])
+    n = np.arange(1, 61)
+    factor = 1 + 0.1 * p[1]
+    close(jacobian(path)(p), np.stack([factor**n, 0.1 * n * p[0] * factor ** (n - 1)], axis=1))
     assert len(calls) == 1
 
 

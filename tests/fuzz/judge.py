@@ -83,7 +83,9 @@ def by_wengert(program: Program, backend: str = "numpy", forward: bool = True,
             plain = tensors(arrays)
             _, tangent = wg.jvp(lambda *x: function(WENGERT, *x)[0], plain, us)
             tangent = tangent.detach()
-            product = wg.hvp(lambda *x: function(WENGERT, *x)[0], plain, us)
+            # Forward over reverse, where `hvp` is reverse over reverse.
+            gradient = wg.grad(lambda *x: function(WENGERT, *x)[0], range(len(plain)))
+            product = wg.jvp(gradient, plain, us)[1]
 
     def arrays_of(found: Any) -> list[Any]:
         return [x.detach().to_backend("numpy").numpy() for x in found]

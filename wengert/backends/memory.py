@@ -43,7 +43,10 @@ def keep_freed_memory(limit: int = 2**30) -> None:
 
     Examples
     --------
-    >>> wg.keep_freed_memory(2**29)  # doctest: +SKIP
+    >>> wg.keep_freed_memory(-1)
+    Traceback (most recent call last):
+    ...
+    ValueError: limit should be from 0 to 2**31 - 1 bytes, not -1
     """
     if type(limit) is not int:
         raise TypeError(f"limit should be a number of bytes, not {limit!r}")

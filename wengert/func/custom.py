@@ -37,7 +37,7 @@ class custom_vjp(Generic[P, R]):
     The rule takes the cotangent :math:`\bar y` of the result to :math:`\bar x = J^H \bar y`.
     Derivatives of any order go through it: when the rule is differentiated itself, ``forward`` is
     run again, recorded, so that what it computed for the rule is a function of the arguments.
-    Forward mode, and what is built on it (`hvp`, `hessian`), needs a rule of its own, `defjvp`.
+    Forward mode, and what is built on it (`jacfwd`, `ggnvp`), needs a rule of its own, `defjvp`.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def jacrev(
     @named_like(function)
     def rows(*args: Any, **kwargs: Any) -> Any:
         swept = Reverse(split(function, args, kwargs, argnums), "jacrev", has_aux)
-        found = _by_rows(swept, chunk_size)
+        found = _by_rows(swept, _sources(swept), chunk_size)
         return (found, swept.aux) if has_aux else found
 
     return rows
@@ -105,11 +105,12 @@ def jacobian(
 
     Notes
     -----
-    The function is called once and recorded. If the differentiated arguments have as many elements
-    as the results, or more, or hold complex numbers where a result is real, the sweep gives the
-    rows. If they have fewer, the function is called a second time, with tangents, as `jacfwd` does:
-    so if it draws random numbers the Jacobian is that of the second call. Where an operation has no
-    forward derivative, rows are used all the same.
+    The function is called once and recorded. Mostly the sweep then gives the rows. The function is
+    called a second time, with tangents, as `jacfwd` does, where that was measured to pay: where the
+    results have more elements than the differentiated arguments, and the arrays on the way are not
+    small. So if it draws random numbers the Jacobian is then that of the second call. Rows are used
+    all the same where an argument is complex and a result real, or an operation has no forward
+    derivative.
 
     Examples
     --------
@@ -185,39 +186,62 @@ def _chosen(
     @named_like(function)
     def computed(*args: Any, **kwargs: Any) -> Any:
         swept = Reverse(split(function, args, kwargs, argnums), transform, has_aux)
-        if _is_tall(swept):
+        sources = _sources(swept)
+        if _is_tall(swept, sources):
             # An operation may lack a forward rule.
             with suppress(NotImplementedError):
                 return columns(*args, **kwargs)
-        found = _by_rows(swept, chunk_size)
+        found = _by_rows(swept, sources, chunk_size)
         return (found, swept.aux) if has_aux else found
 
     return computed
 
 
-def _is_tall(swept: Reverse) -> bool:
-    """Whether there are fewer columns than rows, and tangents give the whole derivative."""
+#: How many elements of a batch take the time by which an operation is slower with tangents, where
+#: the function runs again: 16 microseconds at 4 nanoseconds, as measured on loops of scalars and on
+#: chains of arrays.
+_WORTH: Final = 4000
+
+
+def _is_tall(swept: Reverse, sources: "Sequence[_Source | None]") -> bool:
+    """Whether columns are cheaper than rows, and tangents give the whole derivative."""
     inputs, results = swept.call.tensors, swept.results
     if any(x.dtype.complex for x in inputs) and not all(y.dtype.complex for y in results):
         return False
-    return sum(x.size for x in inputs) < sum(y.size for y in results)
+    surplus = sum(y.size for y in results) - sum(x.size for x in inputs)
+    if surplus <= 0:
+        return False
+    found = [source for source in sources if source is not None]
+    if not all(source.batches or source.y.size == 1 for source in found):
+        return True  # each row is a sweep
+    count = sum(source.count for source in found)
+    return surplus * sum(source.elements for source in found) > _WORTH * count
 
 
 # -- rows ----------------------------------------------------------------------------------------
 
 
-def _by_rows(swept: Reverse, chunk_size: int | None) -> Any:
+def _sources(swept: Reverse) -> "list[_Source | None]":
+    """For each result where its rows come from; None if it depends on no argument."""
+    return [_Source.of(swept, y) if y.size else None for y in swept.results]
+
+
+def _by_rows(swept: Reverse, sources: "Sequence[_Source | None]", chunk_size: int | None) -> Any:
     """The Jacobian of what was called: a tree of results of trees of arguments."""
     return swept.structure.unflatten(
-        [swept.call.pack(_rows(swept, y, chunk_size)) for y in swept.results]
+        [
+            swept.call.pack(_rows(swept, y, source, chunk_size))
+            for y, source in zip(swept.results, sources, strict=True)
+        ]
     )
 
 
-def _rows(swept: Reverse, y: Tensor, chunk_size: int | None) -> list[Tensor]:
+def _rows(
+    swept: Reverse, y: Tensor, source: "_Source | None", chunk_size: int | None
+) -> list[Tensor]:
     """One result's derivatives by each differentiated leaf, of shape ``(*y.shape, *x.shape)``."""
     inputs = swept.call.tensors
     count = y.size
-    source = _Source.of(swept, y) if count else None
     if source is None:
         return [
             _zeros(
@@ -260,6 +284,7 @@ class _Source:
         self.swept, self.y, self.wanted = swept, y, wanted
         self.recorded = swept.connect and bool(recording()) and swept.reaches_out
         self._largest = 1
+        self.count = self.elements = 0  # nodes on the way, and elements of their results
         self.batches = self._passes() and y.size > 1
 
     @classmethod
@@ -284,10 +309,11 @@ class _Source:
                 return False
             seen.add(node.number)
             stack.extend(node.parents)
+            self.count += 1
             if not node.several:
-                self._largest = max(
-                    self._largest, math.prod(node.shape) * dtype_of(node.dtype).itemsize
-                )
+                size = math.prod(node.shape)
+                self.elements += size
+                self._largest = max(self._largest, size * dtype_of(node.dtype).itemsize)
         return True
 
     def fitting(self) -> int:
