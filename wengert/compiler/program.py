@@ -1,7 +1,7 @@
 """The intermediate representation: a Wengert list of calls of an array library's functions."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -146,6 +146,7 @@ class Instruction:
     pure: bool = True
     line: Line | None = None
     out: Value | None = None
+    _used: tuple[Value, ...] | None = field(default=None, init=False, repr=False)
 
     @property
     def result(self) -> Value:
@@ -159,26 +160,37 @@ class Instruction:
             return (answer,)
         return tuple(answer) if self.results else ()
 
-    def used(self) -> list[Value]:
+    def used(self) -> tuple[Value, ...]:
         """The values that it takes, in order, as often as it takes them."""
-        found: list[Value] = []
-        for x in (*self.operands, *self.parameters.values()):
-            kind = type(x)
-            if kind is Value:
-                found.append(x)
-            elif kind not in _SCALARS:
-                found.extend(values_in(x))
-        return found
+        if self._used is None:  # each pass asks several times
+            found: list[Value] = []
+            for x in (*self.operands, *self.parameters.values()):
+                kind = type(x)
+                if kind is Value:
+                    found.append(x)
+                elif kind not in _SCALARS:
+                    found.extend(values_in(x))
+            self._used = tuple(found)
+        return self._used
 
     def with_values(self, values: Mapping[Value, Any]) -> "Instruction":
         """The same call of other values, where ``values`` has one for a value."""
         if values.keys().isdisjoint(self.used()):
             return self
-        return replace(
-            self,
-            operands=substitute(self.operands, values),
-            parameters={name: substitute(x, values) for name, x in self.parameters.items()},
-        )
+        operands = substitute(self.operands, values)
+        parameters = {name: substitute(x, values) for name, x in self.parameters.items()}
+        return self._like(operands, parameters, self.out)
+
+    def writing(self, out: Value) -> "Instruction":
+        """The same call, whose result is written into the memory of ``out``."""
+        return self._like(self.operands, self.parameters, out)
+
+    def _like(
+        self, operands: tuple[Any, ...], parameters: Mapping[str, Any], out: Value | None
+    ) -> "Instruction":
+        # `dataclasses.replace` takes three times as long.
+        made = (self.name, self.function, operands, parameters, self.results)
+        return Instruction(*made, self.several, self.pure, self.line, out)
 
 
 @dataclass(frozen=True, eq=False)

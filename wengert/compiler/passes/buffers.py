@@ -103,7 +103,7 @@ class _Placer:
         if out is None and self.kept and found.inside != "only":
             axes = _axes(result)
             out = None if axes is None else self._buffer(i, result, axes)
-        return step if out is None else replace(step, out=out)
+        return step if out is None else step.writing(out)
 
     def _operand(self, i: int, step: Instruction, found: Form) -> Value | None:
         """An operand that is needed no more, and whose memory is not the caller's."""

@@ -267,7 +267,7 @@ def _written(
     views = Instruction("split", joint.split, (memory.result,), {}, places, True, line=line)
     steps = list(steps)
     for i, place in zip(makers, places, strict=True):
-        steps[i] = replace(steps[i], out=place)
+        steps[i] = steps[i].writing(place)
     return [*steps[:start], replace(memory, line=line), views, *steps[start:]]
 
 

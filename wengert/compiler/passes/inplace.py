@@ -8,7 +8,6 @@ asked once, just before them.
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -104,7 +103,7 @@ def in_place(
     given, line = (*places, alone), steps[0].line
     memory = tuple(places.values())
     ask = Instruction("writable", writable, given, {}, memory, True, pure=False, line=line)
-    return [ask, *[replace(step, out=outs[step]) if step in outs else step for step in steps]]
+    return [ask, *[step.writing(outs[step]) if step in outs else step for step in steps]]
 
 
 def _free(steps: Sequence[Instruction], held: Holders) -> dict[Value, int]:
