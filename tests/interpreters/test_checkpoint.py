@@ -383,6 +383,19 @@ def test_bad_arguments():
     assert checkpoint_sequential([wg.exp, wg.sin, wg.tanh], 2, leaf(1.0)).requires_grad
 
 
+@pytest.mark.parametrize("preserved", [True, False])
+def test_random_numbers_are_drawn_again_where_their_state_is_not_kept(preserved: bool) -> None:
+    def times_random(x: wg.Tensor) -> wg.Tensor:
+        return x * wg.rand(3)
+
+    x = leaf(*[1.0] * 3)
+    y = checkpoint_sequential([times_random, wg.exp], 2, x, preserve_rng_state=preserved)
+    factors = np.log(y.detach().numpy())
+    (g,) = wg.autograd.grad(wg.sum(y), x)
+    again = np.allclose(g.numpy(), y.detach().numpy() * factors, rtol=1e-5)
+    assert again is preserved
+
+
 @pytest.mark.slow
 def test_a_long_chain_of_checkpoints(backend):
     if backend.name != "numpy":

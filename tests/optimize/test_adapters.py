@@ -637,3 +637,10 @@ def test_the_gradient_at_the_end_is_a_tree(method: str, name: str) -> None:
     assert gradient.keys() == start.keys()
     assert gradient["a"].shape == (2,)
     np.testing.assert_allclose([*gradient["a"], gradient["b"]], 0, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["minimize", "least_squares", "root"])
+def test_without_scipy_the_error_names_the_extra(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(ImportError, match=rf"^wengert.optimize.{name} needs .*wengert\[scipy\]$"):
+        getattr(optimize, name)(lambda x: x * x, wg.ones(1))

@@ -39,6 +39,15 @@ def test_the_repr_is_code_that_gives_the_value(program):
     np.testing.assert_array_equal(values(found), values(program(*program.tensors())))
 
 
+@settings(max_examples=60)
+@given(programs())
+def test_a_program_gives_a_number_that_every_value_counts_in(program):
+    assert np.shape(values(program(*program.tensors()))) == ()
+    taken = {i for step in program.steps for i in step.operands}
+    last = len(program.inputs) + len(program.steps) - 1
+    assert taken == {*range(last)}
+
+
 def test_a_program_runs_with_any_namespace():
     xp = pytest.importorskip("array_api_strict")
 
