@@ -12,6 +12,7 @@ import scipy.special
 import wengert as wg
 from tests.compiler.bits import same_bits
 from tests.compiler.ordinary import alike
+from wengert.compiler.capture import raw
 from wengert.nn import functional
 
 HELD = np.arange(4.0)
@@ -341,3 +342,17 @@ def test_what_is_compared_is_not_changed_before_its_program_runs(check: int | No
             held[0] = other["one"] = np.ones(3)
         assert compiled(x).tolist() == step(x).tolist()
     assert compiled.report.recordings == 2
+
+
+#: What PyTorch has, and NumPy has not.
+PYTORCHS = (
+    "bmm cat chunk clamp clone contiguous cummax div expand expand_as float gather index_select "
+    "log_softmax logsumexp masked_fill mm mul mv neg permute relu rsqrt sigmoid softmax sub t "
+    "type_as unbind unfold unsqueeze view_as"
+)
+
+
+def test_the_functions_that_are_recorded_are_their_librarys() -> None:
+    places: Any = np, np.linalg, np.fft, np.random, np.ndarray
+    numpys = {name for place in places for name in dir(place)}
+    assert raw._PURE - numpys == {*PYTORCHS.split()}
