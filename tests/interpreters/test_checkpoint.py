@@ -383,6 +383,21 @@ def test_bad_arguments():
     assert checkpoint_sequential([wg.exp, wg.sin, wg.tanh], 2, leaf(1.0)).requires_grad
 
 
+def test_an_argument_that_is_returned_is_another_tensor() -> None:
+    made = []
+
+    def function(x: wg.Tensor, y: wg.Tensor) -> tuple[wg.Tensor, wg.Tensor]:
+        made.append(y * 2)
+        return x, made[-1]
+
+    x, y = leaf(1.0), leaf(2.0)
+    same, doubled = checkpoint(function, x, y)
+    assert same is not x
+    np.testing.assert_array_equal(same.detach().numpy(), x.detach().numpy())
+    a, b = wg.autograd.grad(wg.sum(same * 3 + doubled), [x, y])
+    assert (float(a.numpy().sum()), float(b.numpy().sum())) == (3.0, 2.0)
+
+
 @pytest.mark.parametrize("preserved", [True, False])
 def test_random_numbers_are_drawn_again_where_their_state_is_not_kept(preserved: bool) -> None:
     def times_random(x: wg.Tensor) -> wg.Tensor:

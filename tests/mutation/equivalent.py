@@ -201,4 +201,19 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "seen.add(parent.number)",
         "pass",
     ): SPEED,
+    (
+        "wengert/backends/numpy.py",
+        "SMALL = 1 << 16",
+        "SMALL = 2 << 16",
+    ): SPEED,
+    (
+        "wengert/testing/differences.py",
+        "RATIO = 4",
+        "RATIO = 5",
+    ): "another sequence of steps with the same limit",
+    (
+        "wengert/testing/conduct.py",
+        "if sharing(gradient, other):",
+        "if sharing(other, gradient):",
+    ): "two arrays share memory, whichever is named first",
 }
