@@ -11,8 +11,9 @@ import numpy as np
 from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.keys import fill, indexed_axes
-from wengert.backends.numpy_networks import BITS, masked, ones, scalar
+from wengert.backends.numpy_networks import BITS, masked, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
+from wengert.backends.numpy_reductions import extreme_over, sum_over
 from wengert.backends.references import has_shared_base
 from wengert.backends.special import scipy_special
 from wengert.backends.triangular import numpy_triangular, scipy_triangular
@@ -48,10 +49,10 @@ def reciprocal(x: Any, /) -> Any:
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """Sum without the argument handling that doubles ``np.sum``'s time on small arrays.
 
-    BLAS sums the rows of a matrix, as the cotangent of a bias does, in a third of the time.
+    BLAS sums over first or last axes, as the adjoint of broadcasting does.
     """
-    if axis == 0 and dtype is None and not keepdims and x.ndim == 2 and x.dtype.char in "fd":
-        return ones(len(x), x.dtype).dot(x)
+    if axis is not None and dtype is None and x.ndim > 1 and x.dtype.char in "fd":
+        return sum_over(x, axis, keepdims=keepdims)
     return _reduce_add(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
@@ -60,7 +61,7 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     # float16 sums overflow, and no elements are a warning: both are NumPy's to handle.
     if not x.size or x.dtype.char == "e":
         return np.mean(x, axis=axis, keepdims=keepdims)
-    total = _reduce_add(x, axis=axis, keepdims=keepdims)
+    total = sum(x, axis=axis, keepdims=keepdims)
     return total / (x.size // total.size)
 
 
@@ -85,11 +86,11 @@ def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    return _reduce_max(x, axis=axis, keepdims=keepdims)
+    return extreme_over(_reduce_max, x, axis, keepdims=keepdims)
 
 
 def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    return _reduce_min(x, axis=axis, keepdims=keepdims)
+    return extreme_over(_reduce_min, x, axis, keepdims=keepdims)
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:

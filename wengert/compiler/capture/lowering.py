@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from wengert.backends import dtype_of, numpy, numpy_networks
+from wengert.backends import dtype_of, numpy, numpy_networks, numpy_reductions
 from wengert.backends.keys import cut
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.live import LiveNumber
@@ -66,6 +66,7 @@ class _Array(NDArrayOperatorsMixin):
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: self.traced.inner.size)
+    flags = property(lambda self: self.traced.inner.flags)
 
     def __len__(self) -> int:
         return self.shape[0]  # type: ignore[no-any-return]
@@ -231,20 +232,26 @@ def _ones(length: int, dtype: Any) -> Any:
 @cache
 def _in_pieces(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel of NumPy's that calls recording helpers; one of the library as it is."""
-    networks, own = _kernels()
-    home = {numpy_networks.__name__: networks, numpy.__name__: own}.get(kernel.__module__, {})
+    home = _kernels().get(kernel.__module__, {})
     found: Callable[..., Any] = home.get(getattr(kernel, "__name__", ""), kernel)
     return found
 
 
 @cache
-def _kernels() -> tuple[dict[str, Any], dict[str, Any]]:
+def _kernels() -> dict[str, dict[str, Any]]:
+    """The modules of kernels over again, each after those from which it takes functions."""
     helpers: dict[str, Any] = {"scalar": _scalar, "ones": _ones}
     for function, raises in numpy_networks.LOOKING.items():
         helpers[function.__name__] = _as_one(function, raises=raises)
-    networks = _again(numpy_networks, helpers)
-    shared = {name: networks[name] for name in networks.keys() & vars(numpy).keys()}
-    return networks, _again(numpy, {k: x for k, x in shared.items() if callable(x)} | helpers)
+    made: dict[str, dict[str, Any]] = {}
+    for module in (numpy_networks, numpy_reductions, numpy):
+        taken = {
+            name: made[x.__module__][name]
+            for name, x in vars(module).items()
+            if isinstance(x, FunctionType) and x.__module__ in made
+        }
+        made[module.__name__] = _again(module, taken | helpers)
+    return made
 
 
 def _pieces(
