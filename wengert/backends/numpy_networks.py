@@ -124,6 +124,22 @@ def normalised(m: Any, v: Any, scale: float, eps: float) -> Any:
     return _divide(m, root, out=root)
 
 
+def expit(x: Any) -> Any:
+    """``exp(x) / (1 + exp(x))``, whose quotient is 1 long before the exponential overflows."""
+    dtype = x.dtype
+    if dtype.kind == "c":
+        right = x.real >= 0
+        small = np.exp(np.where(right, -x, x))
+        return np.where(right, scalar(1, dtype), small) / (small + 1)
+    small = np.minimum(x, scalar(11 if dtype.char == "e" else 50, dtype))
+    if not small.shape:
+        small = np.exp(small)
+        return small / (small + 1)
+    np.exp(small, small)
+    below = _add(small, scalar(1, dtype))
+    return _divide(small, below, below)
+
+
 def logistic_bell(x: Any, *, width: int) -> Any:
     """``(width / (2 cosh(width x / 2)))**2``."""
     small = np.abs(x) if x.dtype.kind == "f" else np.where(x.real >= 0, x, -x)
@@ -270,6 +286,7 @@ def masked(x: Any, keep: Any) -> Any:
 
 KERNELS: Mapping[str, Kernel] = {
     "axpby": axpby,
+    "expit": expit,
     "linear": linear,
     "logistic_bell": logistic_bell,
     "mask": mask,

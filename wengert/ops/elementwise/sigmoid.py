@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from wengert.backends import dtype_of
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
 from wengert.tape.primitive import Primitive
@@ -13,10 +14,10 @@ def _expit_forward(xp: Any, x: Any) -> Any:
         right = xp.greater_equal(xp.real(x), 0)
         small = xp.exp(xp.where(right, xp.negative(x), x))
         return xp.divide(xp.where(right, 1, small), xp.add(small, 1))
-    # exp(x) / (1 + exp(x)) on the left and 1 / (1 + exp(-x)) on the right in one formula, in which
-    # nothing overflows. A second exponential costs less than choosing between two quotients.
-    below = xp.add(xp.exp(xp.negative(xp.abs(x))), 1)
-    return xp.divide(xp.exp(xp.minimum(x, 0)), below)
+    # Where 1 is lost beside the exponential, the quotient is 1. That is long before the exponential
+    # overflows: in half precision beyond 11.09, in others beyond 88.
+    small = xp.exp(xp.minimum(x, 11 if dtype_of(x.dtype).itemsize == 2 else 50))
+    return xp.divide(small, xp.add(small, 1))
 
 
 def _bell_forward(xp: Any, x: Any, *, width: int) -> Any:

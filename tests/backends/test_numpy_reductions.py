@@ -1,0 +1,113 @@
+"""Reductions of NumPy's that go by rows give what NumPy's own give."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import get_backend
+from wengert.backends.numpy_reductions import FEW, LONGEST, SHORT, rows
+
+KERNELS = type(get_backend("numpy")).kernels
+SHAPES = [
+    (7, 3), (200, 5), (40, SHORT), (40, SHORT + 1), (6, LONGEST), (6, LONGEST + 1), (1, 9), (9, 1),
+    (30, 4, 6), (2, 3, 4, 5), (300, 2, 1), (FEW,), (0, 3), (3, 0), (5, 0, 2),
+]  # fmt: skip
+REDUCTIONS = {"sum": np.sum, "max": np.max, "min": np.min, "mean": np.mean}
+
+
+def laid_out(x: Any) -> dict[str, Any]:
+    """The same numbers in several orders in memory."""
+    wide = np.zeros((*x.shape[:-1], 2 * x.shape[-1]), x.dtype)
+    wide[..., ::2] = x
+    return {
+        "C": x,
+        "Fortran": np.asfortranarray(x),
+        "every other": wide[..., ::2],
+        "backwards": np.flip(np.flip(x).copy()),
+        "broadcast": np.broadcast_to(x[:1], x.shape),
+    }
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int32"])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_every_choice_of_axes(name: str, dtype: str) -> None:
+    if dtype == "int32" and name == "mean":
+        pytest.skip("the standard's mean takes floating numbers")
+    random = np.random.default_rng(0)
+    fine = {"float16": 1e-2, "float32": 1e-5, "complex64": 1e-5}.get(dtype, 1e-13)
+    for shape in SHAPES:
+        numbers = (random.uniform(1, 2, shape) * random.choice([-1, 3], shape)).astype(dtype)
+        ndim = len(shape)
+        axes: list[Any] = [None, -1, 0]
+        for number in range(1, ndim + 1):
+            axes += itertools.combinations(range(ndim), number)
+        for (order, x), axis, keepdims in itertools.product(
+            laid_out(numbers).items(), axes, (False, True)
+        ):
+            if 0 in shape and (name != "sum"):
+                continue
+            expected = np.asarray(REDUCTIONS[name](x, axis=axis, keepdims=keepdims))
+            found = np.asarray(KERNELS[name](x, axis=axis, keepdims=keepdims))
+            case = f"{name} of {shape}, {order}, over {axis}, keepdims={keepdims}"
+            assert found.shape == expected.shape, case
+            assert found.dtype == expected.dtype, case
+            np.testing.assert_allclose(found, expected, rtol=fine, atol=10 * fine, err_msg=case)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "min"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_stays_in_its_row(name: str, value: float) -> None:
+    for x in (np.arange(600.0).reshape(200, 3), np.arange(600.0).reshape(100, 2, 3)):
+        x.reshape(-1)[100] = value
+        for axis in ((x.ndim - 1,), (0,)):
+            expected = REDUCTIONS[name](x, axis=axis)
+            np.testing.assert_allclose(KERNELS[name](x, axis=axis), expected, rtol=1e-14)
+
+
+def test_only_long_and_single_sums_are_numpy_s() -> None:
+    assert rows((10, LONGEST), (1,), False) is not None
+    assert rows((10, LONGEST + 1), (1,), False) is None
+    assert rows((10**6, 1), (0,), False) is None
+    assert rows((4, 5, 6), (1,), False) is None
+    assert rows((4, 5, 6), (0, 1, 2), False) is None
+    assert rows((4, 5, 6), (), False) is None
+    # A long sum in single precision is as exact as NumPy's, which halves it.
+    x = np.full((10**6, 1), 0.1, np.float32)
+    assert KERNELS["sum"](x, axis=(0,)).item() == pytest.approx(1e5, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(300, 5), (60, 4, 7)])
+def test_a_compiled_reduction_goes_the_same_way(shape: tuple[int, ...], dtype: str) -> None:
+    def f(x: Any) -> Any:
+        y = wg.softmax(x, axis=-1) + wg.max(x, axis=-1, keepdims=True)
+        return wg.sum(y, axis=0), wg.sum(y * x, axis=-1), wg.min(y, axis=-1), wg.mean(y, axis=-1)
+
+    compiled = wg.compile(f)
+    random = np.random.default_rng(1)
+    for order in ("C", "F", "C", "F", "C"):
+        x = wg.asarray(np.asarray(random.standard_normal(shape), dtype, order=order))
+        for found, expected in zip(compiled(x), f(x), strict=True):
+            assert np.array_equal(found.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+def test_the_sigmoid_is_the_composite_to_the_last_bit(dtype: str) -> None:
+    from wengert.ops.elementwise.sigmoid import _expit_forward
+
+    ends = [np.inf, -np.inf, np.nan, 0.0, -0.0]
+    x = np.concatenate([np.linspace(-800, 800, 4001), np.linspace(-20, 60, 801), ends])
+    if "complex" in dtype:
+        x = np.linspace(-50, 50, 801) + 1j * np.linspace(-3, 3, 801)
+    x = x.astype(dtype)
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        found = KERNELS["expit"](x)
+        expected = _expit_forward(get_backend("numpy").namespace, x)
+        one = KERNELS["expit"](x[7])
+    assert found.dtype == expected.dtype == one.dtype
+    assert np.array_equal(found, expected, equal_nan=True)
+    assert one == found[7]
