@@ -72,7 +72,8 @@ def test_only_long_and_single_sums_are_numpy_s() -> None:
     assert rows((10, LONGEST), (1,), False) is not None
     assert rows((10, LONGEST + 1), (1,), False) is None
     assert rows((10**6, 1), (0,), False) is None
-    assert rows((4, 5, 6), (1,), False) is None
+    assert rows((4, 5, 6), (0, 2), False) is None
+    assert rows((4, 5, 6), (1, 0), False) == rows((4, 5, 6), (0, -2), False) is not None
     assert rows((4, 5, 6), (0, 1, 2), False) is None
     assert rows((4, 5, 6), (), False) is None
     # A long sum in single precision is as exact as NumPy's, which halves it.

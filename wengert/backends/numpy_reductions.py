@@ -1,9 +1,9 @@
-"""NumPy's reductions over first axes and over a short last one, which its own loops are slow at.
+"""NumPy's reductions over some axes, at which its own loops are slow.
 
 NumPy starts a loop for each row: ten nanoseconds for a sum, thirty for a maximum, however short
 the row is. BLAS sums a matrix by its product with ones, and a maximum runs along the columns of a
-copy. Which reductions go these ways depends on shapes, dtypes and the order in memory alone, and
-compiled programs are for these: so they take the same way.
+copy. Which reductions go these ways depends on shapes and dtypes alone, never on the order in
+memory: so compiled programs take the same, whatever they are given.
 """
 
 import math
@@ -26,77 +26,80 @@ SHORT, FEW = 32, 512
 
 
 class Rows(NamedTuple):
-    """How a reduction is done by rows.
+    """An array as a stack of matrices whose columns are reduced, or as a matrix with short rows.
 
     Attributes
     ----------
-    first : bool
-        Whether the first axes are reduced; otherwise the last one is.
-    matrix : tuple of int or None
-        The shape of the matrix; None where the array is one.
+    over : {"columns", "stack", "rows"}
+        What is reduced: the columns of a matrix, those of each matrix of a stack, or rows.
+    parts : tuple of int or None
+        The shape of the matrix or stack; None where the array has it.
     length : int
         How many numbers each result is made from.
     shape : tuple of int or None
-        The shape of the result; None where the matrix gives it.
+        The shape of the result; None where the reduction gives it.
     """
 
-    first: bool
-    matrix: tuple[int, int] | None
+    over: str
+    parts: tuple[int, ...] | None
     length: int
     shape: tuple[int, ...] | None
 
 
 @lru_cache(maxsize=1024)
 def rows(shape: tuple[int, ...], axis: Any, keepdims: bool) -> Rows | None:
-    """How to reduce by rows; None where NumPy's own reduction is to be taken."""
+    """How to reduce in one of these ways; None where NumPy's own reduction is to be taken."""
     ndim = len(shape)
-    axes = (axis,) if isinstance(axis, int) else axis
-    axes = tuple(sorted(i + ndim if i < 0 else i for i in axes))
+    given = (axis,) if isinstance(axis, int) else axis
+    axes = sorted(i + ndim if i < 0 else i for i in given)
     number = len(axes)
-    if not 0 < number < ndim or 0 in shape:
+    if not 0 < number < ndim or 0 in shape or axes != list(range(axes[0], axes[0] + number)):
         return None
-    kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
-    result = kept if keepdims else tuple(n for i, n in enumerate(shape) if i not in axes)
-    if axes == tuple(range(number)):
-        length = math.prod(shape[:number])
-        matrix = length, math.prod(shape[number:])
-        if matrix[1] == 1:  # one long sum, which NumPy halves again and again
-            return None
-        given = matrix[1:]
-    elif axes == (ndim - 1,) and shape[-1] <= LONGEST:
-        length = shape[-1]
-        matrix = math.prod(shape[:-1]), length
-        given = matrix[:1]
-    else:
+    start, stop = axes[0], axes[0] + number
+    if start < 0 or stop > ndim:  # an error, which NumPy raises
         return None
-    return Rows(
-        axes[0] == 0,
-        None if matrix == shape else matrix,
-        length,
-        None if result == given else result,
+    before, length, after = (
+        math.prod(shape[part]) for part in (slice(start), slice(start, stop), slice(stop, None))
     )
+    parts: tuple[int, ...]
+    if after == 1:  # NumPy halves long sums again and again, which keeps their digits
+        if length > LONGEST:
+            return None
+        over, parts, made = "rows", (before, length), (before,)
+    elif before == 1:
+        over, parts, made = "columns", (length, after), (after,)
+    else:
+        over, parts, made = "stack", (before, length, after), (before, after)
+    kept = tuple(1 if start <= i < stop else n for i, n in enumerate(shape))
+    result = kept if keepdims else shape[:start] + shape[stop:]
+    return Rows(over, None if parts == shape else parts, length, None if result == made else result)
 
 
 def sum_over(x: Any, axis: Any, *, keepdims: bool) -> Any:
     """The sum of an array in single or double precision over axes."""
     how = rows(x.shape, axis, keepdims)
-    if how is None or not x.flags.c_contiguous:
+    if how is None:
         return _add(x, axis=axis, keepdims=keepdims)
-    first, matrix, length, shape = how
-    if matrix is not None:
-        x = x.reshape(matrix)
+    over, parts, length, shape = how
+    if parts is not None:
+        x = x.reshape(parts)
     one = ones(length, x.dtype)
-    out = one.dot(x) if first else x.dot(one)
+    out = x.dot(one) if over == "rows" else _below(one, x)
     return out if shape is None else out.reshape(shape)
+
+
+def _below(one: Any, x: Any) -> Any:
+    """The sums below each column, also of each matrix of a stack."""
+    return one.dot(x) if x.ndim == 2 else np.matmul(one, x)
 
 
 def extreme_over(reduce: Any, x: Any, axis: Any, *, keepdims: bool) -> Any:
     """The largest or smallest numbers over axes, by the ufunc's reduction."""
     how = rows(x.shape, axis, keepdims) if x.size >= FEW and axis is not None else None
-    if how is None or how.first or how.length > SHORT or not x.flags.c_contiguous:
+    if how is None or how.over != "rows" or how.length > SHORT:
         return reduce(x, axis=axis, keepdims=keepdims)
-    _, matrix, _, shape = how
-    if matrix is not None:
-        x = x.reshape(matrix)
+    _, parts, _, shape = how
+    if parts is not None:
+        x = x.reshape(parts)
     out = reduce(x.mT.copy(), axis=0)
     return out if shape is None else out.reshape(shape)

@@ -66,7 +66,6 @@ class _Array(NDArrayOperatorsMixin):
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: self.traced.inner.size)
-    flags = property(lambda self: self.traced.inner.flags)
 
     def __len__(self) -> int:
         return self.shape[0]  # type: ignore[no-any-return]
