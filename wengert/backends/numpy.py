@@ -11,7 +11,7 @@ import numpy as np
 from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.keys import fill, indexed_axes
-from wengert.backends.numpy_networks import BITS, masked, scalar
+from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
 from wengert.backends.numpy_reductions import extreme_over, sum_over
 from wengert.backends.references import has_shared_base
@@ -49,8 +49,11 @@ def reciprocal(x: Any, /) -> Any:
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """Sum without the argument handling that doubles ``np.sum``'s time on small arrays.
 
-    BLAS sums over first or last axes, as the adjoint of broadcasting does.
+    BLAS sums the rows of a matrix, as the cotangent of a bias does, in a third of the time; and
+    other axes as `sum_over` says.
     """
+    if axis == 0 and dtype is None and not keepdims and x.ndim == 2 and x.dtype.char in "fd":
+        return ones(len(x), x.dtype).dot(x)
     if axis is not None and dtype is None and x.ndim > 1 and x.dtype.char in "fd":
         return sum_over(x, axis, keepdims=keepdims)
     return _reduce_add(x, axis=axis, dtype=dtype, keepdims=keepdims)

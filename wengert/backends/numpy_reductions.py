@@ -16,7 +16,7 @@ from wengert.backends.numpy_networks import ones
 
 __all__ = ["extreme_over", "sum_over"]
 
-_add = np.add.reduce
+_add: Any = np.add.reduce
 
 #: The longest rows: NumPy adds up to so many numbers without halving the row, as BLAS does, so
 #: that the bound on rounding is the same.
