@@ -62,6 +62,7 @@ def rows(shape: tuple[int, ...], axis: Any, keepdims: bool) -> Rows | None:
         math.prod(shape[part]) for part in (slice(start), slice(start, stop), slice(stop, None))
     )
     parts: tuple[int, ...]
+    made: tuple[int, ...]
     if after == 1:  # NumPy halves long sums again and again, which keeps their digits
         if length > LONGEST:
             return None
