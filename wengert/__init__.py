@@ -125,7 +125,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     else:
         hints = importlib.import_module("wengert.ops.hints")
-        raise AttributeError(hints.name_hint(__name__, name, tuple(__all__)))
+        # With a name alone, CPython's traceback adds no second "Did you mean".
+        raise AttributeError(hints.name_hint(__name__, name, tuple(__all__)), name=name)
     globals()[name] = found
     return found
 

@@ -72,7 +72,7 @@ def check_batched_tangents(problem: Problem) -> None:
         inner, outer = new_level(), new_level()
         # The batch is the inner level: a tangent is what is computed with, and is a batch.
         dual = Dual(tensor._array, Batched(raw_like(tensor, batch), outer), inner)
-        with problem.holding(at, dual):
+        with problem.holding({at: dual}):
             try:
                 results = problem.results(problem.func(*problem.arguments))
             except Exception as error:
@@ -81,7 +81,9 @@ def check_batched_tangents(problem: Problem) -> None:
                 ) from error
             found = [_tangents(result, inner, outer) for result in results]
         for member in range(COUNT):
-            expected = problem.forward(at, batch[member])
+            direction = problem.masks()[at]
+            direction[direction > 0] = to_reals(batch[member])
+            expected = problem.forward(direction)
             given = np.concatenate([to_reals(tangents[member]) for tangents in found])
             _compare(
                 given, expected, f"the forward derivative for a batch of tangents of inputs[{at}]"

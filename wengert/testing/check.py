@@ -13,7 +13,7 @@ from wengert.backends import BackendError, get_backend, use_backend
 from wengert.func.trees import tree_map
 from wengert.tape.tensor import Tensor
 from wengert.testing.backends import installed_backends
-from wengert.testing.contrast import Case, Outcome, contrasted
+from wengert.testing.contrast import MODES, Case, Outcome, contrasted
 from wengert.testing.exploration import Exploration, Kinks
 from wengert.testing.gradcheck import EPS, gradcheck, gradgradcheck
 from wengert.testing.problem import Problem, on_backend, strided, values
@@ -128,14 +128,6 @@ class GradientTest(Exploration):
                     shortened(error)
                     raise
 
-    def drawing(self, bounds: dict[str, int] | None) -> Any:
-        # Shrinking takes the contiguous layout, unless the other one alone fails.
-        apart = st.just(False) if bounds is None else st.booleans()
-        return st.tuples(super().drawing(bounds), apart)
-
-    def only(self) -> Any:
-        return tuple(self.arguments), False
-
     def example(self, drawn: tuple[Any, ...]) -> None:
         call, apart = drawn
         fast = self._backend != "numpy" if self.fast_mode is None else self.fast_mode
@@ -154,57 +146,50 @@ class GradientTest(Exploration):
         return strided(inputs) if apart else inputs
 
     def _check(
-        self,
-        order: int,
-        call: tuple[Any, ...],
-        apart: bool,
-        options: dict[str, Any],
-        forward: bool | None = None,
+        self, order: int, call: tuple[Any, ...], apart: bool, options: dict[str, Any]
     ) -> GradcheckError | None:
         """What is wrong with the derivatives of an order."""
-        check = gradcheck if order == 1 else gradgradcheck
-        forward = self.forward if forward is None else forward
         given = {**options, **self.tolerances}
-        if forward is not False:
-            given["check_forward_ad" if order == 1 else "check_fwd_over_rev"] = True
-        case = Case(order, call, apart, given, self._backend)
+        if self.forward is not False:
+            given[MODES[order].forward] = True
+        case, wrong = Case(order, call, apart, given, self._backend), None
         try:
-            with np.errstate(all="ignore"):
-                check(self.function, self._inputs(call, apart), **given)
-        except NotImplementedError as error:
-            if forward is None:  # it has no forward derivative, and need not have one
-                self.lacks_forward = True
-                return self._check(order, call, apart, options, False)
-            self._note(error, case)
-            raise
+            done = self._carry_out(case)
         except GradcheckError as error:
+            wrong, done = error, error.case  # type: ignore[attr-defined]
             error.order = order
-            error.case = case  # type: ignore[attr-defined]
-            return error
         except Exception as error:
             self._note(error, case)
             raise
-        return None
+        self.lacks_forward |= done is not case
+        return wrong
+
+    def _carry_out(self, case: Case) -> Case:
+        """Check a case, and return what was checked: forward mode only where there is one."""
+        check = gradcheck if case.order == 1 else gradgradcheck
+        try:
+            with np.errstate(all="ignore"):
+                check(self.function, self._inputs(case.call, case.apart), **case.options)
+        except NotImplementedError:
+            left = {**case.options}
+            asked = left.pop(MODES[case.order].forward, False)
+            if self.forward is None and asked and left.get(MODES[case.order].reverse, True):
+                return self._carry_out(case._replace(options=left))
+            raise
+        except GradcheckError as error:
+            error.case = case  # type: ignore[attr-defined]
+            raise
+        return case
 
     def _again(self, case: Case) -> Outcome:
         """What comes of a case, or of one beside it."""
-        check = gradcheck if case.order == 1 else gradgradcheck
         try:
-            with use_backend(case.backend), np.errstate(all="ignore"):
-                check(self.function, self._inputs(case.call, case.apart), **case.options)
+            with use_backend(case.backend):
+                self._carry_out(case)
         except (KinkError, BadlyScaledError):
             return "unknown"
         except GradcheckError as error:
             return error
-        except NotImplementedError:
-            # It has no forward derivative, and need not have one. The case that fails did so before
-            # that was found out.
-            left = {**case.options}
-            asked = left.pop("check_forward_ad" if case.order == 1 else "check_fwd_over_rev", False)
-            alone = "check_backward_ad" if case.order == 1 else "check_rev_over_rev"
-            if self.forward is None and asked and left.get(alone, True):
-                return self._again(case._replace(options=left))
-            return "unknown"
         except Exception:  # what a neighbour is not for tells nothing
             return "unknown"
         return "right"
@@ -331,7 +316,7 @@ def check_gradients(
         On which to run; all that are installed by default.
     kinks : {"skip", "fail"}
         What to do with examples at which the function is not differentiable. At a kink a gradient
-        passes that lies between the derivatives from both sides; other ones are wrong.
+        passes that is a mean of derivatives close by; other ones are wrong.
     forward : bool, optional
         Whether to check forward mode. By default where the function has one.
     single : bool

@@ -171,12 +171,32 @@ def _smooth(function: Callable[..., Any], point: tuple[Any, ...]) -> bool:
         return False
 
 
-def _batches(function: Callable[..., Any], points: list[tuple[Any, ...]]) -> Line:
-    what = "batches of cotangents and tangents"
-    if not points:
-        return Line(what, "not checked", "no smooth point was drawn")
-    forward = True
+def _at_points(
+    what: str,
+    points: list[tuple[Any, ...]],
+    check: Callable[[tuple[Any, ...]], tuple[Status, str]],
+    told: Callable[[int], str],
+) -> Line:
+    """The line of a check that is made at each point: wrong at one, or not made at any."""
+    done, why = 0, "no smooth point was drawn"
     for point in points:
+        with np.errstate(all="ignore"):
+            status, why = check(point)
+        if status == "wrong":
+            return Line(what, "wrong", why)
+        done += status == "ok"
+    return Line(what, "ok", told(done)) if done else Line(what, "not checked", why)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0]
+
+
+def _batches(function: Callable[..., Any], points: list[tuple[Any, ...]]) -> Line:
+    modes = ["cotangents", "tangents"]
+
+    def check(point: tuple[Any, ...]) -> tuple[Status, str]:
+        forward = "tangents" in modes
         try:
             gradcheck(
                 function,
@@ -186,65 +206,57 @@ def _batches(function: Callable[..., Any], points: list[tuple[Any, ...]]) -> Lin
                 check_forward_ad=forward,
                 check_batched_forward_grad=forward,
             )
-        except NotImplementedError:
-            forward = False
-        except GradcheckError as error:
-            if "forward mode fails" in str(error) and "not implemented" in str(error):
-                forward = False
-                continue
-            return Line(what, "wrong", str(error))
         except Exception as error:
-            return Line(what, "wrong", f"{type(error).__name__}: {error}")
-    return Line(what, "ok", f"{len(points)} calls" + ("" if forward else ", of cotangents alone"))
+            wrong = isinstance(error, GradcheckError)
+            absent = "forward mode fails" in str(error) and "not implemented" in str(error)
+            if forward and (absent if wrong else isinstance(error, NotImplementedError)):
+                modes.remove("tangents")
+                return check(point)
+            return "wrong", str(error) if wrong else f"{type(error).__name__}: {error}"
+        return "ok", ""
+
+    def told(done: int) -> str:
+        return f"{done} calls" + ("" if "tangents" in modes else ", of cotangents alone")
+
+    return _at_points("batches of cotangents and tangents", points, check, told)
 
 
 def _complex_steps(function: Callable[..., Any], points: list[tuple[Any, ...]]) -> Line:
-    what = "complex step"
-    done = 0
-    why = "no smooth point was drawn"
-    for point in points:
+    def check(point: tuple[Any, ...]) -> tuple[Status, str]:
         try:
-            with np.errstate(all="ignore"):
-                gradcheck(function, _inputs(point), fast_mode=True, complex_step=True)
-            done += 1
+            gradcheck(function, _inputs(point), fast_mode=True, complex_step=True)
         except GradcheckError:
-            why = (
+            return "not checked", (
                 "it differs, while differences agree with the gradient: the function does not "
                 "extend to complex numbers (abs, where, maximum, ...)"
             )
         except Exception as error:
-            why = (
-                f"not for complex numbers: {str(error).splitlines()[0] if str(error) else error!r}"
-            )
-    if done:
-        return Line(what, "ok", f"{done} of {len(points)} calls")
-    return Line(what, "not checked", why)
+            return "not checked", f"not for complex numbers: {_first_line(error) or repr(error)}"
+        return "ok", ""
+
+    return _at_points("complex step", points, check, lambda done: f"{done} of {len(points)} calls")
 
 
 def _oracle(library: str, function: Callable[..., Any], points: list[tuple[Any, ...]]) -> Line:
-    what = f"{TITLES[library]}'s own derivatives"
+    name = TITLES[library]
+    what = f"{name}'s own derivatives"
     if find_spec(library) is None:
-        return Line(what, "not checked", f"{TITLES[library]} is not installed")
-    if not points:
-        return Line(what, "not checked", "no smooth point was drawn")
-    done = 0
-    why = ""
-    for point in points:
+        return Line(what, "not checked", f"{name} is not installed")
+
+    def check(point: tuple[Any, ...]) -> tuple[Status, str]:
         for order in (2, 1):
             try:
-                with np.errstate(all="ignore"):
-                    found = differences_from(library, function, point, order)
+                found = differences_from(library, function, point, order)
             except Exception as error:
-                first = str(error).splitlines()[0] if str(error) else ""
-                why = f"it is no program of {TITLES[library]}'s: {type(error).__name__}: {first}"
+                why = f"it is no program of {name}'s: {type(error).__name__}: {_first_line(error)}"
                 continue
-            if found:
-                return Line(what, "wrong", f"{found}, at {_shown(point)}")
-            done += 1
-            break
-    if not done:
-        return Line(what, "not checked", why)
-    return Line(what, "ok", f"values, first and second derivatives agree at {done} points")
+            return ("wrong", f"{found}, at {_shown(point)}") if found else ("ok", "")
+        return "not checked", why
+
+    def told(done: int) -> str:
+        return f"values, first and second derivatives agree at {done} points"
+
+    return _at_points(what, points, check, told)
 
 
 def _shown(point: tuple[Any, ...]) -> str:

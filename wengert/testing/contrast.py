@@ -28,6 +28,20 @@ MOST = 24
 STATEMENTS = 3
 
 
+class Modes(NamedTuple):
+    """The parameters of a check that say which modes to look at."""
+
+    forward: str
+    reverse: str
+
+
+#: By the order of the derivative.
+MODES = {
+    1: Modes("check_forward_ad", "check_backward_ad"),
+    2: Modes("check_fwd_over_rev", "check_rev_over_rev"),
+}
+
+
 class Case(NamedTuple):
     """One call that was checked.
 
@@ -75,15 +89,10 @@ def contrasted(
         return said, None
     if case.order == 2:
         said.append("only in the second derivative: the first is right")
-    forward, backward = (
-        ("check_forward_ad", "check_backward_ad")
-        if case.order == 1
-        else ("check_fwd_over_rev", "check_rev_over_rev")
-    )
     if "the forward derivative" in str(error):
         said.append("only in forward mode: reverse mode is right")
-    elif case.options.get(forward) and error.found is not None:
-        alone = {**case.options, forward: True, backward: False, "check_grad_dtypes": False}
+    elif case.options.get(MODES[case.order].forward) and error.found is not None:
+        alone = {**case.options, MODES[case.order].reverse: False, "check_grad_dtypes": False}
         if again(case._replace(options=alone)) == "right":
             said.append("only in reverse mode: forward mode is right")
     if case.apart and again(case._replace(apart=False)) == "right":

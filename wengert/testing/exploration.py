@@ -30,7 +30,11 @@ class Exploration:
     ----------
     function : callable
         What is tested.
+    layouts : bool
+        Whether arrays are drawn with elements that lie apart in memory, too.
     """
+
+    layouts = True
 
     def __init__(
         self,
@@ -60,7 +64,7 @@ class Exploration:
             isinstance(given, Argument) and any(type(part) is not int for part in given.shape)
             for given in self.arguments
         )
-        self.strategy = self.drawing(self.bounds | {"min_side": max(1, min_side)})
+        self.strategy = self._drawing(self.bounds | {"min_side": max(1, min_side)})
         self.has_special = all(
             given.elements is None and not given.unique and given.specials()
             for given in self.arguments
@@ -71,17 +75,20 @@ class Exploration:
             isinstance(given, Axis) and getattr(self.arguments[given.of], "shape", ()) == (...,)
             for given in self.arguments
         )
-        self.special = self.drawing(None)
-        self.empties = self.drawing(self.bounds).filter(_has_empty)
+        self.special = self._drawing(None)
+        self.empties = self._drawing(self.bounds).filter(_has_empty)
         self.settings, self.examples = settings, examples
         self.skipped = self.checked = 0
         self.seed: int | None = None
 
-    def drawing(self, bounds: dict[str, int] | None) -> Any:
+    def _drawing(self, bounds: dict[str, int] | None) -> Any:
         """The strategy of what `example` is given; without bounds, that of special values."""
         if bounds is None:
-            return special_calls(self.arguments, self.dtypes[0], max(1, self.bounds["min_side"]))
-        return calls(self.arguments, dtypes=self.dtypes, **bounds)
+            side = max(1, self.bounds["min_side"])
+            return st.tuples(special_calls(self.arguments, self.dtypes[0], side), st.just(False))
+        # Shrinking takes the contiguous layout, unless the other one alone fails.
+        apart = st.booleans() if self.layouts else st.just(False)
+        return st.tuples(calls(self.arguments, dtypes=self.dtypes, **bounds), apart)
 
     @property
     def name(self) -> str:
@@ -89,12 +96,8 @@ class Exploration:
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     def example(self, drawn: tuple[Any, ...]) -> None:
-        """Check one call; raise if a derivative is wrong."""
+        """Check a call, whose arrays' elements may lie apart; raise if a derivative is wrong."""
         raise NotImplementedError
-
-    def only(self) -> Any:
-        """What `example` is given where there is nothing to draw."""
-        return tuple(self.arguments)
 
     def fixed(self) -> bool:
         """Whether there is nothing to draw: one call is all."""
@@ -106,7 +109,7 @@ class Exploration:
         """Check as many calls as the settings say, or that share, and raise the gravest failure."""
         self.skipped = self.checked = 0
         if self.fixed():
-            self.example(self.only())
+            self.example((tuple(self.arguments), False))
             self.checked += 1
             return
         given = self.settings or hypothesis.settings()

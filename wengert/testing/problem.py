@@ -1,7 +1,7 @@
 """A function at a point: its values as rows of reals, moved along directions, and its sweeps."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -116,6 +116,10 @@ class Problem:
         What the function is called with, out of its containers.
     checked : list of int
         Positions of the arguments that are differentiated.
+    before : list of ndarray
+        Their values.
+    sizes, width : list of int, int
+        The count of real numbers in each of them, and in all.
 
     Parameters
     ----------
@@ -146,6 +150,8 @@ class Problem:
         for i in self.checked:
             self._demand_double(self.arguments[i], f"inputs[{i}]")
         self.before = [values(self.arguments[i]) for i in self.checked]
+        self.sizes = [to_reals(before).size for before in self.before]
+        self.width = sum(self.sizes)
         self._middle: Reals | None = None
         self._shapes: list[tuple[tuple[int, ...], bool, bool]] = []
 
@@ -207,67 +213,83 @@ class Problem:
             self._middle = self._row()
         return self._middle
 
-    def moved(self, at: int, by: np.ndarray[Any, Any]) -> Reals:
-        """The results with one input moved.
+    def parts(self, direction: Reals) -> dict[int, np.ndarray[Any, Any]]:
+        """A direction in all inputs, as an array for each input in which it is not zero."""
+        rows = np.split(direction, np.cumsum(self.sizes)[:-1])
+        return {
+            i: row.view(before.dtype).reshape(before.shape)
+            for i, row, before in zip(self.checked, rows, self.before, strict=True)
+            if row.any()
+        }
 
-        The input's own Tensor takes the moved array for the call, so that a function that holds
+    def moved(self, by: Reals) -> Reals:
+        """The results with the inputs moved.
+
+        An input's own Tensor takes the moved array for the call, so that a function that holds
         on to it (a module with its parameters) sees the move.
         """
-        middle = self.middle()
-        with self.holding(at, raw_like(self.arguments[at], self._base(at) + by)):
+        middle, parts = self.middle(), self.parts(by)
+        with self.holding({i: self._raw(i, self._base(i) + part) for i, part in parts.items()}):
             row = self._row()
         if row.size != middle.size:
             raise KinkError(
-                f"the shapes of the results change where inputs[{at}] is moved by "
+                f"the shapes of the results change where inputs[{min(parts)}] is moved by "
                 f"{np.max(abs(by)):.3g}, so there is no derivative to compare with"
             )
         return row
 
     @contextmanager
-    def holding(self, at: int, array: Any) -> Iterator[None]:
-        """Let an input's Tensor hold another array inside a ``with`` block.
+    def holding(self, arrays: Mapping[int, Any]) -> Iterator[None]:
+        """Let the Tensors of some inputs hold other arrays inside a ``with`` block.
 
         Results are to be read inside it: the function may return the Tensor itself.
         """
-        tensor = self.arguments[at]
-        own = tensor._array
-        tensor._array = array
+        own = {i: self.arguments[i]._array for i in arrays}
         try:
+            for i, array in arrays.items():
+                self.arguments[i]._array = array
             yield
         finally:
-            tensor._array = own
+            for i, array in own.items():
+                self.arguments[i]._array = array
 
     def _base(self, at: int) -> np.ndarray[Any, Any]:
         return self.before[self.checked.index(at)]
 
-    def imaginary_step(self, at: int, direction: np.ndarray[Any, Any]) -> Reals:
+    def _raw(self, at: int, array: np.ndarray[Any, Any]) -> Any:
+        return raw_like(self.arguments[at], array)
+
+    def imaginary_step(self, direction: Reals) -> Reals:
         """The derivative of all results along a direction, by a step in the imaginary one."""
-        tensor = self.arguments[at]
-        if tensor.dtype.complex:
+        parts = self.parts(direction)
+        if any(self.arguments[i].dtype.complex for i in parts):
             raise ValueError("complex_step is for real inputs")
         for i, (_, is_complex, _) in enumerate(self.shapes):
             if is_complex:
                 raise ValueError(f"complex_step is for real results, and result {i} is complex")
-        moved = raw_like(tensor, self._base(at) + IMAGINARY_STEP * 1j * direction)
-        with self.holding(at, moved):
+        step = IMAGINARY_STEP * 1j
+        with self.holding({i: self._raw(i, self._base(i) + step * x) for i, x in parts.items()}):
             results = self.results(self.func(*self.arguments))
-            parts = [np.imag(values(result)).reshape(-1) for result in results]
-        return np.concatenate(parts) / IMAGINARY_STEP
+            found = [np.imag(values(result)).reshape(-1) for result in results]
+        return np.concatenate(found) / IMAGINARY_STEP
 
-    def forward(self, at: int, direction: np.ndarray[Any, Any]) -> Reals:
-        """The derivative of all results along a direction in one input, by forward mode."""
-        tensor = self.arguments[at]
+    def forward(self, direction: Reals) -> Reals:
+        """The derivative of all results along a direction, by forward mode."""
         level = new_level()
-        dual = Dual(tensor._array, raw_like(tensor, direction.astype(self._base(at).dtype)), level)
-        with self.holding(at, dual):
+        duals = {
+            i: Dual(self.arguments[i]._array, self._raw(i, part), level)
+            for i, part in self.parts(direction).items()
+        }
+        with self.holding(duals):
             results = self.results(self.func(*self.arguments))
             found = [_tangent(i, result, level) for i, result in enumerate(results)]
         self.check_unchanged("forward mode")
         return np.concatenate(found)
 
-    def directions(self, at: int) -> Iterator[np.ndarray[Any, Any]]:
-        """The unit directions in one input: those of reals, and of imaginary parts."""
-        return units(self.arguments[at].shape, self.arguments[at].dtype.complex)
+    def masks(self) -> dict[int, Reals]:
+        """For each input the direction that has ones there, and zeros in the others."""
+        masks = np.repeat(np.eye(len(self.sizes)), self.sizes, axis=1)
+        return dict(zip(self.checked, masks, strict=True))
 
     def sweep(
         self, results: list[Tensor], cotangents: Sequence[Any], retain_graph: bool
@@ -313,8 +335,7 @@ class Problem:
                 gradients = self.sweep([result], [cotangent], retain_graph=True)
                 rows.append(np.concatenate([to_reals(g) for g in gradients]))
         self.check_unchanged("the backward pass")
-        width = sum(to_reals(before).size for before in self.before)
-        return np.stack(rows) if rows else np.zeros((0, width))
+        return np.stack(rows) if rows else np.zeros((0, self.width))
 
     def kinds(self) -> tuple[list[tuple[tuple[int, ...], bool]], ...]:
         """The shapes of inputs and of results, each with whether they are complex."""

@@ -1,0 +1,220 @@
+"""At kinks and ties wrong rules are caught and right ones are not called wrong, in every mode."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.testing import (
+    BadlyScaledError,
+    KinkError,
+    WrongGradientError,
+    check_derivative,
+    gradcheck,
+    gradgradcheck,
+)
+
+MODES = {
+    "reverse": {},
+    "reverse, fast": {"fast_mode": True},
+    "forward": {"check_forward_ad": True, "check_backward_ad": False},
+    "forward, fast": {"check_forward_ad": True, "check_backward_ad": False, "fast_mode": True},
+}
+GENERIC = ([0.3, -1.2, 0.8], [0.31, -1.2, 0.8, 1.5], [0.5, 0.5 + 1e-5, 0.2], [0.5, 0.5 + 1e-8, 0.2])
+TIED = ([0.0] * 2, [0.0] * 3, [1.0] * 4, [1.0, 1.0, -0.5], [1.0, 2.0, 2.0, 1.0, 2.0])
+
+
+class Operation(wg.autograd.Function):
+    """A function of NumPy's with a Jacobian written by hand, as one operation."""
+
+    @staticmethod
+    def forward(ctx, x, function, jacobian):
+        array = x.detach().numpy()
+        ctx.jacobian = np.asarray(jacobian(array))
+        return wg.tensor(np.asarray(function(array)))
+
+    @staticmethod
+    def backward(ctx, g):
+        return wg.tensor(np.tensordot(g.numpy(), ctx.jacobian, g.ndim)), None, None
+
+    @staticmethod
+    def jvp(ctx, t, _function, _jacobian):
+        return wg.tensor(np.tensordot(ctx.jacobian, t.numpy(), t.ndim))
+
+
+def verdict(function, point, check=gradcheck, **options):
+    """The error of a check; None if it passes."""
+    x = wg.tensor(np.array(point), requires_grad=True)
+    try:
+        with np.errstate(all="ignore"):
+            check(function, x, **options)
+    except (WrongGradientError, KinkError, BadlyScaledError) as error:
+        return type(error)
+    return None
+
+
+def unit(x, i):
+    return np.eye(x.size)[i]
+
+
+def of_max(x):
+    return (x == x.max()) * 1.0
+
+
+def middle(x):
+    order = np.argsort(x, kind="stable")
+    return (unit(x, order[(x.size - 1) // 2]) + unit(x, order[x.size // 2])) / 2
+
+
+def halves(x):
+    count = x.size // 2
+    return x[:count], x[count : 2 * count]
+
+
+def both(x):
+    """The rule of a maximum of pairs that hands the cotangent to both of two equal numbers."""
+    left, right = halves(x)
+    eye = np.eye(x.size)
+    count = left.size
+    return (left >= right)[:, None] * eye[:count] + (right >= left)[:, None] * eye[
+        count : 2 * count
+    ]
+
+
+RIGHT = {
+    "maximum, shared": (np.max, lambda x: of_max(x) / of_max(x).sum()),
+    "maximum, first": (np.max, lambda x: unit(x, x.argmax())),
+    "median": (np.median, middle),
+    "sort": (np.sort, lambda x: np.eye(x.size)[np.argsort(x, kind="stable")]),
+    "absolute values": (abs, lambda x: np.diag(np.where(x < 0, -1.0, 1.0))),
+    "norm": (np.linalg.norm, lambda x: x / (np.linalg.norm(x) or 1)),
+    "largest absolute value": (
+        lambda x: np.max(abs(x)),
+        lambda x: np.sign(x) * of_max(abs(x)) / of_max(abs(x)).sum(),
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_rule_is_nowhere_called_wrong(name, mode):
+    function, jacobian = RIGHT[name]
+    rule = lambda x: Operation.apply(x, function, jacobian)
+    assert [verdict(rule, point, **MODES[mode]) for point in GENERIC] == [None] * len(GENERIC)
+    for point in (*TIED, [0.0] * 7):
+        assert verdict(rule, point, **MODES[mode]) in (None, KinkError)
+
+
+#: A function with a rule that is wrong, and the points at which it is.
+WRONG_AT_TIES = {
+    "maximum, times the count": (np.max, of_max),
+    "maximum, none": (np.max, lambda x: of_max(x) * (of_max(x).sum() == 1)),
+    "maximum, half of the first": (
+        np.max,
+        lambda x: unit(x, x.argmax()) / (1 + (of_max(x).sum() > 1)),
+    ),
+    "median, none": (np.median, lambda x: middle(x) * (np.unique(x).size == x.size)),
+    "sort, all that are equal": (np.sort, lambda x: (x == np.sort(x)[:, None]) * 1.0),
+    "largest absolute value, times the count": (
+        lambda x: np.max(abs(x)),
+        lambda x: np.sign(x) * of_max(abs(x)),
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", WRONG_AT_TIES)
+def test_a_rule_that_is_wrong_at_ties_alone_is_caught_there(name, mode):
+    function, jacobian = WRONG_AT_TIES[name]
+    rule = lambda x: Operation.apply(x, function, jacobian)
+    assert [verdict(rule, point, **MODES[mode]) for point in GENERIC] == [None] * len(GENERIC)
+    for point in TIED:
+        if "absolute" not in name or any(point):  # at 0 it is a mean of the slopes close by
+            assert verdict(rule, point, **MODES[mode]) is WrongGradientError, point
+
+
+def test_a_rule_that_gives_both_of_two_equal_numbers_all_is_caught():
+    rule = lambda x: Operation.apply(x, lambda x: np.maximum(*halves(x)), both)
+    assert verdict(rule, GENERIC[0]) is None
+    for point in ([0.0] * 2, [1.0] * 4, [1.0, 1.0, -0.5]):
+        assert verdict(rule, point) is WrongGradientError
+    # Of two inputs, too, which no direction in one of them shows.
+    x, y = (wg.tensor([0.0], dtype=wg.float64, requires_grad=True) for _ in range(2))
+    with pytest.raises(WrongGradientError, match="the entries of the row are wrong together"):
+        gradcheck(lambda x, y: rule(wg.concat([x, y])), (x, y))
+
+
+WRONG_ANYWHERE = {
+    "twice the maximum": (np.max, lambda x: 2 * unit(x, x.argmax())),
+    "the minimum's": (np.max, lambda x: unit(x, x.argmin())),
+    "a sign": (np.median, lambda x: -middle(x)),
+    "a hundredth": (np.sort, lambda x: 1.01 * np.eye(x.size)[np.argsort(x, kind="stable")]),
+    "a norm's square": (np.linalg.norm, lambda x: x),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", WRONG_ANYWHERE)
+def test_a_wrong_rule_is_caught_at_every_generic_point(name, mode):
+    function, jacobian = WRONG_ANYWHERE[name]
+    rule = lambda x: Operation.apply(x, function, jacobian)
+    for point in GENERIC:
+        assert verdict(rule, point, **MODES[mode]) is WrongGradientError, point
+
+
+def test_check_derivative_at_ties():
+    point = np.array([1.0, 1.0, -0.5])
+    options = {"form": "vjp", "kinks": "fail"}
+    check_derivative(np.max, lambda x, g: g * of_max(x) / of_max(x).sum(), point, **options)
+    with pytest.raises(KinkError):
+        check_derivative(np.max, lambda x, g: g * unit(x, 0), point, **options)
+    with pytest.raises(WrongGradientError):
+        check_derivative(np.max, lambda x, g: g * of_max(x), point, **options)
+
+
+#: Rules that are right, where several operations choose between equal numbers each in its way.
+SEVERAL = {
+    "maximum and minimum": lambda x: 2 * wg.sort(x)[0] + wg.max(x),
+    "a sum that is smooth": lambda x: wg.sort(x) + wg.max(x),
+    "products": lambda x: wg.quantile(x, 0.5) + wg.max(x) * wg.min(x),
+    "gathered": lambda x: wg.take_along_axis(x, wg.argsort(x), axis=-1) + wg.max(x),
+    "a range": lambda x: wg.max(x) - wg.sort(x)[0],
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_operations_that_have_kinks_at_once_are_not_called_wrong(name):
+    points = [[0.0] * 2, [1.0] * 4, [1.0, 1.0, -0.5]]
+    for point, check in itertools.product(points, (gradcheck, gradgradcheck)):
+        found = verdict(SEVERAL[name], point, check, fast_mode=True)
+        assert found in (None, KinkError), (point, check)
+
+
+def test_kinks_of_several_operations_are_no_excuse_elsewhere():
+    wrong = lambda x: Operation.apply(x, np.sin, lambda x: np.diag(1.01 * np.cos(x)))
+    for point in GENERIC:
+        found = verdict(lambda x: wrong(x) + wg.abs(wg.max(x) - wg.min(x)), point)
+        assert found is WrongGradientError
+    x = wg.tensor(GENERIC[0], dtype=wg.float64, requires_grad=True)
+    y = wg.zeros(3, dtype=wg.float64).requires_grad_()
+    with pytest.raises(WrongGradientError):
+        gradcheck(lambda x, y: wrong(x) + wg.abs(wg.sort(y)) + wg.max(y), (x, y))
+
+
+def test_single_precision_inside_is_told():
+    """Its noise is neither a kink nor a wrong rule."""
+
+    def rounded(x):
+        return wg.astype(wg.sin(wg.astype(x, wg.float32)) * 2, wg.float64)
+
+    for point, fast in itertools.product(GENERIC, (False, True)):
+        assert verdict(rounded, point, fast_mode=fast) is BadlyScaledError
+    with pytest.raises(BadlyScaledError, match="as by a part in single precision"):
+        gradcheck(rounded, wg.tensor(GENERIC[0], dtype=wg.float64, requires_grad=True))
+
+
+def test_a_kink_that_is_closer_than_the_differences_reach():
+    function = lambda x: wg.quantile(x, 0.5) * wg.quantile(x, 0.3)
+    point = [1e-3, 0.0, -1e-3, 1e-7]
+    assert verdict(function, point, gradgradcheck) in (None, KinkError)

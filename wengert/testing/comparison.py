@@ -1,0 +1,282 @@
+"""The derivatives that the tape and forward mode give, compared with differences of the values."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from wengert.testing.differences import Estimate, Reals, derivative, to_reals
+from wengert.testing.kinks import Region, Surroundings
+from wengert.testing.likeness import Found
+from wengert.testing.problem import Problem, normal, values
+from wengert.testing.verdicts import GradcheckError, KinkError, Tolerance, WrongGradientError
+
+Mode = Literal["reverse", "forward"]
+
+
+class _Sample(NamedTuple):
+    """One random combination of the results, along one random direction in each input.
+
+    Attributes
+    ----------
+    cotangents : list of ndarray
+        Of the results.
+    weights : ndarray of float64
+        The same as one row of reals.
+    directions : list of ndarray of float64
+        One in each input that is not empty.
+    found : list of Estimate
+        The derivatives of the results along each.
+    """
+
+    cotangents: list[np.ndarray[Any, Any]]
+    weights: Reals
+    directions: list[Reals]
+    found: list[Estimate]
+
+
+class Comparison:
+    """A problem's derivatives by differences, and what the modes give beside them.
+
+    Parameters
+    ----------
+    problem : Problem
+        The function at a point.
+    eps : float
+        The first step of the differences.
+    tolerance : Tolerance
+        How far derivatives may be from them.
+    complex_step : bool
+        Whether steps are imaginary, which leaves nothing to extrapolate.
+    """
+
+    def __init__(
+        self, problem: Problem, eps: float, tolerance: Tolerance, complex_step: bool = False
+    ) -> None:
+        self.problem, self.eps, self.tolerance = problem, eps, tolerance
+        self.complex_step = complex_step
+        self._regions: dict[tuple[bytes, float], Region] = {}
+        self._around: dict[tuple[bytes, float], Surroundings] = {}
+
+    def check_values(self) -> None:
+        """Compare a gradient by recorded operations with the one by plain ones, which is moved."""
+        problem, (atol, rtol) = self.problem, self.tolerance
+        plain = problem.middle()
+        recorded = np.concatenate([to_reals(values(result)) for result in problem.run()])
+        wrong = np.flatnonzero(~np.isclose(recorded, plain, rtol, atol, equal_nan=True))
+        if wrong.size:
+            row = int(wrong[0])
+            raise WrongGradientError(
+                f"the gradient with create_graph=True differs from the one without: "
+                f"{problem.result_entry(row)} of the gradients\n  with:    {recorded[row]:.12g}"
+                f"\n  without: {plain[row]:.12g}"
+            )
+
+    def check(self, mode: Mode, called: str, fast: bool) -> Reals | None:
+        """Compare one mode's derivatives, and return its Jacobian if it was needed.
+
+        Parameters
+        ----------
+        mode : {"reverse", "forward"}
+            Which mode.
+        called : str
+            What messages call its derivative.
+        fast : bool
+            Whether the derivative of one random combination of the results along a random
+            direction in each input stands for all.
+        """
+        differing: list[tuple[int, float]] = []
+        if fast:
+            weights, combined = self.sample.weights, self._combined(mode)
+            for at, (found, given) in enumerate(zip(self.sample.found, combined, strict=True)):
+                allowed = np.sum(self._allowed(found, weights))
+                if not abs(given - weights @ found.value) <= allowed:
+                    differing.append((at, given))
+            if not differing:
+                return None
+        jacobian = self._jacobian(mode)
+        self._check_entries(jacobian, mode, called)
+        self._check_sums(jacobian, called)
+        for at, given in differing:
+            self._explain(jacobian, at, given, called)
+        return jacobian
+
+    # -- differences -------------------------------------------------------------------------------
+
+    def _along(
+        self, direction: Reals, good_enough: Callable[[Estimate], bool] | None = None
+    ) -> Estimate:
+        problem = self.problem
+        if self.complex_step:
+            exact = problem.imaginary_step(direction)
+            return Estimate(exact, np.zeros_like(exact), np.zeros_like(exact), self.eps)
+        return derivative(
+            lambda t: problem.moved(t * direction), self.eps, good_enough or self.tolerance.settled
+        )
+
+    def _allowed(self, found: Estimate, weights: Reals) -> Reals:
+        """How far each term of a weighted sum of derivatives may be off."""
+        atol, rtol = self.tolerance
+        return atol + rtol * abs(weights * found.value) + abs(weights) * found.rounding
+
+    @cached_property
+    def sample(self) -> _Sample:
+        """The derivatives of a random combination, computed once for both modes."""
+        problem, random = self.problem, np.random.default_rng(0)
+        cotangents = [normal(random, r.shape, r.dtype.complex) for r in problem.run()]
+        weights = np.concatenate([to_reals(g) for g in cotangents])
+        directions = []
+        for i, mask in problem.masks().items():
+            # No number is negative, so that equal elements move the same way: at a tie a rule
+            # that is wrong by a factor can't have a derivative that another one has close by.
+            drawn = abs(random.standard_normal(mask.size)) * mask
+            if problem.before[problem.checked.index(i)].size:
+                directions.append(drawn / np.linalg.norm(drawn))
+
+        def settled(found: Estimate) -> bool:
+            allowed = self._allowed(found, weights)
+            return bool(np.all(abs(weights) * found.error <= allowed / 2))
+
+        found = [self._along(direction, settled) for direction in directions]
+        return _Sample(cotangents, weights, directions, found)
+
+    @cached_property
+    def columns(self) -> list[Estimate]:
+        """The Jacobian's columns."""
+        return [self._along(direction) for direction in np.eye(self.problem.width)]
+
+    def _look(self, direction: Reals, step: float) -> Surroundings:
+        """The surroundings along a direction; what is seen there is known for the next entry."""
+        masks = self.problem.masks()
+        own = sum(masks[i] for i in self.problem.parts(direction))
+        assert isinstance(own, np.ndarray)
+        region = self._regions.setdefault((own.tobytes(), step), Region(self.problem, own, step))
+        return self._around.setdefault((direction.tobytes(), step), Surroundings(region, direction))
+
+    # -- what the modes give -----------------------------------------------------------------------
+
+    def _jacobian(self, mode: Mode) -> Reals:
+        problem = self.problem
+        if mode == "reverse":
+            return problem.jacobian()
+        columns = [problem.forward(direction) for direction in np.eye(problem.width)]
+        return np.stack(columns, axis=1) if columns else np.zeros((problem.middle().size, 0))
+
+    def _combined(self, mode: Mode) -> list[float]:
+        """The derivatives of the weighted results along each of the random directions."""
+        problem, sample = self.problem, self.sample
+        if mode == "forward":
+            return [float(sample.weights @ problem.forward(d)) for d in sample.directions]
+        gradients = problem.sweep(problem.run(), sample.cotangents, retain_graph=False)
+        problem.check_unchanged("the backward pass")
+        row = np.concatenate([to_reals(gradient) for gradient in gradients])
+        return [float(row @ direction) for direction in sample.directions]
+
+    # -- the two together --------------------------------------------------------------------------
+
+    def _check_entries(self, analytic: Reals, mode: Mode, called: str) -> None:
+        """Compare all entries of the Jacobian, which has a row for each real number of the results.
+
+        The worst entry is told: of those that are wrong, or where none is, of all.
+        """
+        problem, tolerance = self.problem, self.tolerance
+        if not analytic.size:
+            return
+        numerical = np.stack([found.value for found in self.columns], axis=1)
+        allowed = np.stack([tolerance(found) for found in self.columns], axis=1)
+        with np.errstate(all="ignore"):
+            excess = abs(analytic - numerical) / allowed
+        excess = np.where(np.isnan(excess), np.inf, excess)
+        wrong = excess > 1
+        told: tuple[type[GradcheckError], str, int, int] | None = None
+        kinks: dict[int, list[int]] = {}
+        units = np.eye(problem.width)
+        for place in np.argsort(-excess, axis=None, kind="stable")[: np.sum(wrong)]:
+            row, column = divmod(int(place), problem.width)
+            given, found = float(analytic[row, column]), self.columns[column]
+            # A nan may come from another result's infinity, times a cotangent of zero.
+            infinite = np.flatnonzero(np.isnan(given) & ~np.isfinite(found.value))
+            at = int(infinite[0]) if infinite.size else row
+            around = self._look(units[column], found.step)
+            kind, cause = around.verdict(found, at, given, float(allowed[at, column]))
+            if told is None or kind is WrongGradientError:
+                told = kind, cause, row, column
+            if kind is WrongGradientError:
+                break
+            if kind is KinkError and np.isfinite(given) and around.has_slopes(row):
+                kinks.setdefault(row, []).append(column)
+        if told is None:
+            return
+        kind, cause, row, column = told
+        if kind is KinkError:
+            for together, columns in kinks.items():
+                why = self._refuted(analytic[together], together, columns)
+                if why:
+                    kind, cause, row, column = WrongGradientError, why, together, columns[0]
+                    break
+        if not cause:
+            cause = f"{called} is wrong"
+            if mode == "reverse" and not problem.tracks(row):
+                cause = (
+                    "the result is not tracked, but it depends on the input: the graph is broken"
+                )
+        error = kind(
+            f"{cause}: d {problem.result_entry(row)} / d {problem.input_entry(column)}"
+            f"\n  numerical: {numerical[row, column]:.12g}"
+            f"\n  analytic:  {analytic[row, column]:.12g}"
+            f"\n{np.sum(wrong)} of {analytic.size} entries are wrong by more than "
+            f"atol={tolerance.atol:g} + rtol={tolerance.rtol:g} * abs(numerical)"
+        )
+        error.found = Found(analytic, numerical, wrong, *problem.kinds())
+        raise error
+
+    def _refuted(self, given: Reals, row: int, columns: list[int]) -> str:
+        """Why the entries of a row at a kink can't be right together; empty if they can."""
+        step = min(self.columns[column].step for column in columns)
+        alike, downhill = np.zeros((2, self.problem.width))
+        alike[columns] = 1.0
+        downhill[columns] = np.where(given[columns] < 0, -1.0, 1.0)
+        for direction in (alike, downhill, self._look(alike, step).region.own):
+            around, along = self._look(direction, step), float(given @ direction)
+            if not around.has_slopes(row) or around.region.several:
+                continue
+            if not around.stands(row, along):
+                return (
+                    "the function has a kink here, and the entries of the row are wrong together: "
+                    f"along {np.count_nonzero(direction)} axes at once they give {along:.6g}, "
+                    "which no derivative close by does"
+                )
+        return ""
+
+    def _check_sums(self, jacobian: Reals, called: str) -> None:
+        """Compare the derivatives along random directions, where a kink may show on no axis.
+
+        The median of three equal numbers stays where it is when one of them moves, and moves with
+        all of them.
+        """
+        tolerances = [self.tolerance(found) for found in self.columns]
+        for direction, found in zip(self.sample.directions, self.sample.found, strict=True):
+            given = jacobian @ direction
+            allowed = self.tolerance(found) + found.error
+            allowed = allowed + sum(abs(d) * t for d, t in zip(direction, tolerances, strict=True))
+            for row in map(int, np.flatnonzero(abs(given - found.value) > allowed)):
+                around = self._look(direction, found.step)
+                kind, cause = around.verdict(found, row, float(given[row]), float(allowed[row]))
+                if kind is WrongGradientError and cause:
+                    raise kind(
+                        f"{cause}: d {self.problem.result_entry(row)} along a random direction"
+                        f"\n  numerical: {found.value[row]:.12g}\n  analytic:  {given[row]:.12g}"
+                    )
+
+    def _explain(self, jacobian: Reals, at: int, given: float, called: str) -> None:
+        """Tell why a combination differs, although each entry of the Jacobian is right."""
+        weights, direction = self.sample.weights, self.sample.directions[at]
+        terms = weights[:, None] * jacobian * direction
+        where = f"along a random direction in inputs[{min(self.problem.parts(direction))}]"
+        if abs(given - np.sum(terms)) <= self.tolerance.rtol * np.sum(abs(terms)):
+            raise KinkError(f"the function has a kink here {where}")
+        raise WrongGradientError(
+            f"{called} for random weights of the results {where} differs from the differences, "
+            "although each entry of the Jacobian is right: the rules are not linear"
+        )

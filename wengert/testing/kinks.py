@@ -1,0 +1,349 @@
+r"""Why a derivative differs from the differences: it is wrong, or the function has none there.
+
+At a kink a rule gives a derivative that the function has close by, or a mean of several: an element
+of Clarke's generalised gradient. Along any direction it therefore lies among the slopes close by.
+The maximum of three equal numbers, say, has the slopes (1, 0, 0), (0, 1, 0) and (0, 0, 1) around,
+so (1/3, 1/3, 1/3) is right there and (1, 1, 1) is wrong: along (1, 1, 1) all slopes are 1.
+
+References
+----------
+F. H. Clarke, Optimization and Nonsmooth Analysis (1983), chapter 2.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert.tape.observers import Observer, observed_by
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+from wengert.testing.differences import EPSILON, RATIO, Estimate, Reals
+from wengert.testing.problem import Problem, inexact
+from wengert.testing.verdicts import (
+    BadlyScaledError,
+    GradcheckError,
+    KinkError,
+    WrongGradientError,
+)
+
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+#: The distance of points that are close by, in the last steps of the differences, and its bounds.
+CLOSE, NEAREST, FARTHEST = 2.0**-6, 2.0**-28, 2.0**-18
+#: Slopes are taken over a step that is this much shorter, so that few of them straddle a kink.
+SHORTER = 2.0**-6
+#: Multiples of the rounding error that a kink or a jump has to show.
+NOISE = 100
+#: How much the growth of a jump's slopes may vary from step to step.
+STEADY = 1.2
+#: Points that tell whether slopes close by differ, and points for each real number of the inputs
+#: that are searched for one slope: one element in n is the median of n equal ones, by chance.
+GLANCES, TRIES = 12, 24
+#: How much a slope may miss what is looked for: slopes change a little around the point.
+MISS = 1e-3
+#: Places at which noise is measured, how far they may be, the distance of neighbouring points
+#: there, and the bounds of what single precision makes, relative to the values.
+PLACES, FAR, SPACING, SINGLE = 15, 2.0**-8, 2.0**-16, (2.0**-30, 2.0**-18)
+#: Kinds of operations with kinks of their own at operands that have some.
+OWN = ("irregular", "reduction")
+
+
+class _Sides(NamedTuple):
+    """The slopes on both sides of a point, with what becomes of them while the step shrinks.
+
+    Attributes
+    ----------
+    right, left : ndarray of float64
+        The slopes of the smallest step.
+    kink : ndarray of bool
+        Whether the two differ by as much at each step.
+    jump : ndarray of bool
+        Whether they grow without bounds: a jump, or an infinite slope.
+    """
+
+    right: Reals
+    left: Reals
+    kink: Flags
+    jump: Flags
+
+
+class Region:
+    """The points close by that differ in some inputs, and what a problem's results are there.
+
+    Parameters
+    ----------
+    problem : Problem
+        The function at the point.
+    own : ndarray of float64
+        1 for the numbers of those inputs, and 0 for others.
+    step : float
+        The last step of the differences.
+    """
+
+    def __init__(self, problem: Problem, own: Reals, step: float) -> None:
+        self.problem, self.own = problem, own
+        self.radius = min(max(CLOSE * step, NEAREST), FARTHEST)
+        self.step = SHORTER * self.radius
+        #: What rounding may change in a slope.
+        self.rounding = 8 * EPSILON * (1 + abs(problem.middle())) / self.step
+
+    def slope(self, at: Reals, direction: Reals) -> Reals:
+        """The slopes along a direction at a point close by."""
+        move = self.step * direction
+        with np.errstate(all="ignore"):
+            ahead, behind = self.problem.moved(at + move), self.problem.moved(at - move)
+            found: Reals = (ahead - behind) / (2 * self.step)
+        return found
+
+    def random(self, random: np.random.Generator, radius: float) -> Reals:
+        """A random point."""
+        return random.uniform(-radius, radius, self.own.size)
+
+    @cached_property
+    def bent(self) -> Flags:
+        """Whether slopes of each result differ close by, and no less where points are closer."""
+        # At the edge of the domain in one input, the others can still be moved.
+        return self.bends(self.own) | self.bends(np.ones_like(self.own))
+
+    def bends(self, mask: Reals) -> Flags:
+        """Whether they differ where the numbers in a mask move."""
+        random, spreads = np.random.default_rng(3), []
+        way = mask * self.random(random, 1.0)
+        for radius in (self.radius, self.radius / SHORTER):
+            near = np.stack(
+                [self.slope(mask * self.random(random, radius), way) for _ in range(GLANCES)]
+            )
+            near = np.where(np.isfinite(near), near, np.nan)
+            with np.errstate(all="ignore"):
+                spreads.append(np.fmax.reduce(near) - np.fmin.reduce(near))
+        close, far = spreads
+        differ: Flags = (close > NOISE * self.rounding) & (close > far / 8)
+        return differ
+
+    @cached_property
+    def noise(self) -> Reals:
+        """The noise of single precision in each result; 0 where there is none.
+
+        By the differences of sixth order of neighbouring values, which of a smooth function are
+        tiny. At kinks they are not, but few places lie at one.
+        """
+        random, sizes = np.random.default_rng(5), []
+        way = self.own * random.uniform(0.5, 1.0, self.own.size)
+        for place in random.uniform(-FAR, FAR, PLACES):
+            line = [self.problem.moved((place + k * SPACING) * way) for k in range(7)]
+            with np.errstate(all="ignore"):
+                noise = abs(np.diff(line, 6, axis=0)[0]) / 924**0.5  # the coefficients' norm
+                share = noise / np.max(np.abs(line), axis=0)
+            sizes.append(np.where((share > SINGLE[0]) & (share < SINGLE[1]), noise, 0.0))
+        found: Reals = np.sort(sizes, axis=0)[-PLACES // 3]
+        return found
+
+    @cached_property
+    def several(self) -> bool:
+        """Whether several operations have a kink here.
+
+        Then each rule is right that gives one of its operation's own derivatives, and together
+        they may give what the function has nowhere: 2 for the first of equal numbers in the sum of
+        their maximum and minimum.
+        """
+        operations = _Operations()
+        steps = Problem(operations.of(self.problem), self.problem.arguments)
+        try:
+            bent = Region(steps, self.own, self.radius / CLOSE).bends(self.own)
+        except (KinkError, ValueError):  # others run close by, or some are in single precision
+            return True
+        return operations.kinks(bent, steps.shapes) > 1
+
+
+class Surroundings:
+    """The results of a problem around its point, along a direction in which a derivative differs.
+
+    Parameters
+    ----------
+    region : Region
+        The points close by that differ in the inputs of the direction.
+    direction : ndarray of float64
+        Along which derivatives are taken.
+    """
+
+    def __init__(self, region: Region, direction: Reals) -> None:
+        self.region, self.direction = region, direction
+
+    def verdict(
+        self, found: Estimate, row: int, given: float, allowed: float
+    ) -> tuple[type[GradcheckError], str]:
+        """Tell why a derivative differs from the estimate.
+
+        Parameters
+        ----------
+        found : Estimate
+            Of all results along the direction.
+        row : int
+            Which result.
+        given, allowed : float
+            Its derivative, and how much that may differ from the estimate.
+
+        Returns
+        -------
+        type, str
+            The error to raise, and the cause in words: none where the function is smooth.
+        """
+        kind, cause = self._cause(found, row, given, allowed)
+        if kind is WrongGradientError and self.region.several:
+            return KinkError, (
+                "several operations have a kink here, where their rules may be right and the "
+                "gradient none that the function has, so there is nothing to compare with"
+            )
+        return kind, cause
+
+    def _cause(
+        self, found: Estimate, row: int, given: float, allowed: float
+    ) -> tuple[type[GradcheckError], str]:
+        if not np.isfinite(self.region.problem.middle()[row]):
+            return KinkError, "the function is not finite, or not defined, at this point"
+        right, left = self.sides.right[row], self.sides.left[row]
+        if not np.isfinite(found.value[row]):
+            if np.isfinite(right) != np.isfinite(left):
+                return KinkError, (
+                    "the function is finite on one side of this point alone, so it is not finite, "
+                    "or not defined, around it"
+                )
+            return BadlyScaledError, (
+                "the function is finite here, and not finite close by: it overflows"
+            )
+        noise = self.region.noise[row]
+        if noise:
+            return BadlyScaledError, (
+                f"the function's values are rounded to about {noise:.1g}, as by a part in single "
+                "precision: differences cannot tell"
+            )
+        if self.sides.jump[row]:
+            return KinkError, (
+                "the function jumps here, or is infinitely steep: its values on both sides stay "
+                "apart"
+            )
+        if self.sides.kink[row]:
+            if self.stands(row, given):
+                return KinkError, (
+                    "the function has a kink here: its derivatives from both sides differ by "
+                    f"{abs(right - left):.3g}, so there is no derivative to compare with"
+                )
+            return WrongGradientError, (
+                f"the function has a kink here, with the derivatives {left:.6g} and {right:.6g} "
+                "from both sides, and the one given is not between them: it is wrong"
+            )
+        if found.error[row] > 4 * allowed:
+            return BadlyScaledError, (
+                f"the differences don't settle (to {found.error[row]:.3g}): the function is not "
+                "smooth here, or badly scaled"
+            )
+        miss = self.region.rounding[row] + MISS * abs(given)
+        if max(abs(right - given), abs(left - given)) < miss < abs(found.value[row] - given) / 10:
+            return KinkError, (
+                "the function has a kink so close by that differences reach across it, and no "
+                "derivative to compare with"
+            )
+        if not self.region.bent[row]:
+            return WrongGradientError, ""
+        if self.stands(row, given):
+            return KinkError, (
+                "the function has a kink here: its derivatives close by differ, so there is no "
+                "derivative to compare with"
+            )
+        return WrongGradientError, (
+            "the function has a kink here, and the derivative given is neither among those close "
+            "by nor between them: it is wrong"
+        )
+
+    def has_slopes(self, row: int) -> bool:
+        """Whether the slopes of a result on both sides are numbers."""
+        sides = self.sides
+        finite = np.isfinite(sides.right[row]) and np.isfinite(sides.left[row])
+        return bool(finite and not sides.jump[row])
+
+    def stands(self, row: int, given: float) -> bool:
+        """Whether a derivative lies among the slopes close by."""
+        sides = self.sides.right[row], self.sides.left[row]
+        miss = self.region.rounding[row] + MISS * abs(given)
+        return all(
+            max(sign * side for side in sides) >= sign * given - miss
+            or self._reaches(row, sign, sign * given - miss)
+            for sign in (1, -1)
+        )
+
+    @cached_property
+    def sides(self) -> _Sides:
+        """The slopes on both sides of the point."""
+        middle, t = self.region.problem.middle(), self.region.radius
+        gaps, sizes = [], []
+        with np.errstate(all="ignore"):
+            while t >= self.region.step:
+                right = (self.region.problem.moved(t * self.direction) - middle) / t
+                left = (middle - self.region.problem.moved(-t * self.direction)) / t
+                gaps.append(abs(right - left))
+                sizes.append(np.maximum(abs(right), abs(left)))
+                t /= RATIO
+            large = NOISE * self.region.rounding
+            bends, grows = np.divide(gaps[1:], gaps[:-1]), np.divide(sizes[1:], sizes[:-1])
+            kink = (gaps[-1] > large) & np.all((bends > 0.5) & (bends < 1.5), axis=0)
+            jump = (sizes[-1] > large) & np.all(grows > 1.4, axis=0)
+            jump &= np.max(grows, axis=0) < STEADY * np.min(grows, axis=0)
+        return _Sides(right, left, kink, jump)
+
+    def _reaches(self, row: int, sign: int, wanted: float) -> bool:
+        """Whether a result is as steep somewhere close by, found by chance and by going uphill."""
+        region, random = self.region, np.random.default_rng(4)
+        here, best = np.zeros_like(self.direction), -np.inf
+        for trial in range(max(64, TRIES * here.size)):
+            there = region.random(random, region.radius)
+            if trial % 2:  # most of the numbers are as at the steepest point so far
+                there = np.where(random.random(there.size) < 0.7, here, there)
+            if trial % 3 == 0:
+                there *= region.own
+            steep = sign * region.slope(there, self.direction)[row]
+            if steep >= best:
+                here, best = there, steep
+            if best >= wanted:
+                return True
+        return False
+
+
+class _Operations(Observer):
+    """The operations that a function carries out, with the results of all as its own."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Primitive | None, list[Tensor], list[Tensor]]] = []
+
+    def operated(
+        self, name: str, primitive: Primitive | None, inputs: list[Tensor], results: list[Tensor]
+    ) -> None:
+        inexact = [result for result in results if result.dtype.inexact]
+        if inexact:
+            self.seen.append((primitive, inputs, inexact))
+
+    def of(self, problem: Problem) -> Callable[..., list[Tensor]]:
+        """The function that returns the results of all operations."""
+
+        def run(*arguments: Any) -> list[Tensor]:
+            self.seen = []
+            with observed_by(self):
+                returned = inexact(problem.func(*arguments))
+            return [result for *_, results in self.seen for result in results] or returned
+
+        return run
+
+    def kinks(self, bent: Flags, shapes: list[Any]) -> int:
+        """How many operations have a kink of their own, of those with a result that has one."""
+        rows = np.split(bent, np.cumsum([math.prod(s) * (1 + c) for s, c, _ in shapes])[:-1])
+        found: set[int] = set()
+        places, count = iter(rows), 0
+        for primitive, inputs, results in self.seen:
+            own = [next(places) for _ in results]
+            if np.any(np.concatenate(own)):
+                handed_on = any(id(x) in found for x in inputs)
+                count += not handed_on or primitive is None or primitive.kind in OWN
+                found |= {id(result) for result in results}
+        return count
