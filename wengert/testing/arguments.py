@@ -76,8 +76,7 @@ class Argument:
         kind = as_dtype(known)
         shape = tuple(n if isinstance(n, int) else side for n in self.shape if n is not ...)
         low, high = self.domain
-        spread = (np.arange(1, math.prod(shape) + 1) * 0.6180339887498949 + 0.13 * place) % 1
-        values = low + (high - low) * (0.02 + 0.96 * spread)
+        values = generic(math.prod(shape), low, high, 0.13 * place)
         for kink in self.away_from:
             values = np.where(abs(values - kink) < ws.STEP, kink + 1.1 * ws.STEP, values)
         special = self.specials()
@@ -124,6 +123,12 @@ class Axis:
     of: int = 0
     several: bool = False
     none: bool = False
+
+
+def generic(count: int, low: float, high: float, start: float) -> np.ndarray[Any, Any]:
+    """Return numbers where nothing special is: evenly spread, none twice, none a short fraction."""
+    golden = 0.6180339887498949
+    return low + (high - low) * (0.02 + 0.96 * ((np.arange(1, count + 1) * golden + start) % 1))
 
 
 def _untracked(array: np.ndarray[Any, Any]) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from wengert.func.trees import tree_flatten
-from wengert.testing.arguments import SPECIAL, Argument, Axis
+from wengert.testing.arguments import SPECIAL, Argument, Axis, generic
 from wengert.testing.backends import installed_backends
 from wengert.testing.likeness import Found, factor, likeness, named
 from wengert.testing.verdicts import BadlyScaledError, GradcheckError, KinkError
@@ -321,9 +321,7 @@ class Contrast:
         given = self._argument(i)
         low, high = (0.25, 1.75) if given is None else given.domain
         count = int(np.prod(shape)) * 2
-        # Multiples of the golden ratio: evenly spread, none twice, none a short fraction.
-        spread = (np.arange(1, 4 * count + 4) * 0.6180339887498949 + 0.31 * i) % 1
-        points = low + (high - low) * (0.02 + 0.96 * spread)
+        points = generic(4 * count + 3, low, high, 0.31 * i)
         for kink in () if given is None else given.away_from:
             points = points[abs(points - kink) > (high - low) / 64]
         points = np.resize(points, count) if points.size else np.full(count, (low + high) / 2)

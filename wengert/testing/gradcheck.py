@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -116,17 +116,6 @@ def gradcheck(
         If no input requires grad, one is not in double precision, or the parameters ask for
         nothing or for what there is not.
     """
-    checks = _Checks(
-        check_backward_ad,
-        check_forward_ad,
-        check_batched_grad,
-        check_batched_forward_grad,
-        check_undefined_grad,
-        check_grad_dtypes,
-        fast_mode,
-        nondet_tol,
-    )
-    _demand_a_mode(checks, masked)
     for asked, needed, what in (
         (check_batched_grad, check_backward_ad, "check_batched_grad needs check_backward_ad"),
         (
@@ -135,11 +124,22 @@ def gradcheck(
             "check_batched_forward_grad needs check_forward_ad",
         ),
     ):
-        if asked and not needed:
+        if asked and not needed and (check_backward_ad or check_forward_ad):
             raise ValueError(f"{what}=True, as it compares with what that gives")
     __tracebackhide__ = True
-    comparison = Comparison(Problem(func, inputs), eps, Tolerance(atol, rtol), complex_step)
-    return _carried_out(checks, comparison, raise_exception)
+    return _carried_out(
+        Comparison(Problem(func, inputs), eps, Tolerance(atol, rtol), complex_step),
+        raise_exception,
+        masked,
+        nondet_tol,
+        backward=check_backward_ad,
+        forward=check_forward_ad,
+        batched=check_batched_grad,
+        batched_forward=check_batched_forward_grad,
+        undefined=check_undefined_grad,
+        dtypes=check_grad_dtypes,
+        fast=fast_mode,
+    )
 
 
 def gradgradcheck(
@@ -231,72 +231,69 @@ def gradgradcheck(
             materialize_grads=True,
         )
 
-    checks = _Checks(
+    second = Problem(
+        gradients, [*problem.arguments, *seeds], plain=partial(gradients, create_graph=False)
+    )
+    return _carried_out(
+        Comparison(second, eps, Tolerance(atol, rtol)),
+        raise_exception,
+        masked,
+        nondet_tol,
         backward=check_rev_over_rev,
         forward=check_fwd_over_rev,
         batched=check_batched_grad,
         undefined=check_undefined_grad,
         dtypes=check_grad_dtypes,
         fast=fast_mode,
-        nondet_tol=nondet_tol,
     )
-    _demand_a_mode(checks, masked)
-    second = Problem(
-        gradients, [*problem.arguments, *seeds], plain=partial(gradients, create_graph=False)
-    )
-    comparison = Comparison(second, eps, Tolerance(atol, rtol))
-    return _carried_out(checks, comparison, raise_exception)
 
 
-class _Checks(NamedTuple):
-    """What to check."""
-
-    backward: bool = True
-    forward: bool = False
-    batched: bool = False
-    batched_forward: bool = False
-    undefined: bool = True
-    dtypes: bool = False
-    fast: bool = False
-    nondet_tol: float = 0.0
-
-
-def _demand_a_mode(checks: _Checks, masked: bool | None) -> None:
+def _carried_out(
+    comparison: Comparison,
+    raise_exception: bool,
+    masked: bool | None,
+    nondet_tol: float,
+    *,
+    backward: bool,
+    forward: bool,
+    batched: bool,
+    undefined: bool,
+    dtypes: bool,
+    fast: bool,
+    batched_forward: bool = False,
+) -> bool:
+    """Whether all that is to be checked of a problem is right."""
     if masked:
         raise ValueError("masked=True is for sparse tensors, which Wengert does not have")
-    if not (checks.forward or checks.backward):
+    if not (forward or backward):
         raise ValueError("gradcheck needs check_backward_ad or check_forward_ad, or both")
-
-
-def _carried_out(checks: _Checks, comparison: Comparison, raise_exception: bool) -> bool:
-    """Whether all that is to be checked of a problem is right."""
     __tracebackhide__ = True
     problem = comparison.problem
     try:
         rows = None
         if problem.plain is not None:
             comparison.check_values()
-        if checks.backward:
-            rows = comparison.check("reverse", "the gradient", checks.fast)
-        if checks.forward:
-            called = "the forward derivative" if checks.backward else "the derivative"
-            comparison.check("forward", called, checks.fast)
-        if checks.batched:
+        if backward:
+            rows = comparison.check("reverse", "the gradient", fast)
+        if forward:
+            called = "the forward derivative" if backward else "the derivative"
+            comparison.check("forward", called, fast)
+        if batched:
             check_batched_cotangents(problem)
-        if checks.batched_forward:
+        if batched_forward:
             check_batched_tangents(problem)
-        if checks.backward:
-            if checks.undefined:
+        if backward:
+            if undefined:
                 check_absent(problem)
-            check_conduct(problem, rows, checks.nondet_tol)
-        if checks.dtypes:
+            check_conduct(problem, rows, nondet_tol)
+        if dtypes:
             check_single(problem)
     except GradcheckError as error:
         if not raise_exception:
             return False
         if problem.changed() is None:  # of a random function nothing else is true
             try:
-                check_repeatable(problem, checks.nondet_tol, swept=checks.backward)
+                check_repeatable(problem, nondet_tol, swept=backward)
             except GradcheckError as cause:
                 raise shortened(cause) from None
         shortened(error)

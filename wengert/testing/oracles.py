@@ -89,63 +89,45 @@ def _own(function: Callable[..., Any], inputs: Sequence[Any], order: int) -> lis
             for i, x in enumerate(inputs)
         ]
         targets = [given[i] for i in moved]
-        results = inexact(function(*given))
-        found = [[values(result) for result in results]]
-        g = [Tensor(w) for w in _weights(found[0], 0)]
-        pairs = [(r, w) for r, w in zip(results, g, strict=True) if r.requires_grad]
-        options: dict[str, Any] = {"materialize_grads": True}
-        gradients: Sequence[Any] = [Tensor(np.zeros_like(values(x))) for x in targets]
-        if pairs:
-            gradients = grad(
-                [r for r, _ in pairs],
-                targets,
-                [w for _, w in pairs],
-                create_graph=order > 1,
-                **options,
-            )
-        found.append([values(x) for x in gradients])
-        if order > 1:
-            v = [Tensor(w) for w in _weights(found[1], 1)]
-            twice = [(x, w) for x, w in zip(gradients, v, strict=True) if x.requires_grad]
-            seconds: Sequence[Any] = [Tensor(np.zeros_like(values(x))) for x in targets]
-            if twice:
-                seconds = grad([x for x, _ in twice], targets, [w for _, w in twice], **options)
-            found.append([values(x) for x in seconds])
-    return found
+        return _swept(inexact(function(*given)), targets, order, grad, Tensor, values)
 
 
 def _torch(function: Callable[..., Any], inputs: Sequence[Any], order: int) -> list[Arrays]:
     torch = importlib.import_module("torch")
     moving = {i: torch.tensor(inputs[i], requires_grad=True) for i in _moved(inputs)}
-    targets = list(moving.values())
 
-    def pulled(outputs: Sequence[Any], weights: Arrays, deeper: bool) -> list[Any]:
-        pairs = [
-            (out, torch.tensor(w))
-            for out, w in zip(outputs, weights, strict=True)
-            if out.requires_grad
-        ]
-        if not pairs:
-            return [torch.zeros_like(x) for x in targets]
-        found = torch.autograd.grad(
-            [out for out, _ in pairs],
-            targets,
-            [w for _, w in pairs],
-            create_graph=deeper,
-            allow_unused=True,
-        )
-        return [
-            torch.zeros_like(x) if g is None else g for x, g in zip(targets, found, strict=True)
-        ]
+    def read(tensor: Any) -> np.ndarray[Any, Any]:
+        return np.array(tensor.numpy(force=True))
 
     with use_backend("torch"):
         results = _called(function, inputs, moving)
-        found = [[np.array(r.numpy(force=True)) for r in results]]
-        gradients = pulled(results, _weights(found[0], 0), order > 1)
-        found.append([np.array(g.numpy(force=True)) for g in gradients])
-        if order > 1:
-            seconds = pulled(gradients, _weights(found[1], 1), False)
-            found.append([np.array(g.numpy(force=True)) for g in seconds])
+        targets = list(moving.values())
+        return _swept(results, targets, order, torch.autograd.grad, torch.tensor, read)
+
+
+def _swept(
+    results: Sequence[Any],
+    targets: Sequence[Any],
+    order: int,
+    grad: Callable[..., Any],
+    tensor: Callable[..., Any],
+    read: Callable[..., np.ndarray[Any, Any]],
+) -> list[Arrays]:
+    """The values and derivatives by a library's own ``grad``, with its tensors of NumPy arrays."""
+    found = [[read(result) for result in results]]
+    for times in range(order):
+        weights = [tensor(w) for w in _weights(found[times], times)]
+        pairs = [(x, w) for x, w in zip(results, weights, strict=True) if x.requires_grad]
+        given: Sequence[Any] = [None] * len(targets)
+        if pairs:
+            outputs, weights = map(list, zip(*pairs, strict=True))
+            deeper = times + 1 < order
+            given = grad(outputs, targets, weights, create_graph=deeper, allow_unused=True)
+        results = [
+            tensor(np.zeros_like(read(x))) if g is None else g
+            for x, g in zip(targets, given, strict=True)
+        ]
+        found.append([read(result) for result in results])
     return found
 
 

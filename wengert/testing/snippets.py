@@ -30,17 +30,11 @@ def number_code(x: Any, inf: str) -> str:
     return repr(x)
 
 
-def _nested(x: Any, inf: str) -> str:
-    if isinstance(x, list):
-        return f"[{', '.join(_nested(item, inf) for item in x)}]"
-    return number_code(x, inf)
-
-
 def array_code(array: np.ndarray[Any, Any]) -> str:
     """Return code that makes a NumPy array."""
     if not array.size:
         return f"np.zeros({array.shape}, dtype=np.{array.dtype.name})"
-    return f"np.array({_nested(array.tolist(), 'np')}, dtype=np.{array.dtype.name})"
+    return f"np.array({value_code(array.tolist(), 'np')}, dtype=np.{array.dtype.name})"
 
 
 def tensor_code(tensor: Tensor) -> str:
@@ -49,7 +43,7 @@ def tensor_code(tensor: Tensor) -> str:
     dtype = f"dtype=wg.{dtype_of(tensor._array.dtype).name}"
     if not tensor.size:
         return f"wg.zeros({tuple(tensor.shape)}, {dtype}{flag})"
-    return f"wg.tensor({_nested(values(tensor).tolist(), 'wg')}, {dtype}{flag})"
+    return f"wg.tensor({value_code(values(tensor).tolist())}, {dtype}{flag})"
 
 
 def value_code(value: Any, inf: str = "wg") -> str:
