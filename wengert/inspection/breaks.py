@@ -88,7 +88,7 @@ KINDS = {
 #: Longer lines of source are cut.
 WIDTH = 96
 
-#: Kinds after which nobody can tell where the values went.
+#: Kinds after which values cannot be followed.
 CONVERSIONS = frozenset({"number", "array", "copy", "numpy", "flag"})
 
 

@@ -221,7 +221,7 @@ def _arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> dict[str,
     """Tensors among the arguments by the names of the function's parameters."""
     try:
         names = list(inspect.signature(getattr(function, "forward", function)).parameters)
-    except (TypeError, ValueError):  # of builtins nobody can tell
+    except (TypeError, ValueError):  # a builtin without a signature
         return {}
     return {name: x for name, x in zip(names, args, strict=False) if isinstance(x, Tensor)}
 
@@ -486,7 +486,7 @@ def _entitled(name: str | None, operation: str) -> str:
 
 
 def _known(nodes: list[Node], tensors: list[Tensor], story: _Story) -> dict[int, Any]:
-    """The raw arrays of nodes, by their numbers, as far as anybody still has them."""
+    """The raw arrays of nodes, by their numbers, as far as they are still held."""
     found: dict[int, Any] = {}
     for node in nodes:
         watched = None if node.watch is None else node.watch()

@@ -247,8 +247,9 @@ def _sweep(results: list[Tensor], inputs: list[Input]) -> tuple[list[Input], Exc
 def _blamed(number: int, tag: Tag, lineage: Lineage) -> list[GraphBreak]:
     """The breaks, or failing that the notes, that explain why an input does not reach the result.
 
-    Those whose values are known to be in the result come first, then those of which nobody can
-    tell, then the rest. A branch is to blame only where nothing else is.
+    Those whose values are known to be in the result come first, with conversions, after which
+    values cannot be followed; then notes, then the rest. A branch is blamed only where nothing
+    else is.
     """
 
     def of_input(breaks: Iterable[GraphBreak]) -> list[GraphBreak]:

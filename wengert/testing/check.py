@@ -190,7 +190,7 @@ class GradientTest(Exploration):
             return "unknown"
         except GradcheckError as error:
             return error
-        except Exception:  # what a neighbour is not for tells nothing
+        except Exception:  # the function does not take such a neighbour
             return "unknown"
         return "right"
 

@@ -151,7 +151,7 @@ def _run(test: _Recorded, what: str) -> Line:
         return Line(what, "not checked", str(error))
     except GradcheckError as error:
         return Line(what, "wrong", str(error))
-    except (Exception, SystemExit) as error:  # of another's code: it is the report
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
         notes = "\n".join(getattr(error, "__notes__", ()))
         return Line(what, "wrong", f"{type(error).__name__}: {error}\n{notes}".strip())
     skipped = f"; {test.skipped} at kinks left out" if test.skipped else ""

@@ -1,4 +1,4 @@
-"""What a right gradient must also be: repeatable, linear, unaliased, in full precision, freed."""
+"""Checks of gradients beside their values: repeatable, linear, unaliased, in precision, freed."""
 
 import gc
 import weakref
@@ -26,7 +26,7 @@ def check_conduct(problem: Problem, jacobian: Reals | None, nondet_tol: float) -
     Raises
     ------
     GradcheckError
-        If something is amiss.
+        If one of the checks fails.
     """
     random = np.random.default_rng(1)
     first = problem.run()
@@ -50,7 +50,7 @@ def check_conduct(problem: Problem, jacobian: Reals | None, nondet_tol: float) -
     _check_freed(problem)
 
 
-#: Runs that tell a random function from a wrong one: a mask of one element is the same in half.
+#: Runs that tell a random function from a wrong one: one random bit is the same in half of them.
 REPEATS = 8
 
 

@@ -16,7 +16,7 @@ from wengert.testing.likeness import Found, factor, likeness, named
 from wengert.testing.verdicts import BadlyScaledError, GradcheckError, KinkError
 
 Array = np.ndarray[Any, Any]
-#: What came of a neighbouring case: nothing wrong, what is, or that it cannot be told.
+#: The outcome of a neighbouring case: the error, that it is right, or that nothing can be told.
 Outcome = GradcheckError | Literal["right", "unknown"]
 
 #: Words, a neighbour of the case that passes if they are true, and others that fail.

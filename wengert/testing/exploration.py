@@ -59,7 +59,7 @@ class Exploration:
         self.dtypes = [dtypes] if isinstance(dtypes, str) else list(dtypes)
         self.bounds = {"min_side": min_side, "max_side": max_side, "max_dims": max_dims}
         self.arguments = understood(arguments or [...] * _arity(function))
-        # What is free to be empty is: lengths without a value, where `min_side` lets them be 0.
+        # Lengths without a value may be 0 where `min_side` allows it.
         self.may_be_empty = not min_side and any(
             isinstance(given, Argument) and any(type(part) is not int for part in given.shape)
             for given in self.arguments
@@ -181,7 +181,7 @@ def _gravity(error: BaseException) -> tuple[int, int]:
 
 
 def _bare(error: BaseException) -> BaseException:
-    """An error without Hypothesis's notes, where the message has the same as code that runs."""
+    """An error without Hypothesis's notes: its message ends with code that says the same."""
     if isinstance(error, GradcheckError):
         error.__notes__ = []
     return error

@@ -9,9 +9,9 @@ import numpy as np
 
 from wengert.testing.differences import Reals
 
-#: How near two numbers are that count as the same here: words need not be known to the last digit.
+#: The relative distance up to which two numbers count as the same.
 NEAR = 1e-5
-#: Numbers with names, as factors that get lost: by which a derivative is often off.
+#: Constants by which wrong derivatives are often off, with their names.
 NAMED = {
     "pi": math.pi,
     "2 pi": 2 * math.pi,
@@ -72,7 +72,7 @@ def named(number: float) -> str:
 
 
 def likeness(found: Found) -> str | None:
-    """What the wrong Jacobian looks like beside the right one, if it looks like anything."""
+    """In words how the wrong Jacobian differs from the right one; None if no pattern is found."""
     wrong = found.wrong
     given, right = found.analytic[wrong], found.numerical[wrong]
     if np.any(np.isnan(given)):

@@ -48,7 +48,7 @@ LAYOUTS: tuple[Callable[[int], list[Any]], ...] = (
     lambda n: [()] * n,
 )
 
-#: Calls that a layout has to stand.
+#: Calls with which each layout is tried.
 TRIALS = 8
 
 
@@ -174,7 +174,7 @@ def _imported(place: str) -> types.ModuleType:
         if error.name and (place == error.name or place.startswith(f"{error.name}.")):
             raise UnusableError(f"there is no module {place!r}") from error
         raise UnusableError(f"{place} cannot be imported: {error}") from error
-    except (Exception, SystemExit) as error:  # of another's code: whatever it raises is why
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
         what = f"{type(error).__name__}: {error}"
         raise UnusableError(f"{place} cannot be imported: {what}") from error
 
@@ -215,7 +215,7 @@ def _guessed(name: str, value: Any, parameters: list[inspect.Parameter]) -> Targ
     function = value.forward if isinstance(value, Module) else value
     try:
         hints = typing.get_type_hints(function, include_extras=True)
-    except Exception:  # a name that is there for a type checker alone
+    except Exception:  # a name that exists for type checkers alone
         hints = {}
     documented = _documented(inspect.getdoc(function) or "")
     arguments: list[Any] = []
@@ -325,6 +325,6 @@ def _refused(function: Any, arguments: list[Any]) -> str | None:
     try:
         with warnings.catch_warnings(action="ignore"):  # they come again when it is checked
             settings(hypothesis.given(calls(arguments, min_side=1))(trial))()
-    except (Exception, SystemExit) as error:  # of another's code: that it raises is the answer
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
         return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:120]}"
     return None
