@@ -53,7 +53,7 @@ SAMPLED = {"array_api_strict": 3, "dask": 16, "torch": 3, "jax": 8}
 #: The same of the quick choice, which has no others; "" is for tests without a backend. What has
 #: few cases has them for what they are, and not to walk a table: there all run.
 QUICK = {"numpy": 8, "array_api_strict": 40, "": 8}
-FEW = 40
+FEW = 30
 
 
 def _is_quick(config: pytest.Config) -> bool:

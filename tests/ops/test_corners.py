@@ -45,7 +45,7 @@ def test_value(name: str, backend: Backend) -> None:
     found = call()
     assert found.shape == expected.shape
     assert (found.dtype.kind == "bool") == (expected.dtype.kind == "b")
-    np.testing.assert_array_equal(backend.to_numpy(found.detach()._array), expected)
+    np.testing.assert_array_equal(found.detach().numpy(), expected)
 
 
 def test_full_of_a_tensor_is_a_leaf_where_that_is_asked(backend: Backend) -> None:

@@ -160,7 +160,8 @@ def _of_order(x: Tensor, ord: Tensor, axes: tuple[int, ...], keepdims: bool) -> 
     """Norms of an order that is a Tensor, in which they are differentiable where it is finite."""
     if ord.ndim:
         raise TypeError(
-            f"vector_norm takes one number as ord, and was given a Tensor of shape {ord.shape}"
+            "vector_norm takes one number as ord, and was given a Tensor of shape "
+            f"{tuple(ord.shape)}"
         )
     limits = {
         order: vector_norm(x, axis=axes, keepdims=keepdims, ord=order)
