@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import decimal
 import enum
 import functools
 import math
@@ -544,6 +545,16 @@ def _of_own_parts() -> Iterator[Case]:
         _reading(lambda x: x * Colour.RED.value * getattr(Colour.RED, "more", 1.0)),
         lambda: setattr(Colour.RED, "more", 3.0),
     )
+    third = decimal.Decimal(1)
+    for name, function in {
+        "decimals": lambda x: x * float(third / 3),
+        "decimals by their class": lambda x: x * float(decimal.Decimal(1) / 3),
+    }.items():
+        yield (
+            f"the precision of {name}",
+            _reading(function),
+            lambda: setattr(decimal.getcontext(), "prec", 2),
+        )
     partial = Partial(scaled)
     yield "the class of a partial", _reading(partial), lambda: setattr(Partial, "by", 3.0)
     library = Library("a_library_of_a_test")
@@ -579,7 +590,8 @@ def _of_own_parts() -> Iterator[Case]:
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
     argv = [*sys.argv]
-    yield
+    with decimal.localcontext():
+        yield
     sys.argv[:] = argv
     if hasattr(wg.nn.ReLU, "more_of_a_test"):
         del wg.nn.ReLU.more_of_a_test

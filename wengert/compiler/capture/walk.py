@@ -9,6 +9,7 @@ three things: an input of programs (Tensors, what optimisers keep, hyper-paramet
 
 import abc
 import builtins
+import decimal
 import enum
 import functools
 import importlib.util
@@ -131,6 +132,12 @@ def _held_by(extra: Any) -> list[Any]:
     return [] if type(extra) in PLAIN or hasattr(extra, "inserted") else [extra]
 
 
+def _rounding() -> tuple[Any, ...]:
+    """What arithmetic of decimals asks for without any call."""
+    held = decimal.getcontext()
+    return held.prec, held.rounding, held.Emin, held.Emax, held.clamp, *held.traps.values()
+
+
 def is_leaf(name: str, x: Any) -> bool:
     """Whether an argument is compared, or given to the program, as it is."""
     if isinstance(x, Tensor):
@@ -226,6 +233,8 @@ class Walk:
             return
         self.seen[id(x)] = len(self.seen), x
         self.state.called[id(x)] = name
+        if kind is decimal.Decimal or x is decimal.Decimal or x is decimal:
+            self.setting("how decimals are rounded", _rounding)
         if isinstance(x, Tensor):
             self._tensor(x, name, place)
         elif given:
@@ -371,13 +380,17 @@ class Walk:
         else:
             self.at(place)
 
+    def setting(self, name: str, read: Callable[[], Any]) -> None:
+        """Guard a setting of the library's, once."""
+        if read not in self._asked:
+            self._asked.add(read)
+            now = read()
+            self.fact(name, now)
+            self.test("{}() != {}", read, now)
+
     def abstract(self) -> None:
         """Guard which classes are registered with abstract ones."""
-        if "abstract" not in self._asked:
-            self._asked.add("abstract")
-            token = abc.get_cache_token()
-            self.fact("what is registered with abstract classes", token)
-            self.test("{}() != {}", abc.get_cache_token, token)
+        self.setting("what is registered with abstract classes", abc.get_cache_token)
 
     def _method(self, x: MethodType, name: str, called: str = "") -> None:
         self.visit(x.__self__, called or f"{name}.__self__", None)
