@@ -59,10 +59,6 @@ class Chain(NamedTuple):
     name: str
     path: tuple[str, ...]
 
-    def to(self, attribute: str) -> "Chain":
-        """A chain that goes on to an attribute."""
-        return self._replace(path=(*self.path, attribute))
-
 
 _UNKNOWN = Chain("unknown", "", ())
 
@@ -83,6 +79,11 @@ class Load(NamedTuple):
     line: int
     what: Chain
     called: bool
+
+    def to(self, attribute: str, *, called: bool) -> "Load":
+        """The load of an attribute of what is loaded."""
+        chain = self.what._replace(path=(*self.what.path, attribute))
+        return self._replace(what=chain, called=called or self.called)
 
 
 class Reads(NamedTuple):
@@ -185,7 +186,6 @@ class _Reader:
         self.code = code
         self.globals: list[str] = []
         self.imports: list[tuple[str, int]] = []
-        self.chains: set[Chain] = set()
         self.names = {x for text in _strings(code.co_consts) for x in _FIELD.findall(text)}
         self.used, self.filled = set[str](), set[str]()
         self.asked: frozenset[str] = frozenset()
@@ -193,52 +193,45 @@ class _Reader:
         self.set = {x.argval for x in steps if x.opname in _STORING}
         self.computed = self.anywhere = False
         self.typed = frozenset[Chain]()
-        self.stored = set(_stored(code))
+        self.stored = {x.argval for x in steps if x.opname == "LOAD_NAME"}.union(_stored(code))
         self.loads: list[Load] = []
         self.setting: dict[str, int] = {}
-        chain: Chain | None = None
-        line, loaded = code.co_firstlineno, False
+        line, follows = code.co_firstlineno, False
         for at, step in enumerate(steps):
             if step.positions is not None and step.positions.lineno is not None:
                 line = step.positions.lineno
             if step.opname.startswith("STORE_"):
                 self.setting.setdefault(step.argval, line)
-            loaded = self._load(step, line, loaded, steps[at - 1].opname == "PUSH_NULL")
             formats = step.opname in _ATTRIBUTE and step.argval in _FORMATTING
             if formats and steps[at - 1].opname != "LOAD_CONST":  # which tells what it reads
                 self.computed = self.anywhere = True
-            if chain is not None and step.opname in _ATTRIBUTE | _STORING:
-                chain = chain.to(step.argval)
+            null = step.opname == "PUSH_NULL" or "NULL" in step.argrepr
+            if follows and step.opname in _ATTRIBUTE | _STORING:
+                called = null or step.opname == "LOAD_METHOD"
+                self.loads[-1] = self.loads[-1].to(step.argval, called=called)
                 continue
-            self._close(chain)
+            if follows and step.opname == "PUSH_NULL":
+                self.loads[-1] = self.loads[-1]._replace(called=True)
             chain = self._root(step)
+            follows = chain is not None
+            if chain is not None:
+                self.loads.append(Load(line, chain, null or steps[at - 1].opname == "PUSH_NULL"))
             self._look(steps, at)
-        self._close(chain)
+        self.chains = {self._known(load.what) for load in self.loads if load.what.path}
 
-    def _load(self, step: dis.Instruction, line: int, loaded: bool, null: bool) -> bool:
-        """Note what is loaded, and what is done with what was loaded just before."""
-        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"):
-            chain = Chain("free" if step.opname == "LOAD_DEREF" else "global", step.argval, ())
-            self.loads.append(Load(line, chain, null or "NULL" in step.argrepr))
-            return True
-        asks = loaded and step.opname in _ATTRIBUTE
-        if asks or (loaded and step.opname == "PUSH_NULL"):
-            _, chain, called = self.loads[-1]
-            called |= step.opname in ("LOAD_METHOD", "PUSH_NULL") or "NULL" in step.argrepr
-            chain = chain.to(step.argval) if asks else chain
-            self.loads[-1] = self.loads[-1]._replace(what=chain, called=called)
-        return asks
-
-    def _close(self, chain: Chain | None) -> None:
-        if chain is not None and chain.path:
-            self.chains.add(chain)
+    def _known(self, chain: Chain) -> Chain:
+        """A chain, of an unknown root where that is not known before the code runs."""
+        known = chain.root == "global" or self._variable(chain.name) is not None
+        return chain if known and chain.name not in self.stored else chain._replace(root="unknown")
 
     def _root(self, step: dis.Instruction) -> Chain | None:
-        """The beginning of a chain, if an instruction is one."""
+        """What an instruction loads that is not local."""
         name = step.argval
-        if step.opname == "LOAD_GLOBAL" and name not in self.stored:
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             return Chain("global", name, ())
-        if step.opname == "LOAD_DEREF" or step.opname.startswith("LOAD_FAST"):
+        if step.opname == "LOAD_DEREF":
+            return self._variable(name) or Chain("free", name, ())
+        if step.opname.startswith("LOAD_FAST"):
             return self._variable(name[-1] if isinstance(name, tuple) else name)
         return None
 
@@ -287,7 +280,8 @@ class _Reader:
         root = self._root(steps[0]) if steps else None
         if root is None or any(step.opname not in _ATTRIBUTE for step in steps[1:]):
             return _UNKNOWN
-        return root._replace(path=tuple([step.argval for step in steps[1:]]))
+        chain = self._known(root._replace(path=tuple([step.argval for step in steps[1:]])))
+        return _UNKNOWN if chain.root == "unknown" else chain
 
     def _by_name(self, given: Sequence[Sequence[dis.Instruction]]) -> None:
         if _constant(given):
