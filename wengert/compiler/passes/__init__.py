@@ -27,9 +27,12 @@ def optimise(program: Program) -> Program:
     program : Program
         As it was recorded.
     """
+    merged = None
     for _ in range(ROUNDS):
         folded = folding(trivia(program))
-        program = common(folded)
-        if program is folded:  # where nothing was merged, there is nothing new for the others
+        if folded is merged:  # in which there is nothing more to merge
+            break
+        program = merged = common(folded)
+        if merged is folded:  # where nothing was merged, there is nothing new for the others
             break
     return dead(program, errors=True)
