@@ -311,6 +311,22 @@ def test_shapes_that_do_not_broadcast(backend: Backend, name: str) -> None:
         call(name)(make(2, 3), make(4))
 
 
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_errors_of_transforms_name_them(backend: Backend, name: str) -> None:
+    over_one = getattr(wg.fft, name)
+    with pytest.raises(ValueError, match=rf"^fft.{name} needs a length of 1 at least, and it is 0"):
+        over_one(f(3, 4), n=0)
+    with pytest.raises(ValueError, match=rf"^fft.{name}: norm is .* and not 'x'"):
+        over_one(f(3, 4), norm="x")
+    if name in ("hfft", "ihfft"):
+        return
+    several = getattr(wg.fft, f"{name}n")
+    with pytest.raises(ValueError, match=rf"^fft.{name}n needs a length of 1 at least, and it is"):
+        several(f(3, 4), s=(0,), axes=(0,))
+    with pytest.raises(ValueError, match=rf"^fft.{name}n: norm is .* and not 'x'"):
+        several(f(3, 4), norm="x")
+
+
 def test_operators_and_bounds_that_do_not_broadcast(backend: Backend) -> None:
     with pytest.raises(ValueError, match=r"^add: the shapes \(2,\) and \(3,\)"):
         _ = f(2) + f(3)
