@@ -9,6 +9,7 @@ import pytest
 
 import wengert as wg
 from wengert import nn, optim
+from wengert.backends import Backend
 from wengert.optim import kernels
 
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
@@ -440,14 +441,15 @@ def test_an_invalid_group_is_not_added() -> None:
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (1, 2), (2, 1), (1.0, -0.5), (-1, 3), (0.5, 1)])
-def test_the_arithmetic_of_updates(a: float, b: float) -> None:
+def test_the_arithmetic_of_updates(backend: Backend, a: float, b: float) -> None:
     """Kernels and what is composed where a library has none."""
     x, y = np.array([1.0, -2.0, 3.5]), np.array([0.25, 4.0, -1.0])
-    xp = wg.get_backend("numpy").namespace
+    xp, host = backend.namespace, backend.to_numpy
+    u, v = backend.from_numpy(x), backend.from_numpy(y)
     for axpby in (kernels.axpby, lambda xp, *rest: xp.axpby(*rest)):
-        np.testing.assert_allclose(axpby(xp, a, x, b, y), a * x + b * y, rtol=1e-15)
+        np.testing.assert_allclose(host(axpby(xp, a, u, b, v)), a * x + b * y, rtol=1e-15)
     for normalised in (kernels.normalised, lambda xp, *rest: xp.normalised(*rest)):
-        found = normalised(xp, x, y * y, a * a + 1.0, 0.125)
+        found = host(normalised(xp, u, v * v, a * a + 1.0, 0.125))
         np.testing.assert_allclose(found, x / (abs(y) / (a * a + 1.0) + 0.125), rtol=1e-15)
 
 

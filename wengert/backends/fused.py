@@ -81,11 +81,20 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
     def softplus(x: Any) -> Any:
         return -complex_log_expit(-x) if x.dtype.kind == "c" else nn.softplus(x)
 
+    def axpby(a: Any, x: Any, b: Any, y: Any) -> Any:
+        return a * x + b * y
+
+    def normalised(m: Any, v: Any, scale: Any, eps: Any) -> Any:
+        return m / (jax.numpy.sqrt(v) / scale + eps)
+
     return {
+        # Each operation is compiled for each shape of a parameter, which takes longer than a step.
+        "axpby": jax.jit(axpby),
         "expit": special.expit,
         "leaky_relu": nn.leaky_relu,
         "log_expit": log_expit,
         "log_softmax": nn.log_softmax,
+        "normalised": jax.jit(normalised),
         "silu": nn.silu,
         "softplus": softplus,
     }

@@ -133,6 +133,10 @@ class Batched(Lifted):
         cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
     ) -> Any:
         rule = primitive.batch
+        if rule is None and primitive.broadcasts and not primitive.several:
+            arrays = _aligned(level, inputs)
+            if arrays is not None:
+                return cls(primitive.kernels[type(arrays[-1])](*arrays[:-1], **parameters), level)
         if rule is composed:
             return primitive.forward(lifted, *inputs, **parameters)  # type: ignore[misc]
         own = tuple([isinstance(x, Batched) and x.level == level for x in inputs])
@@ -157,6 +161,39 @@ class Batched(Lifted):
         elif isinstance(inner, Tensor):
             inner = inner.detach()
         return type(self)(inner, self.level)
+
+
+#: Operands that an elementwise function broadcasts against a batch as they are.
+_NUMBERS = frozenset({bool, int, float, complex})
+
+
+def _aligned(level: int, inputs: Sequence[Any]) -> list[Any] | None:
+    """The arrays inside, where they broadcast as they are, and one of the members' library.
+
+    None where a member has fewer axes than another operand, or more is inside than a library's
+    array: the rule of the family sees to these.
+    """
+    arrays: list[Any] = []
+    like, rank, most = None, 0, 0
+    for x in inputs:
+        if isinstance(x, Batched) and x.level == level:
+            x = x.inner
+            axes = len(x.shape)
+            if like is None:
+                like, rank = x, axes
+            elif axes != rank or type(x) is not type(like):
+                return None
+        elif type(x) not in _NUMBERS:
+            if not hasattr(x, "shape"):
+                return None
+            most = max(most, len(x.shape))
+            if isinstance(x, Tensor | Lifted):
+                return None
+        arrays.append(x)
+    if most >= rank or isinstance(like, Tensor | Lifted):
+        return None
+    arrays.append(like)
+    return arrays
 
 
 class RecordedBatched(Batched):

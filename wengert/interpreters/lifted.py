@@ -23,7 +23,6 @@ from wengert.tape.tensor import Tensor, untracked
 
 #: A level for each transform that is running: the inner one has the larger number.
 new_level: Callable[[], int] = count(1).__next__
-_LEVEL: Callable[[Any], int] = attrgetter("level")
 
 
 class Lifted:
@@ -268,7 +267,10 @@ def _public(primitive: Primitive) -> tuple[Any, Signature | None]:
 
 def run(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
     """Interpret a primitive's application: the innermost level first."""
-    top = max([x for x in inputs if isinstance(x, Lifted)], key=_LEVEL, default=None)
+    top: Any = None
+    for x in inputs:
+        if isinstance(x, Lifted) and (top is None or x.level > top.level):
+            top = x
     if top is None:
         return raw(apply(primitive, inputs, parameters))
     return type(top).interpret(top.level, primitive, inputs, parameters)
