@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -234,6 +235,14 @@ def test_the_names_at_import_are_those_of_the_tables() -> None:
     own = {name for name, f in functions if f.__module__ == methods.__name__ and f in DECLARED}
     assert {*operators.METHODS} == own
     assert not operators.FOREIGN & {*operators.METHODS}
+
+
+def test_a_name_that_is_near_is_said_once(capfd: pytest.CaptureFixture[str]) -> None:
+    """CPython's own traceback would name one again, and not always the same."""
+    with pytest.raises(AttributeError) as error:
+        wg.summ  # noqa: B018
+    sys.__excepthook__(error.type, error.value, error.tb)
+    assert capfd.readouterr().err.lower().count("did you mean") == 1
 
 
 def test_standard_s_name_is_said() -> None:
