@@ -58,6 +58,7 @@ def adam(p, g, state, lr, betas, eps, weight_decay, amsgrad, maximize, decoupled
     return p - lr * m / (1 - betas[0] ** t) / root
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(("name", "options"), CALLS)
 def test_steps(name: str, options: dict[str, Any], compiled: bool) -> None:
