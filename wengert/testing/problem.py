@@ -215,12 +215,13 @@ class Problem:
 
     def parts(self, direction: Reals) -> dict[int, np.ndarray[Any, Any]]:
         """A direction in all inputs, as an array for each input in which it is not zero."""
-        rows = np.split(direction, np.cumsum(self.sizes)[:-1])
-        return {
-            i: row.view(before.dtype).reshape(before.shape)
-            for i, row, before in zip(self.checked, rows, self.before, strict=True)
-            if row.any()
-        }
+        found, start = {}, 0
+        for i, before, size in zip(self.checked, self.before, self.sizes, strict=True):
+            row = direction[start : start + size]
+            start += size
+            if row.any():
+                found[i] = row.view(before.dtype).reshape(before.shape)
+        return found
 
     def moved(self, by: Reals) -> Reals:
         """The results with the inputs moved.
