@@ -380,8 +380,8 @@ def sweep(
                 if type(parent) is not AccumulateGrad:
                     heappush(due, -number)
             else:
-                # NumPy adds into a large array that nothing else refers to: here no name holds it.
-                cell.append(cell.pop() + more)
+                # `xp` is another library's where an operation has moved its operand.
+                cell[1] = namespaces[type(more)].add(cell[1], more)
         if not keep:
             node.saved = None
     # Leaves have no parents, so none was due. Their cotangents are complete now.
@@ -415,7 +415,7 @@ def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> 
     elif type(g) is Parts:
         cell[1] = cell[1].merge(g)
     else:
-        cell.append(cell.pop() + g)
+        cell[1] = namespaces[type(g)].add(cell[1], g)
 
 
 class _Own(list[Any]):
