@@ -58,7 +58,7 @@ class Bare(nn.Module):
         (lambda: layer().add_module("a.b", nn.ReLU()), "can't be empty or contain '.', got 'a.b'"),
         (lambda: layer().to("nowhere"), "no device 'nowhere'"),
         *[
-            (lambda given=given: nn.functional.linear(*given), f"was given a {kind} as {name}")
+            (lambda given=given: nn.functional.linear(*given), f"was given a {kind} as {name};")
             for given, kind, name in (
                 ((3, wg.ones((4, 3))), "int", "input"),
                 ((wg.ones(3), None), "NoneType", "weight"),

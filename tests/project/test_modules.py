@@ -14,7 +14,7 @@ NAMES = ["fft", "linalg", "random", "special"]
 @pytest.mark.parametrize("name", NAMES)
 def test_a_module_is_that_of_the_functions(name: str) -> None:
     module = importlib.import_module(f"wengert.{name}")
-    assert module is getattr(wg, name)
+    assert module is getattr(wg, name) is importlib.import_module(f"wengert.ops.{name}")
     assert sys.modules[f"wengert.{name}"] is module
 
 
