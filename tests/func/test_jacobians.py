@@ -97,6 +97,32 @@ def test_answers_in_kind(transform: Any) -> None:
     assert transform(lambda x: x**3)(np.ones(2, dtype=np.float32)).dtype == np.float32
 
 
+def hooked(x: Any) -> Any:
+    if x.requires_grad:
+        x.register_hook(lambda g: g)
+    return x
+
+
+@ALL
+@pytest.mark.parametrize("compiled", [False, True])
+def test_one_tensor_may_be_several_results(transform: Any, compiled: bool) -> None:
+    x = np.array([1.0, 2.0])
+
+    def twice(y: Any) -> Any:
+        return y, {"again": y}
+
+    run = wg.compile if compiled else lambda f: f
+    for f, expected in [
+        (lambda x: twice(wg.sum(x**2)), 2 * x),
+        (lambda x: twice(wg.sum(x**2, keepdims=True)), 2 * x[None]),
+        (lambda x: twice(x**2), np.diag(2 * x)),
+        (lambda x: twice(hooked(x**2) * 3), np.diag(6 * x)),
+    ]:
+        first, second = run(transform(f))(x)
+        close(first, expected)
+        close(second["again"], expected)
+
+
 @ALL
 def test_auxiliary_data_is_passed_on(transform: Any) -> None:
     found, aux = transform(lambda x: (x**2, {"x": x, "n": 3}), has_aux=True)(np.array([1.0, 2.0]))
@@ -357,6 +383,17 @@ def test_hessian_of_several_results_and_aux() -> None:
     expected[0, 0, 0], expected[1, 1, 1] = 6 * x
     close(found, expected)
     assert aux == "aux"
+
+
+def test_hessian_of_one_tensor_twice() -> None:
+    (x,) = arrays((3,))
+
+    def f(x: Any) -> Any:
+        y = wg.sum(x**3)
+        return y, y
+
+    for found in hessian(f)(x):
+        close(found, np.diag(6 * x))
 
 
 def test_third_derivatives() -> None:

@@ -223,7 +223,7 @@ def _is_tall(swept: Reverse, sources: "Sequence[_Source | None]") -> bool:
 
 def _sources(swept: Reverse) -> "list[_Source | None]":
     """For each result where its rows come from; None if it depends on no argument."""
-    return [_Source.of(swept, y) if y.size else None for y in swept.results]
+    return [_Source.of(swept, at) for at in range(len(swept.results))]
 
 
 def _by_rows(swept: Reverse, sources: "Sequence[_Source | None]", chunk_size: int | None) -> Any:
@@ -278,22 +278,26 @@ def _on_host(array: Any) -> bool:
 
 
 class _Source:
-    """Where rows come from: a result, and what of the tape leads from it to the arguments."""
+    """Where rows come from: a result, and what of the tape leads from it to the arguments.
 
-    def __init__(self, swept: Reverse, y: Tensor, wanted: set[int]) -> None:
-        self.swept, self.y, self.wanted = swept, y, wanted
+    ``at`` is the result's place: one Tensor may be several results.
+    """
+
+    def __init__(self, swept: Reverse, at: int, wanted: set[int]) -> None:
+        self.swept, self.at, self.y, self.wanted = swept, at, swept.results[at], wanted
         self.recorded = swept.connect and bool(recording()) and swept.reaches_out
         self._largest = 1
         self.count = self.elements = 0  # nodes on the way, and elements of their results
-        self.batches = self._passes() and y.size > 1
+        self.batches = self._passes() and self.y.size > 1
 
     @classmethod
-    def of(cls, swept: Reverse, y: Tensor) -> "_Source | None":
-        """The source of a result; None if it depends on no argument."""
-        if y._node is None or not swept.entries:
+    def of(cls, swept: Reverse, at: int) -> "_Source | None":
+        """The source of a result; None if it has no elements or depends on no argument."""
+        y = swept.results[at]
+        if not y.size or y._node is None or not swept.entries:
             return None
         wanted = leading_to(swept.numbers, [y._node])
-        return cls(swept, y, wanted) if y._node.number in wanted else None
+        return cls(swept, at, wanted) if y._node.number in wanted else None
 
     def _passes(self) -> bool:
         """Whether all nodes on the way take batches."""
@@ -367,8 +371,8 @@ class _Source:
         found = [
             swept.pull(
                 [
-                    untracked(xp.getitem(seeds, key=(i, ...))) if y is self.y else None
-                    for y in swept.results
+                    untracked(xp.getitem(seeds, key=(i, ...))) if at == self.at else None
+                    for at in range(len(swept.results))
                 ],
                 keep=True,
             )
