@@ -65,7 +65,8 @@ def _elu_forward(xp: Any, x: Any, alpha: float) -> Any:
 def _elu_rule(xp: Any, g: Any, x: Any, alpha: float) -> Any:
     # Not the minimum, which shares its slope at a tie: the second derivative at 0 is 0.
     negative = xp.where(xp.less(x, 0), x, xp.zeros_like(x))
-    below = xp.multiply(g, xp.multiply(xp.exp(negative), alpha))
+    slope = xp.multiply(xp.exp(negative), alpha)
+    below = xp.multiply(g, xp.conj(slope))
     return xp.where(xp.greater(x, 0), g, below)
 
 

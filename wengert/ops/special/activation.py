@@ -136,11 +136,12 @@ def _gelu_rule(xp: Any, g: Any, x: Any, approximate: str) -> Any:
     square = xp.square(inner)
     if approximate == "none":
         density = xp.multiply(xp.exp(xp.multiply(square, -0.5)), 1 / math.sqrt(2 * math.pi))
-        return xp.multiply(g, xp.add(_normal_cdf(xp, x), xp.multiply(inner, density)))
+        slope = xp.add(_normal_cdf(xp, x), xp.multiply(inner, density))
+        return xp.multiply(g, xp.conj(slope))
     gate = _logit_gate(xp, inner)
     steep = xp.multiply(xp.logistic_bell(gate, width=1), xp.multiply(inner, 2 * _SCALE))
     slope = xp.multiply(steep, xp.add(xp.multiply(square, 3 * _CUBIC), 1))
-    return xp.multiply(g, xp.add(xp.expit(gate), slope))
+    return xp.multiply(g, xp.conj(xp.add(xp.expit(gate), slope)))
 
 
 _gelu = Primitive("gelu", ("x",), {"x": _gelu_rule}, kind="elementwise", forward=_gelu_forward).bind

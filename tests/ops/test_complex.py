@@ -1,0 +1,61 @@
+"""What a function of real numbers gives for complex ones is an error, or has right derivatives."""
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.ops.calls import FUNCTIONS, arguments, placed, results
+from wengert.testing import gradcheck, gradgradcheck
+
+REAL = sorted(
+    name
+    for name, function in FUNCTIONS.items()
+    if not name.startswith(("init.", "random.", "nn.", "x.", "optim."))
+    and re.search(r"\b[Rr]eal (floating|numeric)", function.__doc__ or "")
+)
+#: Options beside the calls that the table has.
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "gelu": [{"approximate": "none"}, {"approximate": "tanh"}],
+    "F.elu": [{"alpha": 1.0}, {"alpha": 0.7}],
+}
+
+
+def turned(x: Any) -> Any:
+    """A floating array as a complex Tensor off the axes, with both signs of the real part."""
+    if isinstance(x, list):
+        return [turned(part) for part in x]
+    if not (isinstance(x, np.ndarray) and x.dtype.kind == "f"):
+        return x
+    signs = np.where(np.arange(x.size) % 2, -1, 1).reshape(x.shape)
+    return wg.asarray(np.abs(x) * signs * (1 + 0.4j)).requires_grad_(True)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [(name, each) for name in REAL for each in OPTIONS.get(name, [{}])]
+)
+def test_complex_numbers(name: str, options: dict[str, Any]) -> None:
+    with wg.use_backend("numpy"):
+        args, kwargs = placed(name, {**arguments(name), **options})
+        inputs = [turned(x) for x in args]
+        named = {key: turned(x) for key, x in kwargs.items()}
+        tensors = [x for x in (*inputs, *named.values()) if isinstance(x, wg.Tensor)]
+
+        def f(*given: Any) -> Any:
+            left = iter(given)
+            by_place = [next(left) if isinstance(x, wg.Tensor) else x for x in inputs]
+            by_name = {k: next(left) if isinstance(x, wg.Tensor) else x for k, x in named.items()}
+            return results(FUNCTIONS[name](*by_place, **by_name))
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made = f(*tensors)
+        except (TypeError, ValueError):
+            return
+        if any(x.requires_grad for x in made):
+            gradcheck(f, tensors, check_forward_ad=True)
+            gradgradcheck(f, tensors)
