@@ -2,9 +2,11 @@
 
 import copy
 import gc
+import io
 import sys
 import threading
 import warnings
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -364,15 +366,23 @@ def interrupted(optimiser: str, at: int) -> Interrupted:
     return Interrupted(raised, lines, training.state())
 
 
-@pytest.mark.parametrize("optimiser", ["momentum", "Adam"])
+@pytest.mark.slow
+@pytest.mark.parametrize("optimiser", ["momentum", "Adam", "AdamW"])
 def test_what_comes_from_outside_never_makes_a_step_run_twice(optimiser: str) -> None:
-    """At lines where nothing has changed yet it runs eagerly; later the error comes out."""
+    """At lines where nothing has changed yet it runs eagerly; later the error comes out.
+
+    Each parameter, and each array that the optimiser keeps, has its old values or the next.
+    """
     found: list[bool] = []
+    before = [x.tobytes() for x in eagerly(optimiser, 4).held()]
     expected = eagerly(optimiser, 5).state()
+    after = [x.tobytes() for x in expected[: len(before)]]
     lines = interrupted(optimiser, 0).lines
     for at in (*range(1, lines - 40, 15), *range(lines - 40, lines + 1)):
         now = interrupted(optimiser, at)
         assert now.raised or same(now.left, expected)
+        held = [x.tobytes() for x in now.left[: len(before)]]
+        assert all(x in choice for x, *choice in zip(held, before, after, strict=True))
         found.append(now.raised)
         gc.collect()  # the copy of the program that was lost, if one was
     assert found.count(True) > 10
@@ -419,6 +429,21 @@ def test_memory_that_is_not_its_own_is_not_written() -> None:
     held[0], first = None, held[0]  # as the last argument: by one name
     found = writable(first, held[1], held[2], alone)
     assert [id(x) == y for x, y in zip(found, before, strict=True)] == [True, False, False]
+
+
+def test_weak_references_are_kept_right() -> None:
+    """What they refer to is gone, or has its numbers."""
+    array, alone = np.ones(4), np.zeros(1)
+    reference = weakref.ref(array)
+    [found] = writable(array, alone)
+    assert found is not reference()
+
+
+def test_a_warning_that_cannot_be_shown_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    assert not inplace._nothing_raises()
 
 
 @pytest.mark.parametrize("free", [True, False])

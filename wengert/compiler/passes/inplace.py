@@ -7,8 +7,9 @@ asked once, just before them.
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from weakref import getweakrefcount
 
 import numpy as np
 
@@ -33,8 +34,9 @@ CHANGED: Final = "changed"
 def writable(*arrays: Any) -> list[Any]:
     """For each array but the last, itself, if its next values may be written into it; or another.
 
-    Nobody else may refer to it, by whatever view, no other thread may run, which could look at it
-    meanwhile, and no warning may become an error, for it would come when the numbers are lost.
+    Nobody else may refer to it, by whatever view or weakly; no other thread may run, which could
+    look at it meanwhile; and no warning may become an error, which would come when the numbers are
+    lost.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ def writable(*arrays: Any) -> list[Any]:
     *held, known = counts(arrays)
     free = len(sys._current_frames()) == 1 and _nothing_raises()
     own = [
-        free and n == known and x.base is None and x.flags.writeable
+        free and n == known and x.base is None and x.flags.writeable and not getweakrefcount(x)
         for x, n in zip(arrays, held, strict=False)
     ]
     found = [
@@ -60,6 +62,7 @@ def _nothing_raises() -> bool:
         _QUIET.issuperset(np.geterr().values())
         and not any(issubclass(RuntimeWarning, x[2]) for x in warnings.filters if x[0] == "error")
         and warnings.showwarning.__module__ == warnings.formatwarning.__module__ == "warnings"
+        and not getattr(sys.stderr, "closed", False)  # to which a warning can't be written
     )
 
 
@@ -86,18 +89,13 @@ def in_place(
     free = _free(steps, held)
     places: dict[Value, Value] = {}
     outs: dict[Instruction, Value] = {}
-    at = 0
-    for run in runs:
-        since = {step: i for i, step in enumerate(run, at)}
-        at += len(run)
-        for step in run:
-            x = becomes.get(step.result)
-            if x is None or x in places or not (_like(x, step.result) and _writes(step)):
-                continue
-            writes = [*_before(step, run, becomes), step]
-            first = next((each for each in writes if since[each] >= free.get(x, 0)), None)
-            if first is not None:
-                places[x] = outs[first] = outs[step] = Value(x.shape, x.dtype)
+    for i, step in enumerate(steps):
+        x = becomes.get(step.result)
+        if x is None or x in places or not (_like(x, step.result) and _writes(step)):
+            continue
+        # Only the last instruction writes: who is interrupted finds the old values or the next.
+        if i >= free.get(x, 0):
+            places[x] = outs[step] = Value(x.shape, x.dtype)
     if not places:
         return steps
     given, line = (*places, alone), steps[0].line
@@ -114,17 +112,6 @@ def _free(steps: Sequence[Instruction], held: Holders) -> dict[Value, int]:
             # What reads an array element by element may write each where it was; not so a view.
             found.update({x: i if x is value else i + 1 for x in held.get(value, ())})
     return found
-
-
-def _before(
-    step: Instruction, run: Sequence[Instruction], becomes: Mapping[Value, Value]
-) -> Iterator[Instruction]:
-    """Instructions of which only this one takes the result: they can write to its place first."""
-    for before in run:
-        uses = [each for each in run for x in each.used() if x is before.result]
-        own = uses == [step] and before.result not in becomes
-        if own and _writes(before) and _like(before.result, step.result):
-            yield before
 
 
 def _writes(step: Instruction) -> bool:
