@@ -177,3 +177,57 @@ def test_numbers_of_the_library_that_an_optimizer_keeps() -> None:
         seen.append((losses, p.tolist(), float(optimizer.state[p]["norm"])))
     assert seen[0] == seen[1]
     assert (call.report.recordings, call.report._fallbacks) == (2, {})
+
+
+def test_a_step_that_changes_the_dtype_of_its_parameters() -> None:
+    """What it leaves is of another kind than what its program is for."""
+
+    def run(*, compiled: bool) -> list[Any]:
+        wg.manual_seed(0)
+        model = wg.nn.Linear(3, 3)
+        optimizer = wg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            y = wg.tanh(model.weight * x + 0.1)
+            y.sum().backward()
+            optimizer.step()
+            return y.detach()
+
+        call = wg.compile(step, check=0) if compiled else step
+        model.double()
+        seen = []
+        for narrow in (*[False] * 3, *[True] * 4, False, False):
+            if narrow:
+                model.float()  # but not the momentum, which widens the weights again
+            y = call(wg.ones(3, 3))
+            seen.append((y.dtype, y.tolist(), model.weight.dtype, model.weight.tolist()))
+        return seen
+
+    assert run(compiled=True) == run(compiled=False)
+
+
+@pytest.mark.parametrize("other", [3.0, -0.0, 5])
+def test_counters_that_are_equal_and_of_other_types(other: float) -> None:
+    def run(*, compiled: bool, before: int) -> list[Any]:
+        a, b = (wg.ones(3, requires_grad=True) for _ in range(2))
+        optimizer = wg.optim.Adam([a, b], lr=0.1)
+
+        def step() -> None:
+            optimizer.zero_grad()
+            ((a * a).sum() + (b * b).sum()).backward()
+            optimizer.step()
+
+        call = wg.compile(step, check=0) if compiled else step
+        seen = []
+        for i in range(8):
+            if i == before:
+                if other == 0:
+                    optimizer.state[b]["step"] = 0.0
+                optimizer.state[a]["step"] = other  # as a checkpoint may hold it
+            call()
+            seen.append([(repr(optimizer.state[p]["step"]), p.tolist()) for p in (a, b)])
+        return seen
+
+    for before in (1, 3):
+        assert run(compiled=True, before=before) == run(compiled=False, before=before)

@@ -555,6 +555,12 @@ def _of_own_parts() -> Iterator[Case]:
             _reading(function),
             lambda: setattr(decimal.getcontext(), "prec", 2),
         )
+    rate = wg.optim.SGD([wg.ones(3, requires_grad=True)], lr=2.0)
+    yield (
+        "a default of an optimizer",
+        _reading(lambda x: x * rate.defaults["lr"]),
+        lambda: rate.defaults.update(lr=3.0),
+    )
     partial = Partial(scaled)
     yield "the class of a partial", _reading(partial), lambda: setattr(Partial, "by", 3.0)
     library = Library("a_library_of_a_test")

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from types import FunctionType, ModuleType
 from typing import Any
 
+from wengert.compiler.capture.calls import kind_of
 from wengert.compiler.capture.containers import item_name, whole
 from wengert.compiler.capture.errors import CountError, DecisionError, TraceError
 from wengert.compiler.capture.lines import user_line
@@ -61,8 +62,10 @@ def tensor_effects(call: Any) -> list[Effect]:
     effects = []
     for i, held in enumerate(call.held):
         tensor = held.tensor
-        if not _is_input(call, Ref("tensor", i), tensor._array):
-            effects.append(Effect(Ref("tensor", i), call.output(tensor._array)))
+        ref, now = Ref("tensor", i), tensor._array
+        if not _is_input(call, ref, now):
+            alike = kind_of(own(now)) == kind_of(call.before_of[ref])
+            effects.append(Effect(ref, call.output(now), alike=alike))
         node, outside = tensor._node, held.outside
         if node is not None and node is not outside and not isinstance(node, AccumulateGrad):
             raise TraceError(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from wengert.compiler.capture.places import NUMBERS, Place
+from wengert.compiler.capture.places import NUMBERS, Exact, Place
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.tensor import Tensor
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OF_OPTIMIZERS", "REPLACEABLE", "visit_optimizer"]
 
-#: Attributes of optimisers that are looked at by themselves, or never read again.
-OF_OPTIMIZERS = ("defaults", "param_groups", "state")
+#: Attributes of optimisers that are looked at by themselves.
+OF_OPTIMIZERS = ("param_groups", "state")
 
 #: Methods of Wengert's own classes that a user might replace.
 REPLACEABLE = ("forward", "init", "rule", "step")
@@ -39,7 +39,7 @@ def _group(walk: "Walk", group: dict[str, Any], prefix: str, states: Mapping[Any
     _entries(walk, group, prefix, prefix)
     walk.reached(params, f"{prefix}.params")
     walk.test("len({}) != {}", params, len(params))
-    counters: dict[tuple[str, Any], int] = {}
+    counters: dict[tuple[str, Exact], int] = {}
     for i, param in enumerate(params):
         state.held.append((Place(params, i, f"{prefix}.params[{i}]"), param))
         walk.visit(param, f"{prefix}.params[{i}]", None)
@@ -56,11 +56,11 @@ def _entries(
     held: dict[str, Any],
     name: str,
     called: str,
-    counters: dict[tuple[str, Any], int] | None = None,
+    counters: dict[tuple[str, Exact], int] | None = None,
 ) -> None:
     """Visit hyper-parameters, or with ``counters`` what is kept for one parameter.
 
-    Numbers that are kept and equal are one number, such as the counters of steps.
+    Numbers that are kept and the same to the last bit are one number, such as counters of steps.
     """
     walk.reached(held, called)
     walk.fact(called, tuple(held))  # which may be empty, and is made once
@@ -69,7 +69,7 @@ def _entries(
         place = Place(held, key, f"{name}.{key}")
         if type(value) in NUMBERS:
             count = len(walk.state.numbers)
-            shared = None if counters is None else counters.setdefault((key, value), count)
+            shared = None if counters is None else counters.setdefault((key, Exact(value)), count)
             walk.number(place, shared)
         elif key == "params":
             walk.state.held.append((place, value))

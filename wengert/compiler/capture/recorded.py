@@ -58,12 +58,15 @@ class Effect(NamedTuple):
         Whether a gradient comes in a Tensor of its own.
     tensor : int or None
         Which of the Tensors that there were a place gets; None for a new one.
+    alike : bool
+        Whether a Tensor's new array is of the kind of the one before, as `kind_of` says.
     """
 
     ref: Ref
     output: int | None
     new: bool = False
     tensor: int | None = None
+    alike: bool = False
 
 
 @dataclass(frozen=True)

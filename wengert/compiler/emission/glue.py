@@ -330,7 +330,8 @@ class Glue:
                 self._checks.append(f"n{i} = {self._at(place)}")
                 self._check(f"type(n{i}) is not {type(place.get()).__name__}")
             else:
-                self._check(f"{self._at(place)} != n{first}")
+                shared = self._at(place)
+                self._check(f"{shared} is not n{first} and not same({shared}, n{first})")
         for ref, value in self._found.pinned.items():
             name = f"n{ref.index}" if ref.kind == "number" else f"a{ref.index}"
             self._exactly(name, value)
@@ -399,7 +400,8 @@ class Glue:
             if ref.kind == "tensor":
                 name = self._tensors[ref.index]
                 last = f"last{ref.index}"
-                known = f" = {last}" if last in self.names else ""
+                # Of another kind, it is for the guards to see.
+                known = f" = {last}" if effect.alike and last in self.names else ""
                 yield f"{name}._array{known} = {out}"
             elif ref.kind == "grad":
                 name = self._tensors[ref.index]
