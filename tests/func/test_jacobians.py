@@ -210,22 +210,38 @@ def test_jacobian_takes_the_cheaper_way() -> None:
     assert len(calls) == 1
 
 
-def test_a_loop_of_scalars_runs_once_for_its_jacobian() -> None:
-    calls = []
+@pytest.mark.parametrize(
+    ("whole", "cache", "chunk_size", "calls"),
+    [
+        (wg.stack, 10**9, None, 1),  # one sweep
+        (wg.stack, 1, None, 2),  # sweeps of as many rows as fit
+        (wg.stack, 10**9, 5, 2),
+        (wg.stack, 1, 60, 1),
+        (tuple, 10**9, None, 2),  # a sweep for each result
+    ],
+)
+def test_jacobian_counts_the_sweeps_of_a_loop_of_scalars(
+    whole: Any, cache: int, chunk_size: int | None, calls: int, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(jacobians, "_CACHE", cache)
+    monkeypatch.setattr(jacobians, "_FEWEST", 5)
+    called = []
 
     def path(p: Any) -> Any:
-        calls.append(p.shape)
+        called.append(p.shape)
         y, points = p[0], []
         for _ in range(60):
             y = y + 0.1 * p[1] * y
             points.append(y)
-        return wg.stack(points)
+        return whole(points)
 
     p = np.asarray([0.7, -0.3])
     n = np.arange(1, 61)
     factor = 1 + 0.1 * p[1]
-    close(jacobian(path)(p), np.stack([factor**n, 0.1 * n * p[0] * factor ** (n - 1)], axis=1))
-    assert len(calls) == 1
+    found = jacobian(path, chunk_size=chunk_size)(p)
+    expected = np.stack([factor**n, 0.1 * n * p[0] * factor ** (n - 1)], axis=1)
+    close(np.stack(found) if whole is tuple else found, expected)
+    assert len(called) == calls
 
 
 class Cube(wg.autograd.Function):

@@ -107,10 +107,10 @@ def jacobian(
     -----
     The function is called once and recorded. Mostly the sweep then gives the rows. The function is
     called a second time, with tangents, as `jacfwd` does, where that was measured to pay: where the
-    results have more elements than the differentiated arguments, and the arrays on the way are not
-    small. So if it draws random numbers the Jacobian is then that of the second call. Rows are used
-    all the same where an argument is complex and a result real, or an operation has no forward
-    derivative.
+    results have more elements than the differentiated arguments, and the rows would take several
+    sweeps, or the arrays on the way are not small. So if it draws random numbers the Jacobian is
+    then that of the second call. Rows are used all the same where an argument is complex and a
+    result real, or an operation has no forward derivative.
 
     Examples
     --------
@@ -186,36 +186,44 @@ def _chosen(
     @named_like(function)
     def computed(*args: Any, **kwargs: Any) -> Any:
         swept = Reverse(split(function, args, kwargs, argnums), transform, has_aux)
-        sources = _sources(swept)
-        if _is_tall(swept, sources):
+        sources = _cheap_rows(swept, chunk_size)
+        if sources is None:
             # An operation may lack a forward rule.
             with suppress(NotImplementedError):
                 return columns(*args, **kwargs)
-        found = _by_rows(swept, sources, chunk_size)
+        found = _by_rows(swept, sources or _sources(swept), chunk_size)
         return (found, swept.aux) if has_aux else found
 
     return computed
 
 
-#: How many elements of a batch take the time by which an operation is slower with tangents, where
-#: the function runs again: 16 microseconds at 4 nanoseconds, as measured on loops of scalars and on
-#: chains of arrays.
+#: The time that a node takes in a sweep, and by which it takes longer with tangents, where the
+#: function runs again: 6 and 16 microseconds. They are in elements of a batch of 4 nanoseconds, as
+#: measured on loops of scalars and on chains of arrays. A single cotangent takes half as long.
+_SWEPT: Final = 1500
 _WORTH: Final = 4000
 
 
-def _is_tall(swept: Reverse, sources: "Sequence[_Source | None]") -> bool:
-    """Whether columns are cheaper than rows, and tangents give the whole derivative."""
+def _cheap_rows(swept: Reverse, chunk_size: int | None) -> "list[_Source | None] | None":
+    """Where the rows come from; None if columns are cheaper and give the whole derivative."""
     inputs, results = swept.call.tensors, swept.results
-    if any(x.dtype.complex for x in inputs) and not all(y.dtype.complex for y in results):
-        return False
-    surplus = sum(y.size for y in results) - sum(x.size for x in inputs)
-    if surplus <= 0:
-        return False
-    found = [source for source in sources if source is not None]
-    if not all(source.batches or source.y.size == 1 for source in found):
-        return True  # each row is a sweep
-    count = sum(source.count for source in found)
-    return surplus * sum(source.elements for source in found) > _WORTH * count
+    columns = sum(x.size for x in inputs)
+    if sum(y.size for y in results) <= columns or (
+        any(x.dtype.complex for x in inputs) and not all(y.dtype.complex for y in results)
+    ):
+        return _sources(swept)
+    way = _Way(swept, [y._node for y in results if y._node is not None])
+    pushes = math.ceil(columns / chunk_size) if chunk_size else 1
+    left: float = way.count * (_WORTH + pushes * _SWEPT) + way.elements * columns
+    sources: list[_Source | None] = []
+    for at in range(len(results)):  # one by one: each takes a search of the tape
+        source = _Source.of(swept, at)
+        sources.append(source)
+        if source is not None:
+            left -= source.cost(chunk_size)
+        if left < 0:
+            return None
+    return sources
 
 
 # -- rows ----------------------------------------------------------------------------------------
@@ -251,7 +259,7 @@ def _rows(
             )
             for x in inputs
         ]
-    step = chunk_size or source.fitting()
+    step = source.step(chunk_size)
     chunks = [source.rows(start, min(start + step, count)) for start in range(0, count, step)]
     found = []
     for x, parts in zip(inputs, zip(*chunks, strict=True), strict=True):
@@ -277,55 +285,76 @@ def _on_host(array: Any) -> bool:
     return where is None or where()[0] == _DLPACK_CPU
 
 
+class _Way:
+    """What of the tape leads from some results to the arguments.
+
+    Attributes
+    ----------
+    wanted : set of int
+        The numbers of the nodes, and of the arguments.
+    count, elements : int
+        How many nodes there are, and elements of what they computed.
+    largest : int
+        Bytes of the largest of these.
+    regular : bool
+        Whether all of them take batches.
+    """
+
+    def __init__(self, swept: Reverse, roots: "Sequence[Node]") -> None:
+        self.wanted = leading_to(swept.numbers, roots) if swept.numbers else set()
+        self.count = self.elements = 0
+        self.largest, self.regular = 1, True
+        seen = set(swept.numbers)  # their own rules do not run
+        stack: list[Node | None] = list(roots)
+        while stack:
+            node = stack.pop()
+            if node is None or node.number not in self.wanted or node.number in seen:
+                continue
+            seen.add(node.number)
+            stack.extend(node.parents)
+            self.count += 1
+            if type(node) not in _REGULAR:
+                self.regular = False
+            elif not node.several:
+                size = math.prod(node.shape)
+                self.elements += size
+                self.largest = max(self.largest, size * dtype_of(node.dtype).itemsize)
+
+
 class _Source:
     """Where rows come from: a result, and what of the tape leads from it to the arguments.
 
     ``at`` is the result's place: one Tensor may be several results.
     """
 
-    def __init__(self, swept: Reverse, at: int, wanted: set[int]) -> None:
-        self.swept, self.at, self.y, self.wanted = swept, at, swept.results[at], wanted
+    def __init__(self, swept: Reverse, at: int, way: _Way) -> None:
+        self.swept, self.at, self.y, self.way = swept, at, swept.results[at], way
         self.recorded = swept.connect and bool(recording()) and swept.reaches_out
-        self._largest = 1
-        self.count = self.elements = 0  # nodes on the way, and elements of their results
-        self.batches = self._passes() and self.y.size > 1
+        self.batches = way.regular and self.y.size > 1
 
     @classmethod
     def of(cls, swept: Reverse, at: int) -> "_Source | None":
         """The source of a result; None if it has no elements or depends on no argument."""
         y = swept.results[at]
-        if not y.size or y._node is None or not swept.entries:
+        if not y.size or y._node is None:
             return None
-        wanted = leading_to(swept.numbers, [y._node])
-        return cls(swept, at, wanted) if y._node.number in wanted else None
+        way = _Way(swept, [y._node])
+        return cls(swept, at, way) if y._node.number in way.wanted else None
 
-    def _passes(self) -> bool:
-        """Whether all nodes on the way take batches."""
-        seen: set[int] = set()
-        stack: list[Node | None] = [self.y._node]
-        while stack:
-            node = stack.pop()
-            if node is None or node.number not in self.wanted or node.number in seen:
-                continue
-            if node.number in self.swept.numbers:  # its own rule does not run
-                continue
-            if type(node) not in _REGULAR:
-                return False
-            seen.add(node.number)
-            stack.extend(node.parents)
-            self.count += 1
-            if not node.several:
-                size = math.prod(node.shape)
-                self.elements += size
-                self._largest = max(self._largest, size * dtype_of(node.dtype).itemsize)
-        return True
-
-    def fitting(self) -> int:
+    def step(self, chunk_size: int | None) -> int:
         """How many rows to compute at once."""
         count = self.y.size
+        if chunk_size:
+            return min(chunk_size, count)
         if not self.batches or not _on_host(bottom(self.y._array)):
             return count
-        return min(count, max(_FEWEST, _CACHE // self._largest))
+        return min(count, max(_FEWEST, _CACHE // self.way.largest))
+
+    def cost(self, chunk_size: int | None) -> float:
+        """The time that the rows take, in elements of a batch."""
+        way, rows = self.way, self.y.size
+        sweeps = math.ceil(rows / self.step(chunk_size)) if self.batches else rows / 2
+        return way.count * sweeps * _SWEPT + way.elements * rows
 
     def rows(self, start: int, stop: int) -> list[Tensor]:
         """Some rows of the derivatives by each leaf, the first axis counting them."""
@@ -352,7 +381,7 @@ class _Source:
         if factor != 1:
             g.inner = namespaces[type(g.inner)].multiply(g.inner, factor)
         seeds: list[tuple[Any, Any]] = [(self.y._node, g)]
-        arrived = sweep(seeds, keep=True, targets=swept.numbers, wanted=self.wanted)
+        arrived = sweep(seeds, keep=True, targets=swept.numbers, wanted=self.way.wanted)
         found = []
         for node, x in zip(swept.entries, swept.call.tensors, strict=True):
             if node in arrived:

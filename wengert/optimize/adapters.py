@@ -364,7 +364,8 @@ def least_squares(
         Where to begin, as for `minimize`.
     jac : {"auto", "forward", "reverse"}
         How the Jacobian is computed: by a forward run for each parameter, or by a sweep for each
-        residual. ``"auto"`` takes what are fewer.
+        residual. ``"auto"`` takes what is cheaper, as
+        `wengert.func.jacobian` does.
     bounds : tree, pair or scipy.optimize.Bounds, optional
         As for `minimize`; for a single array SciPy's pair of lower and upper bounds.
     args, kwargs
