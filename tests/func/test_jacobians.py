@@ -244,6 +244,32 @@ def test_jacobian_counts_the_sweeps_of_a_loop_of_scalars(
     assert len(called) == calls
 
 
+@pytest.mark.parametrize("size", [2, 200])  # by rows, and by columns
+@pytest.mark.parametrize(
+    ("given", "inside", "expected"),
+    [
+        (np.float32, wg.float64, np.float32),
+        (np.float64, wg.float32, np.float64),
+        (np.float32, wg.complex128, np.complex64),
+        (np.complex128, wg.complex64, np.complex128),
+    ],
+)
+def test_derivatives_have_the_dtype_of_the_argument(
+    size: int, given: Any, inside: Any, expected: Any
+) -> None:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(x.shape)
+        x = wg.astype(x, inside)
+        return wg.concat([x, x**2])
+
+    for transform in (jacrev, jacobian):
+        found = transform(f)(np.ones(size, dtype=given))
+        close(found, np.concatenate([np.eye(size), 2 * np.eye(size)]).astype(expected))
+    assert len(calls) == (2 if size == 2 else 3)
+
+
 class Cube(wg.autograd.Function):
     """An operation of a user's, whose backward looks at the values and has no forward rule."""
 

@@ -8,7 +8,7 @@ from typing import Any, Final, ParamSpec
 from wengert import ops
 from wengert.backends import DType, as_dtype, backend_of, dtype_of, namespaces
 from wengert.func.arguments import TRANSFORM, Argnums, check_function, named_like, split
-from wengert.func.linearization import check_chunk_size, jacfwd
+from wengert.func.linearization import by_columns, check_chunk_size
 from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import identity, members
 from wengert.interpreters.lifted import bottom, new_level
@@ -39,7 +39,8 @@ def jacrev(
         A function of the same arguments. It returns a tree like the result, in which each leaf is
         replaced by a tree like the argument (by a tuple of these, if ``argnums`` is a sequence),
         whose leaves are :math:`\partial y_i / \partial x_j`, of shape ``(*y.shape, *x.shape)``
-        and of the kind of the argument's leaf. With ``has_aux``, it returns ``(jacobian, aux)``.
+        and of the kind and dtype of the argument's leaf; if it is real and the result complex, of
+        the complex dtype of its precision. With ``has_aux``, it returns ``(jacobian, aux)``.
 
     Raises
     ------
@@ -181,7 +182,6 @@ def _chosen(
 ) -> Callable[..., Any]:
     check_function(function, transform)
     check_chunk_size(chunk_size)
-    columns = jacfwd(function, argnums, has_aux, chunk_size=chunk_size)
 
     @named_like(function)
     def computed(*args: Any, **kwargs: Any) -> Any:
@@ -190,7 +190,7 @@ def _chosen(
         if sources is None:
             # An operation may lack a forward rule.
             with suppress(NotImplementedError):
-                return columns(*args, **kwargs)
+                return by_columns(swept.call, transform, has_aux, chunk_size, _dtype)
         found = _by_rows(swept, sources or _sources(swept), chunk_size)
         return (found, swept.aux) if has_aux else found
 
@@ -251,14 +251,7 @@ def _rows(
     inputs = swept.call.tensors
     count = y.size
     if source is None:
-        return [
-            _zeros(
-                x,
-                (*y.shape, *x.shape),
-                _complex(x) if y.dtype.complex and not x.dtype.complex else x.dtype,
-            )
-            for x in inputs
-        ]
+        return [_zeros(x, (*y.shape, *x.shape), _dtype(y, x)) for x in inputs]
     step = source.step(chunk_size)
     chunks = [source.rows(start, min(start + step, count)) for start in range(0, count, step)]
     found = []
@@ -408,6 +401,11 @@ class _Source:
             for i in range(stop - start)
         ]
         return [ops.stack(column, axis=0) for column in zip(*found, strict=True)]
+
+
+def _dtype(y: Tensor, x: Tensor) -> DType:
+    """The dtype of the derivative of a result by an argument."""
+    return _complex(x) if y.dtype.complex and not x.dtype.complex else x.dtype
 
 
 def _complex(x: Tensor) -> DType:

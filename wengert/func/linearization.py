@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
-from wengert.backends import namespaces
+from wengert.backends import DType, namespaces
 from wengert.func.arguments import TRANSFORM, Argnums, Call, check_function, named_like, split
 from wengert.func.tangents import Forward, moving, tangents_of
 from wengert.interpreters.batched import identity, members
@@ -11,6 +11,7 @@ from wengert.interpreters.dual import Exit, tangent_of, unpack_dual
 from wengert.interpreters.lifted import constant, new_level
 from wengert.interpreters.linear import Linear, Program
 from wengert.ops.creation import zeros_like
+from wengert.ops.data_type import astype
 from wengert.ops.manipulation import concat, moveaxis, reshape
 from wengert.tape.node import tick
 from wengert.tape.recording import recording
@@ -171,6 +172,8 @@ def jacfwd(
 
     Notes
     -----
+    A derivative has the dtype of the result: `jacrev` gives it that of the argument.
+
     The function is called once. Its cost is that of the function and one push of a batch of
     tangents, in proportion to the number of inputs. Columns of complex arguments are derivatives
     along the real axis: :math:`f'(z)`, if the function is holomorphic.
@@ -189,14 +192,34 @@ def jacfwd(
     @named_like(function)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         call = split(function, args, kwargs, argnums)
-        linear = _Linearized(call, "jacfwd", has_aux)
-        columns = _columns(linear, chunk_size)
-        found = linear.ran.structure.unflatten(
-            [call.pack(row) for row in _blocks(columns, linear.values, call.tensors)]
-        )
-        return (found, linear.ran.aux) if has_aux else found
+        return by_columns(call, "jacfwd", has_aux, chunk_size)
 
     return jacobian
+
+
+def by_columns(
+    call: Call,
+    transform: str,
+    has_aux: bool,
+    chunk_size: int | None,
+    dtype: Callable[[Tensor, Tensor], DType] | None = None,
+) -> Any:
+    """The Jacobian of a call, as `jacfwd` answers.
+
+    Where ``dtype`` is given, ``dtype(y, x)`` is that of the derivative of a result by an argument.
+    """
+    linear = _Linearized(call, transform, has_aux)
+    blocks = _blocks(_columns(linear, chunk_size), linear.values, call.tensors)
+    if dtype is not None:
+        blocks = [
+            [
+                astype(block, dtype(y, x), copy=False)
+                for block, x in zip(row, call.tensors, strict=True)
+            ]
+            for row, y in zip(blocks, linear.values, strict=True)
+        ]
+    found = linear.ran.structure.unflatten([call.pack(row) for row in blocks])
+    return (found, linear.ran.aux) if has_aux else found
 
 
 def check_chunk_size(chunk_size: Any) -> None:
