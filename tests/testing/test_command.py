@@ -179,6 +179,7 @@ class Page(HTMLParser):
         self.text.append(data)
 
 
+@pytest.mark.slow
 def test_a_wrong_function_is_reported_in_the_terminal_and_on_a_page(project, capsys, tmp_path):
     _, path = project
     html = tmp_path / "report.html"

@@ -135,6 +135,7 @@ def test_where_broadcasting_is_to_blame(plant, measure, arguments, words):
     assert "only in reverse mode: forward mode is right" in text
 
 
+@pytest.mark.slow
 def test_where_lengths_and_axes_are_to_blame(plant):
     def of_shape(wrong):
         def rule(xp, g, x):
@@ -203,6 +204,7 @@ def test_where_memory_is_to_blame(plant):
         wg.testing.gradcheck(wrong, strided([x]))
 
 
+@pytest.mark.slow
 def test_which_order_and_mode_is_to_blame(plant):
     class Doubled(wg.autograd.Function):
         @staticmethod
@@ -252,6 +254,7 @@ def test_a_gradient_that_is_another_when_it_is_recorded(plant):
     assert "the gradient with create_graph=True differs from the one without" in text
 
 
+@pytest.mark.slow
 def test_a_wrong_second_result_and_a_wrong_second_input(plant):
     half = plant(square, x=lambda xp, g, x: xp.multiply(g, x))
     assert "d result 1" in told(lambda x: (x * x, half(x)), ("n",))
@@ -269,6 +272,7 @@ def test_a_function_that_computes_in_single_precision_on_the_way():
 # -- how -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_factor_that_follows_a_length(plant):
     mean = plant(
         lambda xp, x: xp.mean(x),
@@ -366,6 +370,7 @@ def lines_of(error):
     return [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
 
 
+@pytest.mark.slow
 def test_tracebacks_show_the_users_lines():
     def raising(x):
         raise RuntimeError("mine")

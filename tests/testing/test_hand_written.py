@@ -46,6 +46,7 @@ def _product_jacobian(a, x):
     return np.einsum("ij,k->ijk", np.eye(a.shape[0]), x), a
 
 
+@pytest.mark.slow
 def test_complex():
     both = ("float64", "complex128")
     check_derivative(np.exp, np.exp, ..., form="elementwise", dtypes=both)

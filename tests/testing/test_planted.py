@@ -85,6 +85,7 @@ def test_wrong_second_derivative_only(plant):
     check_gradients(wrong, ..., backends=["numpy"], order=1)
 
 
+@pytest.mark.slow
 def test_wrong_at_a_negative_axis_only(plant):
     def rule(xp, g, x_shape, axis):
         # Forgets to count the axis from the start.
@@ -295,6 +296,7 @@ def test_a_jump_is_no_wrong_rule():
     caught(KinkError, step, ..., match="jumps here", kinks="fail")
 
 
+@pytest.mark.slow
 def test_a_kink_of_the_derivative_is_one_of_second_order():
     def huber(x):
         return wg.where(wg.abs(x) < 1, x * x / 2, wg.abs(x) - 0.5)
