@@ -430,6 +430,35 @@ def test_hvp_of_complex_arguments():
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("followed", [True, False])
+def test_hvp_refuses_a_backward_that_nothing_may_follow(followed: bool) -> None:
+    class Cube(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        @wg.autograd.once_differentiable
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * 3 * (x if followed else x.detach()) ** 2
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return t * 3 * x**2
+
+    def f(x: Any) -> Any:
+        return wg.sum(Cube.apply(x))
+
+    x, v = np.array([1.0, 2.0]), np.array([1.0, -1.0])
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        func.hvp(f, (x,), (v,))
+    if followed:
+        close(func.jvp(func.grad(f), (x,), (v,))[1], 6 * x * v)
+
+
 def test_hvp_on_an_outer_tape():
     x, t = tensor([0.5, 0.7], requires_grad=True), tensor([1.0, 2.0], requires_grad=True)
     (product,) = func.hvp(lambda x: wg.sum(x**4), (x,), (t,))

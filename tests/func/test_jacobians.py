@@ -311,6 +311,50 @@ def test_hooks_see_one_cotangent_at_a_time() -> None:
     assert seen == [[3.0, 0.0], [0.0, 3.0]]
 
 
+def doubling(g: Any) -> Any:
+    return 2 * g
+
+
+@pytest.mark.parametrize("place", ["on the way", "where it can", "on the argument", "beside"])
+def test_hooks_hold_for_tall_jacobians(place: str) -> None:
+    """A cotangent passes them; and no Tensor takes a hook that is not recorded."""
+
+    def f(x: Any) -> Any:
+        y = x**2
+        if place == "on the way" or (place == "where it can" and y.requires_grad):
+            y.register_hook(doubling)
+        elif place == "on the argument":
+            x.register_hook(doubling)
+        elif place == "beside":
+            (3 * x).register_hook(doubling)
+        return wg.concat([y, y])
+
+    x = np.arange(1.0, 201.0)
+    once = np.concatenate([np.diag(2 * x)] * 2)
+    for transform in (jacobian, jacrev):
+        close(transform(f)(x), once if place == "beside" else 2 * once)
+
+
+def test_tall_jacobians_of_functions_that_sweep_inside() -> None:
+    x = np.arange(1.0, 201.0)
+
+    def f(x: Any) -> Any:
+        (g,) = wg.autograd.grad(wg.sum(x**3), x, create_graph=True)
+        return wg.concat([g, g])
+
+    close(jacobian(f)(x), np.concatenate([np.diag(6 * x)] * 2))
+
+
+def test_a_mistake_in_the_second_call_is_told() -> None:
+    class Wrong(Cube):
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            raise ValueError("a mistake")
+
+    with pytest.raises(ValueError, match="a mistake"):
+        jacobian(lambda x: wg.concat([Wrong.apply(x)] * 2))(np.ones(200))
+
+
 def test_the_tape_and_gradients_are_left_alone() -> None:
     x = wg.ones(3, requires_grad=True)
     jacrev(lambda x: x**2)(x)

@@ -105,6 +105,10 @@ def hvp(
     2.6 times as long. With complex arguments it is the derivative of the conjugate gradient that
     `grad` gives.
 
+    A backward that is marked `wengert.autograd.once_differentiable` is refused, whatever its
+    operation's ``jvp`` is: it may compute by other means than tangents or the tape follow. If it
+    does not, ``jvp(grad(function), primals, tangents)`` gives the product.
+
     References
     ----------
     .. [1] B. A. Pearlmutter, "Fast exact multiplication by the Hessian", Neural Computation 6

@@ -13,6 +13,7 @@ from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import identity, members
 from wengert.interpreters.lifted import bottom, new_level
 from wengert.tape.autograd import leading_to, sweep
+from wengert.tape.hooks import has_hooks
 from wengert.tape.node import AccumulateGrad, Indexed, Node, Output, Several
 from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked
@@ -111,7 +112,8 @@ def jacobian(
     results have more elements than the differentiated arguments, and the rows would take several
     sweeps, or the arrays on the way are not small. So if it draws random numbers the Jacobian is
     then that of the second call. Rows are used all the same where an argument is complex and a
-    result real, or an operation has no forward derivative.
+    result real, where cotangents pass hooks, or where the second call fails: an operation may have
+    no forward derivative.
 
     Examples
     --------
@@ -188,8 +190,9 @@ def _chosen(
         swept = Reverse(split(function, args, kwargs, argnums), transform, has_aux)
         sources = _cheap_rows(swept, chunk_size)
         if sources is None:
-            # An operation may lack a forward rule.
-            with suppress(NotImplementedError):
+            # An operation may lack a forward rule, or the function may do what Tensors that are
+            # recorded alone allow, such as to register hooks. The rows are there all the same.
+            with suppress(RuntimeError):
                 return by_columns(swept.call, transform, has_aux, chunk_size, _dtype)
         found = _by_rows(swept, sources or _sources(swept), chunk_size)
         return (found, swept.aux) if has_aux else found
@@ -205,7 +208,7 @@ _WORTH: Final = 4000
 
 
 def _cheap_rows(swept: Reverse, chunk_size: int | None) -> "list[_Source | None] | None":
-    """Where the rows come from; None if columns are cheaper and give the whole derivative."""
+    """Where the rows come from; None if columns are cheaper and give the same."""
     inputs, results = swept.call.tensors, swept.results
     columns = sum(x.size for x in inputs)
     if sum(y.size for y in results) <= columns or (
@@ -213,6 +216,8 @@ def _cheap_rows(swept: Reverse, chunk_size: int | None) -> "list[_Source | None]
     ):
         return _sources(swept)
     way = _Way(swept, [y._node for y in results if y._node is not None])
+    if way.hooked:
+        return _sources(swept)
     pushes = math.ceil(columns / chunk_size) if chunk_size else 1
     left: float = way.count * (_WORTH + pushes * _SWEPT) + way.elements * columns
     sources: list[_Source | None] = []
@@ -291,12 +296,15 @@ class _Way:
         Bytes of the largest of these.
     regular : bool
         Whether all of them take batches.
+    hooked : bool
+        Whether there are hooks on any of them, or on the arguments.
     """
 
     def __init__(self, swept: Reverse, roots: "Sequence[Node]") -> None:
         self.wanted = leading_to(swept.numbers, roots) if swept.numbers else set()
         self.count = self.elements = 0
         self.largest, self.regular = 1, True
+        self.hooked = any(map(has_hooks, swept.entries))
         seen = set(swept.numbers)  # their own rules do not run
         stack: list[Node | None] = list(roots)
         while stack:
@@ -308,6 +316,7 @@ class _Way:
             self.count += 1
             if type(node) not in _REGULAR:
                 self.regular = False
+                self.hooked = self.hooked or has_hooks(node)
             elif not node.several:
                 size = math.prod(node.shape)
                 self.elements += size
