@@ -205,6 +205,7 @@ def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[st
     objects = [x for x in leaves if isinstance(x, Tensor) or is_array(x)]
     order = [seen.setdefault(id(x), i) for i, x in enumerate(objects)]
     where, pairs = selection(), zip(leaves, layout.static, strict=True)
+    held = [*(at.tensor for at in state.tensors), *leaves]
     return {
         "the structure of the arguments": layout,
         "an argument": tuple([_kind(x, fixed) for x, fixed in pairs]),
@@ -214,7 +215,8 @@ def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[st
         "the state": state.structure(),
         "a Tensor of the state": tuple([_kind(at.tensor, False) for at in state.tensors]),
         "a raw array of the state": tuple([kind_of(place.get()) for place in state.arrays]),
-        "which gradients there are": _gradients([*(at.tensor for at in state.tensors), *leaves]),
+        "which gradients there are": _gradients(held),
+        "a gradient": tuple([_kind_of_gradient(x) for x in held]),
     }
 
 
@@ -243,6 +245,12 @@ def _gradients(held: Sequence[Any]) -> tuple[Any, ...]:
         other = tensors.get(id(grad), first)
         found.append(True if owner is x and other >= 0 else ("the same as", other))
     return tuple(found)
+
+
+def _kind_of_gradient(x: Any) -> Any:
+    """The class and dtype of a Tensor's gradient: an update may have changed the Tensor's."""
+    grad = x._grad if isinstance(x, Tensor) else None
+    return None if grad is None else (type(grad._array), grad._array.dtype)
 
 
 def _kind(x: Any, fixed: bool) -> Any:

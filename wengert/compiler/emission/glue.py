@@ -343,7 +343,7 @@ class Glue:
             self._check(f"behind({self._tensors[i]}, [{every}]) != {self._bind(others)}")
 
     def _apart(self, gradients: Sequence[Any]) -> None:
-        """Check that each gradient belongs to one Tensor, if the program reads or changes any."""
+        """Check whose gradients are of which kind, if the program reads or changes any."""
         found = self._found
         read = {value for step in found.program.instructions for value in step.used()}
         read.update(value for value in found.program.outputs if isinstance(value, Value))
@@ -355,6 +355,11 @@ class Glue:
             return
         count = len(self._state.tensors)
         names = [f"t{i}" if i < count else f"a{i - count}" for i in range(len(gradients))]
+        for name, kind in zip(names, self._signature["a gradient"], strict=True):
+            if kind is not None and name in self._tensors:
+                cls, dtype = map(self._bind, kind)
+                self._checks.append(f"g = {name}._grad._array")
+                self._check(f"type(g) is not {cls} or g.dtype != {dtype}")
         owners = [
             name
             for name, there in zip(names, gradients, strict=True)
