@@ -1,6 +1,8 @@
 """Reductions of NumPy's that go by rows give what NumPy's own give."""
 
 import itertools
+import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -76,6 +78,7 @@ def test_only_long_and_single_sums_are_numpy_s() -> None:
     assert rows((4, 5, 6), (1, 0), False) == rows((4, 5, 6), (0, -2), False) is not None
     assert rows((4, 5, 6), (0, 1, 2), False) is None
     assert rows((4, 5, 6), (), False) is None
+    assert rows((1, 9), (1,), False) is rows((4, 1, 6), (1,), False) is None
     # A long sum in single precision is as exact as NumPy's, which halves it.
     x = np.full((10**6, 1), 0.1, np.float32)
     assert KERNELS["sum"](x, axis=(0,)).item() == pytest.approx(1e5, rel=1e-6)
@@ -112,3 +115,74 @@ def test_the_sigmoid_is_the_composite_to_the_last_bit(dtype: str) -> None:
     assert found.dtype == expected.dtype == one.dtype
     assert np.array_equal(found, expected, equal_nan=True)
     assert one == found[7]
+
+
+def peak_of(function: Callable[[], Any]) -> int:
+    """The most memory that is held at once beside what is there before."""
+    function()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        function()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "min", "mean"])
+def test_no_large_array_is_copied(name: str) -> None:
+    """Whatever its order in memory."""
+    tall = np.ones((60_000, 20))
+    stack = np.ones((100, 120, 100))
+    arrays = {
+        **laid_out(tall),
+        "one column": np.broadcast_to(tall[:, :1], tall.shape),
+        **{f"permuted by {p}": stack.transpose(p) for p in itertools.permutations(range(3))},
+        "stepped": np.ones((100, 240, 100))[:, ::2],
+        "broadcast in front": np.broadcast_to(stack[:1], stack.shape),
+        "broadcast in the middle": np.broadcast_to(stack[:, :1], stack.shape),
+    }
+    for order, x in arrays.items():
+        for axis in range(x.ndim):
+            peak = peak_of(lambda: KERNELS[name](x, axis=(axis,)))  # noqa: B023
+            result = x.size // x.shape[axis] * x.itemsize
+            assert peak < 2 * result + x.size * x.itemsize / 8, (order, axis)
+
+
+@pytest.mark.parametrize("shape", [(7, 1), (1, 7), (1, 7, 1)])
+def test_one_sum_that_overflows_warns_as_numpy_s_does(shape: tuple[int, ...]) -> None:
+    x = np.full(shape, np.finfo(np.float32).max, np.float32)
+    with pytest.warns(RuntimeWarning, match="overflow encountered in reduce"):
+        KERNELS["sum"](x, axis=(shape.index(7),))
+
+
+@pytest.mark.parametrize("axis", [(0,), (1,), (2,), (0, 1), (1, 2)])
+def test_long_sums_keep_the_digits_that_numpy_s_keep(axis: tuple[int, ...]) -> None:
+    random = np.random.default_rng(0)
+    for shape in itertools.permutations((2, 3, 50_000)):
+        numbers = random.random(shape, np.float32)
+        for turn in itertools.permutations(range(3)):
+            x = np.ascontiguousarray(numbers.transpose(turn)).transpose(np.argsort(turn))
+            exact = np.sum(x, axis=axis, dtype=np.float64)
+            found = np.abs(KERNELS["sum"](x, axis=axis) / exact - 1).max()
+            # Where NumPy adds in a row, its own error is luck.
+            assert found <= max(3 * np.abs(np.sum(x, axis=axis) / exact - 1).max(), 2e-7), turn
+
+
+def test_a_compiled_sweep_looks_at_the_order_of_the_cotangent_that_it_gets() -> None:
+    def f(x: Any, b: Any, c: Any) -> Any:
+        return (x + b) * c
+
+    random = np.random.default_rng(2)
+    compiled = wg.compile(f)
+    for _ in range(3):
+        values = [random.standard_normal(shape) for shape in ((50, 9, 6), (9, 1), (50, 1, 1))]
+        g = random.standard_normal((50, 9, 6))
+        for order in laid_out(g).values():
+            found, expected = (
+                wg.func.vjp(function, *map(wg.asarray, values))[1](wg.asarray(order))
+                for function in (compiled, f)
+            )
+            for ours, theirs in zip(found, expected, strict=True):
+                assert ours.numpy().tobytes() == theirs.numpy().tobytes()

@@ -13,7 +13,7 @@ from wengert.backends.dtypes import DType
 from wengert.backends.keys import fill, indexed_axes
 from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
-from wengert.backends.numpy_reductions import extreme_over, sum_over
+from wengert.backends.numpy_reductions import max_over, min_over, sum_over
 from wengert.backends.references import has_shared_base
 from wengert.backends.special import scipy_special
 from wengert.backends.triangular import numpy_triangular, scipy_triangular
@@ -24,8 +24,6 @@ _HAS_SCIPY = importlib.util.find_spec("scipy") is not None
 
 _reduce_add: Any = np.add.reduce
 _reduce_multiply: Any = np.multiply.reduce
-_reduce_max: Any = np.maximum.reduce
-_reduce_min: Any = np.minimum.reduce
 
 #: Elements up to which a broadcast array is copied: a view takes longer to make, but no memory.
 SMALL = 1 << 16
@@ -55,7 +53,7 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
     if axis == 0 and dtype is None and not keepdims and x.ndim == 2 and x.dtype.char in "fd":
         return ones(len(x), x.dtype).dot(x)
     if axis is not None and dtype is None and x.ndim > 1 and x.dtype.char in "fd":
-        return sum_over(x, axis, keepdims=keepdims)
+        return sum_over(x, axis, keepdims)
     return _reduce_add(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
@@ -89,11 +87,11 @@ def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    return extreme_over(_reduce_max, x, axis, keepdims=keepdims)
+    return max_over(x, axis, keepdims)
 
 
 def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    return extreme_over(_reduce_min, x, axis, keepdims=keepdims)
+    return min_over(x, axis, keepdims)
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:

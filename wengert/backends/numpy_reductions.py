@@ -1,12 +1,17 @@
 """NumPy's reductions over some axes, at which its own loops are slow.
 
 NumPy starts a loop for each row: ten nanoseconds for a sum, thirty for a maximum, however short
-the row is. BLAS sums a matrix by its product with ones, and a maximum runs along the columns of a
-copy. Which reductions go these ways depends on shapes and dtypes alone, never on the order in
-memory: so compiled programs take the same, whatever they are given.
+the row is. Of an array in C's order BLAS sums a matrix by its product with ones, and a maximum runs
+along the columns of transposed blocks. There NumPy too adds one number after the other, so that
+the bound on rounding is the same. All other orders are NumPy's: BLAS would have them copied, and
+NumPy halves sums over what is contiguous, which keeps the digits of long ones.
+
+The order in memory is looked at in each call, and programs call these functions whole: cotangents
+come in orders that no recording has seen. A sum that overflows may warn otherwise than NumPy's.
 """
 
 import math
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,15 +19,18 @@ import numpy as np
 
 from wengert.backends.numpy_networks import ones
 
-__all__ = ["extreme_over", "sum_over"]
+__all__ = ["CHOOSING", "max_over", "min_over", "sum_over"]
 
 _add: Any = np.add.reduce
+_max: Any = np.maximum.reduce
+_min: Any = np.minimum.reduce
 
-#: The longest rows: NumPy adds up to so many numbers without halving the row, as BLAS does, so
-#: that the bound on rounding is the same.
+#: The longest rows: NumPy adds up to so many numbers without halving the row, as BLAS does.
 LONGEST = 128
 #: The longest rows, and the fewest elements, of whose transposed copy a maximum is faster.
 SHORT, FEW = 32, 512
+#: At most so many elements are copied at once.
+BLOCK = 1 << 16
 
 
 class Rows(NamedTuple):
@@ -38,12 +46,15 @@ class Rows(NamedTuple):
         How many numbers each result is made from.
     shape : tuple of int or None
         The shape of the result; None where the reduction gives it.
+    made : tuple of int
+        The shape that the reduction gives.
     """
 
     over: str
     parts: tuple[int, ...] | None
     length: int
     shape: tuple[int, ...] | None
+    made: tuple[int, ...]
 
 
 @lru_cache(maxsize=1024)
@@ -61,6 +72,8 @@ def rows(shape: tuple[int, ...], axis: Any, keepdims: bool) -> Rows | None:
     before, length, after = (
         math.prod(shape[part]) for part in (slice(start), slice(start, stop), slice(stop, None))
     )
+    if length == 1 or before == after == 1:  # nothing to add, or one loop
+        return None
     parts: tuple[int, ...]
     made: tuple[int, ...]
     if after == 1:  # NumPy halves long sums again and again, which keeps their digits
@@ -73,34 +86,73 @@ def rows(shape: tuple[int, ...], axis: Any, keepdims: bool) -> Rows | None:
         over, parts, made = "stack", (before, length, after), (before, after)
     kept = tuple(1 if start <= i < stop else n for i, n in enumerate(shape))
     result = kept if keepdims else shape[:start] + shape[stop:]
-    return Rows(over, None if parts == shape else parts, length, None if result == made else result)
+    return Rows(
+        over,
+        None if parts == shape else parts,
+        length,
+        None if result == made else result,
+        made,
+    )
 
 
-def sum_over(x: Any, axis: Any, *, keepdims: bool) -> Any:
+def short_rows(x: Any, axis: Any, keepdims: bool) -> Rows | None:
+    """How to find the extremes of short rows; None where NumPy's own reduction is to be taken."""
+    how = rows(x.shape, axis, keepdims) if x.size >= FEW and axis is not None else None
+    return None if how is None or how.over != "rows" or how.length > SHORT else how
+
+
+def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     """The sum of an array in single or double precision over axes."""
     how = rows(x.shape, axis, keepdims)
-    if how is None:
-        return _add(x, axis=axis, keepdims=keepdims)
-    over, parts, length, shape = how
+    if how is None or not x.flags.c_contiguous:
+        return _add(x, axis=axis, keepdims=keepdims, out=out)
+    over, parts, length, shape, made = how
     if parts is not None:
         x = x.reshape(parts)
     one = ones(length, x.dtype)
-    out = x.dot(one) if over == "rows" else _below(one, x)
-    return out if shape is None else out.reshape(shape)
+    into = out if out is None or shape is None else out.reshape(made, copy=False)
+    if over == "rows":
+        found = x.dot(one, into)
+    else:
+        found = one.dot(x, into) if over == "columns" else np.matmul(one, x, into)
+    if out is not None:
+        return out
+    return found if shape is None else found.reshape(shape)
 
 
-def _below(one: Any, x: Any) -> Any:
-    """The sums below each column, also of each matrix of a stack."""
-    return one.dot(x) if x.ndim == 2 else np.matmul(one, x)
+def max_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
+    """The largest numbers over axes."""
+    return _extreme(_max, x, axis, keepdims, out)
 
 
-def extreme_over(reduce: Any, x: Any, axis: Any, *, keepdims: bool) -> Any:
-    """The largest or smallest numbers over axes, by the ufunc's reduction."""
-    how = rows(x.shape, axis, keepdims) if x.size >= FEW and axis is not None else None
-    if how is None or how.over != "rows" or how.length > SHORT:
-        return reduce(x, axis=axis, keepdims=keepdims)
-    _, parts, _, shape = how
+def min_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
+    """The smallest numbers over axes."""
+    return _extreme(_min, x, axis, keepdims, out)
+
+
+def _extreme(reduce: Any, x: Any, axis: Any, keepdims: bool, out: Any) -> Any:
+    how = short_rows(x, axis, keepdims)
+    if how is None or not x.flags.c_contiguous:
+        return reduce(x, axis=axis, keepdims=keepdims, out=out)
+    _, parts, length, shape, made = how
     if parts is not None:
         x = x.reshape(parts)
-    out = reduce(x.mT.copy(), axis=0)
-    return out if shape is None else out.reshape(shape)
+    if x.size <= BLOCK and out is None:
+        found = reduce(x.mT.copy(), axis=0)
+        return found if shape is None else found.reshape(shape)
+    if out is None:
+        out = np.empty(made if shape is None else shape, x.dtype)
+    into, step = out.reshape(made, copy=False), BLOCK // length
+    for start in range(0, len(x), step):
+        block = slice(start, start + step)
+        reduce(x[block].mT.copy(), axis=0, out=into[block])
+    return out
+
+
+#: Functions that look at the order in memory, what says whether they do, and the ufunc's reduction
+#: that each is elsewhere.
+CHOOSING: Mapping[Callable[..., Any], tuple[Callable[..., Rows | None], Any]] = {
+    sum_over: (lambda x, axis, keepdims: rows(x.shape, axis, keepdims), _add),
+    max_over: (short_rows, _max),
+    min_over: (short_rows, _min),
+}

@@ -209,6 +209,19 @@ def _as_one(function: Callable[..., Any], *, raises: bool) -> Callable[..., Any]
     return call
 
 
+def _chosen(
+    function: Callable[..., Any], looks: Callable[..., Any], reduce: Callable[..., Any]
+) -> Callable[..., Any]:
+    """A reduction that looks at the order in memory: one call, or the ufunc's where it does not."""
+    whole = _as_one(function, raises=False)
+
+    def call(x: Any, axis: Any, keepdims: bool) -> Any:
+        looked = looks(x, axis, keepdims) is not None
+        return whole(x, axis, keepdims) if looked else reduce(x, axis=axis, keepdims=keepdims)
+
+    return call
+
+
 def _again(module: ModuleType, helpers: Mapping[str, Any]) -> dict[str, Any]:
     """A module's functions over again, which call the helpers in place of its own of that name."""
     names = {**vars(module), **helpers}
@@ -242,6 +255,8 @@ def _kernels() -> dict[str, dict[str, Any]]:
     helpers: dict[str, Any] = {"scalar": _scalar, "ones": _ones}
     for function, raises in numpy_networks.LOOKING.items():
         helpers[function.__name__] = _as_one(function, raises=raises)
+    for function, (looks, reduce) in numpy_reductions.CHOOSING.items():
+        helpers[function.__name__] = _chosen(function, looks, reduce)
     made: dict[str, dict[str, Any]] = {}
     for module in (numpy_networks, numpy_reductions, numpy):
         taken = {

@@ -11,6 +11,7 @@ import numpy as np
 
 from wengert.backends.numpy import broadcast_to
 from wengert.backends.numpy_networks import KERNELS
+from wengert.backends.numpy_reductions import CHOOSING
 from wengert.compiler.program import Instruction
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 from wengert.tape.primitive import ALSO, PRIMITIVES, Primitive
@@ -104,6 +105,7 @@ _REDUCTION: Final = Form("keyword")
 #: By function.
 FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(KERNELS.values(), _FRESH),
+    **dict.fromkeys(CHOOSING, _REDUCTION),
     COPY: _FRESH,
     DOT: Form("{0}.dot({1}, {out})"),
     # Any mode but the default writes without a copy; no index is out of bounds.
