@@ -245,7 +245,38 @@ def _answers_seven(self: Any, name: str) -> Any:
     return 7.0 if name == "by" else object.__getattribute__(self, name)
 
 
+def _of_names() -> Iterator[Case]:
+    """How classes, functions and modules are called and described."""
+    for key in ("__name__", "__qualname__", "__doc__", "__module__"):
+
+        class Layer(wg.nn.Module):
+            """A layer."""
+
+        def helper() -> None:
+            """Help."""
+
+        module = types.ModuleType("a_module_of_a_test", "About it.")
+        layer = Layer()
+        for of, thing in (("class", Layer), ("function", helper), ("module", module)):
+            if not hasattr(thing, key):
+                continue
+            own = defined(f"def f(x): return x * len(str(thing.{key}))", thing=thing)
+            yield (
+                f"{key} of a {of}",
+                _reading(own["f"]),
+                lambda thing=thing, key=key: setattr(thing, key, "another text"),
+            )
+            if thing is Layer:
+                typed = defined(f"def f(x): return x * len(str(type(layer).{key}))", layer=layer)
+                yield (
+                    f"{key} of an object's class",
+                    _reading(typed["f"]),
+                    lambda key=key, thing=thing: setattr(thing, key, "yet another text"),
+                )
+
+
 def _of_functions() -> Iterator[Case]:
+    yield from _of_names()
     scope = defined("def f(x): return len(x.shape) * x")
     yield "a shadowed builtin", _reading(scope["f"]), lambda: scope.update(len=lambda x: 5)
     two = defined("def g(x): return x * 2\ndef f(x): return g(x)")

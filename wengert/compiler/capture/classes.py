@@ -46,8 +46,8 @@ def visit_module(walk: "Walk", x: ModuleType, name: str) -> None:
     if not users(x.__name__):
         _foreign_module(walk, x, held, name)
         return
-    for key in list(held):
-        special = key.startswith("__") and key != "__getattr__"
+    for key, value in list(held.items()):
+        special = key[:2] == "__" and key != "__getattr__" and type(value) not in PLAIN
         if not special and (key == "__getattr__" or walk.named.wants(x, key)):
             walk.at(Place(held, key, f"{name}.{key}"))
     if walk.named.anywhere or users(type(x).__module__):
@@ -101,6 +101,7 @@ def _class_attributes(walk: "Walk", cls: type, foreign: list[type]) -> None:
     held = vars(cls)
     walk.state.objects.append(cls)
     walk.test("[*{}] != {}", held, [*held])
+    walk.texts(cls, cls.__name__)
     for key, x in list(held.items()):
         if key in _ABOUT_CLASSES or type(x).__name__ in ("member_descriptor", "_abc_data"):
             continue

@@ -70,6 +70,8 @@ __all__ = ["find_state", "is_leaf"]
 
 #: Raw arrays of more bytes are taken for data, and refused.
 LARGEST_ARRAY = 1 << 20
+#: Attributes of functions and classes that are not in their ``__dict__``, or only in some.
+_TEXTS = ("__name__", "__qualname__", "__module__", "__doc__")
 #: Attributes of modules that Wengert reads itself.
 _OF_MODULES = frozenset({"_buffers", "forward"})
 
@@ -349,6 +351,7 @@ class Walk:
         if f.__kwdefaults__:
             visit_container(self, f.__kwdefaults__, f"default of {name}")
         self._attributes(f, vars(f), name)
+        self.texts(f, name)
         if mine:
             self._code(f, code)
 
@@ -370,6 +373,12 @@ class Walk:
             full = importlib.util.resolve_name("." * level + target, package) if level else target
             for part in dict.fromkeys((full.partition(".")[0], full)):
                 self.at(Place(sys.modules, part, f"module {part}"))
+
+    def texts(self, x: FunctionType | type, name: str) -> None:
+        """Visit what code names of how a function or a class is called and described."""
+        for key in _TEXTS:
+            if self.named.wants(x, key):
+                self.at(Place(x, key, f"{name}.{key}", "attribute"))
 
     def _used(self, place: Place, filled: bool) -> None:
         """Visit what code names; the elements of a container that it only adds to don't count."""
