@@ -249,6 +249,65 @@ def test_what_no_grad_computes_is_constant_in_forward_mode_too():
     assert func.grad(f)(2.0) == 4
 
 
+def threes(g: Any) -> Any:
+    """A cotangent of 3, which is computed from nothing."""
+    return wg.full(g.shape, 3.0, dtype=g.dtype)
+
+
+class Triple(wg.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 3
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return threes(g)
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any) -> Any:
+        return t * 3
+
+
+triple = func.custom_vjp(lambda x: x * 3)
+triple.defvjp(lambda x: (x * 3, None), lambda saved, g: (threes(g),))
+triple.defjvp(lambda primals, tangents: (primals[0] * 3, tangents[0] * 3))
+
+
+def hooked(x: Any) -> Any:
+    y = x * 1
+    y.register_hook(threes)
+    return y
+
+
+def hooked_after(x: Any) -> Any:
+    y = x * 1
+    y.grad_fn.register_hook(lambda inputs, outputs: (threes(inputs[0]), *inputs[1:]))
+    return y
+
+
+def hooked_before(x: Any) -> Any:
+    y = x * 1
+    y.grad_fn.register_prehook(lambda outputs: (threes(outputs[0]),))
+    return y
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("rule", [Triple.apply, triple, hooked, hooked_after, hooked_before])
+def test_tangents_through_a_sweep_in_which_a_rule_answers_with_a_constant(rule, last, backend):
+    """Its cotangent is added to others, which have tangents, in either order."""
+    x, v = raw(backend, [1.0, 2.0]), raw(backend, [1.0, -1.0])
+
+    def f(x):
+        if last:
+            return wg.sum(x**3) + wg.sum(rule(x))
+        return wg.sum(rule(x)) + wg.sum(x**3)
+
+    gradient, tangent = func.jvp(func.grad(f), (x,), (v,))
+    close(gradient, np.array([6.0, 15.0]))
+    close(tangent, np.array([6.0, -12.0]))
+    close(func.jacfwd(func.grad(f))(x), np.diag([6.0, 12.0]))
+
+
 # -- linearize -----------------------------------------------------------------------------------
 
 

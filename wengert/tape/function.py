@@ -7,7 +7,16 @@ from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
 from wengert.tape.hooks import hold, mode_of, release
-from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Parts, tick, zeros_beside
+from wengert.tape.node import (
+    FREED,
+    AccumulateGrad,
+    Node,
+    Output,
+    Parts,
+    constant_beside,
+    tick,
+    zeros_beside,
+)
 from wengert.tape.observers import observing, unfollowed
 from wengert.tape.record import observe
 from wengert.tape.recording import is_grad_enabled, recording, set_grad_enabled, unrecorded
@@ -489,7 +498,9 @@ class FunctionNode(Node):
             if parent is None or cotangent is None or not needs[position]:
                 continue
             self._check(position, parent, cotangent, like)
-            flows.append((position, cotangent if recorded else cotangent._array))
+            if not recorded:
+                cotangent = constant_beside(cotangent._array, like)
+            flows.append((position, cotangent))
         return flows
 
     def _cotangents(

@@ -18,6 +18,7 @@ from wengert.tape.node import (
     Output,
     Parts,
     conform,
+    constant_beside,
     recorded_by,
     zeros_beside,
 )
@@ -244,7 +245,7 @@ def _accepted(hook: Hook, answer: Any, g: Any) -> Any:
             f"hook {_name(hook)!r} returned a gradient on {there.backend.name}, and was given one "
             f"on {here.backend.name}"
         )
-    return answer if isinstance(g, Tensor) else new
+    return answer if isinstance(g, Tensor) else constant_beside(new, g)
 
 
 def _opened(g: Any, results: int) -> tuple[Any, ...]:

@@ -291,6 +291,16 @@ def conform(g: Any, node: Node) -> Any:
     return g
 
 
+def constant_beside(g: Any, array: Any) -> Any:
+    """A raw cotangent that user code made, lifted as a constant where the sweep's arrays are.
+
+    The sweep adds it to others by its namespace, and a library's own takes no lifted arrays.
+    """
+    if hasattr(array, "constant") and not hasattr(g, "level"):
+        return array.constant(g)
+    return g
+
+
 def check_cotangent(g: Any, node: Node, index: int | None = None) -> None:
     """Raise if ``g`` cannot be the cotangent of ``node``'s result, or of one of its several."""
     shape = node.shape if index is None else node.shape[index]
