@@ -47,11 +47,13 @@ def reciprocal(x: Any, /) -> Any:
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """Sum without the argument handling that doubles ``np.sum``'s time on small arrays.
 
-    BLAS sums the rows of a matrix, as the cotangent of a bias does, in a third of the time; and
-    other axes as `sum_over` says.
+    BLAS sums the rows of a matrix, as the cotangent of a bias does, in a third of the time, of a
+    small one in any order; all else as `sum_over` says.
     """
     if axis == 0 and dtype is None and not keepdims and x.ndim == 2 and x.dtype.char in "fd":
-        return ones(len(x), x.dtype).dot(x)
+        if x.size <= SMALL:
+            return ones(len(x), x.dtype).dot(x)
+        return sum_over(x, 0, False)
     if axis is not None and dtype is None and x.ndim > 1 and x.dtype.char in "fd":
         return sum_over(x, axis, keepdims)
     return _reduce_add(x, axis=axis, dtype=dtype, keepdims=keepdims)
