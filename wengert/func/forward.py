@@ -105,6 +105,11 @@ def hvp(
     2.6 times as long. With complex arguments it is the derivative of the conjugate gradient that
     `grad` gives.
 
+    Where a function has no second derivatives it has no product either, and what comes depends on
+    the order of differentiation: of ``x**y``, ``acosh(x)`` or ``xlogy(x, y)`` at the edge of their
+    domain, the product, tangents through the gradient and `hessian` may be finite, infinite or
+    nan, and differ.
+
     A backward that is marked `wengert.autograd.once_differentiable` is refused, whatever its
     operation's ``jvp`` is: it may compute by other means than tangents or the tape follow. If it
     does not, ``jvp(grad(function), primals, tangents)`` gives the product.
