@@ -478,3 +478,48 @@ def test_who_waits_to_look_holds_nobody_up(monkeypatch):
     for compiled in (inner, outer):
         assert compiled.report.recordings == 1
         assert not compiled.report._fallbacks
+
+
+class Watchdog:
+    def bark(self, number, frame):
+        raise TimeoutError
+
+    def howl(self, *given):
+        self.bark(*given)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="there is no such signal")
+@pytest.mark.parametrize("name", ["bark", "howl"])
+def test_what_a_handler_raises_while_a_program_runs_is_raised(name):
+    """The function is not run again: the time may be up."""
+    w = wg.asarray([1.0, 2.0], requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        loss = wg.sum(w / x)
+        loss.backward()
+        with wg.no_grad():
+            w.sub_(w.grad)
+        return loss
+
+    def divided(*_):
+        if armed:
+            armed.clear()
+            signal.raise_signal(signal.SIGUSR1)
+
+    run, armed, one, zero = wg.compile(step, check=0), [], wg.ones(2), wg.zeros(2)
+    before = signal.signal(signal.SIGUSR1, getattr(Watchdog(), name))
+    try:
+        with np.errstate(divide="call", invalid="call", call=divided):
+            for _ in range(3):
+                run(one)
+            held = w.tolist()
+            armed.append(True)
+            with pytest.raises(TimeoutError):
+                run(zero)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert not armed
+    assert w.tolist() == held
+    assert "eagerly" not in str(run.report)
+    assert run(one).tolist() == sum(held)

@@ -2,6 +2,8 @@
 
 import inspect
 from collections.abc import Sequence
+from itertools import pairwise
+from types import FrameType
 from typing import Any
 
 from wengert.compiler.capture.live import LiveNumber
@@ -72,17 +74,30 @@ def failed(error: Exception, *, restored: bool = False) -> Refusal:
 
     The function may raise, or catch, what the program itself has raised. An error while the
     program is made is one of the compiler. One that comes after the program has begun to change
-    what it reaches is the caller's, such as a signal handler's: it is raised, for the function
-    would begin with what has changed, unless that has been ``restored``.
+    what it reaches is the caller's: it is raised, for the function would begin with what has
+    changed, unless that has been ``restored``. So is what a signal's handler raises: a second run
+    would take the time that a handler may have said is up.
     """
-    at, ran, changed = error.__traceback__, False, False
+    at, before = error.__traceback__, None
+    ran = changed = outside = False
     while at is not None:
         frame, at = at.tb_frame, at.tb_next
         if frame.f_code.co_filename == "<glue>":
             ran, changed = True, changed or bool(frame.f_locals.get(CHANGED))
-    if changed and not restored:
+        outside |= ran and _handles(frame, before)
+        before = frame
+    if (changed or outside) and not restored:
         raise error
     return Refusal(None, f"the program raised {told(error)}", failed=not ran)
+
+
+def _handles(frame: FrameType, before: FrameType | None) -> bool:
+    """Whether a frame is of a signal's handler: it is given a number and what it interrupts."""
+    code, held = frame.f_code, frame.f_locals
+    given = [held.get(name) for name in code.co_varnames[: code.co_argcount]]
+    if code.co_flags & inspect.CO_VARARGS:
+        given += held.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount], ())
+    return any(isinstance(number, int) and x is before for number, x in pairwise(given))
 
 
 def never(function: Any) -> str:
