@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert.tape.anomaly import detect_anomaly, set_detect_anomaly
 from wengert.tape.autograd import backward, grad
-from wengert.tape.recording import (
+from wengert.tape.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,

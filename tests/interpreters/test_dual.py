@@ -16,8 +16,8 @@ from tests.ops.test_forward import TRACKED, close, inner, interpret, normal, num
 from wengert.backends import dtype_of
 from wengert.interpreters.dual import Dual, Exit, make_dual, unpack_dual
 from wengert.interpreters.lifted import new_level
+from wengert.tape.grad_mode import transforming
 from wengert.tape.node import tick
-from wengert.tape.recording import transforming
 from wengert.tape.tensor import Tensor, untracked
 
 

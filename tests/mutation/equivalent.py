@@ -162,7 +162,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if moved is not None and not np.isclose(by, moved, 1e-05):",
     ): "two factors that are alike to five digits",
     (
-        "wengert/tape/recording.py",
+        "wengert/tape/grad_mode.py",
         "def __new__(cls, mode: Any = True) -> Any:",
         "def __new__(cls, mode: Any = False) -> Any:",
     ): "it is asked for no more than whether it is a function",
@@ -182,7 +182,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "pass",
     ): "it is a mark, and is not called",
     (
-        "wengert/tape/recording.py",
+        "wengert/tape/grad_mode.py",
         "raise NotImplementedError",
         "pass",
     ): "every class has its own",

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.tape.recording import following
+from wengert.tape.grad_mode import following
 
 SCALAR = "Converting a tensor with requires_grad=True to a scalar"
 

@@ -26,8 +26,8 @@ from wengert.compiler.program import Program, order_of
 from wengert.compiler.turns import Pool, eagerly
 from wengert.func.trees import tree_flatten
 from wengert.tape.autograd import leading_to, sweep
+from wengert.tape.grad_mode import enable_grad
 from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Several, tick
-from wengert.tape.recording import enable_grad
 from wengert.tape.tensor import Tensor, placed
 
 __all__ = ["Again", "adjoints_of", "attach", "draws"]

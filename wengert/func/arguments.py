@@ -19,8 +19,8 @@ from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map, tre
 from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.lifted import Lifted, bottom
 from wengert.tape.families import Family
+from wengert.tape.grad_mode import transforming
 from wengert.tape.promotion import at_least
-from wengert.tape.recording import transforming
 from wengert.tape.tensor import Tensor, untracked
 
 Argnums = int | Sequence[int]

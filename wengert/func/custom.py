@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from wengert.autograd import Function
 from wengert.func.trees import TreeDef, tree_flatten, trees_of
-from wengert.tape.recording import is_grad_enabled, recording
+from wengert.tape.grad_mode import is_grad_enabled, recording
 from wengert.tape.tensor import Tensor
 
 P = ParamSpec("P")

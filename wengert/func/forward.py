@@ -9,9 +9,9 @@ from wengert.func.tangents import Forward, moving, split_with_tangents
 from wengert.func.trees import tree_flatten, trees_of
 from wengert.interpreters.dual import Exit, unpack_dual
 from wengert.interpreters.lifted import new_level
+from wengert.tape.grad_mode import recording
 from wengert.tape.node import tick
 from wengert.tape.promotion import at_least
-from wengert.tape.recording import recording
 
 
 @TRANSFORM.complete

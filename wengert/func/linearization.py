@@ -13,8 +13,8 @@ from wengert.interpreters.linear import Linear, Program
 from wengert.ops.creation import zeros_like
 from wengert.ops.data_type import astype
 from wengert.ops.manipulation import concat, moveaxis, reshape
+from wengert.tape.grad_mode import recording
 from wengert.tape.node import tick
-from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 P = ParamSpec("P")

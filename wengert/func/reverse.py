@@ -15,12 +15,12 @@ from wengert.func.arguments import (
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.interpreters.lifted import Lifted, bottom, constant
 from wengert.tape.autograd import leading_to, sweep
+from wengert.tape.grad_mode import following, recording
 from wengert.tape.node import Node, tick
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import at_least
 from wengert.tape.record import observe, record
-from wengert.tape.recording import following, recording
 from wengert.tape.tensor import Tensor, placed, untracked, wrapped
 
 P = ParamSpec("P")

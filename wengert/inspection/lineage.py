@@ -8,10 +8,10 @@ from wengert.backends import dtype_of
 from wengert.inspection.breaks import GraphBreak, GraphBreaks, again, call_site, made
 from wengert.interpreters.dual import Dual, DualInput
 from wengert.interpreters.lifted import Lifted
+from wengert.tape.grad_mode import recording
 from wengert.tape.node import Node
 from wengert.tape.observers import Observer
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Primitive
-from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor
 
 #: What the ways out of a Tensor are: the kind of break, and how the program writes it.

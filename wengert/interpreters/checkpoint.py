@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from wengert.backends import dtype_of, generators
 from wengert.interpreters.lifted import Lifted, new_level
+from wengert.tape.grad_mode import recording
 from wengert.tape.graph import saved_tensors_hooks
 from wengert.tape.hooks import hold, release
 from wengert.tape.node import Leaf
 from wengert.tape.primitive import anew
-from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, host_values, placed, untracked
 
 R = TypeVar("R")

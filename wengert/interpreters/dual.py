@@ -15,9 +15,9 @@ from wengert.backends import dtype_of, namespaces
 from wengert.interpreters.forward import push
 from wengert.interpreters.lifted import Lifted, apply, bottom, constant, namespace_of, raw
 from wengert.tape.autograd import leading_to, sweep
+from wengert.tape.grad_mode import recording, transforming
 from wengert.tape.node import Leaf, Node, Output, Several, tick
 from wengert.tape.primitive import Primitive
-from wengert.tape.recording import recording, transforming
 from wengert.tape.tensor import Tensor, placed, untracked
 
 

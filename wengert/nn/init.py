@@ -13,8 +13,8 @@ from wengert.backends import DTYPES, dtype_of, use_backend
 from wengert.nn.conversion import convert
 from wengert.ops.axes import number
 from wengert.ops.random import rand, randn
+from wengert.tape.grad_mode import recording
 from wengert.tape.parameters import takes
-from wengert.tape.recording import recording
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
 from wengert.nn.conversion import as_number, convert
 from wengert.nn.module import Module, clear_grad
-from wengert.tape.recording import enable_grad
+from wengert.tape.grad_mode import enable_grad
 from wengert.tape.tensor import Tensor, untracked
 
 State = dict[str, Any]

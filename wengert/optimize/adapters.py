@@ -12,7 +12,7 @@ from wengert import ops
 from wengert.func import grad, hessian, jacfwd, jacobian, jacrev, value_and_grad, vjp
 from wengert.func.arguments import check_function
 from wengert.optimize.vectors import Vector, Vectors, host, joined, real_parts
-from wengert.tape.recording import no_grad
+from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
 #: SciPy's methods that take no gradient, and those that take a Hessian, in the form that suits.

@@ -1,10 +1,7 @@
 """The tape: Tensors, the nodes that record their operations, and the reverse sweep."""
 
 from wengert.tape.autograd import backward, grad
-from wengert.tape.listing import Entries, GlobalTape, global_tape
-from wengert.tape.node import AccumulateGrad, Node
-from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
-from wengert.tape.recording import (
+from wengert.tape.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -12,6 +9,9 @@ from wengert.tape.recording import (
     no_grad,
     set_grad_enabled,
 )
+from wengert.tape.listing import Entries, GlobalTape, global_tape
+from wengert.tape.node import AccumulateGrad, Node
+from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = [

@@ -6,10 +6,10 @@ from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
 from wengert.tape.anomaly import detecting
+from wengert.tape.grad_mode import enable_grad
 from wengert.tape.hooks import Delivery, eager, supervise
 from wengert.tape.node import FREED, AccumulateGrad, Indexed, Node, Parts, check_cotangent, conform
 from wengert.tape.observers import observing
-from wengert.tape.recording import enable_grad
 from wengert.tape.tensor import Tensor, placed, untracked
 
 try:

@@ -11,12 +11,12 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import BackendError, backend_of, namespaces
+from wengert.tape.grad_mode import recording
 from wengert.tape.node import Node
 from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive, explain
 from wengert.tape.promotion import SCALARS
 from wengert.tape.record import inexact, observe, record
-from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, show, untracked
 
 

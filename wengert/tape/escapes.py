@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tape.grad_mode import following, recording
 from wengert.tape.lines import applied, described, user_frame, warn
-from wengert.tape.recording import following, recording
 
 #: What happens to the Tensor, by the method that does it.
 _DONE = {

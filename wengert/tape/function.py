@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
+from wengert.tape.grad_mode import is_grad_enabled, recording, set_grad_enabled, unrecorded
 from wengert.tape.hooks import hold, mode_of, release
 from wengert.tape.node import (
     FREED,
@@ -19,7 +20,6 @@ from wengert.tape.node import (
 )
 from wengert.tape.observers import observing, unfollowed
 from wengert.tape.record import observe
-from wengert.tape.recording import is_grad_enabled, recording, set_grad_enabled, unrecorded
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, placed, untracked
 
 #: Where a saved Tensor came from: the position of an argument and 0, or -1 and that of a result.

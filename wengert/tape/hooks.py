@@ -12,6 +12,7 @@ from typing import Any
 
 from wengert.backends import dtype_of, namespaces
 from wengert.tape.anomaly import check, describe, detecting
+from wengert.tape.grad_mode import recording, set_grad_enabled, unrecorded
 from wengert.tape.node import (
     AccumulateGrad,
     Node,
@@ -23,7 +24,6 @@ from wengert.tape.node import (
     zeros_beside,
 )
 from wengert.tape.observers import Observer, observers
-from wengert.tape.recording import recording, set_grad_enabled, unrecorded
 from wengert.tape.tensor import Tensor, untracked
 
 Hook = Callable[..., Any]

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Final, TypeVar
 
 from wengert.tape.families import Family
-from wengert.tape.recording import recording
+from wengert.tape.grad_mode import recording
 
 F = TypeVar("F", bound=Callable[..., Any])
 

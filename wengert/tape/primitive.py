@@ -17,6 +17,7 @@ from wengert.backends import (
     namespaces,
 )
 from wengert.tape.domain import EVERYWHERE, Domain, Joint
+from wengert.tape.grad_mode import recording
 from wengert.tape.node import Node
 from wengert.tape.observers import observing
 from wengert.tape.promotion import SCALARS, check_range, common_dtype, unified
@@ -30,7 +31,6 @@ from wengert.tape.record import (
     record,
     record_several,
 )
-from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
+from wengert.tape.grad_mode import following, recording
 from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.observers import followers, observing, tell, way_out
 from wengert.tape.parameters import refuse
 from wengert.tape.printing import format_tensor
-from wengert.tape.recording import following, recording
 
 IN_PLACE_ON_LEAF = (
     "a leaf Variable that requires grad is being used in an in-place operation. Change it inside "

@@ -14,7 +14,7 @@ from wengert.compiler.capture.places import NUMBERS, PLAIN, Exact, State, conten
 from wengert.compiler.program import order_of
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.ops.data_type import get_default_dtype
-from wengert.tape.recording import is_grad_enabled, is_inference_mode_enabled
+from wengert.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from wengert.tape.tensor import Tensor
 
 __all__ = [

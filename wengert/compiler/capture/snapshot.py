@@ -20,8 +20,8 @@ from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State, is_
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import changes
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
+from wengert.tape.grad_mode import modes, set_modes
 from wengert.tape.hooks import Hooked
-from wengert.tape.recording import modes, set_modes
 from wengert.tape.tensor import Tensor
 
 __all__ = ["Change", "Snapshot", "alike", "kinds_of", "same_states", "shown"]

@@ -34,9 +34,9 @@ from wengert.compiler.passes.flatten import LARGEST
 from wengert.compiler.passes.inplace import ALONE, CHANGED
 from wengert.compiler.program import Value
 from wengert.ops.data_type import get_default_dtype
+from wengert.tape.grad_mode import is_inference_mode_enabled, recording
 from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
-from wengert.tape.recording import is_inference_mode_enabled, recording
 from wengert.tape.tensor import Tensor, placed, untracked
 
 __all__ = ["MISS", "Glue"]

@@ -18,11 +18,11 @@ from wengert.nn.functional.define import (
     refused,
 )
 from wengert.ops.axes import number, operand
+from wengert.tape.grad_mode import recording
 from wengert.tape.observers import observing
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.record import observe, record
-from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 _INT64 = DTYPES["int64"]

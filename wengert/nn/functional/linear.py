@@ -6,11 +6,11 @@ from typing import Any
 from wengert import ops
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import composed
+from wengert.tape.grad_mode import recording
 from wengert.tape.observers import observing
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.record import observe, record
-from wengert.tape.recording import recording
 from wengert.tape.tensor import Tensor, untracked
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from wengert import ops
 from wengert.nn.conversion import as_number
-from wengert.tape.recording import no_grad
+from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
 
