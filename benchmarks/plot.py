@@ -17,6 +17,8 @@ COLOURS = {
     "HIPS/autograd": "#cfcfcf",
 }
 PEER = "NumPy by hand"
+#: The ends of the axis, at which longer bars are cut off.
+LEAST, MOST = 0.35, 30
 
 
 def draw(times: Mapping[str, Times], path: str | Path) -> None:
@@ -50,10 +52,11 @@ def draw(times: Mapping[str, Times], path: str | Path) -> None:
                 label=name if j == 0 else None,
             )
             axes.plot([ratio.low, ratio.high], [place, place], color="black", linewidth=0.8)
-            faster = ratio.median < 1
+            faster = ratio.low > LEAST and ratio.median < 1
+            end = ratio.low if faster else 1 if ratio.low < LEAST else min(ratio.high, MOST)
             axes.annotate(
                 f" {ratio.median:.2f} ",
-                (ratio.low if faster else ratio.high, place),
+                (end, place),
                 ha="right" if faster else "left",
                 va="center",
                 size=7,
@@ -61,7 +64,7 @@ def draw(times: Mapping[str, Times], path: str | Path) -> None:
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xscale("log")
     ticks = (0.5, 1, 2, 5, 10, 20)
-    axes.set_xlim(0.35, 30)
+    axes.set_xlim(LEAST, MOST)
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     axes.set_yticks(range(len(rows)), list(rows))
