@@ -7,7 +7,8 @@ the bound on rounding is the same. All other orders are NumPy's: BLAS would have
 NumPy halves sums over what is contiguous, which keeps the digits of long ones.
 
 The order in memory is looked at in each call, and programs call these functions whole: cotangents
-come in orders that no recording has seen. A sum that overflows may warn otherwise than NumPy's.
+come in orders that no recording has seen. A sum that overflows may warn otherwise than NumPy's, or
+not at all.
 """
 
 import math
@@ -112,7 +113,9 @@ def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     one = ones(length, x.dtype)
     into = out if out is None or shape is None else out.reshape(made, copy=False)
     if over == "rows":
-        found = x.dot(one, into)
+        # BLAS also computes with what lies beside short rows, and its warnings tell of that.
+        with np.errstate(invalid="ignore", over="ignore"):
+            found = x.dot(one, into)
     else:
         found = one.dot(x, into) if over == "columns" else np.matmul(one, x, into)
     if out is not None:
