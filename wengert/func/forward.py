@@ -111,8 +111,7 @@ def hvp(
     nan, and differ.
 
     A backward that is marked `wengert.autograd.once_differentiable` is refused, whatever its
-    operation's ``jvp`` is: it may compute by other means than tangents or the tape follow. If it
-    does not, ``jvp(grad(function), primals, tangents)`` gives the product.
+    operation's ``jvp`` is: it may compute by other means than tangents or the tape follow.
 
     References
     ----------

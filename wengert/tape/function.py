@@ -51,6 +51,7 @@ class FunctionCtx:
         self._materialize = True
         self._node: Any = None
         self._given: tuple[Tensor | None, ...] | None = None
+        self._varies = False
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep Tensors for the backward: arguments, results, or others, which are constants.
@@ -227,6 +228,7 @@ class _Call:
             results = self._still(needs)
         else:
             results = self._pushed(top, needs)
+            self.ctx._varies = any(map(_varies, self.arrays))
         if not record:
             return tuple(None if r is None else placed(r._array, None) for r in results)
         node = FunctionNode(self.function, self.ctx, nodes)
@@ -409,6 +411,13 @@ def _has_tangent(array: Any) -> bool:
     return array is not None
 
 
+def _varies(array: Any) -> bool:
+    """Whether an array has a tangent, at any level, that is not known to be zero."""
+    while array is not None and getattr(array, "tangent", None) is None:
+        array = getattr(array, "inner", None)
+    return array is not None
+
+
 def _zeros(x: Tensor) -> Tensor:
     return untracked(namespaces[type(x._array)].zeros_like(x._array))
 
@@ -554,10 +563,14 @@ class _Twice(Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        raise RuntimeError(
-            "trying to differentiate twice a function that was marked with @once_differentiable: "
-            f"the backward of {ctx.name} has no derivative"
-        )
+        raise _no_derivative(ctx.name)
+
+
+def _no_derivative(name: str) -> RuntimeError:
+    return RuntimeError(
+        "trying to differentiate twice a function that was marked with @once_differentiable: "
+        f"the backward of {name} has no derivative"
+    )
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -575,11 +588,14 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(backward)
     def call(ctx: FunctionCtx, *cotangents: Any) -> Any:
+        given = [g for g in cotangents if isinstance(g, Tensor)]
+        if ctx._varies or any(_varies(g._array) for g in given):
+            raise _no_derivative(ctx._node.operation)
         with unrecorded():
             answer = backward(ctx, *cotangents)
         if not recording():
             return answer
-        found = [g._node for g in cotangents if isinstance(g, Tensor)] + [*ctx._node.parents]
+        found = [*(g._node for g in given), *ctx._node.parents]
         parents = tuple(parent for parent in found if parent is not None)
         several = isinstance(answer, tuple | list)
         answers = [_refusing(a, ctx, parents) for a in (answer if several else [answer])]
