@@ -316,6 +316,8 @@ def test_errors_of_transforms_name_them(backend: Backend, name: str) -> None:
     over_one = getattr(wg.fft, name)
     with pytest.raises(ValueError, match=rf"^fft.{name} needs a length of 1 at least, and it is 0"):
         over_one(f(3, 4), n=0)
+    with pytest.raises(ValueError, match=rf"^fft.{name} needs a length of 1 at least.* it is -1"):
+        over_one(f(3, 4), n=-1)
     with pytest.raises(ValueError, match=rf"^fft.{name}: norm is .* and not 'x'"):
         over_one(f(3, 4), norm="x")
     if name in ("hfft", "ihfft"):

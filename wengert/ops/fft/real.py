@@ -34,7 +34,7 @@ def rfft(
     """
     if wrong:
         raise unexpected(rfft, wrong)
-    s, axes = over_one(x, n, axis)
+    s, axes = over_one(x, n, axis, "rfft")
     return transform(from_real, "rfft", x, s, axes, norm, real=True)
 
 
@@ -60,7 +60,7 @@ def irfft(
     """
     if wrong:
         raise unexpected(irfft, wrong)
-    s, axes = over_one(x, n, axis)
+    s, axes = over_one(x, n, axis, "irfft")
     return to_real("irfft", x, s, axes, norm)
 
 
@@ -133,7 +133,7 @@ def hfft(
     if wrong:
         raise unexpected(hfft, wrong)
     check_norm(norm, "hfft")
-    s, axes = over_one(x, n, axis)
+    s, axes = over_one(x, n, axis, "hfft")
     return to_real("hfft", conj(operand(x, "hfft", real=False)), s, axes, ADJOINT[norm])
 
 
@@ -148,5 +148,5 @@ def ihfft(
     if wrong:
         raise unexpected(ihfft, wrong)
     check_norm(norm, "ihfft")
-    s, axes = over_one(x, n, axis)
+    s, axes = over_one(x, n, axis, "ihfft")
     return conj(transform(from_real, "ihfft", x, s, axes, ADJOINT[norm], real=True))

@@ -29,7 +29,7 @@ def fft(
     """
     if wrong:
         raise unexpected(fft, wrong)
-    s, axes = over_one(x, n, axis)
+    s, axes = over_one(x, n, axis, "fft")
     return transform(forward, "fft", x, s, axes, norm, real=False)
 
 
@@ -43,7 +43,7 @@ def ifft(
     """
     if wrong:
         raise unexpected(ifft, wrong)
-    s, axes = over_one(x, n, axis)
+    s, axes = over_one(x, n, axis, "ifft")
     return transform(inverse, "ifft", x, s, axes, norm, real=False)
 
 

@@ -256,6 +256,8 @@ def to_real(name: str, x: Any, s: Sequence[int] | None, axes: Any, norm: Any) ->
     return _irfftn(x, s=tuple(lengths), axes=over, norm=norm)  # type: ignore[no-any-return]
 
 
-def over_one(x: Any, n: int | None, axis: int) -> tuple[Any, tuple[int, ...]]:
+def over_one(x: Any, n: int | None, axis: int, function: str) -> tuple[Any, tuple[int, ...]]:
     """``s`` and ``axes`` of a transform over one axis."""
+    if n is not None:
+        check_length(index(n), function)
     return None if n is None else (n,), (as_axis(axis, len(shape_of(x))),)
