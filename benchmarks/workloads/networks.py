@@ -256,7 +256,7 @@ class Updates:
 
         def step() -> Any:
             optimiser.step()
-            return parameters
+            return tuple(parameters)  # of its own: what returns a list of before isn't compiled
 
         return step
 

@@ -4,12 +4,15 @@ import importlib.util
 import os
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+
+import wengert as wg
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +208,21 @@ def test_workloads_agree_with_numpy_by_hand(benchmarks: ModuleType, name: str) -
         row = ROWS[{"hvp": "n-body", "hessian": "n-body"}[name]]
         difference_is_small(row.make(*ROWS[name].small), computes["Wengert"])
     agree(computes)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", workload_names())
+def test_compiled_workloads_have_programs(
+    benchmarks: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the compiled contestant is the eager one."""
+    from benchmarks.workloads.rows import ROWS
+
+    monkeypatch.setattr(wg, "compile", partial(wg.compile, strict=True))
+    row = ROWS[name]
+    for compute in row.make(*row.small).contestants(["Wengert compiled"]).values():
+        for _ in range(3):
+            compute()
 
 
 def difference_is_small(workload: Any, compute: Any) -> None:

@@ -173,6 +173,41 @@ def test_a_buffer_has_other_shapes() -> None:
     check_emitted(program, emitted, [[x, w], [x + 1, w - 3]])
 
 
+@pytest.mark.parametrize("widths", [(96, 128, 100), (128, 96, 100), (100, 96, 128)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_large_results_of_all_sizes_use_one_buffer(widths: tuple[int, ...], turned: bool) -> None:
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(size=(96, width)) for width in widths]
+
+    def function(*inputs: Any) -> Any:
+        return sum(wg.sum(wg.exp(x.mT if turned else x) * 2) for x in inputs)
+
+    program = _program(function, *inputs)
+    placed = _placed(program)
+    assert [buffer.size for buffer in placed.buffers] == [96 * 128]
+    check_emitted(program, emit(program, NUMPY), [inputs, [x + 1 for x in inputs], inputs])
+
+
+def test_large_results_that_live_together_have_memory_of_their_own() -> None:
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(size=(96, width)) for width in (96, 128, 100)]
+
+    def function(x: Any, y: Any, z: Any) -> Any:
+        first = wg.exp(x)
+        read, total = wg.exp(y), wg.sum(first)
+        return total + wg.sum(wg.exp(z)) + wg.sum(read)  # the third takes the first's memory
+
+    program = _program(function, *inputs)
+    assert [buffer.size for buffer in _placed(program).buffers] == [96 * 100, 96 * 128]
+    check_emitted(program, emit(program, NUMPY), [inputs, [x + 1 for x in inputs]])
+
+
+def test_small_results_take_no_part_of_a_larger_one() -> None:
+    inputs = [np.ones(n) for n in (30, 20)]
+    placed = _placed(_program(lambda x, y: wg.sum(wg.exp(x)) + wg.sum(wg.exp(y)), *inputs))
+    assert [buffer.shape for buffer in placed.buffers] == [(30,), (20,)]
+
+
 def test_memory_is_kept_while_a_view_of_it_is_read() -> None:
     x = np.arange(12.0).reshape(3, 4)
 

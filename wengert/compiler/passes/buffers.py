@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from wengert.backends.keys import cut
 from wengert.backends.numpy import SMALL, broadcast_to
 from wengert.compiler.passes.forms import RESHAPE, TRANSPOSE, Form, form, taken
 from wengert.compiler.passes.liveness import Liveness, liveness
@@ -15,6 +16,8 @@ __all__ = ["buffers"]
 
 #: Columns up to which a row is added faster as an array of copies.
 NARROW: Final = 128
+#: Elements from which results of other sizes use the same memory, of which they take a part.
+LARGE: Final = 1 << 13
 
 
 def buffers(program: Program, *, kept: bool = True) -> Program:
@@ -23,6 +26,9 @@ def buffers(program: Program, *, kept: bool = True) -> Program:
     A result is written over an operand that nothing needs any more, or into a buffer: memory that
     stays from run to run. A buffer is used again when all that may look at it is done. What the
     caller gets stays a new array.
+
+    Large results use a buffer again that had others of another size: it is as large as the largest,
+    and each takes its first elements.
 
     A buffer's elements lie in the order in which NumPy makes the result, for in another one they
     would be summed in another order later.
@@ -62,26 +68,55 @@ def _is_narrow(x: Value) -> bool:
     return x.shape[0] > 1 and 0 < x.shape[1] <= NARROW and x.size <= SMALL
 
 
+class _Memory:
+    """A buffer that is planned, with the places to write to that results have there.
+
+    Attributes
+    ----------
+    size : int
+        Elements of the largest result.
+    places : dict
+        By shape, and by the order of the axes, the values that stand for the places.
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype, self.size = dtype, 0
+        self.places: dict[tuple[tuple[int, ...], tuple[int, ...] | None], Value] = {}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the result that was placed first."""
+        return next(iter(self.places))[0]
+
+    def place(self, shape: tuple[int, ...], axes: tuple[int, ...] | None, size: int) -> Value:
+        """Where a result of this shape is written, its axes in this order."""
+        self.size = max(self.size, size)
+        return self.places.setdefault((shape, axes), Value(shape, self.dtype, "buffer"))
+
+
 class _Placer:
     """One walk through a program."""
 
     def __init__(self, program: Program, kept: bool) -> None:
         self.program, self.kept = program, kept
         self.live: Liveness = liveness(program)
-        self.buffers: list[Value] = []
-        self.free: dict[tuple[Any, int], list[Value]] = {}  # by dtype and size
-        self.home: dict[Value, Value] = {}  # the buffers that results have
+        self.planned: list[_Memory] = []
+        self.free: dict[tuple[Any, int], list[_Memory]] = {}  # by dtype and size
+        self.home: dict[Value, _Memory] = {}  # the buffers that results have
         self.own: set[Value] = set()  # results with memory that is nobody else's
-        self.shaped: dict[tuple[Value, Any], Instruction] = {}
-        self.ending: dict[int, list[Value]] = {}
+        self.ending: dict[int, list[_Memory]] = {}
 
     def placed(self) -> Program:
         steps = [self._placed(i, step) for i, step in enumerate(self.program.instructions)]
+        views: dict[tuple[Value, Any], Instruction] = {}
+        where: dict[Value, Value] = {}
+        buffers = [_made(memory, views, where) for memory in self.planned]
+        steps = [step.writing(where[step.out]) if step.out in where else step for step in steps]
         return replace(
             self.program,
             instructions=tuple(steps),
-            buffers=tuple(self.buffers),
-            views=tuple(self.shaped.values()),
+            buffers=tuple(buffers),
+            views=tuple(views.values()),
         )
 
     def _placed(self, i: int, step: Instruction) -> Instruction:
@@ -124,38 +159,64 @@ class _Placer:
         return len(readers) == 1 and step.operands[0] is x
 
     def _buffer(self, i: int, result: Value, axes: tuple[int, ...]) -> Value:
-        """A buffer that nothing needs, or a new one, whose axes lie in memory in this order."""
+        """Where in a buffer that nothing needs, or in a new one, a result is written."""
         shape = tuple([result.shape[axis] for axis in axes])  # type: ignore[index]
-        free = self.free.get((result.dtype, result.size))
+        free = self._fitting(result.dtype, result.size)
         if not free:
-            buffer = Value(shape, result.dtype, "buffer")
-            self.buffers.append(buffer)
-        else:
-            # One of this shape, if there is one: another shape is a view of it.
-            at = next((k for k, b in enumerate(free) if b.shape == shape), -1)
-            buffer = free.pop(at)
-        self._keep(result, buffer, i)
-        if buffer.shape != shape:
-            buffer = self._view(buffer, "reshape", RESHAPE, shape)
-        if axes == (1, 0):
-            return self._view(buffer, "matrix_transpose", attrgetter("mT"))
-        if result.order:
-            places = tuple([int(at) for at in np.argsort(axes)])
-            return self._view(buffer, "permute_dims", TRANSPOSE, places)
-        return buffer
+            memory = _Memory(result.dtype)
+            self.planned.append(memory)
+        else:  # one of this shape, if there is one: another shape is a view of it
+            memory = free.pop(next((k for k, m in enumerate(free) if m.shape == shape), -1))
+        self._keep(result, memory, i)
+        turned = axes if result.order else None
+        return memory.place(shape, turned, result.size)
 
-    def _keep(self, result: Value, buffer: Value, i: int) -> None:
+    def _fitting(self, dtype: Any, size: int) -> list[_Memory]:
+        """Free buffers of a size; if none, of the least size above, or of the largest below."""
+        exact = self.free.get((dtype, size))
+        if exact or size <= LARGE:
+            return exact or []
+        sizes = [n for (kind, n), free in self.free.items() if free and n > LARGE and kind == dtype]
+        if not sizes:
+            return []
+        return self.free[dtype, min([n for n in sizes if n > size], default=max(sizes))]
+
+    def _keep(self, result: Value, memory: _Memory, i: int) -> None:
         """Let a result have a buffer until it is needed no more."""
-        self.home[result] = buffer
-        self.ending.setdefault(self.live.last.get(result, i), []).append(buffer)
+        self.home[result] = memory
+        self.ending.setdefault(self.live.last.get(result, i), []).append(memory)
 
-    def _view(self, buffer: Value, name: str, function: Any, *operands: Any) -> Value:
-        view = self.shaped.get((buffer, (name, operands)))
-        if view is None:
-            array = function(np.empty(buffer.shape or (), buffer.dtype), *operands)
-            view = Instruction(name, function, (buffer, *operands), {}, (Value.like(array),))
-            self.shaped[buffer, (name, operands)] = view
-        return view.result
+
+def _made(
+    memory: _Memory, views: dict[tuple[Value, Any], Instruction], where: dict[Value, Value]
+) -> Value:
+    """A buffer; what is written to it is a view where its shape or order is another one."""
+
+    def view(x: Value, name: str, function: Any, *operands: Any, **parameters: Any) -> Value:
+        seen = views.get((x, (name, repr(operands), repr(parameters))))
+        if seen is None:
+            array = function(np.empty(x.shape or (), x.dtype), *operands, **parameters)
+            result = Value.like(array)
+            seen = Instruction(name, function, (x, *operands), parameters, (result,))
+            views[x, (name, repr(operands), repr(parameters))] = seen
+        return seen.result
+
+    first = Value(memory.shape, memory.dtype, "buffer")
+    whole = first if first.size == memory.size else Value((memory.size,), memory.dtype, "buffer")
+    for (shape, axes), place in memory.places.items():
+        found = whole
+        if place.size < memory.size:
+            flat = view(whole, "reshape", RESHAPE, (memory.size,)) if whole is first else whole
+            found = view(flat, "getitem", cut, key=(slice(None, place.size),))
+        if found.shape != shape:
+            found = view(found, "reshape", RESHAPE, shape)
+        if axes == (1, 0):
+            found = view(found, "matrix_transpose", attrgetter("mT"))
+        elif axes is not None:
+            at = tuple([int(k) for k in np.argsort(axes)])
+            found = view(found, "permute_dims", TRANSPOSE, at)
+        where[place] = found
+    return whole
 
 
 def _axes(x: Value) -> tuple[int, ...] | None:
@@ -186,7 +247,8 @@ def _hoisted(program: Program) -> Program:
     home: dict[Value, Value] = {buffer: buffer for buffer in kept}
     stands: dict[Value, Any] = {x: np.empty(x.shape or (), x.dtype) for x in program.buffers}
     for step in program.views:
-        stands[step.result] = step.function(stands[step.operands[0]], *step.operands[1:])
+        given = stands[step.operands[0]], *step.operands[1:]
+        stands[step.result] = step.function(*given, **step.parameters)
     before: dict[Any, Instruction] = {}
     moved: dict[Value, Value] = {}
     steps: list[Instruction] = []
