@@ -2,6 +2,7 @@
 
 import itertools
 import tracemalloc
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +11,13 @@ import pytest
 
 import wengert as wg
 from wengert.backends import get_backend
-from wengert.backends.numpy_reductions import FEW, LONGEST, SHORT, rows
+from wengert.backends.numpy_reductions import FEW, FEWEST, LONGEST, SHORT, rows
 
 KERNELS = type(get_backend("numpy")).kernels
 SHAPES = [
-    (7, 3), (200, 5), (40, SHORT), (40, SHORT + 1), (6, LONGEST), (6, LONGEST + 1), (1, 9), (9, 1),
-    (30, 4, 6), (2, 3, 4, 5), (300, 2, 1), (FEW,), (0, 3), (3, 0), (5, 0, 2),
+    (FEW - 1, 3), (200, 5), (FEW, SHORT), (FEW, SHORT + 1), (FEWEST, LONGEST), (FEWEST, LONGEST + 1),
+    (FEWEST - 1, LONGEST), (1, 9), (9, 1),
+    (30, 4, 6), (2, 3, 4, 5), (300, 2, 1), (512,), (0, 3), (3, 0), (5, 0, 2),
 ]  # fmt: skip
 REDUCTIONS = {"sum": np.sum, "max": np.max, "min": np.min, "mean": np.mean}
 
@@ -70,9 +72,36 @@ def test_what_is_not_finite_stays_in_its_row(name: str, value: float) -> None:
             np.testing.assert_allclose(KERNELS[name](x, axis=axis), expected, rtol=1e-14)
 
 
-def test_only_long_and_single_sums_are_numpy_s() -> None:
-    assert rows((10, LONGEST), (1,), False) is not None
-    assert rows((10, LONGEST + 1), (1,), False) is None
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(FEWEST, 7), (FEWEST, 33), (FEWEST, 5, 3)])
+def test_sums_of_rows_that_overflow_are_numpy_s_and_warn(shape: Any, dtype: str) -> None:
+    random = np.random.default_rng(0)
+    top = np.finfo(dtype).max
+    for pool in ([top, -top, 1], [top, 1, 2], [np.inf, top, -top], [np.inf, -np.inf, 1, 2, 3]):
+        x = random.choice(np.array(pool, dtype), shape)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            expected = np.add.reduce(x, axis=-1)
+            whole = len(told)
+            found = KERNELS["sum"](x, axis=-1)
+        assert np.array_equal(found, expected, equal_nan=True)
+        assert [str(w.message) for w in told[whole:]] == [str(w.message) for w in told[:whole]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sums_of_columns_that_overflow_warn(axis: int, dtype: str) -> None:
+    top = np.finfo(dtype).max
+    x = np.random.default_rng(0).choice(np.array([top, -top, 1], dtype), (8, 6, 4))
+    with pytest.warns(RuntimeWarning, match="encountered in"):
+        found = KERNELS["sum"](x, axis=axis)
+    assert not np.isfinite(found).all()
+
+
+def test_only_long_few_and_single_sums_are_numpy_s() -> None:
+    assert rows((FEWEST, LONGEST), (1,), False) is not None
+    assert rows((FEWEST - 1, LONGEST), (1,), False) is None
+    assert rows((FEWEST, LONGEST + 1), (1,), False) is None
     assert rows((10**6, 1), (0,), False) is None
     assert rows((4, 5, 6), (0, 2), False) is None
     assert rows((4, 5, 6), (1, 0), False) == rows((4, 5, 6), (0, -2), False) is not None

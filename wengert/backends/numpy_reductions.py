@@ -7,8 +7,9 @@ the bound on rounding is the same. All other orders are NumPy's: BLAS would have
 NumPy halves sums over what is contiguous, which keeps the digits of long ones.
 
 The order in memory is looked at in each call, and programs call these functions whole: cotangents
-come in orders that no recording has seen. A sum that overflows may warn otherwise than NumPy's, or
-not at all.
+come in orders that no recording has seen. Sums of rows that are not finite are NumPy's, with its
+warnings. BLAS adds columns in another order, so that a sum which overflows on the way, always with a
+warning, may be not a number where NumPy's is infinite.
 """
 
 import math
@@ -26,10 +27,11 @@ _add: Any = np.add.reduce
 _max: Any = np.maximum.reduce
 _min: Any = np.minimum.reduce
 
-#: The longest rows: NumPy adds up to so many numbers without halving the row, as BLAS does.
-LONGEST = 128
-#: The longest rows, and the fewest elements, of whose transposed copy a maximum is faster.
-SHORT, FEW = 32, 512
+#: The longest rows that BLAS sums, and the fewest: up to so many numbers NumPy adds without halving
+#: the row, as BLAS does; and so few rows it adds faster than BLAS's result is looked at.
+LONGEST, FEWEST = 128, 96
+#: The longest rows, and the fewest, of whose transposed copy a maximum is faster.
+SHORT, FEW = 32, 32
 #: At most so many elements are copied at once.
 BLOCK = 1 << 16
 
@@ -59,7 +61,7 @@ class Rows(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def rows(shape: tuple[int, ...], axis: Any, keepdims: bool) -> Rows | None:
+def rows(shape: tuple[int, ...], axis: Any, keepdims: bool, fewest: int = FEWEST) -> Rows | None:
     """How to reduce in one of these ways; None where NumPy's own reduction is to be taken."""
     ndim = len(shape)
     given = (axis,) if isinstance(axis, int) else axis
@@ -78,7 +80,7 @@ def rows(shape: tuple[int, ...], axis: Any, keepdims: bool) -> Rows | None:
     parts: tuple[int, ...]
     made: tuple[int, ...]
     if after == 1:  # NumPy halves long sums again and again, which keeps their digits
-        if length > LONGEST:
+        if length > LONGEST or before < fewest:
             return None
         over, parts, made = "rows", (before, length), (before,)
     elif before == 1:
@@ -98,7 +100,7 @@ def rows(shape: tuple[int, ...], axis: Any, keepdims: bool) -> Rows | None:
 
 def short_rows(x: Any, axis: Any, keepdims: bool) -> Rows | None:
     """How to find the extremes of short rows; None where NumPy's own reduction is to be taken."""
-    how = rows(x.shape, axis, keepdims) if x.size >= FEW and axis is not None else None
+    how = None if axis is None else rows(x.shape, axis, keepdims, FEW)
     return None if how is None or how.over != "rows" or how.length > SHORT else how
 
 
@@ -114,8 +116,11 @@ def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     into = out if out is None or shape is None else out.reshape(made, copy=False)
     if over == "rows":
         # BLAS also computes with what lies beside short rows, and its warnings tell of that.
-        with np.errstate(invalid="ignore", over="ignore"):
+        with np.errstate(all="ignore"):
             found = x.dot(one, into)
+            finite = math.isfinite(found.dot(found))
+        if not finite:
+            _add(x, axis=1, out=found)
     else:
         found = one.dot(x, into) if over == "columns" else np.matmul(one, x, into)
     if out is not None:
