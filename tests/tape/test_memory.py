@@ -161,3 +161,21 @@ def test_a_graph_crosses_threads():
     thread.join()
     made[0].backward()
     assert x.grad.item() == 6.0
+
+
+def test_a_step_with_momentum_needs_memory_for_one_array_beside_what_stays() -> None:
+    """The old momentum is freed before the next value of the parameter is made."""
+    p = wg.ones((300, 300), dtype=wg.float32, requires_grad=True)
+    p.grad = wg.ones_like(p)
+    optimizer = wg.optim.SGD([p], momentum=0.9)
+    tracemalloc.start()
+    try:
+        optimizer.step()
+        optimizer.step()
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        optimizer.step()
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.2 * 4 * p.size

@@ -123,8 +123,9 @@ class Adam(Optimizer):
                 g = xp.axpby(1, g, decay, p)
             state["step"] = step = state["step"] + 1
             state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
-            square = xp.multiply(g, g)
-            state["exp_avg_sq"] = v = xp.axpby(beta2, state["exp_avg_sq"], 1 - beta2, square)
+            state["exp_avg_sq"] = v = xp.axpby(
+                beta2, state["exp_avg_sq"], 1 - beta2, xp.multiply(g, g)
+            )
             if amsgrad:
                 held = state.get("max_exp_avg_sq")
                 state["max_exp_avg_sq"] = v = v if held is None else xp.maximum(held, v)

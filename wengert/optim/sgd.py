@@ -99,6 +99,7 @@ class SGD(Optimizer):
                 else:
                     buffer = xp.axpby(momentum, held, fresh, g)
                 state["momentum_buffer"] = buffer
+                held = None  # its memory serves for what follows
                 g = xp.axpby(1, g, momentum, buffer) if nesterov else buffer
             return xp.axpby(1, p, step, g)
 
