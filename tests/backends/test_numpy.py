@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import wengert as wg
 from wengert.backends import get_backend
+from wengert.backends.numpy import SHORT
 
 RNG = np.random.default_rng(0)
 KERNELS = type(get_backend("numpy")).kernels
@@ -146,6 +148,30 @@ def test_copies_are_made_where_they_are_asked_for() -> None:
 def test_large_arrays_are_broadcast_as_views() -> None:
     x = np.arange(4.0)
     assert np.shares_memory(KERNELS["broadcast_to"](x, (300, 300, 4)), x)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(40_000, 2), (300, 100, SHORT), (300, 100, SHORT + 1)])
+def test_a_number_for_each_short_row_is_repeated(shape: tuple[int, ...], order: Any) -> None:
+    column = np.asarray(np.random.default_rng(0).random((*shape[:-1], 1)), order=order)
+    found = KERNELS["broadcast_to"](column, shape)
+    assert np.array_equal(found, np.broadcast_to(column, shape))
+    assert np.shares_memory(found, column) == (shape[-1] > SHORT)
+    assert found.flags.c_contiguous == (shape[-1] <= SHORT)
+    with pytest.raises(ValueError, match="broadcast"):
+        KERNELS["broadcast_to"](column[1:], shape)
+
+
+def test_a_compiled_sum_of_short_rows_is_the_eager_one() -> None:
+    def f(x: Any, b: Any) -> Any:
+        return wg.func.grad(lambda x, b: wg.sum(wg.sum((x - b) ** 2, axis=-1) ** 2), (0, 1))(x, b)
+
+    random = np.random.default_rng(0)
+    given = [wg.asarray(random.standard_normal(s)) for s in ((4000, 6, 5), (6, 5))]
+    compiled = wg.compile(f)
+    for _ in range(3):
+        for found, expected in zip(compiled(*given), f(*given), strict=True):
+            assert found.numpy().tobytes() == expected.numpy().tobytes()
 
 
 @pytest.mark.parametrize("condition", [M > 0, np.asarray(True), M[:1] > 0], ids=["m", "0-d", "row"])

@@ -26,7 +26,8 @@ _reduce_add: Any = np.add.reduce
 _reduce_multiply: Any = np.multiply.reduce
 
 #: Elements up to which a broadcast array is copied: a view takes longer to make, but no memory.
-SMALL = 1 << 16
+#: And the longest rows for which it is copied in any case.
+SMALL, SHORT = 1 << 16, 32
 
 
 #: Complex conjugate. The method returns a real array as it is, where ``np.conj`` copies it, and
@@ -117,12 +118,20 @@ def matmul(x1: Any, x2: Any, /) -> Any:
 
 
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
-    """A copy while it is small, for that is faster than ``np.broadcast_to``'s view."""
-    if math.prod(shape) > SMALL or len(shape) < x.ndim:
-        return np.broadcast_to(x, shape)
-    out = np.empty(shape, x.dtype)
-    out[...] = x
-    return out
+    """A copy while it is small, for that is faster than ``np.broadcast_to``'s view.
+
+    A larger view is a copy where one number stands for each short row, as in the derivative of a
+    sum over the last axis: what reads such a view starts a loop for each row, and takes two to
+    twenty times as long.
+    """
+    if math.prod(shape) <= SMALL and len(shape) >= x.ndim:
+        out = np.empty(shape, x.dtype)
+        out[...] = x
+        return out
+    width = shape[-1] if shape else 0
+    if 1 < width <= SHORT and x.shape == (*shape[:-1], 1):
+        return x.reshape(-1).repeat(width).reshape(shape)
+    return np.broadcast_to(x, shape)
 
 
 def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
