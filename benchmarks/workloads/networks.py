@@ -236,7 +236,7 @@ class Updates:
         """The same step, compiled."""
         import wengert as wg
 
-        return wg.compile(self.wengert())
+        return wg.compile(self.wengert(), strict=True)
 
     def pytorch(self) -> Compute:
         """`torch.optim`."""

@@ -15,8 +15,8 @@ from wengert.backends.numpy_reductions import FEW, FEWEST, LONGEST, SHORT, rows
 
 KERNELS = type(get_backend("numpy")).kernels
 SHAPES = [
-    (FEW - 1, 3), (200, 5), (FEW, SHORT), (FEW, SHORT + 1), (FEWEST, LONGEST), (FEWEST, LONGEST + 1),
-    (FEWEST - 1, LONGEST), (1, 9), (9, 1),
+    (FEW - 1, 3), (200, 5), (FEW, SHORT), (FEW, SHORT + 1), (1, 9), (9, 1),
+    (FEWEST, LONGEST), (FEWEST, LONGEST + 1), (FEWEST - 1, LONGEST),
     (30, 4, 6), (2, 3, 4, 5), (300, 2, 1), (512,), (0, 3), (3, 0), (5, 0, 2),
 ]  # fmt: skip
 REDUCTIONS = {"sum": np.sum, "max": np.max, "min": np.min, "mean": np.mean}

@@ -8,8 +8,8 @@ NumPy halves sums over what is contiguous, which keeps the digits of long ones.
 
 The order in memory is looked at in each call, and programs call these functions whole: cotangents
 come in orders that no recording has seen. Sums of rows that are not finite are NumPy's, with its
-warnings. BLAS adds columns in another order, so that a sum which overflows on the way, always with a
-warning, may be not a number where NumPy's is infinite.
+warnings. BLAS adds columns in another order, so that a sum which overflows on the way, always with
+a warning, may be not a number where NumPy's is infinite.
 """
 
 import math
