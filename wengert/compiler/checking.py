@@ -17,7 +17,7 @@ from wengert.compiler.capture.calls import tensors_of
 from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.places import State, is_array
 from wengert.compiler.capture.recorded import swept
-from wengert.compiler.capture.snapshot import LARGEST, Snapshot, alike, same_states
+from wengert.compiler.capture.snapshot import Snapshot, alike, same_states
 from wengert.compiler.emission.glue import MISS
 from wengert.compiler.refusals import Refusal, failed
 from wengert.compiler.replay import Replay
@@ -28,6 +28,8 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["ROUNDING", "Checked", "check", "different", "distance"]
 
+#: Elements of the largest array that is kept for the comparison; of others there is a digest.
+KEPT: Final = 1 << 12
 #: By how many units in the last place of an array's largest element its elements may differ.
 #: Programs call the same kernels on the same operands. They differ only where a library rounds by
 #: the order of operands in memory, as NumPy does for complex numbers.
@@ -135,7 +137,7 @@ class _Digest(NamedTuple):
 
 def _digest(array: Any) -> Any:
     """A digest of a large array, to tell whether another is the same; a small one itself."""
-    if not is_array(array) or math.prod(array.shape) <= LARGEST:
+    if not is_array(array) or math.prod(array.shape) <= KEPT:
         return array
     held = np.ascontiguousarray(backend_of(array).to_numpy(array)).reshape(-1)
     digest = blake2b(held.view(np.uint8).data).digest()

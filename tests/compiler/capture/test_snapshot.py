@@ -10,7 +10,7 @@ import pytest
 
 import wengert as wg
 from wengert.compiler.capture.places import Place
-from wengert.compiler.capture.snapshot import Snapshot, same_states
+from wengert.compiler.capture.snapshot import COPIED, LARGEST, Snapshot, same_states
 
 
 class Slots:
@@ -188,3 +188,12 @@ def test_modules_that_were_changed_back_are_not_remembered_as_they_were_between(
         without = run(x), run(x)
         snapshot.restore()
         assert run(x).tolist() == layer(x).tolist() != without[1].tolist()
+
+
+def test_of_many_large_tensors_few_are_copied() -> None:
+    """Programs write into no array that a snapshot holds: copies find those that do."""
+    tensors = [wg.zeros(LARGEST) for _ in range(3 * COPIED // LARGEST)]
+    found = Snapshot([*tensors, small := np.zeros(3)], contents=True)
+    copied = [copy for _, copy in found._elements]
+    assert sum(copy.size for copy in copied) == COPIED + small.size
+    assert all(copy is not x._array for copy in copied for x in tensors)

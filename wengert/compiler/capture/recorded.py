@@ -181,6 +181,8 @@ class Recording:
     behind : dict of int to frozenset of int
         For Tensors that were computed outside and whose graphs sweeps inside have looked for their
         targets, which Tensors these lead to.
+    gone : frozenset of int
+        Which Tensors had a gradient, and had none before the first instruction that may fail.
     backend : Backend or None
         Whose functions are called; None if there are several.
     """
@@ -197,6 +199,7 @@ class Recording:
     backward: tuple[Backward, ...]
     repeatable: bool
     behind: dict[int, frozenset[int]]
+    gone: frozenset[int]
     backend: Backend | None
 
 

@@ -85,6 +85,7 @@ class _Call:
         self.kept: list[Any] = []  # what the sweep of results needs, of this run
         self.leaves = list(leaves)
         self.names, self.static = layout.names, layout.static
+        self.gone: frozenset[int] = frozenset()
 
     def input(self, x: Any, kind: str, index: int, name: str, *, raw: bool = False) -> Any:
         """What stands for an array or a number; for a raw array, as the user's code gets it."""
@@ -154,6 +155,11 @@ class _Call:
                     self.trace.pin(live)
                 else:
                     self.leaves[i] = live
+
+    def begun(self) -> None:
+        """Note whose gradients have been let go of before anything can fail."""
+        gone = [i for i, x in enumerate(self.held) if x.grad is not None and x.tensor._grad is None]
+        self.gone = frozenset(gone)
 
     def leave(self) -> None:
         """Take traced arrays away: what this run has computed stays."""
@@ -266,6 +272,7 @@ def record_call(
     try:
         with call.trace.running():
             call.enter()
+            call.trace.begun = call.begun
             args, kwargs = layout.structure.unflatten(call.leaves)
             functions = functions_of(state.objects, function)
             check_names(functions)
@@ -305,6 +312,7 @@ def raised_inside(error: BaseException) -> bool:
 def _recorded(
     call: _Call, returned: Any, arguments: Any
 ) -> tuple[Recording, Callable[[], list[Any]]]:
+    call.trace.begun = None
     graphs = call.graphs()
     more = check_side_effects(call)
     leaves, structure = _taken_apart(call, returned, arguments)
@@ -329,7 +337,7 @@ def _recorded(
         program, tuple(call.inputs), tuple(effects), structure, kinds, numbers, call.over,
         call.arithmetic(*call.trace.decisions()),
         call.arithmetic(call.trace.arithmetic([*counts.values()]), [*counts]), backward,
-        not more, graphs,
+        not more, graphs, call.gone,
         next(iter(call.trace.backends)) if len(call.trace.backends) == 1 else None,
     )  # fmt: skip
 

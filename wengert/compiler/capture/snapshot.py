@@ -30,6 +30,8 @@ __all__ = ["Change", "Snapshot", "alike", "kinds_of", "same_states", "shown"]
 #: a snapshot does, so the copies are for finding those that do, and for functions that write into
 #: raw arrays.
 LARGEST = 1 << 16
+#: Elements that are copied of Tensors' arrays in all.
+COPIED = 1 << 18
 
 
 class _Hooks(tuple[tuple[int, Any], ...]):
@@ -103,6 +105,7 @@ class Snapshot:
     ) -> None:
         self._parts: list[tuple[Any, Kind, Parts]] = []
         self._elements: list[tuple[Any, Any]] = []
+        arrays: list[Any] = []  # the Tensors'
         seen: set[int] = set()
         kept: set[int] = set()
         known = list(objects)
@@ -126,7 +129,12 @@ class Snapshot:
                     known.append(x._grad)
                 if contents and id(x._array) not in seen:
                     seen.add(id(x._array))
-                    self._copy(x._array)
+                    arrays.append(x._array)
+        left = COPIED
+        for array in arrays:
+            if math.prod(array.shape) <= min(left, LARGEST):
+                self._copy(array)
+                left -= math.prod(array.shape)
         for place in places:
             if id(place.owner) not in kept:  # otherwise it is a part of an object above
                 self._keep(place.owner, Kind(partial(_at, place), partial(_set_at, place)))

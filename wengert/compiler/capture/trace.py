@@ -42,6 +42,8 @@ _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 
 _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
+#: What integers never fail at.
+_COUNTING = frozenset({"number.add", "number.sub", "number.mul"})
 #: Types of operands that stand in instructions unchanged.
 _PLAIN = frozenset({int, float, str, bool, type(None)})
 
@@ -78,6 +80,8 @@ class Trace:
         self.refused: list[TraceError] = []
         self.draws = Draws()
         self.failed = ""  # what an array library has raised, and where
+        #: Called once, before the first instruction that may fail is recorded.
+        self.begun: Callable[[], None] | None = None
         #: What each instruction has given, where that is asked for.
         self.samples: dict[Value, Any] | None = None
         self.arrays: list[Callable[[], Traced | None]] = []
@@ -299,6 +303,9 @@ class Trace:
         if parameters:
             parameters = {k: self.value(x) for k, x in parameters.items()}
         line, several = self._here or self._line(), isinstance(answer, _SEQUENCES)
+        if self.begun is not None and not (name in _COUNTING and results[0].dtype is int):
+            self.begun()
+            self.begun = None
         self.instructions.append(
             Instruction(name, function, given, parameters, results, several, pure, line)
         )

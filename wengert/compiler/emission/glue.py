@@ -39,10 +39,13 @@ from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor, placed, untracked
 
-__all__ = ["MISS", "Glue"]
+__all__ = ["GONE", "MISS", "Glue"]
 
 #: The answer of a replay to a call that its guards refuse.
 MISS: Any = type("Miss", (), {"__repr__": lambda self: "MISS"})()
+
+#: The variable of a running call that holds the Tensors whose gradients it has let go of.
+GONE = "gone"
 
 _PLAIN_DEVICES = ("numpy", "array_api_strict", "dask")
 
@@ -77,6 +80,7 @@ class Glue:
     ) -> None:
         self._found, self._signature = found, signature
         self._writes_over = alone
+        self._gone = self._let_go()
         self._one_device = found.backend is not None and found.backend.name in _PLAIN_DEVICES
         self.names: dict[str, Any] = {
             "__name__": "wengert.compiled.glue",
@@ -161,7 +165,12 @@ class Glue:
         lines = ["    try:", "        step = take()"]
         lines += ["    except IndexError:", "        step = another()"]
         lines += ["        if step is None:", "            return MISS"]
-        lines += ["    try:", f"        {left}step({', '.join(inputs)})"]
+        lines += ["    try:"]
+        if self._gone:  # before memory for the next ones is asked for
+            gone = [self._tensors[i] for i in self._gone]
+            lines += [f"        {GONE} = {', '.join(gone)},"]
+            lines += [f"        {x}._grad = None" for x in gone]
+        lines += [f"        {left}step({', '.join(inputs)})"]
         lines += [f"        {CHANGED} = True"] if self._found.effects else []
         # A call without a copy has no effects left to store: they come before it is given back.
         lines += [f"        {line}" for line in self._effects()]
@@ -370,8 +379,19 @@ class Glue:
         self._check(f"len(gradients) != {len(owners)} or not gradients.isdisjoint({known})")
         for name in (*self._tensors[count:], *(f"t{i}" for i in self._replaced())):
             self._check(f"{name} in gradients")
+        self._checks.append("g = gradients = None")  # which may be let go of
+
+    def _let_go(self) -> list[int]:
+        """The Tensors whose gradients the function lets go of first of all, and never reads."""
+        found = self._found
+        read = {value for step in found.program.instructions for value in step.used()}
+        read.update(value for value in found.program.outputs if isinstance(value, Value))
+        inputs = dict(zip(found.refs, found.program.inputs, strict=True))
+        return [i for i in sorted(found.gone) if inputs[Ref("grad", i)] not in read]
 
     def _input(self, ref: Ref) -> str:
+        if ref.kind == "grad" and ref.index in self._gone:
+            return "None"
         if ref.kind == "tensor":
             return f"r_{self._tensors[ref.index]}"
         if ref.kind == "grad":
