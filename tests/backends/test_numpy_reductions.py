@@ -4,6 +4,8 @@ import itertools
 import tracemalloc
 import warnings
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -144,6 +146,51 @@ def test_the_sigmoid_is_the_composite_to_the_last_bit(dtype: str) -> None:
     assert found.dtype == expected.dtype == one.dtype
     assert np.array_equal(found, expected, equal_nan=True)
     assert one == found[7]
+
+
+SOFTMAX = [np.inf, -np.inf, np.nan, 0.0, 700.0]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+def test_sums_of_exponentials_are_the_composites(name: str, dtype: str) -> None:
+    """To the last bit, but for the order in which BLAS adds the numbers of one row."""
+    pure = getattr(import_module("wengert.ops.special.softmax"), f"_{name}_forward")
+    xp = get_backend("numpy").namespace
+    random = np.random.default_rng(0)
+    for shape, axes in {
+        (): [()],
+        (1,): [(0,), ()],
+        (9,): [(0,)],
+        (1, 9): [(1,), (0,), (0, 1)],
+        (40, 9): [(1,), (0,), (0, 1)],
+        (2, 3, 4): [(1,), (0, 2), (2,)],
+        (3, 0): [(1,), (0,)],
+    }.items():
+        for axis, special, turned in itertools.product(axes, (False, True), (False, True)):
+            x = np.asarray(random.normal(size=shape) * 5) + (1j if "complex" in dtype else 0)
+            if special and shape and "complex" not in dtype:
+                x[random.random(shape) < 0.4] = random.choice(SOFTMAX)
+            x = np.asarray(x.astype(dtype), order="F" if turned else "C")
+            options = [{}] if name != "logsumexp" else [{"keepdims": k} for k in (False, True)]
+            for option in options:
+                told: list[list[str]] = []
+                values = []
+                for function in (partial(pure, xp), KERNELS[name]):
+                    with warnings.catch_warnings(record=True) as seen:
+                        warnings.simplefilter("always")
+                        values.append(np.asarray(function(x, axis=axis, **option)))
+                    told.append(sorted(str(w.message) for w in seen))
+                expected, found = values
+                case = f"{name} of {x!r} over {axis}"
+                assert (found.shape, found.dtype) == (expected.shape, expected.dtype), case
+                assert told[0] == told[1], case
+                if len(axis) == 1 and x.size and shape[axis[0]] == x.size:
+                    fine = np.finfo(dtype).eps * 4
+                    np.testing.assert_allclose(found, expected, fine, fine, err_msg=case)
+                else:
+                    assert np.array_equal(found, expected, equal_nan=True), case
 
 
 def peak_of(function: Callable[[], Any]) -> int:

@@ -92,7 +92,13 @@ GRID = np.concatenate(
 )
 EDGES = np.array([0.0, -0.0, 0.5, 1.0, -1.0, 2.0, -2.0, 1e-300, 1e100, np.inf, -np.inf, np.nan])
 HUGE = np.array([1e154, 1e155, 1e300, 1.7e308])
-PARAMETERS = {"polygamma": [{"n": n} for n in (0, 1, 2, 5)], "logistic_bell": [{"width": 1.3}]}
+PARAMETERS = {
+    "polygamma": [{"n": n} for n in (0, 1, 2, 5)],
+    "logistic_bell": [{"width": 1.3}],
+    "log_softmax": [{"axis": (0,)}],
+    "logsumexp": [{"axis": (0,), "keepdims": keepdims} for keepdims in (False, True)],
+    "softmax": [{"axis": (0,)}],
+}
 SPECIAL = sorted(
     name
     for name in {name for name, kind in HIDDEN if kind == "real"}

@@ -13,6 +13,7 @@ from wengert.backends.dtypes import DType
 from wengert.backends.keys import fill, indexed_axes
 from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
+from wengert.backends.numpy_reductions import KERNELS as REDUCTIONS
 from wengert.backends.numpy_reductions import max_over, min_over, sum_over
 from wengert.backends.references import has_shared_base
 from wengert.backends.special import scipy_special
@@ -317,6 +318,7 @@ class NumpyBackend(Backend):
         "var": var,
         "where": where,
         **NETWORKS,
+        **REDUCTIONS,
         **(scipy_special() if _HAS_SCIPY else {}),
     }
 

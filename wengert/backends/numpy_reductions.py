@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert.backends.backend import Kernel
 from wengert.backends.numpy_networks import ones
 
-__all__ = ["CHOOSING", "max_over", "min_over", "sum_over"]
+__all__ = ["CHOOSING", "KERNELS", "max_over", "min_over", "sum_over"]
 
 _add: Any = np.add.reduce
 _max: Any = np.maximum.reduce
@@ -163,4 +164,87 @@ CHOOSING: Mapping[Callable[..., Any], tuple[Callable[..., Rows | None], Any]] = 
     sum_over: (lambda x, axis, keepdims: rows(x.shape, axis, keepdims), _add),
     max_over: (short_rows, _max),
     min_over: (short_rows, _min),
+}
+
+
+# -- sums of exponentials --------------------------------------------------------------------------
+
+
+def _temporary(x: Any) -> Any:
+    """An array of a kernel's own if it can be written into: no scalar, and no complex numbers.
+
+    NumPy rounds their products otherwise when it writes into an operand.
+    """
+    return x if x.shape and x.dtype.kind == "f" else None
+
+
+def _is_row(x: Any, axis: tuple[int, ...]) -> bool:
+    """Whether there is one row, whose largest and whose sum can be plain numbers."""
+    return len(axis) == 1 and 0 != x.shape[axis[0]] == x.size and x.dtype.char in "fd"
+
+
+def _top(x: Any, axis: tuple[int, ...]) -> Any:
+    """The largest (real part) of each row, as a column, or that of the only row as a number."""
+    if _is_row(x, axis):
+        row = x.reshape(-1)
+        return row[row.argmax()]
+    return max_over(np.real(x) if x.dtype.kind == "c" else x, axis, True)
+
+
+def _total(x: Any, axis: tuple[int, ...]) -> Any:
+    """The sum of each row, likewise."""
+    if _is_row(x, axis):
+        return x.reshape(-1).dot(ones(x.size, x.dtype))
+    if x.ndim > 1 and x.dtype.char in "fd":
+        return sum_over(x, axis, True)
+    return _add(x, axis=axis, keepdims=True)
+
+
+def softmax(x: Any, *, axis: tuple[int, ...]) -> Any:
+    """``exp(x) / sum(exp(x))``."""
+    if _is_row(x, axis):  # whose calls take longer than what they compute
+        row = x.reshape(-1)
+        out = np.subtract(row, row[row.argmax()])
+        np.exp(out, out)
+        return np.divide(out, out.dot(ones(len(out), x.dtype)), out).reshape(x.shape)
+    if not x.size:
+        return x.copy()
+    terms = np.subtract(x, _top(x, axis))
+    terms = np.exp(terms, _temporary(terms))
+    return np.divide(terms, _total(terms, axis), _temporary(terms))
+
+
+def log_softmax(x: Any, *, axis: tuple[int, ...]) -> Any:
+    """``x - log(sum(exp(x)))``."""
+    if not x.size:
+        return x.copy()
+    low = np.subtract(x, _top(x, axis))
+    return np.subtract(low, np.log(_total(np.exp(low), axis)), _temporary(low))
+
+
+def logsumexp(x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """``log(sum(exp(x)))``."""
+    if keepdims:
+        shape = tuple([1 if i in axis else n for i, n in enumerate(x.shape)])
+    else:
+        shape = tuple([n for i, n in enumerate(x.shape) if i not in axis])
+    if 0 in [x.shape[i] for i in axis]:
+        return np.full(shape, -math.inf, x.dtype)
+    top = _top(x, axis)
+    finite = np.isfinite(top)
+    if np.count_nonzero(finite) == top.size:
+        terms = np.subtract(x, top)
+        out = np.add(np.log(_total(np.exp(terms, _temporary(terms)), axis)), top)
+    else:
+        shift = np.where(finite, top, 0)
+        total = _total(np.exp(np.subtract(x, shift)), axis)
+        empty = np.equal(total, 0)
+        out = np.add(np.log(np.where(empty, 1, total)), np.where(empty, -math.inf, shift))
+    return out if out.shape == shape else out.reshape(shape)
+
+
+KERNELS: Mapping[str, Kernel] = {
+    "log_softmax": log_softmax,
+    "logsumexp": logsumexp,
+    "softmax": softmax,
 }

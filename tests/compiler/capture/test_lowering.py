@@ -35,6 +35,7 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "concat_arrays": [((X, Y), {"axis": 1})],
     "count_nonzero": [((X,), {"axis": 0})],
     "expand_dims": [((X,), {"axis": 1}), ((X,), {"axis": -1})],
+    "log_softmax": [((x,), {"axis": axis}) for x in (X, X + 1j) for axis in ((0,), (1,), (0, 1))],
     "linear": [
         *[((X, RNG.normal(size=(3, 7)), bias), {}) for bias in (None, np.arange(3.0))],
         *[((FEW, MANY, bias), {}) for bias in (None, np.arange(64, dtype=np.float32))],
@@ -51,6 +52,7 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "prod": [((X,), {"axis": (0, 1)})],
     "relu": [((X,), {}), ((RNG.normal(size=(1 << 8, 1 << 7)),), {})],
     "reshape": [((X,), {"shape": (7, 5)})],
+    "softmax": [((x,), {"axis": axis}) for x in (X, X + 1j) for axis in ((0,), (1,), (0, 1))],
     "softmax_cross_entropy_parts": [
         ((x, TARGET), {"ignore_index": i, "reduction": reduction, "label_smoothing": smoothing})
         for x in (X, X.astype(np.float32), RNG.normal(size=(5, 20)))

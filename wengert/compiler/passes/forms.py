@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from wengert.backends import numpy_networks, numpy_reductions
 from wengert.backends.numpy import broadcast_to
-from wengert.backends.numpy_networks import KERNELS
-from wengert.backends.numpy_reductions import CHOOSING
 from wengert.compiler.program import Instruction
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 from wengert.tape.primitive import ALSO, PRIMITIVES, Primitive
@@ -104,8 +103,9 @@ _REDUCTION: Final = Form("keyword")
 
 #: By function.
 FORMS: dict[Callable[..., Any], Form] = {
-    **dict.fromkeys(KERNELS.values(), _FRESH),
-    **dict.fromkeys(CHOOSING, _REDUCTION),
+    **dict.fromkeys(numpy_networks.KERNELS.values(), _FRESH),
+    **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
+    **dict.fromkeys(numpy_reductions.CHOOSING, _REDUCTION),
     COPY: _FRESH,
     DOT: Form("{0}.dot({1}, {out})"),
     # Any mode but the default writes without a copy; no index is out of bounds.
