@@ -45,7 +45,7 @@ def test_it_moves_to_a_backend_and_the_gradient_back() -> None:
 
 def test_a_function_that_it_lacks_is_named() -> None:
     x = wg.Tensor(tiny.Array([[1.0, 2.0], [3.0, 4.0]]))
-    with pytest.raises(wg.BackendError, match=r"^tests has no linalg\.eig in the version"):
+    with pytest.raises(wg.BackendError, match=r"^tests.backends.tiny has no linalg\.eig in"):
         wg.linalg.eigvals(x)
 
 

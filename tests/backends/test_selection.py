@@ -63,7 +63,7 @@ def test_variable_may_name_a_device() -> None:
 def test_a_wrong_variable_is_one_clear_error(value: str, said: list[str]) -> None:
     done = run("import wengert as wg; wg.ones(2)", WENGERT_BACKEND=value)
     last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("wengert.backends.registry.BackendError: ")
+    assert last.startswith("wengert.backends.backend.BackendError: ")
     for part in said:
         assert part in last
     # Importing, and everything that makes no array, works all the same.

@@ -1,10 +1,9 @@
 """The array libraries that Wengert runs on."""
 
 from wengert.backends import generators
-from wengert.backends.backend import EXTENSIONS, Backend, add_composite
+from wengert.backends.backend import EXTENSIONS, Backend, BackendError, add_composite
 from wengert.backends.dtypes import DTYPES, DType, as_dtype, dtype_of
 from wengert.backends.registry import (
-    BackendError,
     Selection,
     backend_of,
     builtin_backends,

@@ -16,6 +16,14 @@ Kernel = Callable[..., Any]
 TRANSFORMS = ("fftn", "ifftn", "rfftn", "irfftn")
 
 
+class BackendError(RuntimeError):
+    """A backend is unknown, not installed or lacks a function, or arrays of two were mixed."""
+
+
+class MissingFunctionError(BackendError, AttributeError):
+    """An array library has no function that an operation or its derivative needs."""
+
+
 class Backend:
     """One array library: its types, its namespace, its devices, and the kernels it adds.
 
@@ -82,6 +90,8 @@ class Backend:
         for known in self.devices():
             if device == known or device == self.device_name(known):
                 return known
+        if not isinstance(device, str | int):  # an object of the library's, which judges it
+            return device
         raise self.unknown_device(device)
 
     def device_name(self, device: Any) -> str:
@@ -105,8 +115,28 @@ class Backend:
         """The values of ``array`` as a NumPy array, which may share memory with it.
 
         Those of a dtype that NumPy lacks are in float32.
+
+        Raises
+        ------
+        BackendError
+            If the library hands no values to others by ``__array__`` or DLPack.
         """
-        return np.asarray(array) if hasattr(array, "__array__") else np.from_dlpack(array)
+        refusals = []
+        exports: list[Kernel] = [np.asarray] if hasattr(array, "__array__") else []
+        exports += [np.from_dlpack, partial(np.from_dlpack, device="cpu")]
+        for export in exports:
+            try:
+                found: np.ndarray[Any, Any] = export(array)
+            except Exception as error:  # each library refuses in its own way
+                refusals.append(error)
+            else:
+                if found.dtype != object:  # one array as an element of another
+                    return found
+        kind = type(array)
+        raise BackendError(
+            f"{self.name} hands no values of a {kind.__module__}.{kind.__qualname__} to NumPy "
+            f"({refusals[0]}); a wengert.backends.Backend whose to_numpy knows how makes it work"
+        )
 
     def from_numpy(self, array: np.ndarray[Any, Any], device: Any = None) -> Any:
         """Make an array of this library from a NumPy array, on ``device``."""
@@ -159,6 +189,7 @@ def make_namespace(backend: Backend) -> ModuleType:
     """
     xp = ModuleType(f"wengert.backends.{backend.name}.namespace")
     names = vars(xp)
+    names["__getattr__"] = partial(_missing, backend, "")
     own = {
         **{name: partial(forward, xp) for name, forward in _composites.items()},
         **backend.kernels,
@@ -167,6 +198,7 @@ def make_namespace(backend: Backend) -> ModuleType:
     for extension in EXTENSIONS:
         module = names[extension] = ModuleType(f"{xp.__name__}.{extension}")
         vars(module).update(backend.public(getattr(backend.xp, extension, None)))
+        vars(module)["__getattr__"] = partial(_missing, backend, f"{extension}.")
     for name, function in own.items():
         extension, _, short = name.rpartition(".")
         setattr(names[extension] if extension else xp, short, function)
@@ -182,6 +214,14 @@ def make_namespace(backend: Backend) -> ModuleType:
             learn_dtype(names[name], dtype)
     _made.append(xp)
     return xp
+
+
+def _missing(backend: Backend, prefix: str, name: str) -> Any:
+    """What a namespace answers for a name that it has not."""
+    raise MissingFunctionError(
+        f"{backend.name} has no {prefix}{name} in the version installed; to_backend('numpy') moves "
+        "the arrays to where it is"
+    )
 
 
 def _conj(xp: Any, x: Any) -> Any:

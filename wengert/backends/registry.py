@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.backends.backend import Backend
+from wengert.backends.backend import Backend, BackendError
 
 ENVIRONMENT_VARIABLE = "WENGERT_BACKEND"
 
@@ -27,10 +27,6 @@ BUILTIN = {
 _PACKAGES = {"jaxlib": "jax"}
 
 _loaded: dict[str, Backend] = {}
-
-
-class BackendError(RuntimeError):
-    """A backend is unknown, not installed, or its arrays were mixed with another's."""
 
 
 def builtin_backends() -> dict[str, bool]:

@@ -483,13 +483,7 @@ class _Kernels(dict[type, Callable[..., Any]]):
         self.name = name
 
     def __missing__(self, kind: type) -> Callable[..., Any]:
-        try:
-            kernel = attrgetter(self.name)(namespaces[kind])
-        except AttributeError:
-            raise BackendError(
-                f"{kind.__module__.partition('.')[0]} has no {self.name} in the version installed; "
-                "to_backend('numpy') moves the arrays to where it is"
-            ) from None
+        kernel = attrgetter(self.name)(namespaces[kind])
         self[kind] = kernel
         return kernel  # type: ignore[no-any-return]
 
