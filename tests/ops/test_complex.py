@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.ops.calls import FUNCTIONS, arguments, placed, results
 from wengert.testing import gradcheck, gradgradcheck
+from wengert.testing.calls import FUNCTIONS, arguments, placed, results
 
 REAL = sorted(
     name

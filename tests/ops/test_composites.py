@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 
 import wengert as wg
-from tests.ops.calls import FUNCTIONS, placed
 from tests.ops.cases import apply, examples, function, leaves
 from tests.ops.spaces import SPACES, pairs, spaces
 from tests.ops.tables import TABLE
@@ -16,6 +15,7 @@ from tests.ops.watching import watched
 from wengert.backends import namespaces
 from wengert.ops.special.series import BERNOULLI
 from wengert.tape.primitive import PRIMITIVES
+from wengert.testing.calls import FUNCTIONS, placed
 
 XP = namespaces[np.ndarray]
 

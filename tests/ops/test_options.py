@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.ops.calls import FUNCTIONS, placed
 from tests.ops.references import reference
 from tests.ops.spaces import ELSEWHERE, SPACES, options, pairs, spaces
 from wengert.interpreters.batched import Batched
 from wengert.interpreters.lifted import new_level
 from wengert.testing import gradcheck
+from wengert.testing.calls import FUNCTIONS, prepared
 from wengert.testing.problem import values
 
 
@@ -49,42 +49,6 @@ def test_every_option_has_its_values(name):
     for option in options(name):
         several = any(isinstance(space.get(option), tuple) for space in spaces(name))
         assert several or (name, option) in ELSEWHERE, f"tests/ops/spaces.py: {name} has {option}"
-
-
-def prepared(name, chosen):
-    """A function of the floating arrays of a call, and these."""
-    args, kwargs = placed(name, chosen)
-    kwargs = {k: wg.asarray(v) if is_fixed(v) else v for k, v in kwargs.items()}
-    called = FUNCTIONS[name]
-
-    def function(*arrays):
-        rest = iter(arrays)
-        if name == "linalg.cholesky":  # which reads one triangle alone
-            rest = iter([(x + wg.matrix_transpose(x)) * 0.5 for x in arrays])
-        elif name == "F.dropout":
-            wg.manual_seed(5)
-        own = [filled(value, rest) for value in args]
-        named = {key: filled(value, rest) for key, value in kwargs.items()}
-        out = called(*own, **named)
-        return tuple(out) if isinstance(out, tuple | list) else (out,)
-
-    given = [x for v in [*args, *kwargs.values()] for x in (v if isinstance(v, list) else [v])]
-    return function, [x for x in given if is_leaf(x)]
-
-
-def filled(value, rest):
-    """An argument with the next arrays in place of those that are differentiated."""
-    if isinstance(value, list):
-        return [filled(each, rest) for each in value]
-    return next(rest) if is_leaf(value) else value
-
-
-def is_leaf(value):
-    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
-
-
-def is_fixed(value):
-    return isinstance(value, np.ndarray) and not is_leaf(value)
 
 
 @pytest.mark.whole

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.ops.calls import FUNCTIONS, arguments, call, kinds, parameters, results
 from wengert.tape.parameters import DECLARED
 from wengert.testing import gradcheck, gradgradcheck
+from wengert.testing.calls import FUNCTIONS, arguments, call, kinds, parameters, results
 from wengert.testing.problem import values
 
 #: Options whose errors are others': of what is no dtype, no device, no integers.

@@ -12,8 +12,7 @@ from wengert.nn import init
 from wengert.ops import methods
 from wengert.tape.options import what_they_are
 from wengert.tape.parameters import DECLARED
-
-__all__ = ["FUNCTIONS", "call", "kinds", "parameters", "results"]
+from wengert.testing.problem import on_backend
 
 #: Where public functions are, each by the prefix of its name here.
 NAMESPACES = {
@@ -261,6 +260,42 @@ def placed(
         else:
             kwargs[parameter] = given[parameter]
     return args, kwargs
+
+
+def prepared(name: str, given: dict[str, Any]) -> tuple[Callable[..., Any], list[Any]]:
+    """A function of the arrays of a call that can be differentiated, and these.
+
+    It returns a tuple. Other arrays of the call are put on the backend that is selected when it
+    is called.
+    """
+    args, kwargs = placed(name, given)
+
+    def function(*arrays: Any) -> Any:
+        rest = iter(arrays)
+        if name == "linalg.cholesky":  # which reads one triangle alone
+            rest = iter([(x + wg.matrix_transpose(x)) * 0.5 for x in arrays])
+        elif name == "F.dropout":
+            wg.manual_seed(5)
+        own = [_filled(value, rest) for value in args]
+        named = {key: _filled(value, rest) for key, value in kwargs.items()}
+        out = FUNCTIONS[name](*own, **named)
+        return tuple(out) if isinstance(out, tuple | list) else (out,)
+
+    every = [x for v in [*args, *kwargs.values()] for x in (v if isinstance(v, list) else [v])]
+    return function, [x for x in every if _is_variable(x)]
+
+
+def _filled(value: Any, rest: Iterator[Any]) -> Any:
+    """An argument with the next arrays in place of those that are differentiated."""
+    if isinstance(value, list):
+        return [_filled(each, rest) for each in value]
+    if _is_variable(value):
+        return next(rest)
+    return on_backend(value) if isinstance(value, np.ndarray) else value
+
+
+def _is_variable(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
 
 
 def results(out: Any) -> list[Any]:
