@@ -1,6 +1,8 @@
 """``python -m wengert``: the version, the backends found, and which one is selected and why.
 
 ``python -m wengert check module[:function]`` checks derivatives; see `wengert.testing.command`.
+``python -m wengert check-backend library`` checks an array library; see
+`wengert.testing.library_command`.
 """
 
 import importlib
@@ -31,7 +33,10 @@ def _row(name: str, installed: bool) -> tuple[str, str, str]:
 
 
 #: Commands by name, with the module that each is in and the extra that this needs.
-COMMANDS = {"check": ("wengert.testing.command", "testing")}
+COMMANDS = {
+    "check": ("wengert.testing.command", "testing"),
+    "check-backend": ("wengert.testing.library_command", "testing"),
+}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -84,7 +84,7 @@ def _load(name: str) -> Backend:
                 f"the entry point {name!r} of 'wengert.backends' gave {made!r}; it should give a "
                 "wengert.backends.Backend"
             )
-        namespaces[type(backend.xp.zeros(()))] = backend.namespace
+        register(backend)
     except BackendError:
         raise
     except Exception as error:  # of another's code, which need not be an ImportError
@@ -94,6 +94,13 @@ def _load(name: str) -> Backend:
             f"{_installed()}"
         ) from error
     return backend
+
+
+def register(backend: Backend) -> Backend:
+    """Let a backend have its library's arrays, and be selected by its name."""
+    made = backend.from_numpy(np.zeros(()))
+    namespaces[type(made)] = backend.namespace
+    return _loaded.setdefault(backend.name, backend)
 
 
 def _installed() -> str:

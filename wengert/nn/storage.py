@@ -5,6 +5,7 @@ import secrets
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ def load(
     Returns
     -------
     dict of str to Tensor
-        For `Module.load_state_dict`.
+        For `Module.load_state_dict`, sorted by name.
 
     Raises
     ------
@@ -149,7 +150,7 @@ def load(
     if asked is not None and not asked.inexact:
         raise TypeError(f"load: dtype is a floating one, and not {asked.name}")
     try:
-        found = library.deserialize(Path(name).read_bytes())
+        found = sorted(library.deserialize(Path(name).read_bytes()), key=itemgetter(0))
     except library.SafetensorError as error:
         raise ValueError(f"{name} is no safetensors file, or is not complete: {error}") from error
     arrays = {}

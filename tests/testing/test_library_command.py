@@ -1,0 +1,188 @@
+"""``python -m wengert check-backend``: what agrees, what a library gets wrong, and its record."""
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.backends import tiny
+from wengert.backends import get_backend, namespaces, registry
+from wengert.testing.libraries import SCENES, compare, scenes
+from wengert.testing.library_command import main
+from wengert.testing.watching import Watch, difference
+
+
+def test_numpy_agrees_with_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    before = namespaces[np.ndarray]
+    assert main(["numpy", "--only", "exp", "--only", "linalg.qr", "--only", "isin"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"numpy {np.__version__} (cpu)")
+    assert [*map(str.split, out.splitlines())][2:] == [
+        ["values", "reverse", "forward", "second", "batched", "compiled"],
+        ["elementwise", *["1/1"] * 6],
+        ["linalg", *["1/1"] * 6],
+        ["set", "1/1"],
+        ["all", "3/3", *["2/2"] * 5],
+    ]
+    assert (before.exp is np.exp) == (namespaces[np.ndarray].exp is np.exp)  # no longer watched
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_scenes(name: str, backend: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for other in [other for other in SCENES if other != name]:
+            patch.delitem(SCENES, other)
+        assert {n: o.verdict for n, o in scenes(backend.name)} == {name: "ok"}
+
+
+class Awkward(tiny.Array):
+    """Arrays that hand out no values but by a method of their own, and have no device."""
+
+    conforming = False
+
+    def __init__(self, values: Any) -> None:
+        super().__init__(values._values if isinstance(values, tiny.Array) else values)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        return sys.modules["awkward_library"]
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("no implicit conversion")
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        raise BufferError("no export")
+
+    def asnumpy(self) -> Any:
+        return self._values
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("device", "to_device") and not Awkward.conforming:
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+    def __getitem__(self, key: Any) -> "Awkward":
+        return Awkward(super().__getitem__(key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError("arrays are immutable")
+
+
+def made(value: Any) -> Any:
+    if isinstance(value, tiny.Array):
+        return Awkward(value)
+    return type(value)(map(made, value)) if isinstance(value, tuple | list) else value
+
+
+@pytest.fixture
+def awkward() -> Iterator[ModuleType]:
+    """A library that lacks and renames functions, and multiplies wrongly."""
+    module: Any = ModuleType("awkward_library")
+    module.__version__ = "3.1"
+    for name, value in vars(tiny).items():
+        if isinstance(value, tiny.DType):
+            setattr(module, name, value)
+        elif callable(value) and not isinstance(value, type) and name[0] != "_":
+            setattr(module, name, lambda *a, _f=value, **k: made(_f(*a, **k)))
+    module.power = module.pow
+    del module.pow, module.tanh
+    module.multiply = lambda x, y: made(tiny.multiply(tiny.multiply(x, y), 2))
+    sys.modules["awkward_library"] = module
+    yield module
+    del sys.modules["awkward_library"]
+    registry._loaded.pop("awkward_library", None)
+    namespaces.pop(Awkward, None)
+
+
+def test_a_library_without_a_record(
+    awkward: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "awkward_backend.py"
+    chosen = ["exp", "pow", "tanh", "multiply", "sin"]
+    only = [word for name in chosen for word in ("--only", name)]
+    assert main(["awkward_library", "--write", str(path), *only]) == 1
+    out = capsys.readouterr().out
+    found, _, expected = out.partition("\n  multiply(float64 (2, 3), float64 (2, 3)): [")[
+        2
+    ].partition(" instead of [")
+    assert float(found.partition(",")[0]) == pytest.approx(
+        2 * float(expected.partition(",")[0]), rel=1e-5
+    )
+    assert "differs: [0.3782, 0.3168, " in out
+    assert "lacks: awkward_library has no tanh" in out
+    assert "tanh (values, reverse, forward, second, batched, compiled)" in out
+    assert "fails" not in out
+    spec = importlib.util.spec_from_file_location("awkward_backend", path)
+    record: Any = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    spec.loader.exec_module(record)  # type: ignore[union-attr]
+    backend = record.BACKEND
+    assert backend.immutable
+    assert backend.kernels == {"pow": awkward.power}
+    array = backend.from_numpy(np.asarray([1.5, 2.0]))
+    np.testing.assert_array_equal(backend.to_numpy(array), [1.5, 2.0])
+    assert backend.device(array) == "cpu"
+    np.testing.assert_array_equal(backend.to_numpy(backend.to_device(array, "cpu")), [1.5, 2.0])
+    text = path.read_text()
+    assert "tanh" in text and "# The standard's functions that it has not" in text
+
+
+def test_what_a_library_refuses_is_told_with_the_remedy(
+    awkward: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Awkward, "conforming", True)
+    x = wg.asarray(Awkward(np.asarray([1.0])))
+    with pytest.raises(
+        wg.BackendError, match=r"hands no values .* \(no implicit conversion\).*to_numpy"
+    ):
+        x.numpy()
+    with pytest.raises(wg.BackendError, match="awkward_library has no tanh in the version"):
+        wg.tanh(x)
+
+
+def test_a_missing_function_inside_of_a_rule_is_named(
+    awkward: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Awkward, "conforming", True)
+    monkeypatch.delattr(awkward, "cos")
+    x = wg.asarray(Awkward(np.asarray([1.0])))
+    x.requires_grad = True
+    with pytest.raises(wg.BackendError, match="awkward_library has no cos in the version"):
+        wg.sum(wg.sin(x)).backward()
+
+
+def test_watching_tells_what_differs() -> None:
+    backend = get_backend("array_api_strict")
+    with Watch(backend) as watch:
+        assert compare("sin", "array_api_strict")["second"].verdict == "ok"
+        assert not watch.faults
+        assert compare("isin", "array_api_strict")["values"].verdict == "fails"
+    assert watch.faults["isin"].call == "isin(float64 (2, 3), float64 (2, 3))"
+    assert watch.faults["isin"].told.startswith("TypeError: Only integer")
+
+
+def test_differences() -> None:
+    x = np.asarray([1.0, -2.0])
+    assert difference(x, x.copy()) == ""
+    assert difference(x[:1], x) == "shape (1,) instead of (2,)"
+    assert difference(x.astype("float32"), x) == "float32 instead of float64"
+    assert difference(-x, x) == "[-1, 2] instead of [1, -2]"
+    assert difference(-x, x, up_to_phase=True) == ""
+    assert difference(x + 1e-6, x) == "[1, -2] instead of [1, -2]"
+    assert difference(np.asarray([1]), np.asarray([2])) == "[1] instead of [2]"
+    nan = np.asarray([np.nan])
+    assert difference(nan, nan) == ""
+
+
+def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["no_such_library"]) == 2
+    assert "No module named 'no_such_library'" in capsys.readouterr().err
+    assert main(["json"]) == 2
+    assert "is it an array library?" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["numpy", "--only", "sine"])
+    assert "there is no function 'sine'" in capsys.readouterr().err

@@ -1,0 +1,201 @@
+"""``python -m wengert check-backend library``."""
+
+import argparse
+import importlib
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from wengert.backends import Backend, BackendError, builtin_backends, get_backend, plugin_backends
+from wengert.backends.registry import register
+from wengert.testing import records
+from wengert.testing.libraries import MODES, Outcome, chapter, compare, names, scenes
+from wengert.testing.watching import Fault, Watch
+
+
+class Findings(NamedTuple):
+    """All that was found of one library.
+
+    Attributes
+    ----------
+    title : str
+        The library, its version, and the device.
+    functions : dict
+        For each function the outcome of each mode.
+    scenes : dict
+        For each of the other checks its outcome.
+    faults : dict
+        For each function of the library's that is not as NumPy's is, a call that shows it.
+    """
+
+    title: str
+    functions: dict[str, dict[str, Outcome]]
+    scenes: dict[str, Outcome]
+    faults: dict[str, Fault]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m wengert check-backend",
+        description="Run every function and its derivatives, training, compiled and saved programs "
+        "on an array library and on NumPy, and tell what differs.",
+        epilog="Exit status: 0 if all agrees, 1 if something does not, 2 for usage.",
+    )
+    parser.add_argument(
+        "library", help="a backend's name, with a device (torch:cuda), or an Array API namespace"
+    )
+    parser.add_argument(
+        "--write", type=Path, metavar="FILE", help="write the record that the library needs"
+    )
+    parser.add_argument("--rst", type=Path, metavar="FILE", help="write the tables for Sphinx, too")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="a function; more than once"
+    )
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check, print the tables, and return the exit status."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    name, _, device = given.library.partition(":")
+    unknown = set(given.only) - set(names())
+    if unknown:
+        parser.error(f"--only: there is no function {min(unknown)!r}")
+    try:
+        backend = _backend(name, given.write)
+        spec = f"{backend.name}:{device}" if device else backend.name
+        found = examine(backend, spec, given.only or names(), scenes_too=not given.only)
+    except (BackendError, ImportError, ValueError) as error:
+        print(f"{parser.prog}: error: {error}", file=sys.stderr)
+        return 2
+    print(text(found))
+    if given.rst is not None:
+        given.rst.write_text(rst(found), encoding="utf-8")
+    outcomes = [o for each in found.functions.values() for o in each.values()]
+    outcomes += found.scenes.values()
+    return 0 if all(o.verdict in ("ok", "none") for o in outcomes) else 1
+
+
+def _backend(name: str, path: Path | None) -> Backend:
+    """The backend of a name, or one with the record that a library's namespace needs."""
+    known = name in builtin_backends() or name in plugin_backends()
+    if known and path is None:
+        return get_backend(name)
+    module = get_backend(name).module if known else name
+    xp = importlib.import_module(module)
+    short = module.rpartition(".")[2] if known else name.replace(".", "_")
+    record = records.written(module, short, _version(module), records.probe(xp))
+    if path is not None:
+        path.write_text(record, encoding="utf-8")
+        print(f"written: {path}\n")
+    if known:
+        return get_backend(name)
+    print(f"{name} has no record; this one is used:\n\n{textwrap.indent(record, '    ')}")
+    return register(records.made(record, short))
+
+
+def _version(name: str) -> str:
+    """Of a library, by the name of its backend or of a module in it."""
+    package = importlib.import_module(name.partition(".")[0])
+    return str(getattr(package, "__version__", ""))
+
+
+def examine(backend: Backend, spec: str, chosen: Sequence[str], *, scenes_too: bool) -> Findings:
+    """Run the checks, with a line of progress on a terminal."""
+    others = dict(scenes(spec)) if scenes_too else {}
+    functions = {}
+    with Watch(backend) as watch:
+        for i, name in enumerate(chosen):
+            if sys.stderr.isatty():
+                print(f"\r{i + 1}/{len(chosen)} {name:40}", end="", file=sys.stderr, flush=True)
+            functions[name] = compare(name, spec)
+    if sys.stderr.isatty():
+        print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
+    devices = ", ".join(map(backend.device_name, backend.devices()))
+    library = backend.name if backend.name in builtin_backends() else backend.module
+    title = f"{backend.name} {_version(library)} ({devices})"
+    return Findings(title, functions, others, watch.faults)
+
+
+def table(found: Findings) -> list[list[str]]:
+    """For each chapter and mode, how many functions agree of those that NumPy has."""
+    good: Counter[tuple[str, str]] = Counter()
+    every: Counter[tuple[str, str]] = Counter()
+    for name, outcomes in found.functions.items():
+        for mode, outcome in outcomes.items():
+            for row in (chapter(name), "all"):
+                good[row, mode] += outcome.verdict == "ok"
+                every[row, mode] += outcome.verdict != "none"
+    chapters = sorted({row for row, _ in every} - {"all"})
+    return [
+        ["", *MODES],
+        *(
+            [row, *(f"{good[row, m]}/{every[row, m]}" if every[row, m] else "" for m in MODES)]
+            for row in [*chapters, "all"]
+        ),
+    ]
+
+
+def failures(found: Findings) -> dict[str, list[str]]:
+    """What does not agree: each distinct reason, with the functions and modes that have it."""
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for name, outcomes in found.functions.items():
+        for mode, (verdict, told) in outcomes.items():
+            if verdict not in ("ok", "none"):
+                key = f"{verdict}: {told}"
+                reasons.setdefault(key, {}).setdefault(name, []).append(mode)
+    return {
+        reason: [f"{name} ({', '.join(modes)})" for name, modes in where.items()]
+        for reason, where in reasons.items()
+    }
+
+
+def text(found: Findings) -> str:
+    """The report for a terminal."""
+    rows = table(found)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [found.title, ""]
+    for row in rows:
+        first, *rest = (
+            f"{x:>{w}}" if i else f"{x:{w}}"
+            for i, (x, w) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join([first, *rest]).rstrip())
+    if found.scenes:
+        lines.append("")
+        width = max(map(len, found.scenes))
+        lines += [
+            f"{name:{width}}  {o.verdict}  {o.told}".rstrip() for name, o in found.scenes.items()
+        ]
+    if found.faults:
+        lines += ["", "Calls of the library itself that are not as NumPy's are:"]
+        lines += [f"  {fault.call}: {fault.told}" for _, fault in sorted(found.faults.items())]
+    wrong = failures(found)
+    if wrong:
+        lines += ["", "What does not agree:"]
+    for reason, where in wrong.items():
+        lines.append(f"  {reason}")
+        lines += textwrap.wrap(
+            ", ".join(where), 98, initial_indent="      ", subsequent_indent="      "
+        )
+    return "\n".join(lines)
+
+
+def rst(found: Findings) -> str:
+    """The report for a page of documentation."""
+    rows = table(found)
+    lines = [found.title, "-" * len(found.title), "", ".. list-table::", "    :header-rows: 1", ""]
+    for row in rows:
+        lines += [f"    {'* -' if i == 0 else '  -'} {x}".rstrip() for i, x in enumerate(row)]
+    bad = {name: o for name, o in found.scenes.items() if o.verdict != "ok"}
+    good = ", ".join(name for name in found.scenes if name not in bad)
+    lines += ["", f"Works: {good}.", ""] if good else [""]
+    lines += [f"- {name}: {o.verdict}: ``{o.told}``" for name, o in bad.items()]
+    if found.faults:
+        lines += ["", "Calls of the library itself that are not as NumPy's are:", ""]
+        lines += [f"- ``{f.call}``: ``{f.told}``" for _, f in sorted(found.faults.items())]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,201 @@
+"""What an array library itself gets wrong: each call of its functions, compared with NumPy's."""
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert.backends import EXTENSIONS, Backend, dtype_of, get_backend, namespaces
+from wengert.tape.primitive import PRIMITIVES
+
+#: Whose numbers mean nothing.
+UNSET = ("empty", "empty_like")
+#: Whose results are complex by the standard, and in NumPy only where they have to be.
+COMPLEX = ("linalg.eig", "linalg.eigvals")
+#: Whose results are unique up to a sign or phase of vectors, and are compared by magnitude.
+UP_TO_PHASE = ("linalg.eig", "linalg.eigh", "linalg.qr", "linalg.svd")
+
+
+class Fault(NamedTuple):
+    """A call of a library's function that is not what NumPy's is.
+
+    Attributes
+    ----------
+    call, told : str
+        The arguments in short, and what is wrong.
+    """
+
+    call: str
+    told: str
+
+
+class Watch:
+    """While it is entered, each call of a library's functions is compared with NumPy's.
+
+    Parameters
+    ----------
+    backend : Backend
+        The backend whose library is watched.
+
+    Attributes
+    ----------
+    faults : dict
+        For each function by its name the first call that was wrong.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.faults: dict[str, Fault] = {}
+        self._inside = False
+        self._numpy = get_backend("numpy")
+
+    def __enter__(self) -> "Watch":
+        backend, public = self.backend, type(self.backend).public
+
+        def watched(module: Any) -> dict[str, Any]:
+            extension = next((e for e in EXTENSIONS if module is getattr(backend.xp, e, None)), "")
+            prefix = extension and f"{extension}."
+            return {
+                name: self._compared(prefix + name, found)
+                if callable(found) and not isinstance(found, type)
+                else found
+                for name, found in public(backend, module).items()
+            }
+
+        backend.public = watched  # type: ignore[method-assign]
+        self._renew(backend.namespace)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        del self.backend.public
+        self._renew(self.backend.namespace)
+
+    def _renew(self, before: Any) -> None:
+        """Make the backend's namespace anew, and let primitives find their kernels there."""
+        del self.backend.namespace
+        for kind in [kind for kind, known in namespaces.items() if known is before]:
+            namespaces[kind] = self.backend.namespace
+            for primitive in PRIMITIVES.values():
+                primitive.kernels.pop(kind, None)
+
+    def _compared(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        reference: Any = self._numpy.xp
+        for part in name.split("."):
+            reference = getattr(reference, part, None)
+        if not callable(reference) or name in UNSET:
+            return function
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self._inside or name in self.faults:
+                return function(*args, **kwargs)
+            self._inside = True
+            try:
+                found = function(*args, **kwargs)
+            except Exception as error:
+                self._note(name, args, kwargs, reference, error)
+                raise
+            else:
+                self._note(name, args, kwargs, reference, found)
+                return found
+            finally:
+                self._inside = False
+
+        return call
+
+    def _note(
+        self, name: str, args: Any, kwargs: dict[str, Any], reference: Any, found: Any
+    ) -> None:
+        named = {key: x for key, x in kwargs.items() if key not in ("device", "stream")}
+        try:
+            with np.errstate(all="ignore"):
+                expected = reference(*self._on_numpy(args), **self._on_numpy(named))
+            if name in COMPLEX:
+                expected = _complex(expected)
+        except Exception:  # NumPy refuses the call too, or there is no such call
+            return
+        if isinstance(found, Exception):
+            told = f"{type(found).__name__}: {str(found).splitlines()[0] if str(found) else ''}"
+        else:
+            told = self._difference(found, expected, name in UP_TO_PHASE)
+        if told:
+            shown = [_short(x) for x in args] + [f"{k}={_short(x)}" for k, x in named.items()]
+            self.faults[name] = Fault(f"{name}({', '.join(shown)})", told)
+
+    def _on_numpy(self, value: Any) -> Any:
+        """The same arguments with NumPy's arrays and dtypes."""
+        if isinstance(value, dict):
+            return {key: self._on_numpy(x) for key, x in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(self._on_numpy(x) for x in value)
+        if namespaces.get(type(value)) is self.backend.namespace:
+            return self.backend.to_numpy(value)
+        try:
+            return np.dtype(dtype_of(value).name)
+        except (TypeError, ValueError):
+            return value
+
+    def _difference(self, found: Any, expected: Any, up_to_phase: bool) -> str:
+        """How a result differs from NumPy's; "" where it does not."""
+        if isinstance(expected, list | tuple):
+            if len(found) != len(expected):
+                return f"{len(found)} results instead of {len(expected)}"
+            every = (
+                self._difference(*pair, up_to_phase) for pair in zip(found, expected, strict=True)
+            )
+            return next(filter(None, every), "")
+        if not isinstance(expected, np.ndarray | np.generic):
+            return ""
+        try:
+            values = np.asarray(self.backend.to_numpy(self.backend.array(found)))
+        except Exception as error:
+            return f"its values can't be read ({type(error).__name__}: {error})"
+        return difference(values, np.asarray(expected), up_to_phase)
+
+
+def difference(found: Any, expected: Any, up_to_phase: bool = False) -> str:
+    """How an array differs from another in shape, dtype or values; "" where it does not."""
+    if found.shape != expected.shape:
+        return f"shape {found.shape} instead of {expected.shape}"
+    if found.dtype != expected.dtype:
+        return f"{found.dtype} instead of {expected.dtype}"
+    if expected.dtype.kind not in "fc":
+        if np.array_equal(found, expected):
+            return ""
+        return f"{_few(found)} instead of {_few(expected)}"
+    if up_to_phase:
+        found, expected = np.abs(found), np.abs(expected)
+    tolerance = np.finfo(expected.dtype).eps ** 0.6
+    if np.allclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True):
+        return ""
+    return f"{_few(found)} instead of {_few(expected)}"
+
+
+def _complex(result: Any) -> Any:
+    if isinstance(result, tuple):
+        return tuple(map(_complex, result))
+    return result + result.dtype.type(0) * 1j
+
+
+def _few(array: Any) -> str:
+    """Some elements, to tell two arrays apart by."""
+    flat = array.reshape(-1)
+    shown = ", ".join(f"{x:.6g}" if array.dtype.kind in "fc" else str(x) for x in flat[:4])
+    return f"[{shown}{', ...' if flat.size > 4 else ''}]"
+
+
+def _short(value: Any) -> str:
+    """An argument in a line: an array by its dtype and shape."""
+    if isinstance(value, list | tuple) and len(value) < 7:
+        inside = ", ".join(map(_short, value))
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{dtype_of(value.dtype).name} {_shape(value.shape)}"
+    text = repr(value)
+    return text if len(text) < 40 else f"{text[:36]} ..."
+
+
+def _shape(shape: Iterable[Any]) -> str:
+    lengths = tuple(shape)
+    return f"({', '.join(map(str, lengths))}{',' if len(lengths) == 1 else ''})"
