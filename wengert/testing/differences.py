@@ -41,9 +41,11 @@ class Estimate(NamedTuple):
 
 def to_reals(array: np.ndarray[Any, Any]) -> Reals:
     """Return the numbers of an array as one row, a complex one as its real and imaginary part."""
-    flat = np.ascontiguousarray(array).reshape(-1)
+    flat = array.reshape(-1)
+    if flat.dtype.char == "d":
+        return flat
     if flat.dtype.kind == "c":
-        return flat.astype(np.complex128, copy=False).view(np.float64)
+        return np.ascontiguousarray(flat, np.complex128).view(np.float64)
     return flat.astype(np.float64, copy=False)
 
 

@@ -46,7 +46,7 @@ GLANCES, TRIES = 12, 24
 MISS = 1e-3
 #: Places at which noise is measured, how far they may be, the distance of neighbouring points
 #: there, and the bounds of what single precision makes, relative to the values.
-PLACES, FAR, SPACING, SINGLE = 15, 2.0**-8, 2.0**-16, (2.0**-30, 2.0**-18)
+PLACES, FAR, SPACING, SINGLE = 6, 2.0**-8, 2.0**-16, (2.0**-30, 2.0**-18)
 QUIET = PLACES - PLACES // 3 + 1
 #: Kinds of operations with kinks of their own at operands that have some.
 OWN = ("irregular", "reduction")
@@ -103,12 +103,36 @@ class Region:
         """A random point."""
         return random.uniform(-radius, radius, self.own.size)
 
-    @cached_property
+    @property
     def bent(self) -> Flags:
         """Whether slopes of each result differ close by, and no less where points are closer."""
-        # At the edge of the domain in one input, the others can still be moved.
-        found = self.bends(self.own)
-        return found if self.own.all() else found | self.bends(np.ones_like(self.own))
+        return self._looked[0]
+
+    @property
+    def several(self) -> bool:
+        """Whether several operations have a kink here.
+
+        Then each rule is right that gives one of its operation's own derivatives, and together
+        they may give what the function has nowhere: 2 for the first of equal numbers in the sum of
+        their maximum and minimum.
+        """
+        return self._looked[1]
+
+    @cached_property
+    def _looked(self) -> tuple[Flags, bool]:
+        """`bent` and `several`, from the same evaluations."""
+        operations = _Operations()
+        try:
+            steps = Problem(operations.of(self.problem), self.problem.arguments)
+            found = Region(steps, self.own, self.radius / CLOSE).bends(self.own)
+            several = operations.kinks(found, steps.shapes) > 1
+            found = found[-self.problem.middle().size :]
+        except (KinkError, ValueError):  # others run close by, or some are in single precision
+            found, several = self.bends(self.own), True
+        if not self.own.all():
+            # At the edge of the domain in one input, the others can still be moved.
+            found |= self.bends(np.ones_like(self.own))
+        return found, several
 
     def bends(self, mask: Reals) -> Flags:
         """Whether they differ where the numbers in a mask move."""
@@ -147,22 +171,6 @@ class Region:
                 break  # the noise is that of the third of the places that has most
         found: Reals = np.sort(sizes, axis=0)[-PLACES // 3]
         return found
-
-    @cached_property
-    def several(self) -> bool:
-        """Whether several operations have a kink here.
-
-        Then each rule is right that gives one of its operation's own derivatives, and together
-        they may give what the function has nowhere: 2 for the first of equal numbers in the sum of
-        their maximum and minimum.
-        """
-        operations = _Operations()
-        steps = Problem(operations.of(self.problem), self.problem.arguments)
-        try:
-            bent = Region(steps, self.own, self.radius / CLOSE).bends(self.own)
-        except (KinkError, ValueError):  # others run close by, or some are in single precision
-            return True
-        return operations.kinks(bent, steps.shapes) > 1
 
 
 class Surroundings:
@@ -319,7 +327,7 @@ class Surroundings:
 
 
 class _Operations(Observer):
-    """The operations that a function carries out, with the results of all as its own."""
+    """The operations that a function carries out, with their results before its own."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[Primitive | None, list[Tensor], list[Tensor]]] = []
@@ -332,13 +340,13 @@ class _Operations(Observer):
             self.seen.append((primitive, inputs, inexact))
 
     def of(self, problem: Problem) -> Callable[..., list[Tensor]]:
-        """The function that returns the results of all operations."""
+        """The function that returns the results of all operations, and then its own."""
 
         def run(*arguments: Any) -> list[Tensor]:
             self.seen = []
             with observed_by(self):
                 returned = inexact(problem.func(*arguments))
-            return [result for *_, results in self.seen for result in results] or returned
+            return [*(result for *_, results in self.seen for result in results), *returned]
 
         return run
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import backend_of, dtype_of, selection
+from wengert.backends import Backend, backend_of, dtype_of, selection
 from wengert.func.trees import tree_flatten, tree_leaves, tree_map
 from wengert.interpreters.dual import Dual
 from wengert.interpreters.lifted import new_level
@@ -22,14 +22,24 @@ IMAGINARY_STEP = 1e-30
 
 def values(tensor: Tensor) -> np.ndarray[Any, Any]:
     """Return a Tensor's values in a NumPy array of their own, tracked or not."""
+    return np.array(_shown(tensor), copy=True)
+
+
+def _shown(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """Return a Tensor's values in a NumPy array that may be in its own memory."""
     backend = backend_of(tensor._array)
-    return np.array(backend.to_numpy(tensor.array), copy=True)
+    return backend.to_numpy(tensor.array)
+
+
+def _home(tensor: Tensor) -> tuple[Backend, Any]:
+    backend = backend_of(tensor._array)
+    return backend, backend.device(tensor.array)
 
 
 def raw_like(tensor: Tensor, array: np.ndarray[Any, Any]) -> Any:
     """Return a new raw array of NumPy values, on a Tensor's backend and device."""
-    backend = backend_of(tensor._array)
-    return backend.from_numpy(np.array(array, copy=True), backend.device(tensor.array))
+    backend, device = _home(tensor)
+    return backend.from_numpy(np.array(array, copy=True), device)
 
 
 def like(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
@@ -95,7 +105,7 @@ def inexact(returned: Any) -> list[Tensor]:
     ValueError
         If none is floating or complex.
     """
-    given = tree_leaves(returned)
+    given = [returned] if isinstance(returned, Tensor) else tree_leaves(returned)
     for i, result in enumerate(given):
         if not isinstance(result, Tensor):
             raise TypeError(
@@ -137,6 +147,7 @@ class Problem:
         self._given, self.plain = func, plain
         arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
         self.arguments, self._structure = tree_flatten(arguments)
+        self._flat = all(child.cls is None for child in self._structure.children)
         self.checked: list[int] = []
         for i, x in enumerate(self.arguments):
             # A Tensor that is given twice is one input, which moves as one.
@@ -148,8 +159,9 @@ class Problem:
                 "gradcheck needs at least one input that is a Tensor and requires grad"
             )
         for i in self.checked:
-            self._demand_double(self.arguments[i], f"inputs[{i}]")
+            _demand_double(self.arguments[i], "inputs[{}]", i)
         self.before = [values(self.arguments[i]) for i in self.checked]
+        self._homes = {i: _home(self.arguments[i]) for i in self.checked}
         self.sizes = [to_reals(before).size for before in self.before]
         self.width = sum(self.sizes)
         self._middle: Reals | None = None
@@ -157,21 +169,16 @@ class Problem:
 
     def func(self, *leaves: Any) -> Any:
         """The function, of its arguments without their containers."""
-        return self._given(*self._structure.unflatten(leaves))
+        return self._called(self._given, leaves)
 
-    @staticmethod
-    def _demand_double(tensor: Tensor, what: str) -> None:
-        if tensor.dtype.name not in ("float64", "complex128"):
-            raise ValueError(
-                f"{what} has dtype {tensor.dtype.name}: differences tell nothing below double "
-                "precision. Use float64 or complex128"
-            )
+    def _called(self, function: Callable[..., Any], leaves: Sequence[Any]) -> Any:
+        return function(*(leaves if self._flat else self._structure.unflatten(leaves)))
 
     def results(self, returned: Any) -> list[Tensor]:
         """The floating and complex Tensors in what the function returned, in double precision."""
         found = inexact(returned)
         for i, result in enumerate(found):
-            self._demand_double(result, f"result {i}")
+            _demand_double(result, "result {}", i)
         return found
 
     def run(self) -> list[Tensor]:
@@ -203,9 +210,8 @@ class Problem:
             raise GradcheckError(f"{culprit} changed inputs[{at}] in place")
 
     def _row(self) -> Reals:
-        function = self._given if self.plain is None else self.plain
-        results = self.results(function(*self._structure.unflatten(self.arguments)))
-        return np.concatenate([to_reals(values(result)) for result in results])
+        returned = self._called(self.plain or self._given, self.arguments)
+        return np.concatenate([to_reals(_shown(result)) for result in self.results(returned)])
 
     def middle(self) -> Reals:
         """The results at the point itself."""
@@ -258,7 +264,9 @@ class Problem:
         return self.before[self.checked.index(at)]
 
     def _raw(self, at: int, array: np.ndarray[Any, Any]) -> Any:
-        return raw_like(self.arguments[at], array)
+        """A raw array of new NumPy values, where an input's own array is."""
+        backend, device = self._homes[at]
+        return backend.from_numpy(np.asarray(array), device)
 
     def imaginary_step(self, direction: Reals) -> Reals:
         """The derivative of all results along a direction, by a step in the imaginary one."""
@@ -278,7 +286,7 @@ class Problem:
         """The derivative of all results along a direction, by forward mode."""
         level = new_level()
         duals = {
-            i: Dual(self.arguments[i]._array, self._raw(i, part), level)
+            i: Dual(self.arguments[i]._array, self._raw(i, part.copy()), level)
             for i, part in self.parts(direction).items()
         }
         with self.holding(duals):
@@ -373,6 +381,14 @@ class Problem:
                 return _entry(f"inputs[{i}]", before.shape, before.dtype.kind == "c", column)
             column -= size
         raise IndexError(column)
+
+
+def _demand_double(tensor: Tensor, what: str, at: int) -> None:
+    if tensor.dtype.name not in ("float64", "complex128"):
+        raise ValueError(
+            f"{what.format(at)} has dtype {tensor.dtype.name}: differences tell nothing below "
+            "double precision. Use float64 or complex128"
+        )
 
 
 def _tangent(at: int, result: Tensor, level: int) -> Reals:
