@@ -1,6 +1,7 @@
 """What a replay could not repeat is seen before it is done, whatever the code calls it by."""
 
 import contextlib
+import cProfile
 import datetime as dt
 import decimal
 import gc
@@ -10,6 +11,7 @@ import logging
 import math
 import operator
 import os
+import pstats
 import random
 import sys
 import threading
@@ -246,6 +248,20 @@ def test_another_profiler_goes_on():
     finally:
         sys.setprofile(before)
     assert seen["__call__"]
+
+
+def test_python_s_own_profiler_goes_on():
+    f = wg.compile(lambda x: x * 2.0)
+    profile = cProfile.Profile()
+    profile.enable()
+    try:
+        for _ in range(3):
+            f(wg.ones(2))
+        sum([1.0, 2.0])
+    finally:
+        profile.disable()
+    called = {key[2] for key in pstats.Stats(profile).stats}
+    assert "<built-in method builtins.sum>" in called
 
 
 def test_other_threads_are_not_watched():

@@ -58,9 +58,10 @@ def visit_module(walk: "Walk", x: ModuleType, name: str) -> None:
 
 def _foreign_module(walk: "Walk", x: ModuleType, held: dict[str, Any], name: str) -> None:
     """Look at what code names of a module that is not looked through."""
+    at, marks = id(x), walk.named.marks
     for key, value in list(held.items()):
-        place = Place(held, key, f"{name}.{key}")
-        if (id(x), key) in walk.named.marks and not isinstance(value, ModuleType):
+        if (at, key) in marks and not isinstance(value, ModuleType):
+            place = Place(held, key, f"{name}.{key}")
             refuse(value)
             if type(value) in (*PLAIN, *CONTAINERS):
                 walk.at(place)
@@ -70,7 +71,7 @@ def _foreign_module(walk: "Walk", x: ModuleType, held: dict[str, Any], name: str
                 if isinstance(value, abc.ABCMeta):
                     walk.abstract()
         elif type(value) in PLAIN and walk.named.wants(x, key) and key[:2] != "__":
-            walk.at(place)
+            walk.at(Place(held, key, f"{name}.{key}"))
 
 
 def visit_class(walk: "Walk", cls: type, name: str) -> None:

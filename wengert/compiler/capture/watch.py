@@ -120,7 +120,10 @@ class Watch:
         try:
             yield
         finally:
-            sys.setprofile(before[0])
+            if before[0] is None or callable(before[0]):
+                sys.setprofile(before[0])
+            else:
+                before[0].enable()  # a profiler of `cProfile`, before Python 3.12
             sys.settrace(before[1])
             gc.callbacks.remove(collects)
 
