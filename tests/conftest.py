@@ -2,7 +2,7 @@
 
 import gc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from zlib import crc32
 
 import pytest
@@ -73,6 +73,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[INSTALLED] = [name for name in installed_backends() if name in QUICK]
         if not config.getoption("--hypothesis-profile"):
             settings.load_profile("quick")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Leave the garbage collector off while tests are found, which all stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -26,6 +26,9 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "broadcast": lambda x: np.broadcast_to(x[:1] if x.ndim else x, x.shape),
     "axes swapped": lambda x: np.moveaxis(np.moveaxis(x, 0, -1).copy(), -1, 0) if x.ndim else x,
 }
+#: Those that programs take apart otherwise come first.
+SOME = ("in order", "transposed", "broadcast")
+EACH = [*SOME, *(pytest.param(x, marks=pytest.mark.slow) for x in LAYOUTS if x not in SOME)]
 SHAPES = [(4, 6), (2, 3, 4), (1, 5), (7,), (), (0, 3)]
 
 #: Results that are views, copies, or one or the other by layout, of an array of any shape.
@@ -101,7 +104,7 @@ def check(function: Callable[[Any], Any], points: list[Any]) -> None:
     assert all(same_bits(x, y) for x, y in earlier), compiled.source
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", EACH)
 def test_views_and_copies_of_inputs_and_of_results(layout: str) -> None:
     """Of each shape; sums round by the order of the elements."""
 
@@ -135,7 +138,7 @@ def test_alone(move: str) -> None:
         check(lambda x: wg.sin(MOVES["flat"](MOVES[move](wg.exp(x)))), given(shape, "in order"))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", EACH)
 def test_slopes_through_views_and_copies(layout: str) -> None:
     def loss(x: Any) -> Any:
         moved = [move(wg.exp(x * (at / 8))) for at, move in enumerate(MOVES.values(), 1)]
@@ -162,7 +165,7 @@ KERNELS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", EACH)
 def test_kernels(layout: str) -> None:
     for function in KERNELS.values():
         check(lambda x, f=function: (f(x), wg.sum(f(wg.exp(x)))), given((4, 6), layout))

@@ -355,7 +355,14 @@ def test_pairs_of_transforms_under_no_grad(name: str) -> None:
         _check(name, pair, POINTS["a vector"], wg.no_grad)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+#: What modes do inside and outside of each other, once of each kind.
+KINDS = ("smooth", "enable_grad", "in place", "views", "custom_vjp", "checkpoint of no_grad")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in KINDS else pytest.mark.slow) for name in FUNCTIONS],
+)
 def test_third_order(name: str) -> None:
     for triple in itertools.product(FEW, repeat=3):
         _check(name, triple, POINTS["a vector"], nullcontext)

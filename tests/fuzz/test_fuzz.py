@@ -102,6 +102,7 @@ def test_differences_are_told() -> None:
     assert "hvp" in (agree(made, answer._replace(product=moved)) or "")
 
 
+@pytest.mark.slow
 def test_snippets_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     made = program(3)

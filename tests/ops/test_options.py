@@ -20,15 +20,12 @@ def shown(chosen):
 
 
 def calls():
-    """All pairs of all functions; the quick choice takes those with a value of an option first."""
-    begun = set()
+    """All pairs of all functions; the first of each function is marked `whole`."""
     for name in dict.fromkeys(name for names, _ in SPACES for name in names.split()):
-        for space in spaces(name):
-            for chosen in pairs(space):
-                given = {(name, option, repr(value)) for option, value in chosen.items()}
-                marks = () if given <= begun else pytest.mark.whole
-                begun |= given
-                yield pytest.param(name, chosen, id=f"{name}-{shown(chosen)}", marks=marks)
+        found = [chosen for space in spaces(name) for chosen in pairs(space)]
+        for at, chosen in enumerate(found):
+            marks = () if at else pytest.mark.whole
+            yield pytest.param(name, chosen, id=f"{name}-{shown(chosen)}", marks=marks)
 
 
 CALLS = [*calls()]
@@ -53,7 +50,7 @@ def test_every_option_has_its_values(name):
 
 @pytest.mark.whole
 @pytest.mark.parametrize(("name", "chosen"), CALLS)
-def test_options(name, chosen, tmp_path):
+def test_options(name, chosen):
     function, leaves = prepared(name, chosen)
     expected = [values(out) for out in function(*map(wg.asarray, leaves))]
     for ours, theirs in zip(expected, reference(name, chosen) or expected, strict=True):
@@ -69,8 +66,15 @@ def test_options(name, chosen, tmp_path):
             check_batched_forward_grad=True,
             fast_mode=True,
         )
-    if name == "F.dropout":  # each member of a batch, and each call of a program, has its numbers
-        return
+
+
+#: Each member of a batch, and each call of a program, has random numbers of its own.
+SAME_AGAIN = [param for param in CALLS if param.values[0] != "F.dropout"]
+
+
+@pytest.mark.parametrize(("name", "chosen"), SAME_AGAIN)
+def test_options_in_batches_and_compiled(name, chosen, saved):
+    function, leaves = prepared(name, chosen)
     level = new_level()
     members = [[x, x * 0.9] for x in leaves]
     batched = function(*(wg.Tensor(Batched(np.stack(each), level)) for each in members))
@@ -79,7 +83,12 @@ def test_options(name, chosen, tmp_path):
             assert tuple(ours.shape) == theirs.shape
             found = ours._array.inner[k] if isinstance(ours._array, Batched) else values(ours)
             np.testing.assert_allclose(found, values(theirs), rtol=1e-12, atol=1e-14)
-    check_compiled(function, leaves, tmp_path / "saved.py")
+    check_compiled(function, leaves, saved)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    return tmp_path_factory.mktemp("options") / "saved.py"
 
 
 def check_compiled(function, leaves, path):

@@ -96,6 +96,7 @@ def test_digits_compiled_trains_as_it_does_eagerly(
             np.testing.assert_array_equal(compiled[name], expected)
 
 
+@pytest.mark.slow
 def test_batches_cover_the_data_once(digits: ModuleType) -> None:
     split = digits.Split(wg.reshape(wg.arange(10), (10, 1)), wg.arange(10))
     seen = [(x, y) for x, y in split.batches(4)]
@@ -131,7 +132,13 @@ def test_property_test_finds_the_wrong_derivative(capsys: Any) -> None:
     assert wrong.startswith("a wrong derivative: the gradient is wrong")
 
 
-COMPILED = pytest.mark.parametrize("options", [[], ["--compile"]], ids=["eager", "compiled"])
+COMPILED = pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param([], id="eager"),
+        pytest.param(["--compile"], id="compiled", marks=pytest.mark.slow),
+    ],
+)
 
 
 @COMPILED

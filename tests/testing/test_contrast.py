@@ -87,7 +87,7 @@ def test_where_a_function_without_a_forward_derivative_is_wrong(wrong, words):
     assert text.count("where:") == 1
 
 
-@pytest.mark.parametrize("at", [5, 7, 12])
+@pytest.mark.parametrize("at", [5, *(pytest.param(n, marks=pytest.mark.slow) for n in (7, 12))])
 def test_of_what_is_not_deterministic_no_place_is_told(at):
     """The neighbours would be right or wrong by chance."""
     count = itertools.count(1)

@@ -25,6 +25,14 @@ GENERIC = ([0.3, -1.2, 0.8], [0.31, -1.2, 0.8, 1.5], [0.5, 0.5 + 1e-5, 0.2], [0.
 TIED = ([0.0] * 2, [0.0] * 3, [1.0] * 4, [1.0, 1.0, -0.5], [1.0, 2.0, 2.0, 1.0, 2.0])
 
 
+def in_each_mode(names):
+    """Names with modes; half of them are slow, and each name and mode is among the others."""
+    return [
+        pytest.param(name, mode, marks=pytest.mark.slow if (i + k // 2) % 2 else ())
+        for (i, name), (k, mode) in itertools.product(enumerate(names), enumerate(MODES))
+    ]
+
+
 class Operation(wg.autograd.Function):
     """A function of NumPy's with a Jacobian written by hand, as one operation."""
 
@@ -96,8 +104,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize(("name", "mode"), in_each_mode(RIGHT))
 def test_a_right_rule_is_nowhere_called_wrong(name, mode):
     function, jacobian = RIGHT[name]
     rule = lambda x: Operation.apply(x, function, jacobian)
@@ -123,8 +130,7 @@ WRONG_AT_TIES = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", WRONG_AT_TIES)
+@pytest.mark.parametrize(("name", "mode"), in_each_mode(WRONG_AT_TIES))
 def test_a_rule_that_is_wrong_at_ties_alone_is_caught_there(name, mode):
     function, jacobian = WRONG_AT_TIES[name]
     rule = lambda x: Operation.apply(x, function, jacobian)
@@ -154,8 +160,7 @@ WRONG_ANYWHERE = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", WRONG_ANYWHERE)
+@pytest.mark.parametrize(("name", "mode"), in_each_mode(WRONG_ANYWHERE))
 def test_a_wrong_rule_is_caught_at_every_generic_point(name, mode):
     function, jacobian = WRONG_ANYWHERE[name]
     rule = lambda x: Operation.apply(x, function, jacobian)
