@@ -150,14 +150,13 @@ def wengert(problem: Problem, backend: str = "numpy") -> Trainer:
 
     with wg.use_backend(backend):
         modules: list[Any] = []
-        for weight, _ in problem.layers:
-            modules += [wg.nn.Linear(*weight.shape), wg.nn.ReLU()]
+        for weight, bias in problem.layers:
+            # One after the other, so that no weights but the layers' own are there at once.
+            layer = wg.nn.Linear(*weight.shape)
+            values = {"weight": np.ascontiguousarray(weight.T), "bias": bias}
+            layer.load_state_dict({name: wg.asarray(x) for name, x in values.items()})
+            modules += [layer, wg.nn.ReLU()]
         model = wg.nn.Sequential(*modules[:-1])
-        state = {}
-        for i, (weight, bias) in enumerate(problem.layers):
-            state[f"{2 * i}.weight"] = wg.asarray(np.ascontiguousarray(weight.T))
-            state[f"{2 * i}.bias"] = wg.asarray(bias)
-        model.load_state_dict(state)
         batches = [(wg.asarray(x), wg.asarray(y)) for x, y in problem.batches]
     criterion = wg.nn.CrossEntropyLoss()
     optimiser = wg.optim.SGD(model.parameters(), lr=LEARNING_RATE)
