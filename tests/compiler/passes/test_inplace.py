@@ -1,8 +1,12 @@
 """Updates in place: of what nobody else looks at, and after all that may fail."""
 
+import ast
 import copy
 import gc
 import io
+import operator
+import os
+import signal
 import sys
 import threading
 import warnings
@@ -14,7 +18,7 @@ import pytest
 
 import wengert as wg
 from wengert.compiler.passes import inplace
-from wengert.compiler.passes.inplace import writable
+from wengert.compiler.passes.inplace import at_once, writable
 
 #: Above the number of elements up to which parameters are joined in one line.
 WIDTH = 96
@@ -387,6 +391,55 @@ def test_what_comes_from_outside_never_makes_a_step_run_twice(optimiser: str) ->
         gc.collect()  # the copy of the program that was lost, if one was
     assert found.count(True) > 10
     assert found.count(False) > 10
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="the system has no such signal")
+def test_what_is_called_at_once_is_interrupted_after_the_last() -> None:
+    """Half an update would be neither the old values nor the next."""
+
+    def handler(*of: Any) -> None:
+        raise InterruptionError(of)
+
+    x = np.full(3, 2.0)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(InterruptionError):
+            at_once(
+                (np.multiply, x, 3.0, x),
+                (os.kill, os.getpid(), signal.SIGUSR1),
+                (np.add, x, 1.0, x),
+                (np.negative, x, x),
+            )
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert x.tolist() == [-7.0] * 3
+
+
+def test_the_first_error_of_what_is_called_at_once_is_raised() -> None:
+    x = np.zeros(2)
+    with pytest.raises(KeyError):
+        at_once((operator.getitem, {}, 1), (np.add, x, 1.0, x), (operator.getitem, [], 1))
+    assert x.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_several_calls_that_write_to_one_array_are_made_at_once(optimiser: str) -> None:
+    step = Training(optimiser).compiled()
+    (body,) = [x.body for x in ast.parse(step.source).body if isinstance(x, ast.FunctionDef)]
+    wrote: list[str] = []
+    for each in body:
+        call: Any = getattr(each, "value", None)
+        if isinstance(each, ast.Expr) and ast.unparse(call.func) == "at_once":
+            outs = {ast.unparse(x.elts[-1]) for x in call.args}
+            assert len(outs) == 1
+        elif isinstance(call, ast.Call):
+            named = [x.value for x in call.keywords if x.arg == "out"]
+            outs = {ast.unparse(x) for x in named or call.args[-1:]}
+        else:
+            continue
+        wrote += [x for x in outs if x.startswith("writable_")]
+    assert len(set(wrote)) == len(wrote) > 1  # each is written in one statement
+    assert ("at_once(" in step.source) == (optimiser != "SGD")
 
 
 # -- who else runs ---------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from wengert.backends import Backend, backend_of
 from wengert.compiler.emission.spelling import LIBRARIES, Names, Speller, identifier
 from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, form
-from wengert.compiler.passes.inplace import writable
+from wengert.compiler.passes.inplace import at_once, together, writable
 from wengert.compiler.passes.liveness import holders
 from wengert.compiler.passes.own import own
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
@@ -174,7 +174,9 @@ class _Writer:
         names = self._results()
         inline = _inline(self.program)
         ending = _ending(self.program, inline)
+        joined = together(self.program.instructions)
         kept = self._in_buffers()
+        calls, end = list[str](), 0  # those that are made at once
         before: Line | None = None
         written: dict[str, Value] = {}  # what each name stands for now
         for i, step in enumerate(self.program.instructions):
@@ -188,6 +190,17 @@ class _Writer:
             if step.function is writable:
                 lines += self._forgotten(step, written)
             call = self.speller.call(step, self.known, out)
+            if i in joined or calls:  # the last one's memory has the results of all
+                kept.add(step.result)
+                end = joined.get(i, end)
+                self.known[step.result] = out or ""
+                calls.append("({}, {}".format(*call.split("(", 1)))
+                if i == end:
+                    self.lines[len(lines)] = step, (out or "",)
+                    start = f"    {self.speller.function(at_once, 'at_once')}"
+                    lines += wrapped(start, calls, ("(", ")"))
+                    calls = []
+                continue
             # An array is freed when its name is given to another, and not only at the return.
             for value in ending.get(i, ()):
                 if value in names and value.shape and not value.name and value not in kept:

@@ -164,7 +164,7 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
     for runs in chosen:  # at the end: what they give, nothing else takes
         steps = _joined(runs, outputs, steps, becomes)
     alone = Value((0,), np.dtype(float), ALONE)
-    updates = in_place([run.steps for run in large], becomes, holders(program), alone)
+    updates = in_place([run.steps for run in large], becomes, holders(program), alone, outputs)
     used = any(alone in step.used() for step in updates)
     inputs = (*program.inputs, alone) if used else program.inputs
     return replace(program, inputs=inputs, instructions=(*steps, *updates))

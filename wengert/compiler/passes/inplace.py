@@ -5,9 +5,12 @@ fail comes first: the updates are the last instructions, and whether memory may 
 asked once, just before them.
 """
 
+import operator
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import starmap
 from typing import Any, Final
 from weakref import getweakrefcount
 
@@ -18,7 +21,7 @@ from wengert.compiler.passes.forms import form
 from wengert.compiler.passes.liveness import Holders
 from wengert.compiler.program import Instruction, Value
 
-__all__ = ["ALONE", "CHANGED", "in_place", "writable"]
+__all__ = ["ALONE", "CHANGED", "at_once", "in_place", "together", "writable"]
 
 #: What `numpy.errstate` may ask for: nothing of it raises an error.
 _QUIET: Final = {"ignore", "warn"}
@@ -56,6 +59,40 @@ def writable(*arrays: Any) -> list[Any]:
     return found
 
 
+def at_once(*calls: Any) -> None:
+    """Call functions with operands, so that what interrupts is raised after the last of them.
+
+    Between two of them no instruction of Python's runs, at which a signal's handler could. What a
+    handler raises while a warning is shown comes after the work of the function that warned.
+
+    Parameters
+    ----------
+    *calls : tuple
+        Of a function that runs no Python, and its operands.
+    """
+    rest, raised = iter(calls), None
+    while True:
+        try:
+            deque(starmap(operator.call, rest), 0)
+        except BaseException as error:
+            raised = raised or error
+        else:
+            break
+    if raised is not None:
+        raise raised
+
+
+def together(steps: Sequence[Instruction]) -> dict[int, int]:
+    """The first and the last of instructions in a row that write to an updated array in turns."""
+    found: dict[int, int] = {}
+    places = {x for step in steps if step.function is writable for x in step.results}
+    first: dict[Value, int] = {}
+    for i, step in enumerate(steps):
+        if step.out in places:
+            found[first.setdefault(step.out, i)] = i
+    return {start: end for start, end in found.items() if start < end}
+
+
 def _nothing_raises() -> bool:
     """Whether arithmetic gives warnings at most, and these only print."""
     return (
@@ -71,6 +108,7 @@ def in_place(
     becomes: Mapping[Value, Value],
     held: Holders,
     alone: Value,
+    outputs: Iterable[Value],
 ) -> list[Instruction]:
     """The instructions of updates, which are a program's last, with memory to write to.
 
@@ -84,24 +122,47 @@ def in_place(
         Whose memory each value may have, as `holders` says.
     alone : Value
         The input `ALONE`.
+    outputs : iterable of Value
+        The program's.
     """
     steps = [step for run in runs for step in run]
     free = _free(steps, held)
+    uses = Counter([*outputs, *[value for step in steps for value in step.used()]])
     places: dict[Value, Value] = {}
     outs: dict[Instruction, Value] = {}
     for i, step in enumerate(steps):
         x = becomes.get(step.result)
         if x is None or x in places or not (_like(x, step.result) and _writes(step)):
             continue
-        # Only the last instruction writes: who is interrupted finds the old values or the next.
+        # Only the last of an update writes, or several at once: who is interrupted finds the old
+        # values or the next.
         if i >= free.get(x, 0):
             places[x] = outs[step] = Value(x.shape, x.dtype)
+            outs |= dict.fromkeys(_row(steps, i, free.get(x, 0), uses), places[x])
     if not places:
         return steps
     given, line = (*places, alone), steps[0].line
     memory = tuple(places.values())
     ask = Instruction("writable", writable, given, {}, memory, True, pure=False, line=line)
     return [ask, *[step.writing(outs[step]) if step in outs else step for step in steps]]
+
+
+def _row(
+    steps: Sequence[Instruction], i: int, first: int, uses: Mapping[Value, int]
+) -> list[Instruction]:
+    """Those in a row before an instruction that may write where it does: `at_once` calls them.
+
+    Each gives what the next one takes, and nothing else does.
+    """
+    found: list[Instruction] = []
+    while i > first and "out=" not in form(steps[i]).writes:
+        before, result = steps[i - 1], steps[i - 1].result
+        alone = uses[result] == steps[i].used().count(result) > 0
+        if not (alone and _like(result, steps[i].result) and _writes(before)):
+            break
+        found.append(before)
+        i -= 1
+    return found if not found or "out=" not in form(found[-1]).writes else found[:-1]
 
 
 def _free(steps: Sequence[Instruction], held: Holders) -> dict[Value, int]:
