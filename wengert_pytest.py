@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--wengert-backend",
         "--wengert-backends",
         dest="wengert_backends",
-        metavar="NAME[,NAME]",
+        metavar="NAME[:DEVICE][,NAME]",
         help="run tests that take wengert_backend on these backends, not on all installed ones",
     )
 
@@ -34,7 +34,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     named = [name.strip() for name in chosen.split(",")] if chosen else None
     check = vars(metafunc.function).get("wengert_check")
     if check is not None and check.backends is not None:
-        names = [name for name in check.backends if named is None or name in named]
+        takes = check.backends
+        names = takes if named is None else [n for n in named if n.partition(":")[0] in takes]
     elif named is not None:
         names = named
     else:
@@ -59,10 +60,11 @@ def wengert_backend(request: pytest.FixtureRequest) -> Iterator[Any]:
     from wengert.backends import get_backend, use_backend
     from wengert.testing.backends import has_gpu
 
-    name: str = request.param
+    spec: str = request.param
+    name = spec.partition(":")[0]
     backend = get_backend(name)
     if name == "cupy" and not has_gpu():
         pytest.skip("CuPy is installed, and there is no GPU")
     check = getattr(request.function, "wengert_check", None)
-    with use_backend(name), check.on(name) if check else nullcontext():
+    with use_backend(spec), check.on(name) if check else nullcontext():
         yield backend

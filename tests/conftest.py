@@ -1,15 +1,18 @@
 """What all tests share: the `backend` fixture and the Hypothesis profiles."""
 
+import argparse
 import gc
+import importlib.util
 from collections import Counter
 from collections.abc import Generator, Iterator
+from functools import cache
 from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import wengert as wg
-from wengert.backends import Backend
+from wengert.backends import Backend, get_backend
 from wengert.testing.backends import installed_backends
 
 # The default profile runs the same examples every time, so that a failure is a change's doing; the
@@ -45,6 +48,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-cases", action="store_true", help="run on all libraries what runs on NumPy"
     )
+    # Set where --wengert-backend names cupy-simulated, and handed on to xdist's processes.
+    parser.addoption("--simulated-cupy", action="store_true", help=argparse.SUPPRESS)
 
 
 #: Of the cases of one test, every so manieth runs on these backends: they walk the same functions
@@ -54,6 +59,10 @@ SAMPLED = {"array_api_strict": 3, "dask": 16, "torch": 3, "jax": 8}
 #: few cases has them for what they are, and not to walk a table: there all run.
 QUICK = {"numpy": 8, "array_api_strict": 40, "": 8}
 FEW = 30
+
+
+#: The name of CuPy's simulation, `tests.simulated_cupy`: the backend itself is called cupy.
+SIMULATED = "cupy-simulated"
 
 
 def _is_quick(config: pytest.Config) -> bool:
@@ -67,6 +76,14 @@ def _is_quick(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    chosen = config.getoption("wengert_backends") or ""
+    if SIMULATED in chosen and importlib.util.find_spec("cupy") is not None:
+        config.option.wengert_backends = chosen.replace(SIMULATED, "cupy")
+        config.option.simulated_cupy = True
+    if config.getoption("simulated_cupy"):
+        from tests import simulated_cupy
+
+        simulated_cupy.install()
     from wengert_pytest import INSTALLED  # which pytest has imported to rewrite its assertions
 
     if _is_quick(config):  # what is not collected need not be left out
@@ -97,9 +114,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("backend")
         if name == "cupy":
             item.add_marker("cupy")
+        if SIMULATED in (config.getoption("wengert_backends") or ""):
+            item.add_marker(pytest.mark.skip(reason="no wheel of CuPy is installed"))
+        if name == "cupy" and "linalg.eig" in item.nodeid.replace("vals", "") and _lacks_eig():
+            item.add_marker(pytest.mark.skip(reason="CuPy has linalg.eig from version 14 on"))
         # Each test has one case at least, so that none is forgotten.
         test = item.nodeid.partition("[")[0], name
         out = quick and (name not in QUICK or _is_for_later(item))
+        if item.get_closest_marker("simulated") is not None:
+            out = not (config.getoption("simulated_cupy") or name == SIMULATED)
         few = cases[test] <= FEW or item.get_closest_marker("whole") is not None
         whole = everything or (quick and few and name != "array_api_strict")
         if test in begun and not whole:
@@ -114,10 +137,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
+@cache
+def _lacks_eig() -> bool:
+    return not hasattr(get_backend("cupy").namespace.linalg, "eig")
+
+
 def _backend_of(item: pytest.Item) -> str:
     """The name of the backend that a test runs on, if it takes one."""
     taken = "wengert_backend" in getattr(item, "fixturenames", ())
-    return item.callspec.params["wengert_backend"] if taken else ""
+    return item.callspec.params["wengert_backend"].partition(":")[0] if taken else ""
 
 
 def _is_for_later(item: pytest.Item) -> bool:

@@ -249,7 +249,11 @@ def test_rows_say_what_shares_memory(backend: Any) -> None:
 
 
 def _check_row(primitive: Any, library: Any, array: Any) -> None:
-    kernel = attrgetter(primitive.name)(library.namespace)
+    try:
+        kernel = attrgetter(primitive.name)(library.namespace)
+    except AttributeError:
+        assert (library.name, primitive.name) == ("cupy", "linalg.eig")  # which CuPy 14 has
+        return
     number = len(primitive.fixed) + (primitive.variadic is not None)
     for idle in IDLE:
         try:
@@ -263,8 +267,9 @@ def _check_row(primitive: Any, library: Any, array: Any) -> None:
 
 
 def _host(x: Any) -> Any:
-    """The same memory as an array of NumPy's."""
-    return np.asarray(getattr(x, "_array", x))
+    """The same memory as an array of NumPy's; that of a simulated device is the host's."""
+    x = getattr(x, "_array", x)
+    return np.asarray(getattr(x, "_host", x))
 
 
 @pytest.mark.parametrize("turned", [False, True])

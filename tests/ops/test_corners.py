@@ -51,7 +51,7 @@ def test_value(name: str, backend: Backend) -> None:
 def test_full_of_a_tensor_is_a_leaf_where_that_is_asked(backend: Backend) -> None:
     value = w(2.5)
     assert not wg.full(2, value).requires_grad
-    made = wg.full(2, value, requires_grad=True, device="cpu")
+    made = wg.full(2, value, requires_grad=True, device=value.device)
     assert made.requires_grad
     assert made.is_leaf
     tracked = value.requires_grad_()

@@ -85,16 +85,20 @@ def test_factors_give_the_matrix_and_have_names(backend: Backend, kind) -> None:
     scaled = found.eigenvectors * wg.expand_dims(found.eigenvalues, axis=-2)
     np.testing.assert_allclose(values(scaled @ adjoint(found.eigenvectors)), values(h), atol=1e-13)
     assert not found.eigenvalues.dtype.complex
+    sign, size = linalg.slogdet(x)
+    np.testing.assert_allclose(values(sign * wg.exp(size)), np.linalg.det(a), rtol=1e-12)
+    if not hasattr(backend.namespace.linalg, "eig"):
+        return  # CuPy has it from version 14 on
     found = linalg.eig(x)
     scaled = found.eigenvectors * wg.expand_dims(found.eigenvalues, axis=-2)
     whole = wg.astype(x, "complex128")
     np.testing.assert_allclose(values(whole @ found.eigenvectors), values(scaled), atol=1e-13)
     np.testing.assert_array_equal(values(linalg.eigvals(x)), values(found.eigenvalues))
-    sign, size = linalg.slogdet(x)
-    np.testing.assert_allclose(values(sign * wg.exp(size)), np.linalg.det(a), rtol=1e-12)
 
 
 def test_real_eigenvalues_are_complex_all_the_same(backend: Backend) -> None:
+    if not hasattr(backend.namespace.linalg, "eig"):
+        pytest.skip("CuPy has it from version 14 on")
     found = linalg.eig(wg.asarray([[1.0, 2.0], [0.0, 3.0]], dtype="float32"))
     assert found.eigenvalues.dtype is found.eigenvectors.dtype is wg.complex64
     np.testing.assert_allclose(np.sort(values(found.eigenvalues).real), [1, 3], rtol=1e-6)

@@ -225,6 +225,8 @@ def test_within_forward_mode_too(name):
 @pytest.mark.parametrize("name", THEMSELVES)
 def test_what_gives_back_its_argument_by_contract(name):
     x = wg.asarray(np.ones((2, 2)))
+    if name == "cpu" and x.backend.name == "cupy":
+        pytest.skip("a GPU's arrays are moved")
     assert THEMSELVES[name](x) is x
 
 
@@ -245,7 +247,8 @@ def public():
 #: Public functions that give back their argument by contract.
 BY_CONTRACT = {
     *("wg.as_tensor", "wg.asarray", "wg.to_device", "wg.to_backend", "x.to_backend"),
-    *("x.as_tensor", "x.asarray", "x.to_device", "x.to", "x.cpu", "x.double", "x.requires_grad_"),
+    *("x.as_tensor", "x.asarray", "x.to_device", "x.to", "x.cpu", "x.cuda", "x.double"),
+    "x.requires_grad_",
     *(
         "x.float",
         "x.half",

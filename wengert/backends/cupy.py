@@ -19,41 +19,36 @@ __all__ = ["BACKEND"]
 
 
 class CupyStream:
-    """CuPy's generator of one device.
-
-    CuPy cannot hand out a generator's state. So taking it starts the generator anew from a seed,
-    and that seed is the state.
-    """
+    """CuPy's generator of one device. Its state is an array there: to take it waits for nothing."""
 
     def __init__(self, seed: int, device: Any) -> None:
+        random = BACKEND.cupy.random
         self._device = device
-        self._seeds = np.random.default_rng(seed)
-        self.state = seed
+        with device:
+            self.generator = random.Generator(random.Philox4x3210(seed=seed))
+        self._held = vars(self.generator.bit_generator)["_state"]  # which has no public name
 
     @property
     def state(self) -> Any:
-        seed = int(self._seeds.integers(2**63))
-        self.state = seed
-        return seed
+        with self._device:
+            return self._held.copy()
 
     @state.setter
     def state(self, value: Any) -> None:
-        random = BACKEND.cupy.random
         with self._device:
-            self.generator = random.Generator(random.Philox4x3210(seed=value))
-        self._seeds = np.random.default_rng(value)
+            self._held[...] = BACKEND.cupy.asarray(value)
 
 
 def uniform_like(generator: Any, x: Any, dtype: Any) -> Any:
     """Numbers of ``[0, 1)`` in the shape of an array."""
-    short = dtype.itemsize < 4  # the generator draws float32 and float64
+    short = np.dtype(dtype).itemsize < 4  # the generator draws float32 and float64
     with x.device:
         made = generator.random(x.shape, dtype=np.float32 if short else dtype)
         return np.minimum(made, 1 - 2.0**-11).astype(dtype) if short else made
 
 
 def rand_like(x: Any, *, dtype: Any) -> Any:
-    found = stream("cupy", x.device.id, lambda seed: CupyStream(seed, x.device))
+    found = stream("cupy", x.device, lambda seed: CupyStream(seed, x.device))
     return uniform_like(found.generator, x, dtype)
 
 
@@ -85,7 +80,52 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
         if all(map(_is_mask, indices)):
             out[key] = x
         else:
-            cupy.add.at(out, key, x)
+            _add_at(cupy, out, key, x)
+    return out
+
+
+def _add_at(cupy: Any, out: Any, key: tuple[Any, ...], x: Any) -> None:
+    """``cupy.add.at`` of every dtype: CUDA adds some in one piece, of which the others are made."""
+    kind, itemsize = out.dtype.kind, out.dtype.itemsize
+    if kind == "c":
+        cupy.add.at(out.real, key, x.real)
+        cupy.add.at(out.imag, key, x.imag)
+    elif kind == "i" and itemsize == 8:  # the bits of a sum are the same without a sign
+        cupy.add.at(out.view(np.uint64), key, x.view(np.uint64))
+    elif kind in "iu" and itemsize < 4:  # whose sums wrap around when they are cut off again
+        wide = cupy.zeros(out.shape, np.int32)
+        cupy.add.at(wide, key, x.astype(np.int32))
+        out[...] = wide
+    else:
+        cupy.add.at(out, key, x)
+
+
+def reciprocal(x: Any, /) -> Any:
+    """Reciprocal, also of integers, which ``cupy.reciprocal`` divides as integers."""
+    cupy = BACKEND.cupy
+    return cupy.reciprocal(x) if x.dtype.kind in "fc" else cupy.true_divide(1, x)
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
+    """``clip`` in the dtype of ``x``. Bounds that are nan give nan."""
+    cupy = BACKEND.cupy
+    out = x if min is None else cupy.maximum(x, min)
+    out = out if max is None else cupy.minimum(out, max)
+    return x.copy() if out is x else out.astype(x.dtype, copy=False)
+
+
+def linspace(start: Any, stop: Any, /, num: int, **options: Any) -> Any:
+    """``linspace``, also of complex numbers, of which CuPy makes none."""
+    make = BACKEND.xp.linspace
+    if not isinstance(start, complex) and not isinstance(stop, complex):
+        return make(start, stop, num, **options)
+    start, stop, dtype = complex(start), complex(stop), options.pop("dtype", None)
+    cupy = BACKEND.cupy
+    dtype = np.dtype(np.complex128 if dtype is None else dtype)
+    real = np.empty(0, dtype).real.dtype
+    out = cupy.empty(num, dtype)
+    out.real = make(start.real, stop.real, num, dtype=real, **options)
+    out.imag = make(start.imag, stop.imag, num, dtype=real, **options)
     return out
 
 
@@ -116,12 +156,15 @@ class CupyBackend(Backend):
         """Indexing, drawing, and what the library computes in one piece."""
         return {
             "add_part": add_part,
+            "clip": clip,
             "getitem": getitem,
             "linalg.solve_triangular": cupy_triangular,
+            "linspace": linspace,
             "rand_like": rand_like,
+            "reciprocal": reciprocal,
             "scatter_add": scatter_add,
             "setitem": setitem,
-            **cupy_kernels(importlib.import_module("cupyx.scipy.special")),
+            **cupy_kernels(self.cupy, importlib.import_module("cupyx.scipy.special")),
             **cupy_special(self.cupy, importlib.import_module("cupyx.scipy.special")),
         }
 

@@ -100,15 +100,27 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
     }
 
 
-def cupy_kernels(special: Any) -> dict[str, Kernel]:
-    """CuPy's special functions, of `cupyx.scipy.special`: one launch each instead of many."""
+def cupy_kernels(cupy: Any, special: Any) -> dict[str, Kernel]:
+    """CuPy's special functions, of `cupyx.scipy.special`: one launch each instead of many.
 
-    def kept(function: Kernel) -> Kernel:
+    They have no loops for complex numbers.
+    """
+
+    def expit(x: Any) -> Any:
+        right = x.real >= 0
+        small = cupy.exp(cupy.where(right, -x, x))
+        return cupy.where(right, 1, small) / (small + 1)
+
+    def kept(function: Kernel, of_complex: Kernel) -> Kernel:
         def kernel(x: Any) -> Any:
+            if x.dtype.kind == "c":
+                return of_complex(x)
             out = function(x)
-            return out if out.dtype == x.dtype else out.astype(x.dtype)  # float16
+            return out.astype(x.dtype) if x.dtype.char == "e" else out
 
         return kernel
 
-    names = ("expit", "log_expit")
-    return {name: kept(getattr(special, name)) for name in names}
+    return {
+        "expit": kept(special.expit, expit),
+        "log_expit": kept(special.log_expit, partial(_log_expit, cupy)),
+    }

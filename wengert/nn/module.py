@@ -398,8 +398,11 @@ class Module:
         return self.to(dtype="float16")
 
     def cpu(self) -> Self:
-        """Move all parameters and buffers to their library's device in host memory."""
-        return self.to(device="cpu")
+        """Move all parameters and buffers to host memory: to NumPy, if their library has none."""
+        try:
+            return self.to(device="cpu")
+        except ValueError:
+            return self.to("numpy")
 
     def cuda(self, device: int | None = None) -> Self:
         """Move all parameters and buffers to a GPU of their library: the current one, or by number.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import DTYPES
+from wengert.backends import DTYPES, backend_of, selection
 
 LINE_WIDTH = 80
 DIGITS = 4
@@ -23,8 +23,9 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
 
     Values have four decimals, or are in scientific notation where that would hide them; whole
     numbers end in a point. The data type is named unless it is a default one, the device unless
-    it is a CPU. A computed Tensor shows its ``grad_fn``, a leaf that it requires grad; what an
-    array has inside beside its values, such as a tangent, comes last, in the same format.
+    it is a CPU or the one where new arrays are made. A computed Tensor shows its ``grad_fn``, a
+    leaf that it requires grad; what an array has inside beside its values, such as a tangent, comes
+    last, in the same format.
     """
     prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
     try:
@@ -37,8 +38,8 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
     notes = []
     if not values.size and values.ndim != 1:
         notes.append(f"size={tuple(values.shape)}")
-    if "cpu" not in str(tensor.device).lower():
-        notes.append(f"device={str(tensor.device)!r}")
+    if (place := _place(tensor)) is not None:
+        notes.append(f"device={place!r}")
     if tensor.dtype not in _UNNAMED or (not values.size and not tensor.dtype.inexact):
         notes.append(f"dtype={tensor.dtype!r}")
     if tensor.grad_fn is not None:
@@ -58,6 +59,22 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
         else:
             lines.append(", " + note)
     return "".join(lines) + ")"
+
+
+def _place(tensor: Any) -> str | None:
+    """The name of a Tensor's device, if that is not obvious."""
+    backend = backend_of(tensor._array)
+    name = backend.device_name(tensor.device)
+    if "cpu" in name.lower():
+        return None
+    chosen = selection()
+    if chosen.backend is backend:
+        home = chosen.device
+        if home is None:
+            home = backend.device(backend.xp.empty(0))
+        if backend.device_name(home) == name:
+            return None
+    return name
 
 
 def _visible(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -48,19 +48,21 @@ def jax_keys(state: Any) -> Any:
     return [jax.random.wrap_key_data(state)]
 
 
-def cupy_generator(device: int, seed: int) -> Any:
-    """A generator that starts from a seed."""
+def cupy_generator(device: int, state: Any) -> Any:
+    """A generator in a state."""
     import cupy
 
     with cupy.cuda.Device(device):
-        return cupy.random.Generator(cupy.random.Philox4x3210(seed=seed))
+        generator = cupy.random.Generator(cupy.random.Philox4x3210(seed=0))
+        vars(generator.bit_generator)["_state"][...] = cupy.asarray(state)
+    return generator
 
 
 #: What draws, and what makes its generator of the device and its state.
 _DEVICE: Final[Mapping[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]]] = {
     "cupy": (
         cupy.uniform_like,
-        lambda device, found: Made(cupy_generator, (int(device), found.state)),
+        lambda device, found: Made(cupy_generator, (int(device), found.state.get())),
     ),
     "dask": (dask.uniform_like, lambda device, found: found.generator),
     "jax": (jax.uniform_like, lambda device, found: Made(jax_keys, (found.state,))),

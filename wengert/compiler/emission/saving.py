@@ -263,6 +263,9 @@ class _Module:
         if self.backend.name == "array_api_strict":
             self.sources.imports.add("import array_api_strict")
             return repr(x)
+        if self.backend.name == "cupy":
+            self.sources.imports.add("import cupy as cp")
+            return f"cp.cuda.Device({x.id})"
         return ""
 
     def _array(self, wanted: str, x: Any) -> str:
