@@ -22,7 +22,7 @@ FLOORS = [
     {"nn", "inspection"},
     {"optim", "testing"},
     {"compiler"},
-    {"optimize"},
+    {"export", "optimize"},
     {"__main__"},
 ]
 #: Files of more lines.

@@ -28,6 +28,7 @@ from wengert.compiler.capture.walk import find_state
 from wengert.compiler.capture.watch import Watch
 from wengert.compiler.checking import Checked, check
 from wengert.compiler.emission.glue import MISS
+from wengert.compiler.emission.part import Part
 from wengert.compiler.locating import located
 from wengert.compiler.refusals import (
     RECORDING,
@@ -189,6 +190,36 @@ class Compiled(Generic[P, R]):
         name = getattr(self._function, "__name__", "step")
         with eagerly():
             replay.save(path, name, self._state(replay.layout, replay.objects))
+
+    def eagerly(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function itself."""
+        with eagerly():
+            return self._function(*args, **kwargs)
+
+    def strictly(self) -> "Compiled[P, R]":
+        """The same function without programs, for which what can't be recorded is an error.
+
+        It keeps all programs, and compares none with the function.
+        """
+        options = self._options._replace(size=sys.maxsize, torch_compile=False)
+        options = options._replace(strict=True, check=0)
+        return Compiled(self._function, options)
+
+    def looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, State]:
+        """Return a call's arguments, taken apart, and what the function reaches."""
+        call = Call(args, kwargs, self._arguments, self._shared)
+        return call, self._state(call.layout, call.layout.given(call.leaves))
+
+    def part(self) -> Part | None:
+        """Return what of the program that ran last stands in a file, with all that it changes.
+
+        None if there is no program, since calls have made new state.
+        """
+        if not self._replays:
+            return None
+        replay = self._last()
+        state = self._state(replay.layout, replay.objects)
+        return replay.part(self.report.name, state, unread=True)
 
     def _last(self) -> Replay:
         if not self._replays:

@@ -8,6 +8,7 @@ cannot be written. Repeated indices are right: they are sorted, and equal ones a
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -236,7 +237,8 @@ def _scatter(xp: Any, x: Any, layout: Layout, shape: tuple[int, ...], *, add: bo
         x = xp.permute_dims(x, inverse_permutation(tuple(order)))
         indexed = layout.lengths(layout.indexed)
         x = xp.reshape(x, (math.prod(layout.block), math.prod(lengths)))
-        x = _scatter_rows(xp, x, layout.rows, math.prod(indexed), add=add)
+        scatter_rows = xp.add_rows if add else partial(_scatter_rows, xp, add=False)
+        x = scatter_rows(x, layout.rows, n=math.prod(indexed))
         x = xp.reshape(x, (*indexed, *lengths))
         places = layout.indexed + layout.sliced
         x = xp.permute_dims(x, inverse_permutation(tuple(places)))
@@ -259,7 +261,7 @@ def _uncut(xp: Any, x: Any, axis: int, start: int, step: int, length: int, n: in
     return xp.take(x, xp.where(there, slices, length), axis=axis)
 
 
-def _scatter_rows(xp: Any, x: Any, rows: Any, n: int, *, add: bool) -> Any:
+def _scatter_rows(xp: Any, x: Any, rows: Any, *, n: int, add: bool) -> Any:
     """Scatter the rows of ``x`` among ``n`` rows of zeros."""
     count, width = x.shape
     device = xp.device(x)
@@ -284,3 +286,7 @@ def _scatter_rows(xp: Any, x: Any, rows: Any, n: int, *, add: bool) -> Any:
     held = xp.expand_dims(xp.equal(xp.take(rows, last, axis=0), places), axis=1)
     x = xp.take(x, last, axis=0)
     return xp.where(held, x, xp.zeros_like(x))
+
+
+#: A function of its own, since a format may have one for it.
+add_composite("add_rows", partial(_scatter_rows, add=True))

@@ -3,21 +3,21 @@
 import ast
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from wengert.compiler.capture.places import State
-from wengert.compiler.capture.recorded import Arithmetic, Recording, Ref
+from wengert.compiler.capture.recorded import Recording
 from wengert.compiler.emission.draws import drawn
 from wengert.compiler.emission.emit import Emitted, emit, wrapped
+from wengert.compiler.emission.part import Part, part_of, present
 from wengert.compiler.emission.sources import Sources
 from wengert.compiler.emission.spelling import LIBRARIES, Names, conditions, identifier
-from wengert.compiler.passes.dead import dead
 from wengert.compiler.passes.flatten import flatten
-from wengert.compiler.program import Program, Value
+from wengert.compiler.program import Program
 from wengert.func.trees import TreeDef
 
 __all__ = ["save"]
@@ -71,134 +71,22 @@ def save(
         what = "several libraries" if backend is None else f"the library {backend.name}"
         raise ValueError(f"{name} can't be saved: programs of {what} have no form in a file")
     path = Path(path)
-    part = _part(name, program, recording, state, names)
-    text, arrays = _Module(part, backend, name, path).written()
+    part = part_of(name, program, recording, state, names)
+    text, arrays = _Module(part, state, backend, name, path).written()
     with path.with_suffix(".npz").open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
     path.write_text(text, encoding="utf-8")
 
 
-@dataclass
-class _Part:
-    """What of a program is saved.
-
-    Attributes
-    ----------
-    program : Program
-        Its outputs are the answer's, and after them what becomes of the state.
-    arguments : list of int
-        Positions of the inputs that a call gives.
-    state : dict of int to object
-        What the other inputs are now.
-    updates : list of int
-        The inputs' positions of which the last outputs are the next values.
-    pinned : dict of int to number
-        The only values that arguments may have.
-    decided, deciding : Arithmetic, list of int
-        What else numbers have to be, and which inputs these are.
-    answer : TreeDef
-        How the answer is put together.
-    """
-
-    program: Program
-    arguments: list[int]
-    state: dict[int, Any]
-    updates: list[int]
-    pinned: dict[int, Any]
-    decided: Arithmetic
-    deciding: list[int]
-    answer: TreeDef
-
-
-def _part(
-    name: str, program: Program, recording: Recording, state: State, names: Sequence[str]
-) -> _Part:
-    refs = recording.refs
-    at = {ref: i for i, ref in enumerate(refs)}
-    count = len(state.tensors)
-    given = {r for r in refs if r.kind == "leaf" or (r.kind == "tensor" and r.index >= count)}
-    becomes: dict[Ref, Any] = {}
-    for effect in recording.effects:
-        ref = Ref("tensor", effect.ref.index) if effect.ref.kind == "place" else effect.ref
-        if ref in given:
-            raise ValueError(
-                f"{name} can't be saved: it changes its argument {program.inputs[at[ref]].name}"
-            )
-        if ref in at and effect.output is not None:
-            becomes[ref] = program.outputs[effect.output]
-    for ref in recording.pinned:
-        if ref in becomes:
-            raise ValueError(
-                f"{name} can't be saved: its program is for one value of "
-                f"{program.inputs[at[ref]].name}, which each call changes"
-            )
-    changed = {
-        effect.ref: program.outputs[effect.output]
-        for effect in recording.effects
-        if effect.ref.kind in ("tensor", "grad") and effect.output is not None
-    }
-    answer = [_answered(leaf, program, at, changed) for leaf in recording.leaves]
-    # What nothing reads but the next value of itself need not be kept: gradients, mostly.
-    wanted, updates = answer, list(becomes)
-    decided = recording.decided
-    deciding = {program.inputs[at[ref]] for ref in decided.refs}
-    while True:
-        outputs = (*wanted, *[becomes[ref] for ref in updates])
-        cut = dead(replace(program, outputs=outputs), errors=True)
-        read = deciding.union(x for step in cut.instructions for x in step.used())
-        read |= {x for x in outputs if isinstance(x, Value)}
-        needed = [ref for ref in updates if program.inputs[at[ref]] in read]
-        if needed == updates:
-            break
-        updates = needed
-    kept = [i for i, x in enumerate(program.inputs) if x in read or refs[i] in given]
-    place = {i: k for k, i in enumerate(kept)}
-    inputs = tuple([program.inputs[i] for i in kept])
-    order = {text: i for i, text in enumerate(names)}
-    arguments = [place[at[ref]] for ref in given]
-    arguments.sort(key=lambda k: order.get(inputs[k].name, len(order)))
-    return _Part(
-        replace(cut, inputs=inputs),
-        arguments,
-        {place[i]: _present(refs[i], state) for i in kept if refs[i] not in given},
-        [place[at[ref]] for ref in updates],
-        {place[at[ref]]: x for ref, x in recording.pinned.items() if ref in given},
-        decided,
-        [place[at[ref]] for ref in decided.refs],
-        recording.answer,
-    )
-
-
-def _answered(
-    leaf: tuple[str, Any], program: Program, at: Mapping[Ref, int], changed: Mapping[Ref, Any]
-) -> Any:
-    """What a leaf of the answer is: a value, or a constant."""
-    kind, what = leaf
-    if kind == "same":
-        return changed[what] if what in changed else program.inputs[at[what]]
-    if kind == "given":
-        return program.inputs[at[what]]
-    return what if kind == "plain" else program.outputs[what]
-
-
-def _present(ref: Ref, state: State) -> Any:
-    """What is at a place of the state."""
-    if ref.kind in ("array", "number"):
-        return state.place(*ref).get()
-    tensor = state.tensors[ref.index].tensor if ref.index < len(state.tensors) else None
-    if ref.kind == "grad" and tensor is not None:
-        tensor = tensor._grad
-    if tensor is None:
-        raise ValueError("the program adds to a gradient that is not there now: call it again")
-    return tensor._array
-
-
 class _Module:
     """The text of the file."""
 
-    def __init__(self, part: _Part, backend: Any, name: str, path: Path) -> None:
+    def __init__(self, part: Part, state: State, backend: Any, name: str, path: Path) -> None:
         self.backend, self.data = backend, path.with_suffix(".npz").name
-        array = next((x for x in part.state.values() if hasattr(x, "dtype")), None)
+        self.state = {
+            at: present(ref, state) for at, ref in enumerate(part.refs) if at not in part.arguments
+        }
+        array = next((x for x in self.state.values() if hasattr(x, "dtype")), None)
         device = backend.device(array) if array is not None else backend.devices()[0]
         steps = [x for step in part.program.instructions for x in drawn(step, backend, device)]
         part.program = replace(part.program, instructions=tuple(steps))
@@ -289,7 +177,7 @@ class _Module:
         """The dict of what is kept from call to call."""
         keys, lines = Names(), []
         self.keys: dict[int, str] = {}
-        for at, x in self.part.state.items():
+        for at, x in self.state.items():
             self.keys[at] = key = keys.new(self.part.program.inputs[at].name or f"x{at}")
             made = self._array(key, x) if hasattr(x, "dtype") else self.sources.expression(x)
             lines.append(f"    {_quoted(key)}: {made},")

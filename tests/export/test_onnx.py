@@ -1,0 +1,305 @@
+"""ONNX models: inferences, gradients and training steps, run by onnxruntime against eager code."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.export import ExportError, onnx
+from wengert.nn import functional as F
+
+pytest.importorskip("ndonnx")
+runtime = pytest.importorskip("onnxruntime")
+
+
+class Session:
+    """A model as onnxruntime runs it, with the state that it has come to."""
+
+    def __init__(self, path: Path, state: dict[str, Any]) -> None:
+        options = runtime.SessionOptions()
+        options.log_severity_level, options.intra_op_num_threads = 3, 1
+        self.session = runtime.InferenceSession(path, options)
+        self.state = state
+
+    def __call__(self, **inputs: Any) -> dict[str, Any]:
+        names = [x.name for x in self.session.get_outputs()]
+        found = dict(zip(names, self.session.run(names, {**self.state, **inputs}), strict=True))
+        self.state |= {k[5:]: x for k, x in found.items() if k.startswith("next.")}
+        return found
+
+
+def net(dtype: str = "float64") -> Any:
+    wg.manual_seed(3)
+    layers = [wg.nn.Linear(4, 6), wg.nn.Tanh(), wg.nn.Linear(6, 3)]
+    return wg.nn.Sequential(*layers).to(dtype=dtype)
+
+
+def batch(n: int, dtype: str = "float64") -> tuple[Any, Any]:
+    rng = np.random.default_rng(n)
+    return rng.normal(size=(n, 4)).astype(dtype), rng.integers(0, 3, n)
+
+
+def close(x: Any, y: Any, dtype: str = "float64") -> None:
+    y = np.asarray(y.detach() if isinstance(y, wg.Tensor) else y)
+    assert (x.dtype, x.shape) == (y.dtype, y.shape)
+    tol = 1e-9 if dtype == "float64" else 1e-3
+    np.testing.assert_allclose(x, y, rtol=tol, atol=tol)
+
+
+OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
+    "SGD": lambda p: wg.optim.SGD(p, lr=0.1),
+    "momentum": lambda p: wg.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.2, weight_decay=0.1),
+    "nesterov": lambda p: wg.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "Adam": lambda p: wg.optim.Adam(p, lr=0.01),
+    "AMSGrad": lambda p: wg.optim.Adam(p, lr=0.01, amsgrad=True, weight_decay=0.1),
+    "AdamW": lambda p: wg.optim.AdamW([{"params": list(p)[:1], "lr": 0.1}, {"params": []}]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_a_training_step_is_the_eager_one(tmp_path: Path, optimizer: str, dtype: str) -> None:
+    model = net(dtype)
+    optim = OPTIMIZERS[optimizer](model.parameters())
+
+    def step(x: Any, y: Any) -> Any:
+        optim.zero_grad()
+        prediction = model(x)
+        loss = F.cross_entropy(prediction, y)
+        loss.backward()
+        wg.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optim.step()
+        return {"loss": loss, "prediction": prediction.detach()}
+
+    step(*map(wg.asarray, batch(5, dtype)))
+    before = {name: np.asarray(x) for name, x in model.state_dict().items()}
+    run = Session(
+        tmp_path / "m", onnx(step, tuple(map(wg.asarray, batch(6, dtype))), tmp_path / "m")
+    )
+    for name, x in model.state_dict().items():
+        np.testing.assert_array_equal(x, before[name])  # the export has trained nothing
+    for n in (6, 1, 2, 33, 3):
+        x, y = batch(n, dtype)
+        found, wanted = run(x=x, y=y), step(wg.asarray(x), wg.asarray(y))
+        close(found["output.loss"], wanted["loss"], dtype)
+        close(found["output.prediction"], wanted["prediction"], dtype)
+        for name, x in model.state_dict().items():
+            close(run.state[f"model.{name}"], x, dtype)
+    counters = [x for name, x in run.state.items() if name.endswith(".step")]
+    assert all(x.dtype == np.int64 and x == 6 for x in counters)
+    assert bool(counters) == ("Adam" in optimizer or optimizer == "AMSGrad")
+
+
+def test_a_learning_rate_is_an_input(tmp_path: Path) -> None:
+    model = net()
+    optimizer = wg.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    x, y = batch(4)
+    step(wg.asarray(x), wg.asarray(y))
+    run = Session(
+        tmp_path / "m", onnx(wg.compile(step), (wg.asarray(x), wg.asarray(y)), tmp_path / "m")
+    )
+    optimizer.param_groups[0]["lr"] = 0.5
+    run.state["optimizer.lr"] = np.asarray(0.5)
+    run(x=x, y=y)
+    step(wg.asarray(x), wg.asarray(y))
+    for name, p in model.state_dict().items():
+        close(run.state[f"model.{name}"], p)
+
+
+def test_an_inference(tmp_path: Path) -> None:
+    model = net("float32")
+    x = batch(3, "float32")[0]
+    state = onnx(model, wg.asarray(x), tmp_path / "m")
+    assert list(state) == list(model.state_dict())
+    for n in (1, 8):
+        x = batch(n, "float32")[0]
+        close(Session(tmp_path / "m", {})(x=x)["output"], model(wg.asarray(x)), "float32")
+    zeros = {name: np.zeros_like(value) for name, value in state.items()}
+    assert not Session(tmp_path / "m", zeros)(x=x)["output"].any()
+    assert onnx(model, wg.asarray(x), tmp_path / "m", constants=True) == {}
+    close(Session(tmp_path / "m", {})(x=x)["output"], model(wg.asarray(x)), "float32")
+
+
+def test_gradients_of_a_tree(tmp_path: Path) -> None:
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        return F.cross_entropy(wg.tanh(x @ params["w"]) + params["b"][0], y)
+
+    rng = np.random.default_rng(0)
+    params = {"w": wg.asarray(rng.normal(size=(4, 3))), "b": [wg.asarray(rng.normal(size=3))]}
+    x, y = batch(5)
+    given = (params, wg.asarray(x), wg.asarray(y))
+    function = wg.value_and_grad(loss)
+    onnx(function, given, tmp_path / "m", batch_axes=(None, 0, 0))
+    x, y = batch(9)
+    value, grads = function(params, wg.asarray(x), wg.asarray(y))
+    named = {"params.w": np.asarray(params["w"]), "params.b.0": np.asarray(params["b"][0])}
+    found = Session(tmp_path / "m", {})(**named, x=x, y=y)
+    close(found["output.0"], value)
+    close(found["output.1.w"], grads["w"])
+    close(found["output.1.b.0"], grads["b"][0])
+
+
+def test_a_fixed_batch(tmp_path: Path) -> None:
+    function = lambda x: wg.sum(x[::2], axis=0)
+    x = wg.asarray(np.arange(12.0).reshape(6, 2))
+    with pytest.raises(ExportError, match="batch_axes=None"):
+        onnx(function, x, tmp_path / "m")
+    onnx(function, x, tmp_path / "m", batch_axes=None)
+    run = Session(tmp_path / "m", {})
+    close(run(x=np.ones((6, 2)))["output"], np.full(2, 3.0))
+    with pytest.raises(Exception, match="Got: 4 Expected: 6"):
+        run(x=np.ones((4, 2)))
+
+
+SIZES: dict[str, Callable[[Any], Any]] = {
+    "mean": lambda x: wg.sum(x) / x.shape[0],
+    "a quotient of two lengths": lambda x: wg.sum(x) * (x.shape[0] / (x.shape[0] - 1)),
+    "a root": lambda x: wg.sum(x) / x.shape[0] ** 0.5,
+    "a square": lambda x: wg.sum(x) / (x.shape[0] ** 2 * 3),
+    "an arange": lambda x: x * wg.expand_dims(wg.arange(x.shape[0], dtype=x.dtype), axis=1),
+    "pairs": lambda x: wg.mean((wg.expand_dims(x, axis=0) - wg.expand_dims(x, axis=1)) ** 2),
+    "ones": lambda x: x + wg.ones((x.shape[0], 1), dtype=x.dtype),
+    "an identity": lambda x: x @ x.T + wg.eye(x.shape[0], dtype=x.dtype),
+    "neighbours": lambda x: x[1:] - x[:-1],
+    "a reshaping": lambda x: wg.reshape(x, (-1,)),
+    "repeats": lambda x: wg.concat([x, wg.repeat(x, 2, axis=0)]),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_numbers_follow_the_batch(tmp_path: Path, name: str) -> None:
+    function = SIZES[name]
+    onnx(function, wg.asarray(np.ones((4, 2))), tmp_path / "m")
+    run = Session(tmp_path / "m", {})
+    for n in (2, 3, 40, 1000 if name not in ("pairs", "an identity") else 70):
+        x = np.random.default_rng(n).normal(size=(n, 2))
+        close(run(x=x)["output"], function(wg.asarray(x)))
+
+
+def test_gradients_of_indices_add_up(tmp_path: Path) -> None:
+    def function(x: Any, i: Any) -> Any:
+        return wg.grad(lambda x: wg.sum(wg.take(x, i, axis=0) ** 2 * wg.expand_dims(i, axis=1)))(x)
+
+    rng = np.random.default_rng(0)
+    x, i = rng.normal(size=(7, 300)), rng.integers(0, 3, 500)
+    onnx(function, (wg.asarray(x), wg.asarray(i[:9])), tmp_path / "m", batch_axes=(None, 0))
+    found = Session(tmp_path / "m", {})(x=x, i=i)["output"]
+    close(found, function(wg.asarray(x), wg.asarray(i)))
+
+
+def test_batches_of_two_sizes_are_an_error(tmp_path: Path) -> None:
+    x = wg.asarray(np.ones((4, 2)))
+    onnx(lambda x, y: x - y, (x, x), tmp_path / "m")
+    with pytest.raises(Exception, match=r"[Rr]eshape"):  # of which one row would fit all
+        Session(tmp_path / "m", {})(x=np.ones((4, 2)), y=np.ones((1, 2)))
+
+
+class Running(wg.nn.Module):
+    """Means that a step keeps: in place, as a new Tensor, and as a number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", wg.zeros((2,), dtype=wg.float64))
+        self.register_buffer("last", wg.zeros((2,), dtype=wg.float64))
+        self.calls = 0
+
+    def forward(self, x: Any) -> Any:
+        self.calls += 1
+        self.last = wg.max(x, axis=0)
+        self.mean *= 0.5
+        self.mean += wg.mean(x, axis=0) / self.calls
+        return x - self.mean
+
+
+def test_buffers_and_counters_are_state(tmp_path: Path) -> None:
+    model = Running()
+    x = wg.asarray(np.arange(6.0).reshape(3, 2))
+    model(x)
+    run = Session(tmp_path / "m", onnx(model, x, tmp_path / "m"))
+    for n in (3, 5):
+        x = np.random.default_rng(n).normal(size=(n, 2))
+        close(run(x=x)["output"], model(wg.asarray(x)))
+        close(run.state["mean"], model.mean)
+        close(run.state["last"], model.last)
+        assert run.state["calls"] == model.calls
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+def test_a_branch_on_values_names_its_line(tmp_path: Path) -> None:
+    def function(x: Any) -> Any:
+        if wg.sum(x) > 0:
+            return x
+        return -x
+
+    with pytest.raises(Exception, match=r"test_onnx.py, line \d+ \(if wg.sum\(x\) > 0:\)"):
+        onnx(function, wg.asarray(np.ones((2, 2))), tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_dropout_is_refused_in_training(tmp_path: Path) -> None:
+    model = wg.nn.Sequential(wg.nn.Linear(2, 2), wg.nn.Dropout(0.5))
+    x = wg.asarray(np.ones((3, 2), np.float32))
+    with pytest.raises(ExportError, match=r"random numbers.*model.eval\(\)"):
+        onnx(model, x, tmp_path / "m")
+    onnx(model.eval(), x, tmp_path / "m")
+
+
+def test_a_first_call_is_refused(tmp_path: Path) -> None:
+    model = net()
+    optimizer = wg.optim.Adam(model.parameters())
+
+    def step(x: Any, y: Any) -> None:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    with pytest.raises(ExportError, match="call it once before"):
+        onnx(step, tuple(map(wg.asarray, batch(4))), tmp_path / "m")
+    assert not optimizer.state
+
+
+def test_a_decision_by_a_counter_is_refused(tmp_path: Path) -> None:
+    class Every(wg.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.calls = 0
+
+        def forward(self, x: Any) -> Any:
+            self.calls += 1
+            return -x if self.calls % 3 == 0 else x
+
+    with pytest.raises(ExportError, match=r"line \d+ \(return -x if.*decides by .*calls"):
+        onnx(Every(), wg.asarray(np.ones((2, 2))), tmp_path / "m")
+
+
+def test_what_has_no_form_names_the_line(tmp_path: Path) -> None:
+    function = lambda x: wg.linalg.svdvals(x)
+    with pytest.raises(ExportError, match=r"test_onnx.py, line \d+ .*svdvals has no form in ONNX"):
+        onnx(function, wg.asarray(np.ones((3, 2))), tmp_path / "m")
+
+
+def test_the_check_says_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ndx = pytest.importorskip("ndonnx")
+    monkeypatch.setattr(ndx, "sin", lambda x: ndx.multiply(x, 1.001))
+    x = wg.asarray(np.full((2, 2), 1e-3))
+    with pytest.raises(ExportError, match=r"call 1 .* for output elements .* by up to 1e-06"):
+        onnx(lambda x: wg.sin(x), x, tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+    onnx(lambda x: wg.sin(x), x, tmp_path / "m", check=0.01)
+
+
+def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ndonnx", None)
+    with pytest.raises(ImportError, match=r"install wengert\[onnx\]"):
+        onnx(lambda x: x, wg.asarray(np.ones(2)), tmp_path / "m")

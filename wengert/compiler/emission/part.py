@@ -1,0 +1,154 @@
+"""What of a program stands in a file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from wengert.compiler.capture.places import State
+from wengert.compiler.capture.recorded import Arithmetic, Recording, Ref
+from wengert.compiler.passes.dead import dead
+from wengert.compiler.program import Program, Value
+from wengert.func.trees import TreeDef
+
+__all__ = ["Part", "part_of", "present"]
+
+
+@dataclass
+class Part:
+    """What of a program is saved.
+
+    Attributes
+    ----------
+    program : Program
+        Its outputs are the answer's, and after them what becomes of the state.
+    arguments : list of int
+        Positions of the inputs that a call gives.
+    refs : tuple of Ref
+        Where each input is found.
+    updates : list of int
+        The inputs' positions of which the last outputs are the next values.
+    pinned : dict of int to number
+        The only values that inputs may have.
+    decided, deciding : Arithmetic, list of int
+        What else numbers have to be, and which inputs these are.
+    answer : TreeDef
+        How the answer is put together.
+    """
+
+    program: Program
+    arguments: list[int]
+    refs: tuple[Ref, ...]
+    updates: list[int]
+    pinned: dict[int, Any]
+    decided: Arithmetic
+    deciding: list[int]
+    answer: TreeDef
+
+
+def part_of(
+    name: str,
+    program: Program,
+    recording: Recording,
+    state: State,
+    names: Sequence[str],
+    *,
+    unread: bool = False,
+) -> Part:
+    """Return what of a program a file needs.
+
+    Parameters
+    ----------
+    name : str
+        How errors call the function.
+    program, recording, state : Program, Recording, State
+        As `wengert.compiler.emission.saving.save` has them.
+    names : sequence of str
+        Of the arguments' leaves, in order.
+    unread : bool
+        Whether state that the program sets, and does not read, is a part; gradients are not.
+
+    Raises
+    ------
+    ValueError
+        If the program depends on a changing number's value, or changes its arguments.
+    """
+    refs = recording.refs
+    at = {ref: i for i, ref in enumerate(refs)}
+    count = len(state.tensors)
+    given = {r for r in refs if r.kind == "leaf" or (r.kind == "tensor" and r.index >= count)}
+    becomes: dict[Ref, Any] = {}
+    for effect in recording.effects:
+        ref = Ref("tensor", effect.ref.index) if effect.ref.kind == "place" else effect.ref
+        if ref in given:
+            raise ValueError(
+                f"{name} can't be saved: it changes its argument {program.inputs[at[ref]].name}"
+            )
+        if ref in at and effect.output is not None:
+            becomes[ref] = program.outputs[effect.output]
+    for ref in recording.pinned:
+        if ref in becomes:
+            raise ValueError(
+                f"{name} can't be saved: its program is for one value of "
+                f"{program.inputs[at[ref]].name}, which each call changes"
+            )
+    changed = {
+        effect.ref: program.outputs[effect.output]
+        for effect in recording.effects
+        if effect.ref.kind in ("tensor", "grad") and effect.output is not None
+    }
+    answer = [_answered(leaf, program, at, changed) for leaf in recording.leaves]
+    # What nothing reads but the next value of itself need not be kept: gradients, mostly.
+    wanted, updates = answer, list(becomes)
+    decided = recording.decided
+    deciding = {program.inputs[at[ref]] for ref in decided.refs}
+    while True:
+        outputs = (*wanted, *[becomes[ref] for ref in updates])
+        cut = dead(replace(program, outputs=outputs), errors=True)
+        read = deciding.union(x for step in cut.instructions for x in step.used())
+        read |= {x for x in outputs if isinstance(x, Value)}
+        if unread:
+            read |= {program.inputs[at[ref]] for ref in becomes if ref.kind != "grad"}
+        needed = [ref for ref in updates if program.inputs[at[ref]] in read]
+        if needed == updates:
+            break
+        updates = needed
+    kept = [i for i, x in enumerate(program.inputs) if x in read or refs[i] in given]
+    place = {i: k for k, i in enumerate(kept)}
+    inputs = tuple([program.inputs[i] for i in kept])
+    order = {text: i for i, text in enumerate(names)}
+    arguments = [place[at[ref]] for ref in given]
+    arguments.sort(key=lambda k: order.get(inputs[k].name, len(order)))
+    return Part(
+        replace(cut, inputs=inputs),
+        arguments,
+        tuple([refs[i] for i in kept]),
+        [place[at[ref]] for ref in updates],
+        {place[at[ref]]: x for ref, x in recording.pinned.items() if at[ref] in place},
+        decided,
+        [place[at[ref]] for ref in decided.refs],
+        recording.answer,
+    )
+
+
+def _answered(
+    leaf: tuple[str, Any], program: Program, at: Mapping[Ref, int], changed: Mapping[Ref, Any]
+) -> Any:
+    """What a leaf of the answer is: a value, or a constant."""
+    kind, what = leaf
+    if kind == "same":
+        return changed[what] if what in changed else program.inputs[at[what]]
+    if kind == "given":
+        return program.inputs[at[what]]
+    return what if kind == "plain" else program.outputs[what]
+
+
+def present(ref: Ref, state: State) -> Any:
+    """What is at a place of the state."""
+    if ref.kind in ("array", "number"):
+        return state.place(*ref).get()
+    tensor = state.tensors[ref.index].tensor if ref.index < len(state.tensors) else None
+    if ref.kind == "grad" and tensor is not None:
+        tensor = tensor._grad
+    if tensor is None:
+        raise ValueError("the program adds to a gradient that is not there now: call it again")
+    return tensor._array

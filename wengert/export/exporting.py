@@ -1,0 +1,411 @@
+"""`onnx`: a function, or a whole training step, as an ONNX model."""
+
+import importlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import backend_of
+from wengert.compiler import making
+from wengert.compiler.capture.calls import Call
+from wengert.compiler.capture.lines import described
+from wengert.compiler.capture.places import State
+from wengert.compiler.compiled import Compiled
+from wengert.compiler.emission.part import Part, present
+from wengert.compiler.program import Value
+from wengert.export.graph import Graph
+from wengert.export.recording import array_in, record, resized, restoring
+from wengert.export.sizes import Shapes, choose, common
+from wengert.func.trees import tree_flatten
+from wengert.tape.tensor import Tensor
+
+__all__ = ["ExportError", "onnx"]
+
+Host = np.ndarray[Any, Any]
+
+#: The name of the symbolic length.
+BATCH = "batch"
+#: What precedes the name of a state in that of its next value.
+NEXT = "next."
+#: By how much of an output's largest element its elements may differ from eager ones.
+TOLERANCES: Mapping[str, float] = {"float32": 1e-3, "float64": 1e-9}
+
+
+class ExportError(RuntimeError):
+    """A function has no form in a format, or what was exported is not what it does."""
+
+
+def onnx(
+    function: Callable[..., Any],
+    example_inputs: Any,
+    path: str | Path,
+    *,
+    batch_axes: int | Sequence[int | None] | None = 0,
+    constants: bool = False,
+    check: bool | float = True,
+) -> dict[str, Host]:
+    """Write a function as an ONNX model: an inference, gradients, or a whole training step.
+
+    The model is the program that `wengert.compile` records, and its contract is the same. What
+    the function reaches beside its arguments is state: parameters, buffers, what optimisers keep,
+    their counters and hyper-parameters. Each is an input of the model, under the name that it has
+    in the function (``model.0.weight``, ``optimizer.lr``), with the present value as its default.
+    What the function changes is an output besides: ``next.model.0.weight``. What it returns is
+    ``output``, or ``output.loss`` and the like where that is a tree.
+
+    Parameters
+    ----------
+    function : callable
+        Also a `Module`, or what `wengert.compile` has made. A step that has gradients or an
+        optimiser's state has to be called once before, since its first call makes these.
+    example_inputs : tuple
+        Positional arguments: trees of Tensors, raw arrays and numbers. Anything else than a tuple
+        is the only argument.
+    path : path
+        Of the model.
+    batch_axes : int, None, or a sequence of these
+        Which axis of the arrays in each argument is the batch, whose length stays open; None where
+        there is none. One for all arguments, or one for each. Arrays that lack the axis have none.
+    constants : bool
+        Whether what the function does not change is no input but a constant, as a deployed
+        inference wants it; onnxruntime then computes beforehand what follows from it.
+    check : bool or float
+        Whether onnxruntime runs the model, twice and with another batch size, to compare it with
+        the function itself. A number is how far elements may differ, as a part of the largest.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray
+        The present values of the state by the names of the inputs.
+
+    Raises
+    ------
+    ExportError
+        If the model can't be made, or gives something else than the function. Nothing is written.
+    TraceError
+        If the function does what a program can't do: it branches on values, or prints. The error
+        names the line.
+    ImportError
+        If a package is missing: install ``wengert[onnx]``.
+
+    Notes
+    -----
+    Random numbers can't be drawn: call ``model.eval()``, or leave dropout out of the step. Numbers
+    by which the function decides are constants of the model. Where eager code raises for values
+    that it refuses, the model goes on.
+    """
+    tools = _Tools()
+    compiled: Compiled[..., Any] = (
+        function if isinstance(function, Compiled) else making.compile(function)
+    )
+    args = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
+    strict = compiled.strictly()
+    call, state = strict.looked(args, {})
+    axes = _axes(call, batch_axes)
+    sizes = choose(_lengths(call.leaves, state)) if axes else [0]
+    given = [resized(call.leaves, axes, size) if axes else call.leaves for size in sizes]
+    parts = [record(strict, call, state, leaves) for leaves in given]
+    _, state = strict.looked(args, {})  # in which there are the numbers that the function changes
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        raise ExportError(
+            f"{compiled.report.name} makes state in its first call, such as gradients, or what an "
+            "optimizer keeps: call it once before you export it"
+        )
+    try:
+        part, shapes = common(found, sizes)
+        model = _Model(tools, part, shapes, state, call, axes, constants=constants)
+        text = model.text
+    except ValueError as error:
+        raise ExportError(str(error)) from error
+    if check:
+        largest = {} if check is True else dict.fromkeys(TOLERANCES, float(check))
+        _check(tools, model, strict, call, axes, {**TOLERANCES, **largest})
+    Path(path).write_bytes(text)
+    return {name: x for name, x in model.initial.items() if name not in model.constants}
+
+
+class _Tools:
+    """The packages of the extra."""
+
+    def __init__(self) -> None:
+        try:
+            importlib.import_module("array_api_strict")
+            self.ndonnx: Any = importlib.import_module("ndonnx")
+            self.operators: Any = importlib.import_module("spox.opset.ai.onnx.v21")
+            self.helper: Any = importlib.import_module("onnx.numpy_helper")
+            self.runtime: Any = importlib.import_module("onnxruntime")
+        except ImportError as error:
+            raise ImportError(
+                f"wengert.export.onnx needs ndonnx, onnxruntime and array-api-strict ({error}); "
+                "install wengert[onnx]"
+            ) from error
+
+
+# -- the batch -------------------------------------------------------------------------------------
+
+
+def _axes(call: Call, given: int | Sequence[int | None] | None) -> dict[int, int]:
+    """The batch's axis of each leaf that has one."""
+    positional = call.layout.structure.children[0].children
+    each = [given] * len(positional) if given is None or isinstance(given, int) else list(given)
+    if len(each) != len(positional):
+        raise ValueError(f"batch_axes are for {len(each)} arguments; there are {len(positional)}")
+    of_leaves = [
+        axis for axis, x in zip(each, positional, strict=True) for _ in range(x.num_leaves)
+    ]
+    axes, lengths = dict[int, int](), dict[str, int]()
+    for i, axis in enumerate(of_leaves):
+        array = None if call.layout.static[i] else array_in(call.leaves[i])
+        if axis is None or array is None or not -len(array.shape) <= axis < len(array.shape):
+            continue
+        axes[i] = axis % len(array.shape)
+        lengths[call.layout.names[i]] = array.shape[axis]
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} has {n}" for name, n in lengths.items())
+        raise ValueError(f"the batch has one size, but {told}; say by batch_axes which have one")
+    if 0 in lengths.values():
+        raise ValueError("the example's batch is empty")
+    return axes
+
+
+def _lengths(leaves: Sequence[Any], state: State) -> set[int]:
+    """All lengths that there are in what is given."""
+    arrays = [x for leaf in leaves if (x := array_in(leaf)) is not None]
+    arrays += [each.tensor._array for each in state.tensors]
+    arrays += [place.get() for place in state.arrays]
+    return {n for x in arrays for n in x.shape}
+
+
+# -- the model -------------------------------------------------------------------------------------
+
+
+class _Model:
+    """A part of a program with the names of its inputs and outputs.
+
+    Attributes
+    ----------
+    part : Part
+        What of the program is exported.
+    names : dict of int to str
+        Of the inputs that the model has, by their positions among the program's.
+    initial : dict of str to array
+        The state that there is.
+    outputs : dict of str to int
+        Positions among the program's outputs.
+    """
+
+    def __init__(
+        self,
+        tools: _Tools,
+        part: Part,
+        shapes: Shapes,
+        state: State,
+        call: Call,
+        axes: Mapping[int, int],
+        *,
+        constants: bool,
+    ) -> None:
+        self.tools, self.part, self.shapes = tools, part, shapes
+        fixed = _fixed(part)
+        taken: set[str] = set()
+        leaves = dict(zip(call.layout.names, call.leaves, strict=True))
+        batch = {call.layout.names[i]: axis for i, axis in axes.items()}
+        self.names, self.initial = dict[int, str](), dict[str, Host]()
+        self.axes: dict[int, int] = {}
+        self.constants: set[str] = set()
+        self.fixed: dict[int, Any] = {}
+        for i, value in enumerate(part.program.inputs):
+            given = i in part.arguments
+            if i in fixed:
+                self.fixed[i] = leaves[value.name] if given else present(part.refs[i], state)
+                continue
+            self.names[i] = name = _new(_readable(value.name), taken)
+            if not given:
+                if constants and i not in part.updates:
+                    self.constants.add(name)
+                self.initial[name] = _host(present(part.refs[i], state))
+            elif value.name in batch:
+                self.axes[i] = batch[value.name]
+        paths = part.answer.paths()
+        answered = len(part.program.outputs) - len(part.updates)
+        self.outputs: dict[str, int] = {}
+        for i, x in enumerate(part.program.outputs):
+            if isinstance(x, Value):
+                name = f"output{paths[i]}" if i < answered else self._next(i - answered)
+                self.outputs[_new(_readable(name), taken)] = i
+
+    def _next(self, update: int) -> str:
+        return NEXT + self.names[self.part.updates[update]]
+
+    @cached_property
+    def text(self) -> bytes:
+        """The model in ONNX's format."""
+        ndx, program = self.tools.ndonnx, self.part.program
+        graph = Graph(ndx, self.tools.operators, program, self.shapes)
+        inputs: list[Any] = []
+        named: dict[str, Any] = {}
+        for i, value in enumerate(program.inputs):
+            if i in self.fixed:
+                inputs.append(self.fixed[i])
+                continue
+            shape: list[Any] = list(value.shape or ())
+            if i in self.axes:
+                shape[self.axes[i]] = BATCH
+            x = ndx.argument(shape=tuple(shape), dtype=graph.dtype(value.dtype))
+            named[self.names[i]] = x
+            if i in self.axes:
+                if graph.size is None:
+                    graph.size = x.dynamic_shape[self.axes[i]]
+                else:  # onnxruntime does not see to it that batches are of one size
+                    shape[self.axes[i]] = graph.size
+                    x = graph.reshaped(x, shape)
+            inputs.append(x)
+        made = graph.run(inputs)
+        model = ndx.build(named, {name: made[i] for name, i in self.outputs.items()})
+        tensors = [self.tools.helper.from_array(x, name) for name, x in self.initial.items()]
+        model.graph.initializer.extend(tensors)
+        for given in [x for x in model.graph.input if x.name in self.constants]:
+            model.graph.input.remove(given)
+        return model.SerializeToString()  # type: ignore[no-any-return]
+
+
+def _fixed(part: Part) -> set[int]:
+    """The inputs whose numbers the program is for.
+
+    Raises
+    ------
+    ExportError
+        If the program decides by a number that it changes.
+    """
+    fixed, decided = set(part.pinned), part.decided
+    at = dict(zip(decided.program.inputs, part.deciding, strict=True))
+    sources: dict[Value, set[int]] = {value: {i} for value, i in at.items()}
+    comparisons: dict[Value, Any] = {}
+    for step in decided.program.instructions:
+        sources[step.result] = set().union(*[sources[x] for x in step.used()])
+        comparisons[step.result] = step
+    # Python's root of a negative number is complex, and ONNX's is not a number: nothing is decided.
+    roots = {step.operands[0] for step in part.program.instructions if step.name == "number.pow"}
+    for output, outcome in zip(decided.program.outputs, decided.gives, strict=True):
+        step = comparisons[output]
+        root = step.name == "number.ge" and step.operands[0] in roots
+        if root and step.operands[1] == 0 and outcome is True:
+            continue
+        changed = sources[output].intersection(part.updates)
+        if changed:
+            name = part.program.inputs[min(changed)].name
+            where = f"{described(step.line)}: " if step.line else ""
+            raise ExportError(
+                f"{where}the function decides by {name}, which it changes; a model does the same "
+                "in each call"
+            )
+        fixed |= sources[output]
+    return fixed
+
+
+def _readable(name: str) -> str:
+    """A name with dots in place of brackets, as the keys of a state_dict have them."""
+    return re.sub(r"\[['\"]?(.*?)['\"]?\]", r".\1", name).removeprefix("self.")
+
+
+def _new(name: str, taken: set[str]) -> str:
+    """The name, with a number where it is taken."""
+    found = next(x for n in count(1) if (x := name if n == 1 else f"{name}_{n}") not in taken)
+    taken.add(found)
+    return found
+
+
+def _host(x: Any) -> Host:
+    """An array, or a number as int64, float64 or bool, as a NumPy array."""
+    x = x._array if isinstance(x, Tensor) else x
+    if not hasattr(x, "dtype"):
+        return np.asarray(x, {int: np.int64, float: np.float64}.get(type(x)))
+    backend = backend_of(x)
+    return np.ascontiguousarray(backend.to_numpy(backend.array(x))).reshape(x.shape)
+
+
+# -- the check -------------------------------------------------------------------------------------
+
+
+def _check(
+    tools: _Tools,
+    model: _Model,
+    compiled: Compiled[..., Any],
+    call: Call,
+    axes: Mapping[int, int],
+    tolerances: Mapping[str, float],
+) -> None:
+    """Compare two calls of the model with the function itself, the second of another batch size."""
+    options = tools.runtime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = tools.runtime.InferenceSession(
+            model.text, options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:
+        raise ExportError(f"onnxruntime can't run the model: {error}") from error
+    sizes = [array_in(call.leaves[i]).shape[axis] for i, axis in axes.items()][:1]
+    given = [call.leaves, *[resized(call.leaves, axes, size + 1) for size in sizes]]
+    given = given if axes else given * 2
+    names, part = list(model.outputs), model.part
+    state = {name: x for name, x in model.initial.items() if name not in model.constants}
+    _, reached = compiled.looked(*call.layout.structure.unflatten(call.leaves))
+    with restoring(reached, call.leaves):
+        for number, leaves in enumerate(given, 1):
+            named = dict(zip(call.layout.names, leaves, strict=True))
+            feeds = {
+                model.names[i]: _host(named[part.program.inputs[i].name])
+                for i in part.arguments
+                if i in model.names
+            }
+            try:
+                gave = dict(zip(names, session.run(names, {**state, **feeds}), strict=True))
+            except Exception as error:
+                raise ExportError(f"onnxruntime can't run the model: {error}") from error
+            args, kwargs = call.layout.structure.unflatten(leaves)
+            answer, _ = tree_flatten(compiled.eagerly(*args, **kwargs))
+            _, now = compiled.looked(args, kwargs)
+            answer += [present(part.refs[i], now) for i in part.updates]
+            wanted = {name: _host(answer[i]) for name, i in model.outputs.items()}
+            scale = max(map(_largest, wanted.values()), default=0.0)
+            for name, y in wanted.items():
+                _compare(name, gave[name], y, number, scale, tolerances)
+            state |= {k.removeprefix(NEXT): x for k, x in gave.items() if k.startswith(NEXT)}
+
+
+def _largest(x: Host) -> float:
+    """The largest finite element of floats."""
+    return float(np.max(np.abs(x[np.isfinite(x)]), initial=0)) if x.dtype.kind == "f" else 0.0
+
+
+def _compare(
+    name: str, x: Host, y: Host, number: int, scale: float, tolerances: Mapping[str, float]
+) -> None:
+    """Raise if an output of the model is not what the function gives."""
+    where = f"in call {number} the model gives for {name}"
+    if x.shape != y.shape or x.dtype != y.dtype:
+        raise ExportError(
+            f"{where} an array of shape {x.shape} and dtype {x.dtype}, the function one of shape "
+            f"{y.shape} and dtype {y.dtype}"
+        )
+    if y.dtype.kind != "f":
+        if not np.array_equal(x, y):
+            raise ExportError(f"{where} other values than the function")
+        return
+    finite = np.isfinite(y)
+    if not np.array_equal(x[~finite], y[~finite], equal_nan=True):
+        raise ExportError(f"{where} other values than the function where that has {y[~finite][0]}")
+    far, largest = float(np.max(np.abs(x[finite] - y[finite]), initial=0)), _largest(y)
+    # What is zero but for rounding is rounding of the other arrays.
+    if not far <= max(tolerances[y.dtype.name] * largest, 64 * np.finfo(y.dtype).eps * scale):
+        raise ExportError(
+            f"{where} elements that differ by up to {far:.3g} from the function's, of which the "
+            f"largest is {largest:.3g}. If that is rounding, which Adam enlarges where gradients "
+            "are zero, say by check how much is allowed"
+        )

@@ -1,0 +1,320 @@
+"""Programs of the standard's functions as ONNX graphs: ndonnx has a graph for each function."""
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from wengert.backends import dtype_of
+from wengert.compiler.capture.lines import described
+from wengert.compiler.capture.trace import is_draw
+from wengert.compiler.program import Instruction, Program, Value, mapped
+from wengert.export.sizes import Shapes, Sized
+
+__all__ = ["Graph", "GraphError"]
+
+#: Functions whose results have another dtype than ndonnx would choose.
+_SUMS: Final = frozenset({"sum", "prod", "cumulative_sum", "cumulative_prod"})
+#: Python's arithmetic by the standard's functions.
+_NUMBERS: Final[Mapping[str, str]] = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "pow",
+    "neg": "negative",
+    "pos": "positive",
+    "abs": "abs",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "invert": "bitwise_invert",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}
+
+
+class GraphError(ValueError):
+    """A call of a program has no form in ONNX."""
+
+
+class Graph:
+    """Calls of ndonnx's functions, as a program has them.
+
+    Parameters
+    ----------
+    ndx : module
+        ndonnx.
+    op : module
+        ONNX's own operators, from spox.
+    program : Program
+        Of the functions of array-api-strict, with `Sized` numbers.
+    shapes : dict of Value to tuple
+        Of its arrays.
+
+    Attributes
+    ----------
+    size : array or None
+        What stands for the batch size.
+    """
+
+    def __init__(self, ndx: Any, op: Any, program: Program, shapes: Shapes) -> None:
+        self.ndx, self.op, self.program, self.shapes = ndx, op, program, shapes
+        self.size: Any = None
+        self.known: dict[Value, Any] = {}
+
+    def run(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the outputs for inputs, which are ndonnx's arrays, or numbers that are fixed."""
+        self.known.update(zip(self.program.inputs, inputs, strict=True))
+        for value, array in self.program.constants.items():
+            self.known[value] = self.ndx.asarray(np.asarray(array))
+        for step in self.program.instructions:
+            if step.name == "look":  # eager code raises for such values
+                continue
+            try:
+                answer = self._called(step)
+            except GraphError:
+                raise
+            except Exception as error:
+                raise self._error(step, f"{type(error).__name__}: {error}") from error
+            parts = step.parts(answer)
+            for value, x in zip(step.results, parts, strict=True):
+                self.known[value] = self._conforming(step, value, x)
+        return mapped(self._found, self.program.outputs)  # type: ignore[no-any-return]
+
+    def _error(self, step: Instruction, why: str) -> GraphError:
+        where = "" if step.line is None else f"{described(step.line)}: "
+        return GraphError(f"{where}{step.name} has no form in ONNX here ({why})")
+
+    def _conforming(self, step: Instruction, value: Value, x: Any) -> Any:
+        """What a call has given, if it is of the kind that was recorded."""
+        if not isinstance(x, self.ndx.Array):
+            return x
+        dtype, shape = self.dtype(value.dtype), self.shapes[value]
+        if x.dtype != dtype:
+            raise self._error(step, f"ndonnx gives {x.dtype}, and not {dtype}")
+        if len(x.shape) != len(shape) or any(
+            m is not None and m != n for m, n in zip(x.shape, shape, strict=True)
+        ):
+            raise self._error(step, f"ndonnx gives the shape {x.shape}, and not {shape}")
+        return x
+
+    def dtype(self, dtype: Any) -> Any:
+        """The dtype of ndonnx for one of strict's, or for a number's type."""
+        names = {int: "int64", float: "float64", bool: "bool"}
+        name = names.get(dtype) or dtype_of(dtype).name
+        try:
+            return getattr(self.ndx, name)
+        except AttributeError:
+            raise GraphError(f"ndonnx has no data type {name}") from None
+
+    def reshaped(self, x: Any, shape: Sequence[Any]) -> Any:
+        """An array of another shape, in which lengths may be arrays."""
+        return self.ndx.reshape(x, self.shape(shape))
+
+    # -- operands --------------------------------------------------------------------------------
+
+    def _found(self, x: Any) -> Any:
+        """What stands for a part of an operand."""
+        if isinstance(x, Value):
+            return self.known[x]
+        if isinstance(x, Sized):
+            return self._sized(x)
+        if isinstance(x, slice):
+            return slice(*map(self._found, (x.start, x.stop, x.step)))
+        return x
+
+    def _sized(self, x: Sized) -> Any:
+        """A number that follows the batch size: an int64 or float64."""
+        ndx = self.ndx
+        if x.whole:
+            above = self._polynomial(self.size, x.above)
+            return ndx.floor_divide(above, x.below[0])
+        size = ndx.astype(self.size, ndx.float64)
+        made = ndx.divide(self._polynomial(size, x.above), self._polynomial(size, x.below))
+        powers = {0.5: ndx.sqrt, 2: ndx.square}
+        return powers[x.power](made) if x.power in powers else made
+
+    def _polynomial(self, size: Any, terms: Sequence[Any]) -> Any:
+        """By Horner's scheme; the constant term comes first."""
+        ndx = self.ndx
+        made = ndx.asarray(terms[-1], dtype=size.dtype)
+        for term in terms[-2::-1]:
+            made = ndx.add(ndx.multiply(made, size), term)
+        return made
+
+    def _given(self, x: Any) -> Any:
+        """An operand or a parameter."""
+        if isinstance(x, Sized) or not isinstance(x, tuple | list | dict):
+            return self._found(x)
+        if isinstance(x, dict):
+            return {key: self._given(part) for key, part in x.items()}
+        return type(x)([self._given(part) for part in x])
+
+    def shape(self, shape: Any) -> Any:
+        """A shape, as an array if it follows the batch size."""
+        ndx = self.ndx
+        lengths = shape if isinstance(shape, tuple | list) else (shape,)
+        if not any(isinstance(n, ndx.Array) for n in lengths):
+            return tuple(lengths)
+        made = [n if isinstance(n, ndx.Array) else ndx.asarray(n, dtype=ndx.int64) for n in lengths]
+        return ndx.stack(made)
+
+    # -- calls -----------------------------------------------------------------------------------
+
+    def _called(self, step: Instruction) -> Any:
+        ndx, name = self.ndx, step.name
+        if is_draw(name):
+            raise self._error(step, "random numbers are drawn; for dropout call model.eval() first")
+        operands = [self._given(x) for x in step.operands]
+        parameters = {key: self._given(x) for key, x in step.parameters.items()}
+        parameters.pop("device", None)
+        if name.startswith("number."):
+            return self._number(step, operands)
+        if parameters.get("dtype") is not None:
+            parameters["dtype"] = self.dtype(parameters["dtype"])
+        own: Callable[..., Any] | None = getattr(self, f"_{name.replace('.', '_')}", None)
+        if own is not None:
+            return own(step, *operands, **parameters)
+        function = ndx
+        for part in name.split("."):
+            function = getattr(function, part, None)
+        if function is None:
+            raise self._error(step, f"ndonnx has no function {name}")
+        if name in _SUMS:
+            parameters["dtype"] = self.dtype(step.result.dtype)
+        return function(*self._typed(step, operands), **parameters)
+
+    def _typed(self, step: Instruction, operands: list[Any]) -> list[Any]:
+        """Operands in which numbers beside arrays have the arrays' dtype."""
+        ndx = self.ndx
+        numbers = [
+            i
+            for i, x in enumerate(step.operands)
+            if isinstance(x, Sized) or (isinstance(x, Value) and x.shape is None)
+        ]
+        if not numbers:
+            return operands
+        start = 1 if step.name == "where" else 0
+        beside = [
+            x.dtype for x in step.operands[start:] if isinstance(x, Value) and x.shape is not None
+        ]
+        dtype = self.dtype(beside[0] if beside else step.results[0].dtype)
+        for i in numbers:
+            x = operands[i]
+            operands[i] = ndx.astype(x, dtype) if isinstance(x, ndx.Array) else x
+        return operands
+
+    def _number(self, step: Instruction, operands: list[Any]) -> Any:
+        """Arithmetic of Python's numbers: ints are int64, floats float64."""
+        ndx = self.ndx
+        if not any(isinstance(x, ndx.Array) for x in operands):
+            return step.function(*operands)
+        name = step.name.partition(".")[2]
+        if name not in _NUMBERS:
+            raise self._error(step, "it is no arithmetic that ONNX has")
+        dtype = self.dtype(step.result.dtype)
+        made = [
+            ndx.astype(x, dtype) if isinstance(x, ndx.Array) else ndx.asarray(x, dtype=dtype)
+            for x in operands
+        ]
+        return getattr(ndx, _NUMBERS[name])(*made)
+
+    # -- functions that ndonnx spells otherwise, or whose lengths follow the batch size ------------
+
+    def _getitem(self, step: Instruction, x: Any, *indices: Any, key: Any = ()) -> Any:
+        return operator.getitem(x, key)
+
+    def _cut(self, step: Instruction, x: Any, key: Any) -> Any:
+        return operator.getitem(x, key)
+
+    def _asarray(self, step: Instruction, x: Any, **parameters: Any) -> Any:
+        dtype = self.dtype(step.result.dtype)
+        return (
+            self.ndx.astype(x, dtype)
+            if isinstance(x, self.ndx.Array)
+            else self.ndx.asarray(x, dtype=dtype)
+        )
+
+    def _astype(self, step: Instruction, x: Any, dtype: Any, **parameters: Any) -> Any:
+        return self.ndx.astype(x, self.dtype(step.result.dtype))
+
+    def _to_backend(self, step: Instruction, x: Any, *where: Any, **parameters: Any) -> Any:
+        return x
+
+    def _broadcast_to(self, step: Instruction, x: Any, shape: Any) -> Any:
+        return self.ndx.broadcast_to(x, self.shape(shape))
+
+    def _reshape(self, step: Instruction, x: Any, shape: Any, **parameters: Any) -> Any:
+        return self.reshaped(x, shape)
+
+    def _full(self, step: Instruction, shape: Any, value: Any, **parameters: Any) -> Any:
+        made = self._asarray(step, value)
+        return self.ndx.broadcast_to(made, self.shape(shape))
+
+    def _eye(self, step: Instruction, rows: Any, columns: Any = None, **parameters: Any) -> Any:
+        ndx, dtype = self.ndx, self.dtype(step.result.dtype)
+        down = ndx.expand_dims(ndx.arange(0, rows, dtype=ndx.int64), axis=1)
+        across = ndx.arange(0, rows if columns is None else columns, dtype=ndx.int64)
+        there = ndx.equal(ndx.add(down, parameters.get("k", 0)), across)
+        return ndx.astype(there, dtype)
+
+    def _add_rows(self, step: Instruction, x: Any, rows: Any, n: Any) -> Any:
+        ndx, op = self.ndx, self.op
+        zeros = self._full(step, (n, x.dynamic_shape[1]), 0)
+        at = ndx.broadcast_to(ndx.expand_dims(rows, axis=1), x.dynamic_shape)
+        # Of ScatterND onnxruntime adds rows of one place in several threads.
+        made = op.scatter_elements(
+            zeros.unwrap_spox(), at.unwrap_spox(), x.unwrap_spox(), axis=0, reduction="add"
+        )
+        return ndx.asarray(made)
+
+    def _cumulative_prod(
+        self, step: Instruction, x: Any, axis: int | None = None, **parameters: Any
+    ) -> Any:
+        # ndonnx goes by logarithms.
+        ndx, shape = self.ndx, self.shapes[step.operands[0]]
+        axis = 0 if axis is None else axis % len(shape)
+        length = shape[axis]
+        if not length:
+            raise self._error(step, "along the batch, or of nothing")
+        x, span = ndx.astype(x, self.dtype(step.result.dtype)), 1
+        before = (slice(None),) * axis
+        while span < length:
+            late, early = x[*before, span:length], x[*before, 0 : length - span]
+            made = [x[*before, 0:span], ndx.multiply(late, early)]
+            x, span = ndx.concat(made, axis=axis), 2 * span
+        if parameters.get("include_initial"):
+            x = ndx.concat([ndx.ones_like(x[*before, 0:1]), x], axis=axis)
+        return x
+
+    def _linalg_vector_norm(
+        self,
+        step: Instruction,
+        x: Any,
+        *,
+        axis: Any = None,
+        keepdims: bool = False,
+        ord: float = 2,
+    ) -> Any:
+        ndx, over = self.ndx, {"axis": axis, "keepdims": keepdims}
+        x = ndx.abs(x)
+        if abs(ord) == math.inf:
+            return ndx.max(x, **over) if ord > 0 else ndx.min(x, **over)
+        if ord == 0:
+            return ndx.sum(ndx.astype(ndx.not_equal(x, 0), x.dtype), **over)
+        if ord == 2:
+            return ndx.sqrt(ndx.sum(ndx.multiply(x, x), **over))
+        return ndx.pow(ndx.sum(ndx.pow(x, ord), **over), 1 / ord)
+
+    def _zeros(self, step: Instruction, shape: Any, **parameters: Any) -> Any:
+        return self._full(step, shape, 0)
+
+    def _ones(self, step: Instruction, shape: Any, **parameters: Any) -> Any:
+        return self._full(step, shape, 1)
+
+    _empty = _zeros

@@ -1,0 +1,121 @@
+"""Recordings of a function in the standard's functions alone, on arrays of array-api-strict."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from wengert.backends import Backend, Selection, backend_of, dtype_of, get_backend
+from wengert.backends.array_api_strict import StrictBackend
+from wengert.backends.registry import local_selection, namespaces
+from wengert.compiler.capture.calls import Call, tensors_of
+from wengert.compiler.capture.places import State, is_array
+from wengert.compiler.capture.snapshot import Snapshot
+from wengert.compiler.compiled import Compiled
+from wengert.compiler.emission.part import Part
+from wengert.nn.conversion import convert, replace
+from wengert.tape.hooks import has_hooks
+from wengert.tape.tensor import Tensor
+
+__all__ = ["array_in", "record", "resized", "restoring"]
+
+
+class _Recorder(StrictBackend):
+    """array-api-strict, with what ONNX has beyond the standard recorded as one call."""
+
+    @property
+    def kernels(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return {"add_rows": self._add_rows}
+
+    def _add_rows(self, x: Any, rows: Any, *, n: int) -> Any:
+        """Add rows of ``x`` up among ``n`` rows of zeros."""
+        return get_backend(self.name).namespace.add_rows(x, rows, n=n)
+
+
+@cache
+def _recorder() -> _Recorder:
+    return _Recorder()
+
+
+@contextmanager
+def _recording() -> Iterator[Backend]:
+    """Let arrays of array-api-strict be the recorder's, and make new ones there."""
+    recorder = _recorder()
+    kind = type(recorder.xp.zeros(()))
+    before = get_backend(recorder.name).namespace
+    token = local_selection.set(Selection(recorder, None, "wengert.export"))
+    namespaces[kind] = recorder.namespace
+    try:
+        yield recorder
+    finally:
+        namespaces[kind] = before
+        local_selection.reset(token)
+
+
+def array_in(leaf: Any) -> Any:
+    """The raw array of a Tensor or itself; None for what is none."""
+    if isinstance(leaf, Tensor):
+        return leaf._array
+    return leaf if is_array(leaf) else None
+
+
+def resized(leaves: Sequence[Any], axes: Mapping[int, int], size: int) -> list[Any]:
+    """Leaves of arguments of another batch size: rows of the given ones, from the first on."""
+    made = list(leaves)
+    for i, axis in axes.items():
+        leaf, array = leaves[i], array_in(leaves[i])
+        backend = backend_of(array)
+        held = backend.to_numpy(backend.array(array))
+        rows = [k % held.shape[axis] for k in range(size)]
+        array = backend.from_numpy(held.take(rows, axis), backend.device(array))
+        array = backend.xp.astype(array, backend.raw_dtype(dtype_of(array_in(leaf).dtype)))
+        made[i] = array
+        if isinstance(leaf, Tensor):
+            made[i] = Tensor(array)
+            made[i].requires_grad = leaf.requires_grad
+    return made
+
+
+@contextmanager
+def restoring(state: State, leaves: Sequence[Any]) -> Iterator[None]:
+    """Put back in the end what there was."""
+    before = Snapshot.of(state, leaves, contents=True)
+    try:
+        yield
+    finally:
+        before.restore()
+
+
+def record(
+    strict: Compiled[..., Any], call: Call, state: State, leaves: Sequence[Any]
+) -> Part | None:
+    """Record a call with other leaves on array-api-strict; what it changes is put back.
+
+    None if the function makes state in its first call, which is not a call like later ones.
+    """
+    with restoring(state, leaves), _recording() as backend:
+        moved = _moved(state, leaves, backend)
+        args, kwargs = call.layout.structure.unflatten(moved)
+        strict(*args, **kwargs)
+        return strict.part()
+
+
+def _moved(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:
+    """Give a state arrays of a library in place of its own, and return such leaves."""
+
+    def moved(array: Any) -> Any:
+        return convert(array, backend, dtype_of(array.dtype))
+
+    for tensor in tensors_of(leaves, state):
+        node = tensor._node
+        if node is not None and (not tensor.is_leaf or has_hooks(node)):
+            raise ValueError(
+                "a Tensor that was computed outside, or has hooks, can't be state or an argument "
+                "of what is exported: detach it, or compute it inside"
+            )
+        grad = tensor._grad
+        replace(tensor, moved(tensor._array))
+        tensor._grad = None if grad is None else Tensor(moved(grad._array))
+    for place in state.arrays:
+        place.set(moved(place.get()))
+    return [moved(x) if is_array(x) else x for x in leaves]

@@ -1,0 +1,223 @@
+"""One program for all batch sizes, of programs that were recorded for some of them."""
+
+import math
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import count, islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert.compiler.capture.lines import described
+from wengert.compiler.emission.part import Part
+from wengert.compiler.program import Instruction, Line, Value
+
+__all__ = ["Shapes", "Sized", "choose", "common"]
+
+#: Of arrays; None for a length that follows the batch size.
+Shapes = Mapping[Value, tuple[int | None, ...]]
+#: How many batch sizes are compared.
+COUNT = 6
+
+
+class Sized(NamedTuple):
+    """A number in a program that follows the batch size ``n``: a quotient of polynomials.
+
+    Attributes
+    ----------
+    above, below : tuple of numbers
+        Their coefficients, the constant term first.
+    power : float
+        To which the quotient is raised: 1, 2 or a half.
+    whole : bool
+        Whether it is an integer.
+    """
+
+    above: tuple[Any, ...]
+    below: tuple[Any, ...]
+    power: float
+    whole: bool
+
+    def at(self, n: int) -> Any:
+        """The number for a batch size."""
+        above, below = (sum(c * n**k for k, c in enumerate(x)) for x in (self.above, self.below))
+        return above // below if self.whole else (above / below) ** self.power
+
+
+def choose(lengths: Container[int]) -> list[int]:
+    """Return batch sizes that are no other length in what is given, so as to tell them apart."""
+    free = (n for n in count(5) if n not in lengths)
+    return [*islice(free, COUNT - 1), next(n for n in free if n > 60)]
+
+
+def common(parts: Sequence[Part], sizes: Sequence[int]) -> tuple[Part, Shapes]:
+    """Return the part in which numbers that differ are `Sized`, and the arrays' shapes.
+
+    Raises
+    ------
+    ValueError
+        If the programs differ otherwise. It names the first line that does.
+    """
+    first = parts[0]
+    programs = [part.program for part in parts]
+    matched = _Matched(parts, sizes)
+    facts = [(part.refs, part.arguments, part.updates, len(part.program.outputs)) for part in parts]
+    if any(fact != facts[0] for fact in facts):
+        raise _differ("what the function reads or changes", None)
+    matched.same([program.inputs for program in programs], None)
+    made: list[Instruction] = []
+    for steps in zip(*[program.instructions for program in programs], strict=False):
+        step = steps[0]
+        if any((x.name, x.several) != (step.name, step.several) for x in steps):
+            raise _differ("what the function does", step.line)
+        operands = matched.joined([x.operands for x in steps], step.line)
+        parameters = matched.joined([dict(x.parameters) for x in steps], step.line)
+        matched.same([x.results for x in steps], step.line)
+        made.append(replace(step, operands=operands, parameters=parameters))
+    if any(len(program.instructions) != len(made) for program in programs):
+        raise _differ("how much the function does", made[-1].line if made else None)
+    outputs = matched.joined([program.outputs for program in programs], None)
+    steps = (*matched.filled, *made)
+    constants = {x: array for x, array in programs[0].constants.items() if x in matched.known}
+    for step in matched.filled:
+        del constants[step.result]
+    program = replace(programs[0], instructions=steps, outputs=outputs, constants=constants)
+    return replace(first, program=program), matched.shapes
+
+
+class _Matched:
+    """Which values of the programs correspond, and what numbers have in common."""
+
+    def __init__(self, parts: Sequence[Part], sizes: Sequence[int]) -> None:
+        self.constants = [part.program.constants for part in parts]
+        self.sizes = sizes
+        self.known: dict[Value, tuple[Value, ...]] = {}
+        self.shapes: dict[Value, tuple[int | None, ...]] = {}
+        self.filled: list[Instruction] = []  # what makes constants that follow the batch size
+
+    def same(self, values: Sequence[tuple[Value, ...]], line: Line | None) -> None:
+        """Let values correspond from now on."""
+        if len({len(x) for x in values}) > 1:
+            raise _differ("how many results there are", line)
+        for found in zip(*values, strict=True):
+            kinds = {(str(x.dtype), x.shape is None or len(x.shape)) for x in found}
+            if len(kinds) > 1:
+                raise _differ("the dtype or the number of axes of an array", line)
+            self._know(found)
+
+    def _know(self, values: tuple[Value, ...]) -> None:
+        self.known[values[0]] = values
+        lengths = zip(*[x.shape or () for x in values], strict=True)
+        self.shapes[values[0]] = tuple([n[0] if len(set(n)) == 1 else None for n in lengths])
+
+    def joined(self, given: Sequence[Any], line: Line | None) -> Any:
+        """Return what parts of the programs have in common."""
+        x = given[0]
+        if any(type(y) is not type(x) for y in given):
+            raise _differ("what an operation is given", line)
+        if isinstance(x, Value):
+            return self._value(tuple(given), line)
+        if isinstance(x, tuple | list):
+            if any(len(y) != len(x) for y in given):
+                raise _differ("what an operation is given", line)
+            return type(x)([self.joined(each, line) for each in zip(*given, strict=True)])
+        if isinstance(x, dict):
+            if any(y.keys() != x.keys() for y in given):
+                raise _differ("what an operation is given", line)
+            return {key: self.joined([y[key] for y in given], line) for key in x}
+        if isinstance(x, slice):
+            ends = [(y.start, y.stop, y.step) for y in given]
+            return slice(*self.joined(ends, line))
+        if all(y == x or (y != y and x != x) for y in given):
+            return x
+        made = _sized(given, self.sizes) if type(x) in (int, float) else None
+        if made is None:
+            raise _differ(f"a number ({given[0]!r}, {given[1]!r}, …)", line)
+        return made
+
+    def _value(self, given: tuple[Value, ...], line: Line | None) -> Value:
+        found = self.known.get(given[0])
+        if found is None:  # a constant, as nothing has computed it
+            arrays = [np.asarray(held[x]) for held, x in zip(self.constants, given, strict=True)]
+            if not _equal(arrays):
+                self.filled.append(self._filling(given, arrays, line))
+            self._know(given)
+            found = given
+        if found != given:
+            raise _differ("what an operation is given", line)
+        return given[0]
+
+    def _filling(
+        self, values: tuple[Value, ...], arrays: Sequence[Any], line: Line | None
+    ) -> Instruction:
+        """A call that makes a constant of which all elements are one number."""
+        firsts = [x.reshape(-1)[:1] for x in arrays]
+        filled = all(x.size and _equal([x, np.full_like(x, x.flat[0])]) for x in arrays)
+        if not filled or not _equal(firsts):
+            raise _differ("an array that does not come from the arguments", line)
+        shape = self.joined([x.shape for x in arrays], line)
+        return Instruction("full", np.full, (shape, firsts[0][0].item()), {}, values[:1], line=line)
+
+
+def _equal(arrays: Sequence[Any]) -> bool:
+    """Whether arrays have the same shape and the same bits."""
+    x, *others = arrays
+    return all(y.shape == x.shape and y.tobytes() == x.tobytes() for y in others)
+
+
+def _sized(numbers: Sequence[Any], sizes: Sequence[int]) -> Sized | None:
+    """A formula for numbers that holds at all sizes, of which there are more than unknowns."""
+    if all(type(x) is int for x in numbers):
+        made = _whole(numbers, sizes)
+        return made if [made.at(n) for n in sizes] == list(numbers) else None
+    if not all(np.isfinite(x) for x in numbers):
+        return None
+    for power in (1, 2, 0.5):
+        roots = [abs(x) ** (1 / power) if power != 1 else float(x) for x in numbers]
+        for made in _quotients(roots, sizes, power):
+            found = [made.at(n) for n in sizes]
+            if np.allclose(found, numbers, rtol=1e-13, atol=0):
+                return made
+    return None
+
+
+def _whole(numbers: Sequence[int], sizes: Sequence[int]) -> Sized:
+    """The polynomial of degree 2 through the first three numbers."""
+    (a, b, c), (x, y, z) = sizes[:3], map(Fraction, numbers[:3])
+    first = (y - x) / (b - a)
+    second = ((z - y) / (c - b) - first) / (c - a)
+    terms = (x - first * a + second * a * b, first - second * (a + b), second)
+    below = math.lcm(*[term.denominator for term in terms])
+    return Sized(tuple([int(term * below) for term in terms]), (below,), 1, True)
+
+
+def _quotients(numbers: Sequence[float], sizes: Sequence[int], power: float) -> Iterator[Sized]:
+    """Quotients of linear functions, the simplest first: of those rounding is taken away."""
+    slope, offset = _line(numbers, sizes)
+    yield Sized((offset, slope), (1.0,), power, False)
+    if all(numbers):
+        slope, offset = _line([1 / x for x in numbers], sizes)
+        yield Sized((1.0,), (offset, slope), power, False)
+    table = [(n, 1.0, -x) for n, x in zip(sizes, numbers, strict=True)]
+    wanted = [x * n for n, x in zip(sizes, numbers, strict=True)]
+    below = round(float(np.linalg.lstsq(table, wanted)[0][2]))
+    slope, offset = _line([x * (n + below) for n, x in zip(sizes, numbers, strict=True)], sizes)
+    yield Sized((offset, slope), (float(below), 1.0), power, False)
+
+
+def _line(numbers: Sequence[float], sizes: Sequence[int]) -> tuple[float, float]:
+    """The slope and offset of a line through the first and last number."""
+    slope = (numbers[-1] - numbers[0]) / (sizes[-1] - sizes[0])
+    offset = numbers[0] - slope * sizes[0]
+    largest = max(map(abs, numbers))
+    slope = 0.0 if abs(slope * sizes[-1]) <= 1e-13 * largest else slope
+    return slope, 0.0 if abs(offset) <= 1e-13 * largest else offset
+
+
+def _differ(what: str, line: Line | None) -> ValueError:
+    where = "" if line is None else f"{described(line)}: "
+    return ValueError(
+        f"{where}{what} depends on the batch size in a way that no formula is known for; give "
+        "batch_axes=None for a model of one batch size"
+    )
