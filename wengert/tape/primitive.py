@@ -249,6 +249,12 @@ class Primitive:
             joined = self.inputs if alone or kind in ("elementwise", "multilinear") else ()
         self.joined = frozenset(name.removeprefix("*") for name in joined)
         self.numbers = tuple(self.joined - {*self.fixed, self.variadic})
+        #: The positions of the inputs that have a dtype together; None where all have.
+        self.together = (
+            None
+            if self.joined.issuperset(self.inputs) or self.variadic
+            else [i for i, name in enumerate(self.inputs) if name in self.joined]
+        )
         self.kernels: dict[type, Callable[..., Any]] = _Kernels(name)
         self.plans: dict[tuple[bool, ...], Plan] = _Plans(self)
         if forward is not None:
@@ -377,11 +383,16 @@ class Primitive:
         self, arrays: list[Any], parameters: dict[str, Any], out: Any
     ) -> tuple[list[Any], Any]:
         """The operands and the result in the dtypes that the promotion rule gives."""
-        dtype = out.dtype
-        for a in (*arrays, *[parameters[name] for name in self.numbers]):
+        given = arrays if self.together is None else [arrays[i] for i in self.together]
+        if self.numbers:
+            given = [*given, *[parameters[name] for name in self.numbers]]
+        # What compares gives booleans: there the operands' own dtype says whether they agree.
+        like = next((a for a in given if hasattr(a, "dtype")), out) if self.compares else out
+        dtype = like.dtype
+        for a in given:
             if getattr(a, "dtype", dtype) is not dtype:
                 break
-            if type(a) in SCALARS and not inexact(out):
+            if type(a) in SCALARS and not inexact(like):
                 break
         else:
             return arrays, out
