@@ -1,6 +1,8 @@
 """Libraries that are not built in: by their namespace alone, and by an entry point."""
 
+import importlib
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 import wengert as wg
 from tests.backends import tiny
+from wengert.backends import registry
 
 
 def test_a_conforming_library_works_by_its_namespace_alone() -> None:
@@ -138,3 +141,30 @@ def test_arrays_with_an_arithmetic_of_their_own_are_no_operands(make: Any) -> No
         with pytest.raises((TypeError, ValueError, RuntimeError)):
             function()
     assert wg.asarray(other).shape == np.asarray(other).shape  # on demand, as by np.asarray
+
+
+def test_a_library_is_selected_by_the_module_of_its_namespace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tiny, "__array_namespace_info__", object, raising=False)
+    with wg.use_backend("tests.backends.tiny"):
+        x = wg.zeros((2,), dtype="float64")
+    assert isinstance(x.array, tiny.Array) and x.backend.name == "tests.backends.tiny"
+    assert pickle.loads(pickle.dumps(x)).backend is x.backend
+    with pytest.raises(wg.BackendError, match="json is no namespace of the Array API standard"):
+        wg.set_backend("json")
+
+
+def test_a_library_that_is_known_and_not_installed_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "ndonnx", None)
+    monkeypatch.delitem(registry._loaded, "ndonnx", raising=False)
+    monkeypatch.delitem(
+        vars(importlib.import_module("wengert.backends.ndonnx").BACKEND), "namespace", raising=False
+    )
+    monkeypatch.delitem(
+        vars(importlib.import_module("wengert.backends.ndonnx").BACKEND), "xp", raising=False
+    )
+    with pytest.raises(wg.BackendError, match=r"install wengert\[onnx\]"):
+        wg.set_backend("ndonnx")

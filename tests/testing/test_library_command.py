@@ -13,6 +13,7 @@ import pytest
 import wengert as wg
 from tests.backends import tiny
 from wengert.backends import get_backend, namespaces, registry
+from wengert.tape.primitive import PRIMITIVES
 from wengert.testing.libraries import SCENES, compare, scenes
 from wengert.testing.library_command import main
 from wengert.testing.watching import Watch, difference
@@ -80,8 +81,9 @@ def made(value: Any) -> Any:
 
 
 @pytest.fixture
-def awkward() -> Iterator[ModuleType]:
+def awkward(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """A library that lacks and renames functions, and multiplies wrongly."""
+    monkeypatch.delitem(namespaces, tiny.Array, raising=False)
     module: Any = ModuleType("awkward_library")
     module.__version__ = "3.1"
     for name, value in vars(tiny).items():
@@ -97,6 +99,8 @@ def awkward() -> Iterator[ModuleType]:
     del sys.modules["awkward_library"]
     registry._loaded.pop("awkward_library", None)
     namespaces.pop(Awkward, None)
+    for primitive in PRIMITIVES.values():
+        primitive.kernels.pop(Awkward, None)
 
 
 def test_a_library_without_a_record(

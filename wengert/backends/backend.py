@@ -109,7 +109,7 @@ class Backend:
 
     def to_device(self, array: Any, device: Any) -> Any:
         """Copy ``array`` to ``device``, or return it if it is there."""
-        return array.to_device(device)
+        return array if device == self.device(array) else array.to_device(device)
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         """The values of ``array`` as a NumPy array, which may share memory with it.

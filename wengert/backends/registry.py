@@ -23,6 +23,14 @@ BUILTIN = {
     "array_api_strict": "wengert[strict]",
 }
 
+#: Libraries that Wengert knows something of, and what to install for each. Not all works on them:
+#: ``python -m wengert check-backend`` tells what.
+RECORDS = {
+    "dpnp": "dpnp",
+    "ndonnx": "wengert[onnx]",
+    "sparse": "sparse",
+}
+
 #: The package that an array's type says it comes from, where that is not the backend's name.
 _PACKAGES = {"jaxlib": "jax"}
 
@@ -59,23 +67,19 @@ def get_backend(name: str | None = None) -> Backend:
 
 
 def _load(name: str) -> Backend:
-    if name in BUILTIN:
+    if name in BUILTIN or name in RECORDS:
         try:
-            backend = importlib.import_module(f"wengert.backends.{name}").BACKEND
+            backend: Backend = importlib.import_module(f"wengert.backends.{name}").BACKEND
             backend.namespace  # noqa: B018 -- a missing library shows here, not at the first use
         except ImportError as error:
             raise BackendError(
                 f"the backend {name!r} needs a library that cannot be imported ({error}); "
-                f"install {BUILTIN[name]}. Installed: {_installed()}"
+                f"install {(BUILTIN | RECORDS)[name]}. Installed: {_installed()}"
             ) from error
-        return backend  # type: ignore[no-any-return]
+        return backend
     plugins = plugin_backends()
     if name not in plugins:
-        raise BackendError(
-            f"there is no backend {name!r}. Built in: {', '.join(BUILTIN)}; installed: "
-            f"{_installed()}. Other libraries register in the entry-point group "
-            "'wengert.backends'"
-        )
+        return _conforming(name)
     try:
         made = plugins[name].load()
         backend = made() if isinstance(made, type) else made
@@ -96,11 +100,31 @@ def _load(name: str) -> Backend:
     return backend
 
 
+def _conforming(name: str) -> Backend:
+    """The backend of a library that is named by its namespace's module."""
+    try:
+        xp = importlib.import_module(name)
+        if not hasattr(xp, "__array_namespace_info__"):
+            raise ImportError(f"{name} is no namespace of the Array API standard")
+    except (ImportError, ValueError) as error:  # the latter of an empty name
+        raise BackendError(
+            f"there is no backend {name!r}. Built in: {', '.join(BUILTIN)}; installed: "
+            f"{_installed()}. A library can be named by the module of its Array API namespace "
+            f"({error}), or registers in the entry-point group 'wengert.backends'"
+        ) from error
+    return register(_Conforming(xp))
+
+
 def register(backend: Backend) -> Backend:
     """Let a backend have its library's arrays, and be selected by its name."""
     made = backend.from_numpy(np.zeros(()))
     namespaces[type(made)] = backend.namespace
     return _loaded.setdefault(backend.name, backend)
+
+
+def is_library(package: str) -> bool:
+    """Whether a package is the array library of a backend that has been loaded."""
+    return any(backend.module.partition(".")[0] == package for backend in _loaded.values())
 
 
 def _installed() -> str:
@@ -132,7 +156,7 @@ class _Namespaces(dict[type, Any]):
                 return self.setdefault(kind, self[base])
         package = kind.__module__.partition(".")[0]
         name = _PACKAGES.get(package, package)
-        if name not in BUILTIN:
+        if name not in BUILTIN and name not in RECORDS:
             raise TypeError(f"{kind.__module__}.{kind.__qualname__} is no array type that is known")
         return self.setdefault(kind, get_backend(name).namespace)
 

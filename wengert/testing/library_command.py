@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from wengert.backends import Backend, BackendError, builtin_backends, get_backend, plugin_backends
-from wengert.backends.registry import register
+from wengert.backends import Backend, BackendError, get_backend, plugin_backends
+from wengert.backends.registry import BUILTIN, RECORDS, register
 from wengert.testing import records
 from wengert.testing.libraries import MODES, Outcome, chapter, compare, names, scenes
 from wengert.testing.watching import Fault, Watch
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _backend(name: str, path: Path | None) -> Backend:
     """The backend of a name, or one with the record that a library's namespace needs."""
-    known = name in builtin_backends() or name in plugin_backends()
+    known = name in BUILTIN or name in RECORDS or name in plugin_backends()
     if known and path is None:
         return get_backend(name)
     module = get_backend(name).module if known else name
@@ -116,7 +116,7 @@ def examine(backend: Backend, spec: str, chosen: Sequence[str], *, scenes_too: b
     if sys.stderr.isatty():
         print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
     devices = ", ".join(map(backend.device_name, backend.devices()))
-    library = backend.name if backend.name in builtin_backends() else backend.module
+    library = backend.name if backend.name in BUILTIN else backend.module
     title = f"{backend.name} {_version(library)} ({devices})"
     return Findings(title, functions, others, watch.faults)
 

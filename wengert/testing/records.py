@@ -112,7 +112,10 @@ def probe(xp: Any) -> Probe:
         name = "float32"
 
     first("raw_dtype", lambda f: f(Float32) is not None)
-    first("from_numpy", lambda f: tuple(f(sample).shape) == sample.shape)
+    doubles = sample.astype("float64")
+    first("from_numpy", lambda f: f(sample).dtype != f(doubles).dtype)
+    if "from_numpy" not in found:  # a library without double precision
+        first("from_numpy", lambda f: tuple(f(sample).shape) == sample.shape)
     if "from_numpy" not in found:
         raise ValueError(f"{xp.__name__} makes no array of a NumPy array: is it an array library?")
     array = tried.from_numpy(sample)

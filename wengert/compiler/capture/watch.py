@@ -25,6 +25,7 @@ from types import (
 )
 from typing import Any
 
+from wengert.backends.registry import is_library
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import package_of, users
 from wengert.compiler.capture.lines import callers, described
@@ -220,7 +221,7 @@ def _pure(module: str, name: str) -> bool:
     whole = f"{module}.{name}"
     if whole in _GUARDED:
         return True
-    if package not in _PURE or whole.startswith(_IMPURE):
+    if not (package in _PURE or is_library(package)) or whole.startswith(_IMPURE):
         return False
     return not any(part in whole.lower() for part in _TELLTALE)
 
