@@ -239,6 +239,7 @@ def test_hypothesis_is_asked_for_by_name():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
+@pytest.mark.slow
 def test_the_example_runs(capsys):
     spec = importlib.util.spec_from_file_location(
         "examples_custom_operation", ROOT / "examples" / "custom_operation.py"

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import strategies as st
 
 import wengert as wg
+from tests.testing.settings import FIRST
 from wengert.testing import Argument, Axis, GradcheckError, check_gradients, strided
 from wengert.testing.likeness import Found, likeness, named
 
 
 def told(function, *arguments, **options):
     """What the check says of it."""
-    options = {"backends": ["numpy"], "examples": 30, "order": 1, **options}
+    options = {"backends": ["numpy"], "examples": 30, "order": 1, "settings": FIRST, **options}
     with pytest.raises(GradcheckError) as found:
         check_gradients(*arguments, **options)(function)()
     return str(found.value).partition("To see it again")[0]

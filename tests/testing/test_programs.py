@@ -7,6 +7,7 @@ import pytest
 from hypothesis import Phase, find, given, settings
 
 import wengert as wg
+from tests.ops.cases import examples
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.testing import Argument, Program, WrongGradientError, check_gradients, programs
 from wengert.testing import strategies as ws
@@ -18,7 +19,7 @@ from wengert.testing.program import ALONG, REDUCTIONS, Step
 def test_gradients_are_right(backend, dtype):
     count = {"numpy": 20, "jax": 1, "dask": 1}.get(backend.name, 3)
 
-    @settings(max_examples=count)
+    @settings(max_examples=examples(count))
     @given(programs(dtype=dtype))
     def run(program):
         inputs = program.tensors()
@@ -29,7 +30,7 @@ def test_gradients_are_right(backend, dtype):
     run()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(programs())
 def test_the_repr_is_code_that_gives_the_value(program):
     *definition, call = repr(program).partition("\nprogram(")[::2]
@@ -61,6 +62,7 @@ def test_a_program_runs_with_any_namespace():
     run()
 
 
+@pytest.mark.slow
 def test_programs_are_deep_and_reach_each_kind_of_function():
     names, longest = set(), 0
 
