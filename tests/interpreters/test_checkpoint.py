@@ -383,6 +383,17 @@ def test_bad_arguments():
     assert checkpoint_sequential([wg.exp, wg.sin, wg.tanh], 2, leaf(1.0)).requires_grad
 
 
+def test_nothing_is_compared_where_nothing_is_asked_for():
+    """What is of another shape does not fit, whatever is compared."""
+    x, two = leaf(0.1, 0.2), wg.asarray(2.0, dtype=wg.float64)
+    for check, kind in (("none", RuntimeError), ("default", CheckpointError)):
+        f = Changing(lambda x: x * two, lambda x: x * (two + wg.zeros_like(x)))
+        y = checkpoint(f, x, determinism_check=check).sum()
+        with pytest.raises(RuntimeError) as caught:
+            y.backward()
+        assert caught.type is kind
+
+
 def test_an_argument_that_is_returned_is_another_tensor() -> None:
     made = []
 

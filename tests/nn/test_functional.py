@@ -456,6 +456,17 @@ def test_nll_loss(reduction: str, ignore_index: int, weight: Any, shape: Any, ta
     check_against_torch(call(F, wg.asarray), call(torch.nn.functional, torch.tensor), [x], 1)
 
 
+@pytest.mark.parametrize("shape", [(1, 3), (2, 3, 1), (1, 3, 2), (2, 1, 2)])
+def test_losses_of_classes_have_the_shape_of_the_target(shape: Any) -> None:
+    """Axes of length 1 are none of the classes'."""
+    x = RNG.normal(size=shape)
+    target = np.arange(x.size // shape[1]).reshape(shape[0], *shape[2:]) % shape[1]
+    expected = -np.squeeze(np.take_along_axis(x, target[:, None], axis=1), axis=1)
+    found = F.nll_loss(wg.asarray(x), wg.asarray(target), reduction="none")
+    assert found.shape == target.shape
+    np.testing.assert_array_equal(found.numpy(), expected)
+
+
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_cross_entropy_as_a_composition(backend: Any, reduction: str) -> None:
     """The fused operation is the composition: value, and derivatives up to the third."""

@@ -1,6 +1,7 @@
 """A failing check says in words where its derivative is wrong, and how: a mistake of each kind."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.testing.settings import FIRST
 from wengert.testing import Argument, Axis, GradcheckError, check_gradients, strided
-from wengert.testing.likeness import Found, likeness, named
+from wengert.testing.likeness import NEAR, Found, likeness, named
 
 
 def told(function, *arguments, **options):
@@ -343,6 +344,9 @@ def test_names_of_factors():
         "-sqrt 2",
         "1.23457",
     ]
+    for number in (1 / 64, 0.5, 100.0):  # relatively to the factor
+        assert named(number * (1 + NEAR / 2)) == str(Fraction(number))
+        assert "." in named(number * (1 + 3 * NEAR))
 
 
 # -- shapes and tracebacks -------------------------------------------------------------------------

@@ -177,6 +177,17 @@ def test_generators() -> None:
     assert (wg.randn(2).tolist(), wg.rand_like(wg.ones(2)).tolist()) == first
 
 
+def test_states_are_compared_through_containers() -> None:
+    def state(last: float, kind: type = tuple) -> Any:
+        return {"a": kind([3, np.asarray([1.0, last]), None]), "b": [last]}
+
+    assert same_states(state(2.0), state(2.0))
+    assert not same_states(state(2.0), state(3.0))
+    assert not same_states(state(2.0), state(2.0, list))
+    assert not same_states((1, 2), (1,))
+    assert not same_states({"a": 1}, {"b": 1})
+
+
 def test_modules_that_were_changed_back_are_not_remembered_as_they_were_between() -> None:
     layer = wg.nn.Linear(2, 2)
     run = wg.compile(layer)
