@@ -179,6 +179,18 @@ class Page(HTMLParser):
         self.text.append(data)
 
 
+def test_a_page_says_what_was_checked(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "several.py").write_text("def f(*arrays):\n    return sum(arrays)\n")
+    html = tmp_path / "report.html"
+    main(["several", "--html", str(html), "--examples", "3"])
+    parser = Page()
+    parser.feed(html.read_text(encoding="utf-8"))
+    shown = "".join(parser.text)
+    assert "Derivatives of several\n" in shown
+    assert "3 calls on numpy, always the same" in shown
+
+
 @pytest.mark.slow
 def test_a_wrong_function_is_reported_in_the_terminal_and_on_a_page(project, capsys, tmp_path):
     _, path = project
