@@ -17,8 +17,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): SPEED,
     (
         "wengert/backends/numpy.py",
-        "SMALL = 1 << 16",
-        "SMALL = (1 >> 16)",
+        "SMALL, SHORT = 1 << 16, 32",
+        "SMALL, SHORT = (1 >> 16), 32",
     ): SPEED,
     (
         "wengert/backends/numpy.py",
@@ -121,11 +121,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "print(text(done), end='\\n\\n')",
     ): "the same text, a little later",
     (
-        "wengert/testing/differences.py",
-        "return flat.astype(np.complex128, copy=False).view(np.float64)",
-        "return flat.astype(np.complex128, copy=True).view(np.float64)",
-    ): COPY,
-    (
         "wengert/backends/references.py",
         'T = TypeVar("T")',
         "T = TypeVar('T_')",
@@ -203,8 +198,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): SPEED,
     (
         "wengert/backends/numpy.py",
-        "SMALL = 1 << 16",
-        "SMALL = 2 << 16",
+        "SMALL, SHORT = 1 << 16, 32",
+        "SMALL, SHORT = 2 << 16, 32",
     ): SPEED,
     (
         "wengert/testing/differences.py",
