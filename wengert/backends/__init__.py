@@ -12,6 +12,7 @@ from wengert.backends.registry import (
     plugin_backends,
     selection,
     set_backend,
+    target_device,
     use_backend,
 )
 
@@ -33,5 +34,6 @@ __all__ = [
     "plugin_backends",
     "selection",
     "set_backend",
+    "target_device",
     "use_backend",
 ]

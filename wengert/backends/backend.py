@@ -79,6 +79,13 @@ class Backend:
         """The device that holds ``array``, as the library names it."""
         return array.device
 
+    def beside(self, array: Any, *, alike: bool = False) -> Any:
+        """The device on which arrays are made that are used with ``array``; None for any.
+
+        ``alike`` says that they have its shape, and so may be spread over several devices as it is.
+        """
+        return self.device(array)
+
     def parse_device(self, device: Any) -> Any:
         """The library's device object for what a user wrote, such as ``"cuda:0"``.
 
@@ -185,7 +192,8 @@ def make_namespace(backend: Backend) -> ModuleType:
     Python finds attributes in nothing else as fast.
 
     Beside functions it has ``backend``; ``library``, the library's own namespace; ``device``, which
-    tells where an array is; and ``plain``, whether rules take what a node saved as it is.
+    tells where arrays are made beside one; and ``plain``, whether rules take what a node saved as
+    it is.
     """
     xp = ModuleType(f"wengert.backends.{backend.name}.namespace")
     names = vars(xp)
@@ -205,7 +213,7 @@ def make_namespace(backend: Backend) -> ModuleType:
     names.update(
         backend=backend,
         library=backend.xp,
-        device=backend.device,
+        device=backend.beside,
         plain=True,
         is_view=backend.is_view,
     )

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ def uniform_like(keys: Any, x: Any, dtype: Any) -> Any:
 
 def rand_like(x: Any, *, dtype: Any) -> Any:
     device = BACKEND.device(x)
-    found = stream("jax", device, JaxStream)
+    found = stream("jax", BACKEND.beside(x) or device, JaxStream)
     with found.lock:
         made = uniform_like(found.keys, x, dtype)
     return made if made.device == device else BACKEND.to_device(made, device)
@@ -121,7 +121,47 @@ class JaxBackend(Backend):
     def raw_dtype(self, dtype: DType) -> Any:
         return self.xp.dtype(dtype.name)
 
+    def beside(self, array: Any, *, alike: bool = False) -> Any:
+        # Of an array that was not put anywhere nothing should be bound to where it happens to be,
+        # and in `jax.jit` none is anywhere.
+        array = getattr(array, "bottom", array)
+        if not getattr(array, "committed", False):
+            return None
+        device = array.device
+        if alike or not isinstance(device, self.jax.sharding.Sharding):
+            return device
+        return self._whole(device, tuple(array.shape))
+
+    def _automatic(self, sharding: Any) -> Any:
+        """A sharding with which JAX itself finds how results are spread.
+
+        On a mesh with explicit axes it refuses what leaves that open, such as a product that adds
+        up a shared axis, and rules say nothing of it.
+        """
+        names = self.jax.sharding
+        mesh = getattr(sharding, "mesh", None)
+        if mesh is None or names.AxisType.Explicit not in mesh.axis_types:
+            return sharding
+        mesh = names.Mesh(mesh.devices, mesh.axis_names)
+        return names.NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
+
+    def adopt(self, array: Any) -> Any:
+        sharding = getattr(array, "sharding", None)
+        automatic = self._automatic(sharding)
+        return array if automatic is sharding else self.to_device(array, automatic)
+
+    @cache  # noqa: B019 -- there is one backend
+    def _whole(self, sharding: Any, shape: tuple[int, ...]) -> Any:
+        """The sharding that keeps a copy on each device of another."""
+        names = self.jax.sharding
+        mesh = getattr(sharding, "mesh", None)
+        if mesh is None:
+            mesh = names.Mesh(list(sharding.devices_indices_map(shape)), ("devices",))
+        return names.NamedSharding(mesh, names.PartitionSpec(), memory_kind=sharding.memory_kind)
+
     def parse_device(self, device: Any) -> Any:
+        if isinstance(device, self.jax.sharding.Sharding):
+            return self._automatic(device)
         if not isinstance(device, str):
             return super().parse_device(device)
         platform, _, number = device.partition(":")

@@ -210,6 +210,19 @@ class Selection(NamedTuple):
     reason: str
 
 
+def target_device(array: Any, device: Any) -> Any:
+    """The device that an array is to go to, for what a user or a rule names.
+
+    A `Selection` names the device beside another array. An array that is with that one already
+    stays as it is, however either is spread over several devices.
+    """
+    backend = backend_of(array)
+    if not isinstance(device, Selection):
+        return backend.parse_device(device)
+    there = device.device in (None, backend.beside(array))
+    return backend.device(array) if there else device.device
+
+
 #: What `set_backend` has chosen, for all threads; None until it is first asked for.
 default: Selection | None = None
 local_selection: ContextVar[Selection | None] = ContextVar("wengert_backend", default=None)

@@ -46,6 +46,8 @@ def uniform_like(generator: Any, x: Any, dtype: Any) -> Any:
 
 
 def rand_like(x: Any, *, dtype: Any) -> Any:
+    if x.is_meta:
+        return x.new_empty(x.shape, dtype=dtype)
     found = stream("torch", x.device, lambda seed: TorchStream(seed, x.device))
     return uniform_like(found.generator, x, dtype)
 
@@ -262,9 +264,18 @@ class TorchBackend(Backend):
         return found
 
     def to_device(self, array: Any, device: Any) -> Any:
-        return array.to(device)
+        return (array if device.type == "meta" else self._valued(array)).to(device)
+
+    def _valued(self, array: Any) -> Any:
+        if array.is_meta:
+            raise TypeError(
+                f"an array on PyTorch's device meta has a shape {tuple(array.shape)} and a dtype, "
+                "and no values; what needs these runs on another device"
+            )
+        return array
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        array = self._valued(array)
         if dtype_of(array.dtype).host == "float32":  # also what NumPy has not
             array = array.to(self.torch.float32)
         return array.detach().cpu().resolve_conj().resolve_neg().numpy()  # type: ignore[no-any-return]

@@ -280,7 +280,10 @@ _DLPACK_CPU: Final = 1
 
 def _on_host(array: Any) -> bool:
     where = getattr(array, "__dlpack_device__", None)
-    return where is None or where()[0] == _DLPACK_CPU
+    try:
+        return where is None or where()[0] == _DLPACK_CPU
+    except (BufferError, ValueError):  # spread over several devices, or without values
+        return False
 
 
 class _Way:

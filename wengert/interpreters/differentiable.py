@@ -34,12 +34,13 @@ def _tensor(value: Any, node: Node, origin: Any) -> Any:
 
 
 def device(x: Tensor) -> Selection:
-    """Where a Tensor is: what a plain namespace tells of a raw array, and the backend too.
+    """Where others are made beside a Tensor: as of a raw array, with the backend.
 
     So that what a rule creates beside a Tensor comes to the Tensor's backend, whichever is
     selected.
     """
-    return Selection(x.backend, x.device, "it is another array's")
+    backend = x.backend
+    return Selection(backend, backend.beside(x._array), "it is another array's")
 
 
 def _find(name: str) -> Any:

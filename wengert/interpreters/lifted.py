@@ -334,7 +334,7 @@ class _Beside(Selection):
 def _device(x: Any) -> Selection:
     array = bottom(x)
     backend = backend_of(array)
-    beside = _Beside(backend, backend.device(array), "it is another array's")
+    beside = _Beside(backend, backend.beside(array), "it is another array's")
     beside.like = x
     return beside
 

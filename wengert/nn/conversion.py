@@ -7,14 +7,17 @@ import numpy as np
 from wengert.backends import (
     Backend,
     DType,
+    Selection,
     as_dtype,
     backend_of,
     builtin_backends,
     dtype_of,
     plugin_backends,
     selection,
+    target_device,
     use_backend,
 )
+from wengert.interpreters.differentiable import differentiable
 from wengert.tape.parameters import differentiates
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -32,12 +35,13 @@ def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> A
     """
     source = backend_of(array)
     if source is not backend:
+        named = device.device if isinstance(device, Selection) else device
         array = backend.from_numpy(
             source.to_numpy(source.array(array)),
-            None if device is None else backend.parse_device(device),
+            None if named is None else backend.parse_device(named),
         )
     elif device is not None:
-        array = backend.to_device(array, backend.parse_device(device))
+        array = backend.to_device(array, target_device(array, device))
     return backend.xp.astype(backend.array(array), backend.raw_dtype(dtype), copy=True)
 
 
@@ -58,7 +62,7 @@ def destination(what: Any) -> dict[str, Any]:
         Some of ``backend``, ``dtype`` and ``device``.
     """
     if isinstance(what, Tensor):
-        return {"backend": what.backend, "dtype": what.dtype, "device": what.device}
+        return {"backend": what.backend, "dtype": what.dtype, "device": differentiable.device(what)}
     if isinstance(what, str):
         name = what.partition(":")[0]
         if name in builtin_backends() or name in plugin_backends():

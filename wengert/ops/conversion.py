@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import BackendError, DType, Selection, as_dtype, backend_of, dtype_of
+from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of
 from wengert.interpreters.differentiable import differentiable as xp
 from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, new_device
 from wengert.ops.data_type import astype, result_type, to_device
@@ -121,8 +121,6 @@ def asarray(
     result: Tensor = obj
     if wanted is not None and obj.dtype is not wanted:
         result = astype(result, wanted)
-    if isinstance(device, Selection):  # beside another array
-        device = device.device
     if device is not None:
         result = to_device(result, device)
     if copy is False and result is not obj:

@@ -279,7 +279,7 @@ def _spread(
 def _finished(made: Tensor, device: Any, requires_grad: bool) -> Tensor:
     """What was made of Tensors, on the wanted device, and a leaf if none of them is tracked."""
     if device is not None:
-        made = to_device(made, device.device if isinstance(device, Selection) else device)
+        made = to_device(made, device)
     if requires_grad and not made.requires_grad:
         made.requires_grad = True
     return made
@@ -297,7 +297,7 @@ def _like(
     array = raw_array(x)
     backend = backend_of(array)
     raw = array.dtype if dtype is None else backend.raw_dtype(as_dtype(dtype))
-    where = backend.device(array) if device is None else backend.parse_device(device)
+    where = backend.beside(array, alike=True) if device is None else backend.parse_device(device)
     make = getattr(backend.namespace, name)
     return leaf(make(tuple(array.shape), *values, dtype=raw, device=where), requires_grad)
 
@@ -345,9 +345,10 @@ def full_like(
     """
     if isinstance(fill_value, Tensor) and not fill_value.ndim:
         x = wrapped(x)
-        fill_value = to_backend(fill_value, x.backend.name, device=x.device)
+        fill_value = to_backend(fill_value, x.backend.name, device=differentiable.device(x))
         wanted = x.dtype if dtype is None else dtype
-        return _spread("full_like", fill_value, x.shape, wanted, device, requires_grad)
+        where = x.device if device is None else device
+        return _spread("full_like", fill_value, x.shape, wanted, where, requires_grad)
     fill_value = _fill_value(fill_value, "full_like")
     shape_of(x)
     held = dtype_of(x.dtype) if dtype is None else as_dtype(dtype)

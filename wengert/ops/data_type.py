@@ -6,10 +6,12 @@ from wengert.backends import (
     DTYPES,
     Backend,
     DType,
+    Selection,
     as_dtype,
     backend_of,
     dtype_of,
     get_backend,
+    target_device,
 )
 from wengert.interpreters.batching import as_it_is
 from wengert.interpreters.identities import same_elements
@@ -164,7 +166,7 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
         raise ValueError("to_device: stream is not supported; pass None")
     tensor = wrapped(x)
     backend = backend_of(tensor._array)
-    source, target = backend.device(tensor._array), backend.parse_device(device)
+    source, target = backend.device(tensor._array), target_device(tensor._array, device)
     if source == target:
         return tensor
     return _to_device.bind(tensor, device=target, source=source)  # type: ignore[no-any-return]
@@ -202,11 +204,13 @@ def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     plain, _, place = name.partition(":")
     target = get_backend(plain)
     where = target.parse_device(place) if place else device
+    if target is source:
+        return tensor if where is None else to_device(tensor, where)
+    if isinstance(where, Selection):
+        where = where.device
     if where is not None:
         where = target.parse_device(where)
     origin = source.device(tensor._array)
-    if target is source:
-        return tensor if where is None else to_device(tensor, where)
     return _to_backend.bind(  # type: ignore[no-any-return]
         tensor, name=plain, device=where, source=source.name, origin=origin
     )

@@ -212,10 +212,10 @@ def _index_array(x: Tensor, part: Any) -> Tensor:
     else:
         array = part
     if isinstance(array, np.ndarray) and not isinstance(part, Tensor) and owner.name != "numpy":
-        array = owner.from_numpy(array, owner.device(x._array))
+        array = owner.from_numpy(array, owner.beside(x._array))
     kind = dtype_of(array.dtype).kind if hasattr(array, "dtype") else None
     if kind is None and hasattr(part, "__index__"):
-        array = owner.from_numpy(np.asarray(as_index(part)), owner.device(x._array))
+        array = owner.from_numpy(np.asarray(as_index(part)), owner.beside(x._array))
     elif kind not in _INDEX_KINDS:
         what = f"an array of {dtype_of(array.dtype).name}" if kind else type(part).__name__
         raise IndexError(
@@ -302,7 +302,7 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray) and owner.name != "numpy":
-        value = owner.from_numpy(value, owner.device(x._array))
+        value = owner.from_numpy(value, owner.beside(x._array))
     check_range("x[key] = value", value, x.dtype)
     is_complex = (
         dtype_of(value.dtype).complex if hasattr(value, "dtype") else isinstance(value, complex)

@@ -233,9 +233,9 @@ def _sub(self: Tensor, other: Any, /, *, alpha: Any = 1) -> Tensor:
 def _copy(self: Tensor, source: Any, /) -> Tensor:
     """Take the values of another array, of any backend, device and dtype; they stay tracked."""
     given = asarray(source)
-    backend = self.backend
-    given = to_backend(given, backend.name, device=backend.device(self._array))
-    return assign(self, broadcast_to(_cast(given, self.dtype), self.shape), source)
+    given = to_backend(given, self.backend.name, device=differentiable.device(self))
+    values = broadcast_to(_cast(given, self.dtype), self.shape)
+    return assign(self, to_device(values, self.device), source)
 
 
 _IADD, _ISUB = _in_place("add", add), _in_place("subtract", subtract)
@@ -267,7 +267,7 @@ def _to(
     result = self
     for one in where:
         if isinstance(one, Tensor):
-            result = to_backend(result, one.backend.name, device=one.device)
+            result = to_backend(result, one.backend.name, device=differentiable.device(one))
             dtype = one.dtype
             continue
         try:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
+from wengert.interpreters.differentiable import differentiable
 from wengert.nn.conversion import as_number, convert
 from wengert.nn.module import Module, clear_grad
 from wengert.tape.grad_mode import enable_grad
@@ -334,7 +335,8 @@ def _loaded(name: str, value: Any, param: Tensor) -> Any:
             f"loaded state dict has {name} of shape {shape} for a parameter of shape "
             f"{tuple(param.shape)}"
         )
-    return convert(array, param.backend, _precision(array, param), param.device)
+    where = param.device if shape == tuple(param.shape) else differentiable.device(param)
+    return convert(array, param.backend, _precision(array, param), where)
 
 
 def _precision(array: Any, param: Tensor) -> DType:

@@ -61,7 +61,8 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
 
 def _compare_devices(name: str, arrays: list[Any], error: Exception) -> None:
     held = [(backend_of(a), a) for a in arrays]
-    devices = [backend.device_name(backend.device(a)) for backend, a in held]
+    places = [(backend, backend.beside(a)) for backend, a in held]
+    devices = [backend.device_name(place) for backend, place in places if place is not None]
     for device in devices:
         if device != devices[0]:
             raise BackendError(

@@ -478,7 +478,7 @@ def _scalar(name: str, backend: Backend, value: Any, dtypes: list[DType], like: 
     """A Python number as a 0-d array, in the dtype that it takes beside arrays of some dtypes."""
     dtype = common_dtype(dtypes, [type(value)])
     check_range(name, value, dtype)
-    raw, device = backend.raw_dtype(dtype), backend.device(like)
+    raw, device = backend.raw_dtype(dtype), backend.beside(like)
     return backend.namespace.asarray(value, dtype=raw, device=device)
 
 

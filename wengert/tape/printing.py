@@ -30,8 +30,11 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
     prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
     try:
         values = read(tensor)
-    except TypeError:  # no one array has them, as of a batch
-        return f"{prefix}..., size={tuple(tensor.shape)}, dtype={tensor.dtype!r})"
+    except TypeError:  # no one array has them, as of a batch, or none at all
+        place = _place(tensor)
+        facts = [] if place is None else [f"device={place!r}"]
+        facts += [f"size={tuple(tensor.shape)}", f"dtype={tensor.dtype!r}"]
+        return f"{prefix}..., {', '.join(facts)})"
     text = "[]"
     if values.size:
         text = _nested(values, _element_format(_visible(values)), len(prefix))

@@ -305,7 +305,7 @@ def _precision(raw: Any) -> int:
 def _ones(node: Node, like: Any) -> Any:
     """A cotangent of ones for a node's result, in the library and on the device of an array."""
     xp = namespaces[type(like)]
-    device = xp.backend.device(like)
+    device = xp.device(like)
     if not node.several:
         return xp.ones(node.shape, dtype=node.dtype, device=device)
     return Parts(

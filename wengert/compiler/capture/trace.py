@@ -163,7 +163,7 @@ class Trace:
             given = parameters.get("dtype")
             parameters = {
                 "dtype": like.dtype if given is None else given,
-                "device": backend.device(bottom(like)),
+                "device": backend.beside(bottom(like), alike=True),
             }
             name, operands = _LIKE[name], [tuple(like.shape), *operands]
         row = PRIMITIVES.get(name)

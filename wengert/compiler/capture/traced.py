@@ -185,7 +185,7 @@ def device_of(x: Any) -> Selection:
     """Where new arrays beside a traced one are made."""
     array = bottom(x)
     backend = backend_of(array)
-    return Selection(backend, backend.device(array), "it is another array's")
+    return Selection(backend, backend.beside(array), "it is another array's")
 
 
 #: The functions of traced arrays.

@@ -118,7 +118,7 @@ def _along(x: Tensor, axis: int, start: int, stop: int) -> Tensor:
 def _steps(x: Tensor, axis: int, values: Any) -> Tensor:
     """Numbers along an axis of ``x``, to be broadcast over the others."""
     owner = backend_of(x._array)
-    line = owner.from_numpy(np.asarray(values), owner.device(x._array))
+    line = owner.from_numpy(np.asarray(values), owner.beside(x._array))
     return reshape(untracked(line), tuple(-1 if i == axis else 1 for i in range(x.ndim)))
 
 

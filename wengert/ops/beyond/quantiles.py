@@ -90,7 +90,7 @@ def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor,
         way = xp.astype(xp.subtract(at, below), x.dtype, copy=False)
         return xp.astype(below, "int64"), xp.astype(above, "int64"), way
     owner = backend_of(x._array)
-    device = owner.device(x._array)
+    device = owner.beside(x._array)
     at = _positions(np, q, n, method)
     below, above = np.floor(at), np.ceil(at)
     made = [

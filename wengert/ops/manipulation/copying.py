@@ -218,7 +218,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> 
         raise ValueError("repeats cannot be negative")
     # Which element each place of the result copies; `take`'s derivative then adds the copies up.
     origin = np.repeat(np.arange(x.shape[axis]), counts.astype(np.int64))
-    device = owner.device(raw_array(x))
+    device = owner.beside(raw_array(x))
     return take(x, untracked(owner.from_numpy(origin, device)), axis=axis)
 
 

@@ -117,7 +117,8 @@ def _nest(value: Any) -> Any:
 def _beside(value: Any, like: Tensor | None) -> Tensor:
     if like is None or (hasattr(value, "dtype") and not isinstance(value, np.generic)):
         return Tensor(value if hasattr(value, "dtype") else np.asarray(value))
-    backend, device = like.backend, like.device
+    backend = like.backend
+    device = backend.beside(like._array)
     if isinstance(value, bool | int | float | complex | np.generic) and like.dtype.kind != "bool":
         one = backend.namespace.ones((), dtype=like._array.dtype, device=device)
         return Tensor(one) * (value.item() if isinstance(value, np.generic) else value)

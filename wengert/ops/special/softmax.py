@@ -154,7 +154,7 @@ def _weighted(
     if b is not None:
         height = xp.where(xp.equal(b.detach(), 0), -math.inf, height)
     if any(a.shape[i] == 0 for i in axes):
-        shift = xp.zeros(kept(a.shape, axes), dtype=height.dtype, device=a.device)
+        shift = xp.zeros(kept(a.shape, axes), dtype=height.dtype, device=xp.device(a))
     else:
         shift = xp.max(height, axis=axes, keepdims=True)
         shift = xp.where(xp.isfinite(shift), shift, 0)
