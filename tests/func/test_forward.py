@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
+from tests.func.operations import Cube
 from tests.ops.cases import apply, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from tests.ops.test_forward import TRACKED, interpret, normal
@@ -491,12 +492,7 @@ def test_hvp_of_complex_arguments():
 
 @pytest.mark.parametrize("followed", [True, False])
 def test_hvp_refuses_a_backward_that_nothing_may_follow(followed: bool) -> None:
-    class Cube(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
-            return x**3
-
+    class Once(Cube):
         @staticmethod
         @wg.autograd.once_differentiable
         def backward(ctx: Any, g: Any) -> Any:
@@ -509,7 +505,7 @@ def test_hvp_refuses_a_backward_that_nothing_may_follow(followed: bool) -> None:
             return t * 3 * x**2
 
     def f(x: Any) -> Any:
-        return wg.sum(Cube.apply(x))
+        return wg.sum(Once.apply(x))
 
     x, v = np.array([1.0, 2.0]), np.array([1.0, -1.0])
     with pytest.raises(RuntimeError, match="once_differentiable"):
@@ -518,7 +514,7 @@ def test_hvp_refuses_a_backward_that_nothing_may_follow(followed: bool) -> None:
         func.jvp(func.grad(f), (x,), (v,))
     with pytest.raises(RuntimeError, match="once_differentiable"):  # only the cotangent varies
         func.jvp(lambda g: func.vjp(f, x)[1](g), (np.asarray(1.0),), (np.asarray(1.0),))
-    close(func.jacrev(Cube.apply)(x), np.diag(3 * x**2))
+    close(func.jacrev(Once.apply)(x), np.diag(3 * x**2))
 
 
 def test_hvp_on_an_outer_tape():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.func.operations import Cube
 from wengert import optimize
 from wengert.backends import Backend
 from wengert.compiler import making
@@ -128,17 +129,6 @@ def test_the_gradient_and_the_hessian_are_what_scipy_gets() -> None:
 
 
 def test_a_hessian_of_operations_without_forward_derivatives() -> None:
-    class Cube(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            (x,) = ctx.saved_tensors
-            return g * 3 * x**2
-
     found = optimize.minimize(
         lambda x: wg.sum(Cube.apply(x) ** 2 + (x - 1) ** 2), np.ones(3), method="trust-exact"
     )

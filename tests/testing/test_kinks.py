@@ -62,6 +62,13 @@ def verdict(function, point, check=gradcheck, **options):
     return None
 
 
+def right_at_generic_points(function, jacobian, mode):
+    """The operation with this Jacobian, which is right where no numbers are equal."""
+    rule = lambda x: Operation.apply(x, function, jacobian)
+    assert [verdict(rule, point, **MODES[mode]) for point in GENERIC] == [None] * len(GENERIC)
+    return rule
+
+
 def unit(x, i):
     return np.eye(x.size)[i]
 
@@ -106,9 +113,7 @@ RIGHT = {
 
 @pytest.mark.parametrize(("name", "mode"), in_each_mode(RIGHT))
 def test_a_right_rule_is_nowhere_called_wrong(name, mode):
-    function, jacobian = RIGHT[name]
-    rule = lambda x: Operation.apply(x, function, jacobian)
-    assert [verdict(rule, point, **MODES[mode]) for point in GENERIC] == [None] * len(GENERIC)
+    rule = right_at_generic_points(*RIGHT[name], mode)
     for point in (*TIED, [0.0] * 7):
         assert verdict(rule, point, **MODES[mode]) in (None, KinkError)
 
@@ -132,9 +137,7 @@ WRONG_AT_TIES = {
 
 @pytest.mark.parametrize(("name", "mode"), in_each_mode(WRONG_AT_TIES))
 def test_a_rule_that_is_wrong_at_ties_alone_is_caught_there(name, mode):
-    function, jacobian = WRONG_AT_TIES[name]
-    rule = lambda x: Operation.apply(x, function, jacobian)
-    assert [verdict(rule, point, **MODES[mode]) for point in GENERIC] == [None] * len(GENERIC)
+    rule = right_at_generic_points(*WRONG_AT_TIES[name], mode)
     for point in TIED:
         if "absolute" not in name or any(point):  # at 0 it is a mean of the slopes close by
             assert verdict(rule, point, **MODES[mode]) is WrongGradientError, point
