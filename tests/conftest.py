@@ -86,6 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
         simulated_cupy.install()
     from wengert_pytest import INSTALLED  # which pytest has imported to rewrite its assertions
 
+    gc.set_threshold(10_000)  # fewer looks at the many objects of tests, which mostly stay
     if _is_quick(config):  # what is not collected need not be left out
         config.stash[INSTALLED] = [name for name in installed_backends() if name in QUICK]
         if not config.getoption("--hypothesis-profile"):

@@ -104,6 +104,12 @@ def test_what_numpy_refuses(name: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_how_many_points_a_gradient_needs(order: int) -> None:
+    with pytest.raises(ValueError, match=f"axis 0 of length {order} is too short: {order + 1} are"):
+        np.gradient(wg.asarray(V[:order]), edge_order=order)
+
+
 @pytest.mark.parametrize("what", UNSUPPORTED)
 def test_what_tensors_do_not_have(what: str) -> None:
     with pytest.raises(TypeError, match=rf"^np\.\S+: {what}"):

@@ -237,4 +237,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return few and bool(rows * weight.size >= 16 * LARGE)",
         "return few and bool((rows / weight.size) >= 16 * LARGE)",
     ): SPEED,
+    (
+        "wengert/func/jacobians.py",
+        "whole = parts[0] if len(parts) == 1 else ops.concat(parts, axis=0)",
+        "whole = parts[0] if len(parts) == 1 else ops.concat(parts)",
+    ): "the axis is 0 by default",
 }
