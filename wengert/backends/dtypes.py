@@ -43,6 +43,9 @@ class DType:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, DType):
             return self is other
+        known = _known.get(type(other))
+        if known is not None and other in known:  # a sweep on Tensors asks for each cotangent
+            return known[other] is self
         try:
             return as_dtype(other) is self
         except TypeError:
