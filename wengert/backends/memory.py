@@ -16,8 +16,8 @@ def keep_freed_memory(limit: int = 2**30) -> None:
 
     NumPy and PyTorch take the memory of each result from the C library. By default that hands large
     pieces back to the system as soon as they are free, so that each large result is written into
-    pages that the system has to clear first. On arrays of a million numbers that can take half of
-    the time of elementwise operations.
+    pages that the system has to clear first. On arrays of ten thousand numbers and more that can
+    take most of the time of elementwise operations.
 
     Parameters
     ----------
