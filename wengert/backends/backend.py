@@ -39,12 +39,16 @@ class Backend:
         Functions that replace the namespace's own or stand where the standard is silent.
     immutable : bool
         Whether its arrays cannot be written in place, so that sharing memory is never seen.
+    complete : bool
+        Whether it has every function of the standard, so that none can be missing. Python looks
+        names up faster in a module without ``__getattr__``.
     """
 
     name: str
     module: str
     kernels: Mapping[str, Kernel] = {}
     immutable: bool = False
+    complete: bool = False
 
     @cached_property
     def xp(self) -> Any:
@@ -197,7 +201,8 @@ def make_namespace(backend: Backend) -> ModuleType:
     """
     xp = ModuleType(f"wengert.backends.{backend.name}.namespace")
     names = vars(xp)
-    names["__getattr__"] = partial(_missing, backend, "")
+    if not backend.complete:
+        names["__getattr__"] = partial(_missing, backend, "")
     own = {
         **{name: partial(forward, xp) for name, forward in _composites.items()},
         **backend.kernels,
@@ -206,7 +211,8 @@ def make_namespace(backend: Backend) -> ModuleType:
     for extension in EXTENSIONS:
         module = names[extension] = ModuleType(f"{xp.__name__}.{extension}")
         vars(module).update(backend.public(getattr(backend.xp, extension, None)))
-        vars(module)["__getattr__"] = partial(_missing, backend, f"{extension}.")
+        if not backend.complete:
+            vars(module)["__getattr__"] = partial(_missing, backend, f"{extension}.")
     for name, function in own.items():
         extension, _, short = name.rpartition(".")
         setattr(names[extension] if extension else xp, short, function)

@@ -279,6 +279,7 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     module = "numpy"
+    complete = True
     kernels: Mapping[str, Kernel] = {
         **{name: getattr(np, name) for name in ("ceil", "floor", "trunc")},
         **{name: getattr(np, name) for name in ("empty", "full", "ones", "zeros")},
