@@ -303,3 +303,50 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setitem(__import__("sys").modules, "ndonnx", None)
     with pytest.raises(ImportError, match=r"install wengert\[onnx\]"):
         onnx(lambda x: x, wg.asarray(np.ones(2)), tmp_path / "m")
+
+
+# -- functions one by one --------------------------------------------------------------------------
+
+UNARY = ["cos", "cosh", "exp", "expm1", "log1p", "sign", "sin", "sinh", "sqrt", "tan", "tanh"]
+BINARY = ["copysign", "floor_divide", "hypot", "logaddexp", "maximum", "pow", "remainder"]
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.0, 88.6, 100.0, np.inf, -np.inf, np.nan]
+
+
+def points() -> Any:
+    rng = np.random.default_rng(0)
+    sizes = 10 ** rng.uniform(-20, 2, 100) * rng.choice([-1, 1], 100)
+    return np.concatenate([SPECIAL, sizes, 0.1 * rng.integers(-20, 20, 100)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", [*UNARY, *BINARY])
+def test_values_are_eager_ones(tmp_path: Path, name: str, dtype: str) -> None:
+    function, x = getattr(wg, name), points().astype(dtype)
+    given = {"x": x}
+    if name in BINARY:
+        given = {"x": np.repeat(x, x.size), "y": np.tile(x, x.size)}
+    call = (lambda x: function(x)) if name in UNARY else (lambda x, y: function(x, y))
+    onnx(call, tuple(map(wg.asarray, given.values())), tmp_path / "m", check=False)
+    found = Session(tmp_path / "m", {})(**given)["output"]
+    with np.errstate(all="ignore"):
+        wanted = np.asarray(call(*map(wg.asarray, given.values())))
+    tiny = np.finfo(dtype).tiny
+    rtol = 1e-5 if dtype == "float32" else 1e-13
+    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=16 * tiny)
+
+
+def test_what_onnxruntime_would_round_is_refused(tmp_path: Path) -> None:
+    x = np.linspace(-0.9, 0.9, 5)
+    with pytest.raises(ExportError, match=r"atan has no form in ONNX .*lossy cast"):
+        onnx(lambda x: wg.atan(x), wg.asarray(x), tmp_path / "m")
+    onnx(lambda x: wg.atan(x), wg.asarray(x.astype(np.float32)), tmp_path / "m")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
+def test_integers_keep_their_dtype(tmp_path: Path, dtype: str) -> None:
+    x = np.asarray([[7, 3], [100, 2], [1, 5]], dtype) * (1 if dtype == "uint8" else -1)
+    function = lambda x: (x // 2, x % 3, x * x.shape[0], wg.max(x, axis=0), x > 1)
+    onnx(function, wg.asarray(x.astype(dtype)), tmp_path / "m")
+    found = Session(tmp_path / "m", {})(x=x.astype(dtype))
+    for got, want in zip(found.values(), function(wg.asarray(x.astype(dtype))), strict=True):
+        np.testing.assert_array_equal(got, np.asarray(want), strict=True)

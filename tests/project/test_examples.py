@@ -40,6 +40,14 @@ def test_digits_learns(digits: ModuleType, tmp_path: Path, capsys: Any) -> None:
 
 
 @pytest.mark.slow
+def test_onnxruntime_alone_learns_as_eager_code_does(tmp_path: Path) -> None:
+    for library in ("sklearn", "ndonnx", "onnxruntime"):
+        pytest.importorskip(library)
+    in_onnxruntime, eager = load("onnx_training").main(["--output", str(tmp_path)])
+    assert in_onnxruntime >= 0.97 and abs(in_onnxruntime - eager) < 0.01
+
+
+@pytest.mark.slow
 def test_digits_saves_what_it_has_learnt(digits: ModuleType, tmp_path: Path) -> None:
     from safetensors.numpy import load_file
 

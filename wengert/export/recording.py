@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from wengert.backends import Backend, Selection, backend_of, dtype_of, get_backend
 from wengert.backends.array_api_strict import StrictBackend
 from wengert.backends.registry import local_selection, namespaces
@@ -93,7 +95,8 @@ def record(
 
     None if the function makes state in its first call, which is not a call like later ones.
     """
-    with restoring(state, leaves), _recording() as backend:
+    quiet = np.errstate(all="ignore")  # the function itself, which runs in the check, may warn
+    with restoring(state, leaves), _recording() as backend, quiet:
         moved = _moved(state, leaves, backend)
         args, kwargs = call.layout.structure.unflatten(moved)
         strict(*args, **kwargs)
