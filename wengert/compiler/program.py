@@ -146,6 +146,8 @@ class Instruction:
     pure: bool = True
     line: Line | None = None
     out: Value | None = None
+    #: What `wengert.compiler.passes.forms.form` has found, for each pass asks several times.
+    form: Any = field(default=None, init=False, repr=False)
     _used: tuple[Value, ...] | None = field(default=None, init=False, repr=False)
 
     @property

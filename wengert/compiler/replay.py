@@ -1,6 +1,8 @@
 """Running a recorded program: what it is given, and where what it gives goes."""
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
@@ -104,7 +106,8 @@ class Replay:
     def emitted(self) -> Emitted:
         """The program as calls of the library."""
         if self._emitted is None:
-            self._emitted = emit(self.program, self.recording.backend)
+            with _uncollected():
+                self._emitted = emit(self.program, self.recording.backend)
         return self._emitted
 
     @property
@@ -210,6 +213,18 @@ class Replay:
             return answer
 
         return counted
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Pause the collector of cycles, which would look at all instructions time and again."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def _undrawn(function: Function) -> Function:

@@ -277,7 +277,7 @@ def record_call(
             functions = functions_of(state.objects, function)
             check_names(functions)
             check_asked(call, functions)
-            seen = watch or needed(state.objects, functions)
+            seen = call.trace.watched = watch or needed(state.objects, functions)
             with Watch(stop=True).on() if seen else nullcontext():
                 returned = function(*args, **kwargs)
             check_arguments(call, (args, kwargs))

@@ -6,6 +6,7 @@ functions call the library's own and record that they did: the forward pass, the
 update all go through it. The values are there all the time, so a trace is also one run.
 """
 
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from wengert.backends.backend import composite
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, refusals
+from wengert.compiler.capture.foreign import users
 from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.lowering import lowered
@@ -87,6 +89,9 @@ class Trace:
         self.arrays: list[Callable[[], Traced | None]] = []
         self._held: dict[int, Value] = {}  # of raw arrays by identity, which `constants` keeps
         self._ticks: list[int] = []  # of the tape's clock, at each instruction
+        #: Whether the user's code is watched by a profile hook.
+        self.watched = False
+        self._own: dict[tuple[str, str], bool] = {}  # functions that call none of the user's
         self._here: Line | None = None  # the user's line of the function that is applied
         self.numbers: dict[Value, Any] = {}  # what numbers are in this run
         self._sources: dict[Value, frozenset[Value]] = {}  # numbers: the inputs they come from
@@ -141,16 +146,39 @@ class Trace:
         """Call a function of a backend's namespace, or what it is composed of, and record it."""
         outer = self._here
         self._here = outer or self._line()
-        if outer is None:
-            for x in operands:
-                if type(x) is not Traced and type(x) not in _PLAIN:
-                    given = x if isinstance(x, _SEQUENCES) else (x,)
-                    raw = [y for y in given if _is_array(y) and not isinstance(y, Lifted)]
-                    self.beside.update(map(self._constant, raw))
+        if outer is not None:
+            return self._applied(backend, name, operands, parameters)
+        others = [x for x in operands if type(x) is not Traced and type(x) not in _PLAIN]
+        for x in others:
+            given = x if isinstance(x, _SEQUENCES) else (x,)
+            raw = [y for y in given if _is_array(y) and not isinstance(y, Lifted)]
+            self.beside.update(map(self._constant, raw))
+        hook = None if others else self._let_go_of_hook(backend, name)
         try:
             return self._applied(backend, name, operands, parameters)
         finally:
-            self._here = outer
+            self._here = None
+            if hook is not None:
+                sys.setprofile(hook)
+
+    def _let_go_of_hook(self, backend: Backend, name: str) -> Any:
+        """Take a profile hook away and return it, where no code of the user's is called.
+
+        A hook would be called for everything that is done to record an operation. Since Python
+        3.12 taking one away takes longer than that.
+        """
+        if not self.watched or sys.version_info >= (3, 12):
+            return None
+        known = self._own.get((backend.name, name))
+        if known is None:
+            function = attrgetter(name)(backend.namespace)
+            parts = (function, composite(function), backend.kernels.get(name))
+            known = not any(users(getattr(x, "__module__", "") or "") for x in parts if x)
+            self._own[backend.name, name] = known
+        hook = sys.getprofile() if known else None
+        if hook is not None:
+            sys.setprofile(None)
+        return hook
 
     def _applied(
         self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]

@@ -104,7 +104,8 @@ class Watch:
     def __init__(self, *, stop: bool) -> None:
         self.met = ""
         self._stop = stop
-        self._known: dict[int, bool] = {}  # whether code with these globals is the user's
+        # The globals of code that is the user's, and of other code.
+        self._users, self._others = set[int](), set[int]()
         self._collecting = False
 
     @contextmanager
@@ -129,25 +130,32 @@ class Watch:
             gc.callbacks.remove(collects)
 
     def _hook(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "c_call":
+            caller = frame
+        elif event == "call" and frame.f_back is not None:
+            caller = frame.f_back
+        else:
+            return
+        # Nearly all calls are the engine's, which are looked at no further.
+        if id(caller.f_globals) in self._others or not self._of_user(caller):
+            return
         if self._collecting:  # which ends what anybody has left
             return
         if event == "c_call":
-            if self._of_user(frame) and not _harmless(arg):
+            if not _harmless(arg):
                 self._meet(frame, _title(arg))
-        elif event == "call":
-            caller = frame.f_back
-            if caller is None or not self._of_user(caller) or self._of_user(frame):
-                return
+        elif not self._of_user(frame):
             module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_qualname
             if not _pure(module, name) and not _of_collector(frame):
                 self._meet(caller, f"{module}.{name}")
 
     def _of_user(self, frame: FrameType) -> bool:
         scope = frame.f_globals
-        known = self._known.get(id(scope))
-        if known is None:
-            known = self._known[id(scope)] = users(scope.get("__name__"))
-        return known
+        if id(scope) in self._users:
+            return True
+        if id(scope) not in self._others:
+            (self._users if users(scope.get("__name__")) else self._others).add(id(scope))
+        return id(scope) in self._users
 
     def _meet(self, frame: FrameType, what: str) -> None:
         if (self.met and not self._stop) or any(map(_importing, callers(frame))):

@@ -140,6 +140,12 @@ def row(step: Instruction) -> Primitive | None:
 
 def form(step: Instruction) -> Form:
     """What is known about an instruction."""
+    if step.form is None:
+        step.form = _found(step)
+    return step.form  # type: ignore[no-any-return]
+
+
+def _found(step: Instruction) -> Form:
     function = step.function
     found = FORMS.get(function)
     if found is not None:
