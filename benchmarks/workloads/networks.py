@@ -236,7 +236,7 @@ class Updates:
         """The same step, compiled."""
         import wengert as wg
 
-        return wg.compile(self.wengert(), strict=True)
+        return wg.compile(self.wengert())
 
     def pytorch(self) -> Compute:
         """`torch.optim`."""

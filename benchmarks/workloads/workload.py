@@ -191,7 +191,7 @@ def wengert_compiled(workload: Workload) -> Compute:
     import wengert as wg
 
     compute, inputs = _wengert_function(workload)
-    return partial(wg.compile(compute, strict=True), *inputs)
+    return partial(wg.compile(compute), *inputs)
 
 
 def _wengert_function(workload: Workload) -> tuple[Callable[..., Any], list[Any]]:

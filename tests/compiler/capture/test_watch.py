@@ -59,6 +59,7 @@ def _inner(x):
 
 UNREPEATABLE = {
     "time": lambda x: x * time.time(),
+    "time after an operation": lambda x: wg.tanh(x * 2) * time.time(),
     "a clock in a container": lambda x: x * TABLE["time"](),
     "a clock in an object": lambda x: x * CONFIG.clock(),
     "a clock by another name": lambda x: x * getattr(time, "ti" + "me")(),
