@@ -3,7 +3,8 @@
 A profile hook sees each call before it is made. It looks at the calls of the user's functions
 alone, and lets pass what is known to depend on its arguments and to change nothing else: it is a
 list of what may be called, not of what may not. While a hook is there, Python runs at a half of its
-speed or less, so that recordings are watched only where the code names something that is not known.
+speed or less, so that recordings are watched only where the code names something that is not known,
+and not while an operation is recorded.
 """
 
 import builtins
