@@ -1,5 +1,7 @@
 """CuPy, on the simulation of it: what a training step asks of a device, and what CuPy lacks."""
 
+import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -153,8 +155,66 @@ def test_a_state_that_is_taken_changes_no_draw() -> None:
     np.testing.assert_array_equal(wg.random.rand_like(x).numpy(), wanted[1])
 
 
-@pytest.mark.xfail(strict=True, reason="arrays are made on the current device")
 def test_a_device_prints_by_the_name_that_is_taken() -> None:
     x = wg.ones((2,), device="cuda:1")
     assert "device='cuda:1'" in repr(x)
     assert "device" not in repr(wg.ones((2,)))
+
+
+def _device(x: wg.Tensor) -> int:
+    return int(x.device)
+
+
+MAKERS = {
+    "arange": lambda **d: wg.arange(3, **d),
+    "asarray": lambda **d: wg.asarray([1.0, 2.0], **d),
+    "empty": lambda **d: wg.empty((2,), **d),
+    "eye": lambda **d: wg.eye(2, **d),
+    "full": lambda **d: wg.full((2,), 3.0, **d),
+    "linspace": lambda **d: wg.linspace(0, 1, 3, **d),
+    "linspace of complex numbers": lambda **d: wg.linspace(0, 1j, 3, **d),
+    "normal": lambda **d: wg.random.randn(3, **d),
+    "ones": lambda **d: wg.ones((2,), **d),
+    "tensor": lambda **d: wg.tensor([1.0, 2.0], **d),
+    "uniform": lambda **d: wg.random.rand(3, **d),
+    "zeros": lambda **d: wg.zeros((2,), **d),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_arrays_are_made_on_the_device_that_is_named(name: str) -> None:
+    here = MAKERS[name]()
+    there = MAKERS[name](device="cuda:1")
+    assert (_device(here), _device(there)) == (0, 1)
+    with wg.use_backend("cupy:1"):
+        assert _device(MAKERS[name]()) == 1
+    assert _device(MAKERS[name]()) == 0
+
+
+def test_arrays_like_others_and_copies_are_where_these_are() -> None:
+    there = wg.ones((2, 2), device="cuda:1", requires_grad=True)
+    for make in (wg.zeros_like, wg.ones_like, wg.empty_like, lambda x: wg.full_like(x, 2)):
+        assert _device(make(there)) == 1
+    again = pickle.loads(pickle.dumps(there))
+    for made in (copy.deepcopy(there), again):
+        assert _device(made) == 1
+        assert made.requires_grad
+        np.testing.assert_array_equal(made.detach().numpy(), np.ones((2, 2)))
+    model = nn.Linear(2, 3).to(device="cuda:1")
+    assert {_device(p) for p in copy.deepcopy(model).parameters()} == {1}
+    assert {_device(p) for p in pickle.loads(pickle.dumps(model)).parameters()} == {1}
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_training_stays_on_the_device_that_is_selected(compiled: bool) -> None:
+    step, arguments = training("adam", "dropout")
+    wanted = [step(*arguments).item() for _ in range(4)]
+    with wg.use_backend("cupy:1"):
+        wg.manual_seed(0)
+        step, arguments = training("adam", "dropout")
+        run = wg.compile(step) if compiled else step
+        losses = [run(*arguments) for _ in range(4)]
+        assert {_device(loss) for loss in losses} == {1}
+        assert np.isfinite([loss.item() for loss in losses]).all()
+        assert not counted(run, arguments).copies
+    assert len(wanted) == 4

@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
@@ -176,6 +177,13 @@ class Backend:
     def is_view(self, array: Any) -> bool:
         """Whether ``array`` may share its memory with another array that a user can see."""
         return not self.immutable
+
+    def on(self, device: Any) -> AbstractContextManager[Any]:
+        """A context in which results are on ``device``, where operands do not decide that."""
+        return nullcontext()
+
+    def use(self, device: Any) -> None:
+        """From now on, let results be on ``device``, where operands do not decide that."""
 
     def synchronize(self) -> None:
         """Wait until the work handed to the device is done."""

@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
@@ -114,19 +115,51 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     return x.copy() if out is x else out.astype(x.dtype, copy=False)
 
 
-def linspace(start: Any, stop: Any, /, num: int, **options: Any) -> Any:
+# -- creation ------------------------------------------------------------------------------------
+
+
+def _made(name: str) -> Kernel:
+    """A function of the standard that makes arrays; array-api-compat's leave out the device."""
+
+    def make(*given: Any, device: Any = None, **options: Any) -> Any:
+        function = getattr(BACKEND.xp, name)
+        with BACKEND.cupy.cuda.Device(device):  # of None, the current one
+            return function(*given, **options)
+
+    return make
+
+
+def _made_like(name: str) -> Kernel:
+    """A function that makes an array like another one: on its device, if none is named."""
+
+    def make(x: Any, /, *given: Any, device: Any = None, **options: Any) -> Any:
+        function = getattr(BACKEND.xp, name)
+        with x.device if device is None else device:
+            return function(x, *given, **options)
+
+    return make
+
+
+def linspace(start: Any, stop: Any, /, num: int, *, device: Any = None, **options: Any) -> Any:
     """``linspace``, also of complex numbers, of which CuPy makes none."""
-    make = BACKEND.xp.linspace
-    if not isinstance(start, complex) and not isinstance(stop, complex):
-        return make(start, stop, num, **options)
-    start, stop, dtype = complex(start), complex(stop), options.pop("dtype", None)
-    cupy = BACKEND.cupy
-    dtype = np.dtype(np.complex128 if dtype is None else dtype)
-    real = np.empty(0, dtype).real.dtype
-    out = cupy.empty(num, dtype)
-    out.real = make(start.real, stop.real, num, dtype=real, **options)
-    out.imag = make(start.imag, stop.imag, num, dtype=real, **options)
-    return out
+    make, cupy = BACKEND.xp.linspace, BACKEND.cupy
+    with cupy.cuda.Device(device):
+        if not isinstance(start, complex) and not isinstance(stop, complex):
+            return make(start, stop, num, **options)
+        start, stop, dtype = complex(start), complex(stop), options.pop("dtype", None)
+        dtype = np.dtype(np.complex128 if dtype is None else dtype)
+        real = np.empty(0, dtype).real.dtype
+        out = cupy.empty(num, dtype)
+        out.real = make(start.real, stop.real, num, dtype=real, **options)
+        out.imag = make(start.imag, stop.imag, num, dtype=real, **options)
+        return out
+
+
+def asarray(obj: Any, /, *, device: Any = None, **options: Any) -> Any:
+    """``asarray``; an array stays on its device, if none is named."""
+    if device is None and hasattr(obj, "__cuda_array_interface__"):
+        device = obj.device
+    return BACKEND.xp.asarray(obj, device=device, **options)
 
 
 def add_part(total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
@@ -155,7 +188,13 @@ class CupyBackend(Backend):
     def kernels(self) -> Mapping[str, Kernel]:  # type: ignore[override]
         """Indexing, drawing, and what the library computes in one piece."""
         return {
+            **{name: _made(name) for name in ("arange", "empty", "eye", "full", "ones", "zeros")},
+            **{
+                name: _made_like(name)
+                for name in ("empty_like", "full_like", "ones_like", "zeros_like")
+            },
             "add_part": add_part,
+            "asarray": asarray,
             "clip": clip,
             "getitem": getitem,
             "linalg.solve_triangular": cupy_triangular,
@@ -188,6 +227,12 @@ class CupyBackend(Backend):
         if not number.isdigit() or int(number) >= self.cupy.cuda.runtime.getDeviceCount():
             raise self.unknown_device(device)
         return device_type(int(number))
+
+    def on(self, device: Any) -> AbstractContextManager[Any]:
+        return self.cupy.cuda.Device(device)  # type: ignore[no-any-return]
+
+    def use(self, device: Any) -> None:
+        device.use()
 
     def device_name(self, device: Any) -> str:
         return f"cuda:{device.id}"

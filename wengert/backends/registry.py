@@ -236,6 +236,8 @@ def selection() -> Selection:
         wanted = os.environ.get(ENVIRONMENT_VARIABLE, "")
         if wanted:
             chosen = _parse(wanted, f"{ENVIRONMENT_VARIABLE}={wanted}")
+            if chosen.device is not None:
+                chosen.backend.use(chosen.device)
         else:
             chosen = _parse("numpy", f"the default; {ENVIRONMENT_VARIABLE} is not set")
         default = chosen
@@ -268,6 +270,8 @@ def set_backend(spec: str) -> None:
     """
     global default
     default = _parse(spec, f"set_backend({spec!r})")
+    if default.device is not None:
+        default.backend.use(default.device)
 
 
 @contextmanager
@@ -279,8 +283,13 @@ def use_backend(spec: str) -> Iterator[None]:
     spec : str
         As for `set_backend`.
     """
-    token = local_selection.set(_parse(spec, f"use_backend({spec!r})"))
+    chosen = _parse(spec, f"use_backend({spec!r})")
+    token = local_selection.set(chosen)
     try:
-        yield
+        if chosen.device is None:
+            yield
+        else:
+            with chosen.backend.on(chosen.device):
+                yield
     finally:
         local_selection.reset(token)

@@ -42,7 +42,9 @@ def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> A
         )
     elif device is not None:
         array = backend.to_device(array, target_device(array, device))
-    return backend.xp.astype(backend.array(array), backend.raw_dtype(dtype), copy=True)
+    array = backend.array(array)
+    with backend.on(backend.device(array)):
+        return backend.xp.astype(array, backend.raw_dtype(dtype), copy=True)
 
 
 def replace(tensor: Tensor, array: Any) -> None:

@@ -353,7 +353,7 @@ class Tensor(Methods):
             )
         backend = backend_of(self._array)
         copied = type(self).__new__(type(self))
-        copied._array = backend.xp.asarray(self.array, copy=True)
+        copied._array = backend.namespace.asarray(self.array, copy=True)
         copied._node = None
         copied._grad = None if self._grad is None else self._grad.detach().clone()
         copied.requires_grad = self.requires_grad
@@ -372,6 +372,7 @@ class Tensor(Methods):
             backend.to_numpy(self.array),
             self.requires_grad,
             self.dtype,
+            backend.device_name(backend.device(self.array)),
         )
 
 
@@ -452,11 +453,17 @@ def assign(tensor: Tensor, result: "Tensor", operand: Any = None, key: Any = ...
 
 
 def _unpickle(
-    cls: type[Tensor], name: str, array: Any, requires_grad: bool, dtype: DType | None = None
+    cls: type[Tensor],
+    name: str,
+    array: Any,
+    requires_grad: bool,
+    dtype: DType | None = None,
+    device: str | None = None,
 ) -> Tensor:
     tensor = cls.__new__(cls)
     backend = get_backend(name)
-    tensor._array = backend.from_numpy(array)
+    there = {backend.device_name(known): known for known in backend.devices()} if device else {}
+    tensor._array = backend.from_numpy(array, there.get(str(device)))  # this machine may have fewer
     if dtype is not None and dtype.host != dtype.name:  # NumPy had it in a wider one
         tensor._array = backend.xp.astype(tensor._array, backend.raw_dtype(dtype))
     tensor._grad = tensor._node = None
