@@ -10,7 +10,8 @@ import numpy as np
 from tests.simulated_cupy.counters import copied, launched, synchronised
 from tests.simulated_cupy.devices import Device, Memory, check_resides, current
 
-VERSION = int(cupy.__version__.split(".")[0])
+RELEASE = tuple(int(number) for number in cupy.__version__.split(".")[:2])
+VERSION = RELEASE[0]
 
 
 class Flags:
@@ -242,12 +243,14 @@ class ndarray:
     def view(self, dtype: Any = None, type: Any = None) -> "ndarray":
         return view(self, self._host if dtype is None else self._host.view(dtype))
 
-    def reshape(self, *shape: Any, order: str = "C") -> "ndarray":
+    def reshape(self, *shape: Any, order: str = "C", **copy: Any) -> "ndarray":
+        if copy and (RELEASE < (14, 2) or set(copy) != {"copy"}):
+            raise TypeError(f"reshape() got an unexpected keyword argument {next(iter(copy))!r}")
         if len(shape) == 1 and not isinstance(shape[0], int | np.integer):
             shape = tuple(shape[0])
         if any(isinstance(n, ndarray) for n in shape) and VERSION < 14:
             raise TypeError("'ndarray' object cannot be interpreted as an integer")
-        made = self._host.reshape(shape, order=order)
+        made = self._host.reshape(shape, order=order, **copy)
         if made.size and not np.shares_memory(made, self._host):
             check_resides("reshape", self._device_id)
             launched("copy")

@@ -110,6 +110,10 @@ class Backend:
         """The string that names a device, as `parse_device` takes it."""
         return str(device)
 
+    def pickled_device(self, array: Any) -> str | None:
+        """The device that a pickle of ``array`` names; None for the one where new arrays are."""
+        return None
+
     def unknown_device(self, device: Any) -> ValueError:
         """The error for a device that is not there."""
         there = ", ".join(self.device_name(known) for known in self.devices())

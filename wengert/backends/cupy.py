@@ -237,6 +237,9 @@ class CupyBackend(Backend):
     def device_name(self, device: Any) -> str:
         return f"cuda:{device.id}"
 
+    def pickled_device(self, array: Any) -> str | None:
+        return self.device_name(array.device)
+
     def devices(self) -> list[Any]:
         count = self.cupy.cuda.runtime.getDeviceCount()
         return [self.cupy.cuda.Device(i) for i in range(count)]

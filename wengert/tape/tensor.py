@@ -372,7 +372,7 @@ class Tensor(Methods):
             backend.to_numpy(self.array),
             self.requires_grad,
             self.dtype,
-            backend.device_name(backend.device(self.array)),
+            backend.pickled_device(self.array),
         )
 
 
@@ -463,7 +463,7 @@ def _unpickle(
     tensor = cls.__new__(cls)
     backend = get_backend(name)
     there = {backend.device_name(known): known for known in backend.devices()} if device else {}
-    tensor._array = backend.from_numpy(array, there.get(str(device)))  # this machine may have fewer
+    tensor._array = backend.from_numpy(array, there.get(device or ""))  # None, if it is not there
     if dtype is not None and dtype.host != dtype.name:  # NumPy had it in a wider one
         tensor._array = backend.xp.astype(tensor._array, backend.raw_dtype(dtype))
     tensor._grad = tensor._node = None
