@@ -6,12 +6,15 @@ unless values leave a Tensor that has a derivative.
 """
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wengert.tape.grad_mode import following, recording
 from wengert.tape.lines import applied, described, user_frame, warn
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 #: What happens to the Tensor, by the method that does it.
 _DONE = {
@@ -185,3 +188,19 @@ _WARNINGS = {
 def warn_of(what: str) -> None:
     """Warn as PyTorch does, of one of ``_WARNINGS``."""
     warn(_WARNINGS[what])
+
+
+#: Libraries that copy deeply what they then compute with, as xarray does to align and to sort: a
+#: leaf of its own would take the gradient there.
+_COPYING = frozenset({"xarray"})
+
+
+def copied_on_the_way() -> bool:
+    """Whether a deep copy is asked for by a library that computes with it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package not in ("copy", "wengert"):
+            return package in _COPYING
+        frame = frame.f_back
+    return False

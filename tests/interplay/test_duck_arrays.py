@@ -1,0 +1,317 @@
+"""Arrays above Tensors: what docs/duck_arrays.rst says of xarray, pint and dask.
+
+Values are those of the same library above NumPy's arrays, derivatives those of its differences.
+"""
+
+import copy
+import random
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.testing.problem import values
+
+pytestmark = pytest.mark.oracle  # where xarray and pint are installed
+
+X = np.array([[0.3, 1.7, 2.9], [4.1, -0.6, 5.3]])
+W = np.array([1.5, -0.4, 2.2])
+
+
+@pytest.fixture(autouse=True)
+def on_numpy():
+    with wg.use_backend("numpy"):
+        yield
+
+
+def inner(x):
+    """The array inside a duck array."""
+    for name in ("data", "magnitude"):
+        if not isinstance(x, np.ndarray | np.generic | wg.Tensor) and hasattr(x, name):
+            return inner(getattr(x, name))
+    return x
+
+
+def check(program):
+    """Compare ``program(x, w)``, which wraps both arrays itself, with the same on NumPy."""
+    x, w = (wg.asarray(v, copy=True, requires_grad=True) for v in (X, W))
+    out = inner(program(x, w))
+    assert isinstance(out, wg.Tensor)
+    np.testing.assert_allclose(values(out), inner(program(X, W)), rtol=1e-12)
+    wg.sum(wg.sin(out)).backward()
+
+    def total(x, w):
+        return np.sum(np.sin(inner(program(x, w))))
+
+    for leaf, expected in (
+        (x, slopes(lambda x: total(x, W), X)),
+        (w, slopes(lambda w: total(X, w), W)),
+    ):
+        found = np.zeros(expected.shape) if leaf.grad is None else values(leaf.grad)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+    return out
+
+
+def slopes(function, x, step=1e-6):
+    found = np.zeros(x.shape)
+    for i in np.ndindex(*x.shape):
+        ahead, back = x.copy(), x.copy()
+        ahead[i] += step
+        back[i] -= step
+        found[i] = (function(ahead) - function(back)) / (2 * step)
+    return found
+
+
+# -- xarray --------------------------------------------------------------------------------------
+
+
+def named(x, w):
+    import xarray as xr
+
+    labels = {"t": [10, 20], "c": list("abc")}
+    return xr.DataArray(x, dims=("t", "c"), coords=labels), xr.DataArray(w, dims=("c",))
+
+
+BY_NAMES = {
+    "arithmetic": lambda x, w: 1 - x * w + x**2 / (1 + abs(w)),
+    "functions": lambda x, w: np.tanh(x) + np.exp(w),
+    "broadcasting": lambda x, w: w.broadcast_like(x) - x,
+    "sum": lambda x, w: (x * w).sum("c"),
+    "mean": lambda x, w: (x * w).mean("t"),
+    "std": lambda x, w: x.std("c") + w.var(),
+    "max": lambda x, w: x.max("c") * w.min(),
+    "prod": lambda x, w: x.prod("c") + w.prod(),
+    "cumsum": lambda x, w: x.cumsum("c") * w + (x / 4).cumprod("c"),
+    "quantile": lambda x, w: x.quantile(0.3, "c"),
+    "isel": lambda x, w: x.isel(t=0) * w,
+    "sel": lambda x, w: x.sel(c=["a", "c"]) + x.sel(c="b"),
+    "slices": lambda x, w: x[:, 1:] * x[:, ::-1][:, 1:].data,
+    "where": lambda x, w: x.where(x > 1, w),
+    "clip": lambda x, w: x.clip(0, 4),
+    "transpose": lambda x, w: x.transpose("c", "t") * w,
+    "dot": lambda x, w: x.dot(w) + x @ w,
+    "stack": lambda x, w: x.stack(z=("t", "c")).unstack() * w,
+    "roll": lambda x, w: x.roll(c=1) + x.shift(t=1, fill_value=0.0),
+    "diff": lambda x, w: x.diff("c") * w.diff("c"),
+    "groupby": lambda x, w: x.groupby("c").sum() * w,
+    "integrate": lambda x, w: x.integrate("t") * w,
+    "reindex": lambda x, w: x.reindex(c=list("ab"), fill_value=0.0) + x.fillna(0.0),
+    "pad": lambda x, w: x.pad(c=1, constant_values=0.0),
+    "astype": lambda x, w: x.astype("float64") * w,
+    "aligned": lambda x, w: x + x.isel(c=[0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", BY_NAMES)
+def test_xarray(name):
+    xr = pytest.importorskip("xarray")
+
+    def program(x, w):
+        out = BY_NAMES[name](*named(x, w))
+        assert isinstance(out, xr.DataArray)
+        return out
+
+    check(program)
+
+
+def test_random_programs_of_xarray():
+    pytest.importorskip("xarray")
+    same = ["functions", "broadcasting", "cumsum", "where", "clip", "arithmetic", "groupby"]
+    for seed in range(25):
+        chosen = random.Random(seed).choices(same, k=3)
+
+        def program(x, w, chosen=chosen):
+            x, w = named(x, w)
+            for name in chosen:
+                x = np.tanh(BY_NAMES[name](x, w)).transpose("t", "c")
+            return x.mean("t") * w
+
+        check(program)
+
+
+def test_datasets_of_xarray():
+    xr = pytest.importorskip("xarray")
+
+    def program(x, w):
+        x, w = named(x, w)
+        data = xr.Dataset({"x": x, "w": w})
+        return ((data + 1).map(np.sin).sum("c") * data.mean())["x"]
+
+    check(program)
+    mapped = xr.apply_ufunc(wg.expit, named(wg.asarray(X), W)[0])
+    assert isinstance(mapped.data, wg.Tensor)
+
+
+ERRORS = {
+    "values": lambda x: x.values,
+    "NumPy": np.asarray,
+    "float": lambda x: float(x.sum()),
+    "pandas": lambda x: x.to_dataframe("x"),
+    "where without a value": lambda x: x.where(x > 1),
+    "median": lambda x: x.median("c"),
+    "argmax": lambda x: x.argmax("c"),
+    "interp": lambda x: x.interp(t=15),
+    "weighted": lambda x: x.weighted(named(X, W)[1]).mean("c"),
+}
+
+
+def coordinate(x):
+    x.assign_coords(t=("t", wg.asarray(W[:2], copy=True, requires_grad=True)))
+
+
+ERRORS["coordinate"] = coordinate
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_fails_in_xarray_is_an_error(name):
+    pytest.importorskip("xarray")
+    x = named(wg.asarray(X, copy=True, requires_grad=True), W)[0]
+    with pytest.raises((RuntimeError, TypeError)):
+        ERRORS[name](x)
+
+
+COPIES = {
+    "copy": lambda x, w: x.copy() * w,
+    "deepcopy": lambda x, w: copy.deepcopy(x) * w,
+    "sortby": lambda x, w: x.sortby("c", ascending=False) * w.data,
+    "align": lambda x, w: __import__("xarray").align(x, w)[0] * w,
+    "computed": lambda x, w: (x * 2).copy(deep=True) * w.copy(),
+    "Dataset": lambda x, w: x.to_dataset(name="x").copy(deep=True)["x"] * w,
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_by_xarray_stay_tracked(name):
+    pytest.importorskip("xarray")
+    check(lambda x, w: COPIES[name](*named(x, w)))
+
+    def total(x):
+        return wg.sum(inner(COPIES[name](*named(x, W))))
+
+    x = wg.asarray(X)
+    _, slope = wg.jvp(total, (x,), (wg.ones_like(x),))
+    np.testing.assert_allclose(values(slope), values(wg.sum(wg.grad(total)(x))))
+
+
+def test_other_deep_copies_are_leaves():
+    x = wg.asarray(X, copy=True, requires_grad=True)
+    assert copy.deepcopy({"x": x})["x"].is_leaf
+    with pytest.raises(RuntimeError, match="graph leaves"):
+        copy.deepcopy(x * 2)
+
+
+# -- pint ----------------------------------------------------------------------------------------
+
+WITH_UNITS = {
+    "arithmetic": (lambda x, w: 3 * x * w - x * w / 2, "meter * second"),
+    "conversion": (lambda x, w: (x.to("cm") + x) / w, "centimeter / second"),
+    "power": (lambda x, w: x**2 + abs(x) * x.mean(), "meter ** 2"),
+    "root": (lambda x, w: np.sqrt(abs(x)), "meter ** 0.5"),
+    "functions": (lambda x, w: np.exp(x / x.std()) * np.tanh(w / w.max()), "dimensionless"),
+    "reductions": (lambda x, w: np.sum(x, axis=0) + np.mean(x) + np.median(x), "meter"),
+    "product": (lambda x, w: np.prod(w), "second ** 3"),
+    "matmul": (lambda x, w: x @ w + np.dot(x, w), "meter * second"),
+    "einsum": (lambda x, w: np.einsum("ij,j", x, w), "meter * second"),
+    "parts": (lambda x, w: x[0] * w + x.T[:, 1] * w, "meter * second"),
+    "joined": (lambda x, w: np.concatenate([x, x.to("cm")]), "meter"),
+    "shapes": (lambda x, w: x.reshape(3, 2) + np.stack([x, x])[0].T.reshape(3, 2), "meter"),
+    "cumulative": (lambda x, w: np.cumsum(w) + np.diff(x)[0, 0] * w[0] / x[0, 0], "second"),
+    "maximum": (lambda x, w: np.maximum(x, x.mean()) + np.clip(x, x.min(), x.mean()), "meter"),
+    "norm": (lambda x, w: np.linalg.norm(x) * w, "meter * second"),
+}
+
+
+def with_units(x, w):
+    import pint
+
+    units = pint.get_application_registry()
+    return units.Quantity(x, "m"), units.Quantity(w, "s")
+
+
+@pytest.mark.parametrize("name", WITH_UNITS)
+def test_pint(name):
+    pytest.importorskip("pint")
+    function, unit = WITH_UNITS[name]
+
+    def program(x, w):
+        out = function(*with_units(x, w))
+        assert str(out.units) == unit
+        return out
+
+    check(program)
+
+
+def test_gradients_of_quantities_are_of_their_magnitudes():
+    pytest.importorskip("pint")
+    x, w = (wg.asarray(v, copy=True, requires_grad=True) for v in (X, W))
+    loss = ((with_units(x, w)[0].to("cm")) ** 2).sum()
+    loss.magnitude.backward()
+    assert str(loss.units) == "centimeter ** 2"
+    np.testing.assert_allclose(values(x.grad), 2e4 * X)  # square centimetres for each metre
+    q = with_units(x, w)[0]
+    slope = q._REGISTRY.Quantity(x.grad, loss.units / q.units)
+    np.testing.assert_allclose(values(slope.m_as("m")), 2 * X)
+
+
+def test_what_fails_in_pint_is_an_error():
+    pytest.importorskip("pint")
+    x, w = (wg.asarray(v, copy=True, requires_grad=True) for v in (X, W))
+    q, s = with_units(x, w)
+    with pytest.raises(TypeError):
+        wg.sin(q)
+    with pytest.raises(TypeError):
+        x / q.units
+    assert (x * (1 / s.units)).magnitude.requires_grad
+    with pytest.raises(RuntimeError):
+        np.asarray(q)
+    for wrong in (lambda: q + s, lambda: x + q):
+        with pytest.raises(TypeError, match="Cannot convert"):
+            wrong()
+
+
+# -- dask ----------------------------------------------------------------------------------------
+
+IN_CHUNKS = {
+    "arithmetic": lambda da, x, w: 1 + x * w - x**2 / 3,
+    "functions": lambda da, x, w: np.tanh(x) + da.exp(w),
+    "sum": lambda da, x, w: x.sum(axis=0) * w,
+    "mean": lambda da, x, w: x.mean() * w,
+    "max": lambda da, x, w: x.max() * w.min(),
+    "prod": lambda da, x, w: x.prod(axis=1),
+    "norm": lambda da, x, w: da.linalg.norm(x) * w,
+    "parts": lambda da, x, w: x[0] * w + x.T[:, 1],
+    "joined": lambda da, x, w: da.concatenate([x, x * 2]) + da.stack([w, w])[0],
+    "matmul": lambda da, x, w: x @ x.T,
+    "where": lambda da, x, w: da.where(x > 1, x, w),
+    "shapes": lambda da, x, w: x.reshape(-1).rechunk(2),
+    "clip": lambda da, x, w: da.clip(x, 0, 4),
+}
+
+
+@pytest.mark.parametrize("name", IN_CHUNKS)
+def test_dask(name):
+    da = pytest.importorskip("dask.array")
+
+    def program(x, w):
+        chunks = da.from_array(x, chunks=(1, 3)), da.from_array(w, chunks=2)
+        return IN_CHUNKS[name](da, *chunks).compute(scheduler="synchronous")
+
+    check(program)
+
+
+def test_what_fails_in_dask_is_an_error():
+    da = pytest.importorskip("dask.array")
+    x = wg.asarray(X, copy=True, requires_grad=True)
+    chunks = da.from_array(x, chunks=(1, 3))
+    with pytest.raises(wg.backends.BackendError, match="two backends"):
+        x * chunks
+    with pytest.raises(RuntimeError, match="requires grad"):
+        np.asarray(chunks)
+    for fails in (lambda: chunks.std(), lambda: chunks.var(), lambda: chunks.cumsum(axis=0)):
+        with pytest.raises((AttributeError, ValueError)):
+            fails().compute(scheduler="synchronous")
+
+
+@pytest.mark.parametrize("name", ["float32", "int64", "bool", "complex128"])
+def test_numpy_takes_data_types(name):
+    assert np.dtype(getattr(wg, name)) == np.dtype(name)
