@@ -140,6 +140,13 @@ def test_sums_at_places_of_every_dtype(dtype: str, backend: Backend) -> None:
     np.testing.assert_array_equal(backend.to_numpy(two), square)
 
 
+@pytest.mark.skipif(VERSION < 14, reason="CuPy has it from version 14 on")
+def test_eigenvalues_are_complex_also_where_there_are_none() -> None:
+    found = wg.linalg.eig(wg.zeros((0, 0), dtype="float32"))
+    assert found.eigenvalues.dtype is found.eigenvectors.dtype is wg.complex64
+    assert found.eigenvectors.shape == (0, 0)
+
+
 def test_a_state_that_is_taken_changes_no_draw() -> None:
     wg.manual_seed(3)
     x = wg.zeros((5,))

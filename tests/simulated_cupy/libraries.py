@@ -40,6 +40,26 @@ def stub_cublas() -> None:
             setattr(cupy.cuda, name, stub)
 
 
+def _complex(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Eigenvalues and eigenvectors as cuSOLVER gives them: complex, if there are any."""
+
+    def complex_results(x: np.ndarray) -> Any:
+        made = function(x)
+        parts = tuple(made) if isinstance(made, tuple) else (made,)
+        kind = np.result_type(parts[0].dtype, np.complex64) if x.size else x.dtype
+        parts = tuple(part.astype(kind) for part in parts)
+        return parts if isinstance(made, tuple) else parts[0]
+
+    return complex_results
+
+
+#: What is computed otherwise than by NumPy's function of the name.
+_HOST: dict[str, Callable[..., Any]] = {
+    "eig": _complex(np.linalg.eig),
+    "eigvals": _complex(np.linalg.eigvals),
+}
+
+
 def _constant(name: str) -> int:
     """Any name of a library that is not here, such as one of its flags."""
     if name.startswith("__"):
@@ -205,5 +225,6 @@ def replacements() -> list[tuple[Any, Any]]:
         for name in names:
             real = getattr(module, name, None)
             if real is not None:
-                found.append((real, on_host(name, real, getattr(host, name))))
+                computed = _HOST.get(name) or getattr(host, name)
+                found.append((real, on_host(name, real, computed)))
     return found

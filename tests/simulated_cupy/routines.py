@@ -41,7 +41,6 @@ def array(
     host = np.array(obj, dtype=dtype, ndmin=ndmin)
     if host.dtype.kind not in "biufc" or host.dtype.itemsize > 16:
         raise ValueError(f"Unsupported dtype {host.dtype}")
-    check_host_allowed(obj)
     if host.size:
         copied("array")
     return ndarray.of(np.array(host, order="C" if order in "KA" else order))
@@ -56,10 +55,6 @@ def _of_array(obj: ndarray, dtype: Any, copy: Any, order: str, ndmin: int) -> nd
     if ndmin > made.ndim:
         made = made.reshape((1,) * (ndmin - made.ndim) + made.shape)
     return made
-
-
-def check_host_allowed(obj: Any) -> None:
-    """Refuse what only NumPy's protocols could convert: another library's array on a device."""
 
 
 def _find_arrays(obj: Any, found: list[ndarray]) -> None:

@@ -171,6 +171,13 @@ def add_part(total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
     return total
 
 
+def eig(x: Any, /) -> Any:
+    """``cupy.linalg.eig``, complex also where there are no eigenvalues."""
+    values, vectors = BACKEND.cupy.linalg.eig(x)
+    dtype = np.result_type(values.dtype, np.complex64)
+    return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
+
+
 class CupyBackend(Backend):
     """CuPy through array-api-compat; devices are ``cupy:0``, ``cupy:1`` and so on."""
 
@@ -203,6 +210,7 @@ class CupyBackend(Backend):
             "reciprocal": reciprocal,
             "scatter_add": scatter_add,
             "setitem": setitem,
+            **({"linalg.eig": eig} if hasattr(self.cupy.linalg, "eig") else {}),
             **cupy_kernels(self.cupy, importlib.import_module("cupyx.scipy.special")),
             **cupy_special(self.cupy, importlib.import_module("cupyx.scipy.special")),
         }
