@@ -185,6 +185,13 @@ def test_numbers_follow_the_batch(tmp_path: Path, name: str) -> None:
         close(run(x=x)["output"], function(wg.asarray(x)))
 
 
+@pytest.mark.parametrize("size", [1, 6, 30])
+def test_a_branch_on_the_batch_size_is_an_error(tmp_path: Path, size: int) -> None:
+    function = lambda x: 2 * x if size in (x.shape[0], min(x.shape[0], 30)) else x + 1
+    with pytest.raises(ExportError, match=r"depends on the batch size|of batch size"):
+        onnx(function, wg.asarray(np.zeros((6, 2))), tmp_path / "m")
+
+
 def test_gradients_of_indices_add_up(tmp_path: Path) -> None:
     def function(x: Any, i: Any) -> Any:
         return wg.grad(lambda x: wg.sum(wg.take(x, i, axis=0) ** 2 * wg.expand_dims(i, axis=1)))(x)
@@ -293,7 +300,9 @@ def test_the_check_says_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ndx = pytest.importorskip("ndonnx")
     monkeypatch.setattr(ndx, "sin", lambda x: ndx.multiply(x, 1.001))
     x = wg.asarray(np.full((2, 2), 1e-3))
-    with pytest.raises(ExportError, match=r"call 1 .* for output elements .* by up to 1e-06"):
+    with pytest.raises(
+        ExportError, match=r"call 1, of batch size 2, .* for output elements .* by up to 1e-06"
+    ):
         onnx(lambda x: wg.sin(x), x, tmp_path / "m")
     assert not list(tmp_path.iterdir())
     onnx(lambda x: wg.sin(x), x, tmp_path / "m", check=0.01)

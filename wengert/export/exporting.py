@@ -75,8 +75,8 @@ def onnx(
         Whether what the function does not change is no input but a constant, as a deployed
         inference wants it; onnxruntime then computes beforehand what follows from it.
     check : bool or float
-        Whether onnxruntime runs the model, twice and with another batch size, to compare it with
-        the function itself. A number is how far elements may differ, as a part of the largest.
+        Whether onnxruntime runs the model for several batch sizes, to compare it with the function
+        itself. A number is how far elements may differ, as a part of the largest.
 
     Returns
     -------
@@ -117,6 +117,8 @@ def onnx(
             f"{compiled.report.name} makes state in its first call, such as gradients, or what an "
             "optimizer keeps: call it once before you export it"
         )
+    if not found[0].program.outputs:
+        raise ExportError(f"{compiled.report.name} returns nothing, and changes nothing")
     try:
         part, shapes = common(found, sizes)
         model = _Model(tools, part, shapes, state, call, axes, constants=constants)
@@ -341,7 +343,7 @@ def _check(
     axes: Mapping[int, int],
     tolerances: Mapping[str, float],
 ) -> None:
-    """Compare two calls of the model with the function itself, the second of another batch size."""
+    """Compare calls of the model with the function itself, of several batch sizes."""
     options = tools.runtime.SessionOptions()
     options.log_severity_level = 4
     try:
@@ -350,32 +352,39 @@ def _check(
         )
     except Exception as error:
         raise ExportError(f"onnxruntime can't run the model: {error}") from error
-    sizes = [array_in(call.leaves[i]).shape[axis] for i, axis in axes.items()][:1]
-    given = [call.leaves, *[resized(call.leaves, axes, size + 1) for size in sizes]]
-    given = given if axes else given * 2
+    lengths = [array_in(call.leaves[i]).shape[axis] for i, axis in axes.items()][:1]
+    sizes = [n for length in lengths for n in (length, length + 1, 1)]
+    given = [resized(call.leaves, axes, n) for n in sizes] or [call.leaves] * 2
     names, part = list(model.outputs), model.part
     state = {name: x for name, x in model.initial.items() if name not in model.constants}
     _, reached = compiled.looked(*call.layout.structure.unflatten(call.leaves))
     with restoring(reached, call.leaves):
-        for number, leaves in enumerate(given, 1):
+        for number, leaves in enumerate(given):
+            where = f"in call {number + 1}"
+            where += f", of batch size {sizes[number]}," if sizes else ""
             named = dict(zip(call.layout.names, leaves, strict=True))
             feeds = {
                 model.names[i]: _host(named[part.program.inputs[i].name])
                 for i in part.arguments
                 if i in model.names
             }
+            args, kwargs = call.layout.structure.unflatten(leaves)
+            try:
+                answer, _ = tree_flatten(compiled.eagerly(*args, **kwargs))
+            except Exception:
+                if number == 2:  # the function need not take batches of one
+                    break
+                raise
             try:
                 gave = dict(zip(names, session.run(names, {**state, **feeds}), strict=True))
             except Exception as error:
-                raise ExportError(f"onnxruntime can't run the model: {error}") from error
-            args, kwargs = call.layout.structure.unflatten(leaves)
-            answer, _ = tree_flatten(compiled.eagerly(*args, **kwargs))
+                raise ExportError(f"{where} onnxruntime can't run the model: {error}") from error
             _, now = compiled.looked(args, kwargs)
             answer += [present(part.refs[i], now) for i in part.updates]
             wanted = {name: _host(answer[i]) for name, i in model.outputs.items()}
             scale = max(map(_largest, wanted.values()), default=0.0)
             for name, y in wanted.items():
-                _compare(name, gave[name], y, number, scale, tolerances)
+                _compare(f"{where} the model gives for {name}", gave[name], y, scale, tolerances)
             state |= {k.removeprefix(NEXT): x for k, x in gave.items() if k.startswith(NEXT)}
 
 
@@ -384,11 +393,8 @@ def _largest(x: Host) -> float:
     return float(np.max(np.abs(x[np.isfinite(x)]), initial=0)) if x.dtype.kind == "f" else 0.0
 
 
-def _compare(
-    name: str, x: Host, y: Host, number: int, scale: float, tolerances: Mapping[str, float]
-) -> None:
+def _compare(where: str, x: Host, y: Host, scale: float, tolerances: Mapping[str, float]) -> None:
     """Raise if an output of the model is not what the function gives."""
-    where = f"in call {number} the model gives for {name}"
     if x.shape != y.shape or x.dtype != y.dtype:
         raise ExportError(
             f"{where} an array of shape {x.shape} and dtype {x.dtype}, the function one of shape "
