@@ -66,6 +66,14 @@ class Bare(nn.Module):
                 ((wg.ones(3), wg.ones((4, 3)), 3.0), "float", "bias"),
             )
         ],
+        *[
+            (
+                lambda given=given: nn.init.normal_(wg.ones(2), **given),
+                f"normal_ takes a number as {name},",
+            )
+            for name in ("mean", "std")
+            for given in ({name: "0"},)
+        ],
         (lambda: nn.MSELoss(reduction="avg")(wg.ones(2), wg.ones(2)), "'mean', 'sum' or 'none'"),
     ],
 )

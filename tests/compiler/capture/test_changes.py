@@ -137,3 +137,34 @@ def test_raw_arrays_are_inputs_unless_they_are_read(how: Any, recordings: int) -
             found.append((answer.tolist(), owner.array.tolist()))
     assert found[:8] == found[8:]
     assert run.report.recordings == recordings, run.report
+
+
+def test_a_hyper_parameter_that_comes_later() -> None:
+    """Long after the calls that are recorded and checked."""
+
+    class Times(wg.optim.SGD):
+        def step(self, closure: Any = None) -> None:
+            with wg.no_grad():
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        p -= group.get("times", 1.0) * p.grad
+
+    def training() -> tuple[wg.Tensor, wg.optim.Optimizer, Any]:
+        w = wg.nn.Parameter(wg.ones(3))
+        optimizer = Times([w], lr=0.1)
+
+        def step(x: Any) -> None:
+            optimizer.zero_grad()
+            wg.sum(w * x).backward()
+            optimizer.step()
+
+        return w, optimizer, step
+
+    (w, one, eager), (v, other, step) = training(), training()
+    compiled = wg.compile(step)
+    for turn in range(9):
+        if turn == 6:
+            one.param_groups[0]["times"] = other.param_groups[0]["times"] = 3.0
+        for each in (eager, compiled):
+            each(wg.asarray([0.0, 1.0, 2.0]))
+        np.testing.assert_array_equal(v.detach().numpy(), w.detach().numpy())
