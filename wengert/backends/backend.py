@@ -43,6 +43,11 @@ class Backend:
     complete : bool
         Whether it has every function of the standard, so that none can be missing. Python looks
         names up faster in a module without ``__getattr__``.
+    source_modules : tuple of (str, str)
+        Where compiled programs find its functions: the path of each module, and its name there.
+        Without any it is the namespace, as ``xp``.
+    made_of_numpy : str
+        How a saved program makes an array of NumPy's, for which ``{}`` stands.
     """
 
     name: str
@@ -50,6 +55,8 @@ class Backend:
     kernels: Mapping[str, Kernel] = {}
     immutable: bool = False
     complete: bool = False
+    source_modules: tuple[tuple[str, str], ...] = ()
+    made_of_numpy: str = "xp.asarray({})"
 
     @cached_property
     def xp(self) -> Any:
@@ -59,6 +66,10 @@ class Backend:
     def public(self, module: Any) -> dict[str, Any]:
         """What a namespace of the library has, by name."""
         return {name: getattr(module, name) for name in dir(module) if name[0] != "_"}
+
+    def spelled(self) -> tuple[tuple[str, str], ...]:
+        """Where compiled programs find its functions, as ``source_modules``."""
+        return self.source_modules or ((self.module, "xp"),)
 
     @cached_property
     def namespace(self) -> ModuleType:
@@ -113,6 +124,10 @@ class Backend:
     def pickled_device(self, array: Any) -> str | None:
         """The device that a pickle of ``array`` names; None for the one where new arrays are."""
         return None
+
+    def device_source(self, device: Any) -> str:
+        """A device as an expression of a saved program; "" where the library has none."""
+        return ""
 
     def unknown_device(self, device: Any) -> ValueError:
         """The error for a device that is not there."""

@@ -152,6 +152,8 @@ class DaskBackend(Backend):
 
     name = "dask"
     module = "array_api_compat.dask.array"
+    source_modules = (("dask.array", "da"), ("array_api_compat.dask.array", "xp"))
+    made_of_numpy = "da.from_array({})"
     kernels: Mapping[str, Kernel] = {
         "eye": eye,
         "linspace": linspace,

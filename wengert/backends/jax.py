@@ -83,11 +83,18 @@ def scatter_extreme(name: str) -> Kernel:
     return lambda x, value, rows: getattr(x.at[rows], name)(value)
 
 
+def searchsorted(x1: Any, x2: Any, **options: Any) -> Any:
+    """Positions in int64, as the standard's are, where JAX takes the smallest type that does."""
+    return BACKEND.xp.searchsorted(x1, x2, **options).astype("int64")
+
+
 class JaxBackend(Backend):
     """JAX, whose ``jax.numpy`` is the namespace, with 64-bit types switched on."""
 
     name = "jax"
     module = "jax.numpy"
+    source_modules = (("jax.numpy", "jnp"), ("jax", "jax"))
+    made_of_numpy = "jnp.asarray({})"
     immutable = True
 
     @cached_property
@@ -109,6 +116,7 @@ class JaxBackend(Backend):
             "scatter_add": scatter_add,
             "scatter_max": scatter_extreme("max"),
             "scatter_min": scatter_extreme("min"),
+            "searchsorted": searchsorted,
             "setitem": setitem,
             **jax_kernels(self.jax),
             **jax_special(self.jax),
@@ -173,6 +181,10 @@ class JaxBackend(Backend):
     def devices(self) -> list[Any]:
         found = list(self.jax.devices())
         return found + [device for device in self.jax.devices("cpu") if device not in found]
+
+    def device_source(self, device: Any) -> str:
+        same = self.jax.devices(device.platform)
+        return f'jax.devices("{device.platform}")[{same.index(device)}]'
 
     def to_device(self, array: Any, device: Any) -> Any:
         return self.jax.device_put(array, device)

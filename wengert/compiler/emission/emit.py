@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import Backend, backend_of
-from wengert.compiler.emission.spelling import LIBRARIES, Names, Speller, identifier
+from wengert.compiler.emission.spelling import Names, Speller, identifier
 from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, form
 from wengert.compiler.passes.inplace import at_once, together, writable
@@ -73,7 +73,7 @@ def emit(
         program = own(program, partial(_copying, backend))
     if library in ("numpy", "cupy"):
         program = buffers(program, kept=library == "numpy")
-    writer = _Writer(program, library, identifier(name))
+    writer = _Writer(program, backend, identifier(name))
     source = writer.source()
     file = file or f"<compiled {writer.name} {_made()}>"
     names = {"__name__": f"wengert.compiled.{writer.name}", **writer.speller.bound}
@@ -112,12 +112,13 @@ def _copied(x: Any) -> Any:
 class _Writer:
     """The module of one program."""
 
-    def __init__(self, program: Program, library: str, name: str) -> None:
+    def __init__(self, program: Program, backend: Backend | None, name: str) -> None:
         self.program = program
-        reserved = {"np", "cp", "xp", "da", "jnp", "slice", "float", "complex", "abs"}
-        self.names = Names(reserved | LIBRARIES.keys())
+        modules = backend.spelled() if backend is not None else ()
+        reserved = {"np", *(alias for _, alias in modules)}
+        self.names = Names({*reserved, "slice", "float", "complex", "abs"})
         self.name = self.names.new(name)
-        self.speller = Speller(library, self.names)
+        self.speller = Speller(backend, self.names)
         self.known: dict[Value, str] = {}
         self.lines: dict[int, tuple[Instruction, tuple[str, ...]]] = {}
 

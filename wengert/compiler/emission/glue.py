@@ -454,7 +454,7 @@ class Glue:
         own: dict[Value, str] = {}  # what is computed of each number that is counted in alone
         reads: dict[Value, set[Ref]] = {}
         several: dict[Value, str] = {}
-        speller, lines = Speller("", Names()), []
+        speller, lines = Speller(None, Names()), []
         for value, ref in zip(found.program.inputs, found.refs, strict=True):
             live = ref.kind == "number" and numbers[ref.index].users
             own[value] = self._at(numbers[ref.index]) if live else self._input(ref)

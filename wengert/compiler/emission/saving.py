@@ -2,35 +2,27 @@
 
 import ast
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from wengert.backends import Backend
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Recording
 from wengert.compiler.emission.draws import drawn
 from wengert.compiler.emission.emit import Emitted, emit, wrapped
 from wengert.compiler.emission.part import Part, part_of, present
 from wengert.compiler.emission.sources import Sources
-from wengert.compiler.emission.spelling import LIBRARIES, Names, conditions, identifier
+from wengert.compiler.emission.spelling import Names, conditions, identifier
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program
 from wengert.func.trees import TreeDef
 
 __all__ = ["save"]
 
-#: What makes an array of the library of a NumPy one.
-_FROM_NUMPY: Final[Mapping[str, str]] = {
-    "array_api_strict": "xp.asarray({})",
-    "cupy": "cp.asarray({})",
-    "dask": "da.from_array({})",
-    "jax": "jnp.asarray({})",
-    "numpy": "{}",
-    "torch": "torch.from_numpy({})",
-}
 #: Names that the file uses itself.
 _TAKEN: Final = {"Any", "Path", "_check", "file", "held", "program", "state"}
 
@@ -67,9 +59,8 @@ def save(
         several libraries, or calls something that can't be written down. No file is written then.
     """
     backend = recording.backend
-    if backend is None or backend.name not in _FROM_NUMPY:
-        what = "several libraries" if backend is None else f"the library {backend.name}"
-        raise ValueError(f"{name} can't be saved: programs of {what} have no form in a file")
+    if backend is None:
+        raise ValueError(f"{name} can't be saved: it is a program of several libraries")
     path = Path(path)
     part = part_of(name, program, recording, state, names)
     text, arrays = _Module(part, state, backend, name, path).written()
@@ -81,7 +72,7 @@ def save(
 class _Module:
     """The text of the file."""
 
-    def __init__(self, part: Part, state: State, backend: Any, name: str, path: Path) -> None:
+    def __init__(self, part: Part, state: State, backend: Backend, name: str, path: Path) -> None:
         self.backend, self.data = backend, path.with_suffix(".npz").name
         self.state = {
             at: present(ref, state) for at, ref in enumerate(part.refs) if at not in part.arguments
@@ -99,7 +90,7 @@ class _Module:
         used = {x.id for x in ast.walk(ast.parse(self.emitted.source)) if isinstance(x, ast.Name)}
         self.names = Names({*used, *_TAKEN})
         self.name = self.names.new(identifier(name))
-        self.sources = Sources(self.names, LIBRARIES[backend.name], self._device)
+        self.sources = Sources(self.names, backend.spelled(), self._device)
         self.arrays: dict[str, Any] = {}
 
     def written(self) -> tuple[str, dict[str, Any]]:
@@ -145,16 +136,7 @@ class _Module:
         """An expression for a device that only a function of the library gives."""
         if not any(type(x) is type(device) for device in self.backend.devices()):
             return ""
-        if self.backend.name == "jax":
-            same = self.backend.jax.devices(x.platform)
-            return f"jax.devices({_quoted(x.platform)})[{same.index(x)}]"
-        if self.backend.name == "array_api_strict":
-            self.sources.imports.add("import array_api_strict")
-            return repr(x)
-        if self.backend.name == "cupy":
-            self.sources.imports.add("import cupy as cp")
-            return f"cp.cuda.Device({x.id})"
-        return ""
+        return self.backend.device_source(x)
 
     def _array(self, wanted: str, x: Any) -> str:
         """An expression for an array, which is kept beside the file."""
@@ -162,14 +144,14 @@ class _Module:
         while key in self.arrays:
             key += "_"
         self.arrays[key] = self.backend.to_numpy(self.backend.array(x))
-        return _FROM_NUMPY[self.backend.name].format(f"held[{_quoted(key)}]")
+        return self.backend.made_of_numpy.format(f"held[{_quoted(key)}]")
 
     def _library(self) -> list[str]:
         """The import that the conversion of arrays needs."""
-        alias = _FROM_NUMPY[self.backend.name].partition(".")[0]
+        alias = self.backend.made_of_numpy.partition(".")[0]
         return [
             f"import {path}" + ("" if path == short else f" as {short}")
-            for path, short in LIBRARIES[self.backend.name]
+            for path, short in self.backend.spelled()
             if short == alias
         ]
 

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from wengert.backends import Backend
 from wengert.backends.keys import cut
 from wengert.compiler.capture.recorded import Arithmetic
 from wengert.compiler.passes.forms import Method, form, row
 from wengert.compiler.program import Instruction, Value
 
 __all__ = [
-    "LIBRARIES",
     "SHORT",
     "Names",
     "Speller",
@@ -30,15 +30,6 @@ __all__ = [
     "plain",
 ]
 
-#: Where each library's functions are found: how a module is imported, and its name in the source.
-LIBRARIES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "numpy": (("numpy", "np"),),
-    "cupy": (("cupy", "cp"), ("array_api_compat.cupy", "xp")),
-    "torch": (("torch", "torch"), ("array_api_compat.torch", "xp")),
-    "jax": (("jax.numpy", "jnp"), ("jax", "jax")),
-    "dask": (("dask.array", "da"), ("array_api_compat.dask.array", "xp")),
-    "array_api_strict": (("array_api_strict", "xp"),),
-}
 #: Parts of a library whose functions are written with the part's name.
 PARTS: Final = ("", "linalg", "fft", "special", "nn", "nn.functional", "lax")
 
@@ -102,7 +93,7 @@ def conditions(
     otherwise : callable
         What is done where they do not, by the condition in terms of the numbers.
     """
-    program, speller = decided.program, Speller("", Names())
+    program, speller = decided.program, Speller(None, Names())
     known = dict(zip(program.inputs, given, strict=True))
     whole = dict(known)
     outcomes = dict(zip(program.outputs, decided.gives, strict=True))
@@ -147,8 +138,8 @@ class Speller:
 
     Parameters
     ----------
-    library : str
-        The name of the backend, or "".
+    backend : Backend or None
+        Whose functions are written by the library's names.
     names : Names
         Of the module that is written.
 
@@ -160,11 +151,12 @@ class Speller:
         What is written by a name alone: kernels, constants.
     """
 
-    def __init__(self, library: str, names: Names) -> None:
+    def __init__(self, backend: Backend | None, names: Names) -> None:
         self.names = names
         self.imports: set[str] = set()
         self.bound: dict[str, Any] = {}
-        self._library = library
+        self._library = backend.name if backend is not None else ""
+        self._modules = backend.spelled() if backend is not None else ()
         self._written: dict[int, str] = {}  # by the identity of what `bound` or a module keeps
 
     def bind(self, x: Any, wanted: str) -> str:
@@ -320,7 +312,7 @@ class Speller:
         if isinstance(owner, np.ufunc):
             return f"{self.function(owner, owner.__name__)}.{function.__name__}"
         names = name.rpartition(".")[2], getattr(function, "__name__", "")
-        for path, alias in LIBRARIES.get(self._library, ()):
+        for path, alias in self._modules:
             for part in PARTS:
                 module = sys.modules.get(f"{path}.{part}" if part else path)
                 for each in names:
