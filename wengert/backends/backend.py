@@ -303,6 +303,8 @@ def add_composite(name: str, forward: Kernel) -> None:
     forward : callable
         ``forward(xp, *arrays, **parameters)``, written against a namespace.
     """
+    if isinstance(forward, partial):  # which `composite` could not tell from the namespace's own
+        raise TypeError(f"{name}: a composite is a function, not a partial one")
     _composites[name] = forward
     extension, _, short = name.rpartition(".")
     for xp in _made:

@@ -288,5 +288,9 @@ def _scatter_rows(xp: Any, x: Any, rows: Any, *, n: int, add: bool) -> Any:
     return xp.where(held, x, xp.zeros_like(x))
 
 
-#: A function of its own, since a format may have one for it.
-add_composite("add_rows", partial(_scatter_rows, add=True))
+def _add_rows(xp: Any, x: Any, rows: Any, *, n: int) -> Any:
+    """Add the rows of ``x`` up among ``n`` rows of zeros: a library may have a function for it."""
+    return _scatter_rows(xp, x, rows, n=n, add=True)
+
+
+add_composite("add_rows", _add_rows)
