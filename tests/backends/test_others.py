@@ -168,3 +168,20 @@ def test_a_library_that_is_known_and_not_installed_is_named(
     )
     with pytest.raises(wg.BackendError, match=r"install wengert\[onnx\]"):
         wg.set_backend("ndonnx")
+
+
+def test_compiled_programs_of_a_library_and_what_stands_beside_it() -> None:
+    """The library's own calls need no look; a project's code beside its namespace is the user's."""
+    x = wg.asarray(tiny.Array([1.0, 2.0]))
+    factor = [2.0]
+
+    @wg.compile
+    def scaled(x: Any) -> Any:
+        return wg.sum(wg.exp(x) * factor[0])
+
+    for factor[0] in (2.0, 2.0, 3.0):
+        expected = factor[0] * np.exp([1.0, 2.0]).sum()
+        assert scaled(x).item() == pytest.approx(expected, rel=1e-14)
+    assert scaled.report.recordings == 2
+    assert registry.is_library("tests.backends.tiny") and not registry.is_library("tests.backends")
+    assert not registry.is_library("tests.backends.tiny_too")

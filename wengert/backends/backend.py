@@ -43,6 +43,9 @@ class Backend:
     complete : bool
         Whether it has every function of the standard, so that none can be missing. Python looks
         names up faster in a module without ``__getattr__``.
+    packages : tuple of str
+        Python packages beside that of ``module`` that the library's functions run through, whose
+        code compiled functions need not look at.
     source_modules : tuple of (str, str)
         Where compiled programs find its functions: the path of each module, and its name there.
         Without any it is the namespace, as ``xp``.
@@ -55,6 +58,7 @@ class Backend:
     kernels: Mapping[str, Kernel] = {}
     immutable: bool = False
     complete: bool = False
+    packages: tuple[str, ...] = ()
     source_modules: tuple[tuple[str, str], ...] = ()
     made_of_numpy: str = "xp.asarray({})"
 

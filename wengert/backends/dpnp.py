@@ -11,11 +11,23 @@ from wengert.backends.backend import Backend, Kernel
 __all__ = ["BACKEND"]
 
 
+def matmul(x1: Any, x2: Any) -> Any:
+    """The product, also of arrays that dpnp's refuses: those that lie anyhow, such as broadcast."""
+    import dpnp
+
+    def packed(x: Any) -> Any:
+        return x if x.flags.c_contiguous or x.flags.f_contiguous else dpnp.ascontiguousarray(x)
+
+    return dpnp.matmul(packed(x1), packed(x2))
+
+
 class DpnpBackend(Backend):
     """dpnp; devices are ``opencl:cpu:0``, ``level_zero:gpu:0`` and so on."""
 
     name = "dpnp"
     module = "dpnp"
+    packages = ("dpctl",)
+    kernels: Mapping[str, Kernel] = {"matmul": matmul}
 
     @cached_property
     def dpctl(self) -> Any:
@@ -23,19 +35,6 @@ class DpnpBackend(Backend):
         import dpctl
 
         return dpctl
-
-    @cached_property
-    def kernels(self) -> Mapping[str, Kernel]:  # type: ignore[override]
-        """What refuses arrays whose elements lie anyhow in memory, such as broadcast ones."""
-        return {"matmul": self._matmul}
-
-    def _matmul(self, x1: Any, x2: Any) -> Any:
-        return self.xp.matmul(*map(self._packed, (x1, x2)))
-
-    def _packed(self, array: Any) -> Any:
-        flags = array.flags
-        packed = flags.c_contiguous or flags.f_contiguous
-        return array if packed else self.xp.ascontiguousarray(array)
 
     def devices(self) -> list[Any]:
         return [

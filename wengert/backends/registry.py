@@ -122,9 +122,17 @@ def register(backend: Backend) -> Backend:
     return _loaded.setdefault(backend.name, backend)
 
 
-def is_library(package: str) -> bool:
-    """Whether a package is the array library of a backend that has been loaded."""
-    return any(backend.module.partition(".")[0] == package for backend in _loaded.values())
+def is_library(module: str) -> bool:
+    """Whether a module, by its name, is of the array library of a backend that has been loaded.
+
+    Such are the namespace's, those below it, and those of the record's packages. What stands
+    beside the namespace need not be: a project may have a namespace of its own.
+    """
+    return any(
+        f"{module}.".startswith(f"{own}.")
+        for backend in _loaded.values()
+        for own in (backend.module, *backend.packages)
+    )
 
 
 def _installed() -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from wengert.backends.registry import is_library
 from wengert.compiler.capture.errors import TraceError
 
 __all__ = [
@@ -83,9 +84,14 @@ def package_of(module: Any) -> str:
     return str(module or "").partition(".")[0]
 
 
-@functools.cache
 def users(module: str | None) -> bool:
     """Whether code of a module, by its name, is the user's."""
+    return _unknown(module) and not is_library(str(module or ""))
+
+
+@functools.cache
+def _unknown(module: str | None) -> bool:
+    """Whether a module is no part of Wengert, of the standard library, or of those named above."""
     package = package_of(module)
     if package == "wengert":
         return False

@@ -230,7 +230,7 @@ def _pure(module: str, name: str) -> bool:
     whole = f"{module}.{name}"
     if whole in _GUARDED:
         return True
-    if not (package in _PURE or is_library(package)) or whole.startswith(_IMPURE):
+    if not (package in _PURE or is_library(module)) or whole.startswith(_IMPURE):
         return False
     return not any(part in whole.lower() for part in _TELLTALE)
 
