@@ -31,7 +31,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "numpydoc",
 ]
-exclude_patterns = ["_build", "design"]
+exclude_patterns = ["_build", "design", "libraries"]
 default_role = "py:obj"
 autodoc_default_options = {"members": True}
 autodoc_member_order = "groupwise"

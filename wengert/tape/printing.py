@@ -23,7 +23,7 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
 
     Values have four decimals, or are in scientific notation where that would hide them; whole
     numbers end in a point. The data type is named unless it is a default one, the device unless
-    it is a CPU or the one where new arrays are made. A computed Tensor shows its ``grad_fn``, a
+    it is a CPU or, where none was selected, the library's own choice. A computed Tensor shows its ``grad_fn``, a
     leaf that it requires grad; what an array has inside beside its values, such as a tangent, comes
     last, in the same format.
     """
@@ -71,12 +71,9 @@ def _place(tensor: Any) -> str | None:
     if "cpu" in name.lower():
         return None
     chosen = selection()
-    if chosen.backend is backend:
-        home = chosen.device
-        if home is None:
-            home = backend.device(backend.xp.empty(0))
-        if backend.device_name(home) == name:
-            return None
+    if chosen.backend is backend and chosen.device is None:
+        home = backend.device_name(backend.device(backend.xp.empty(0)))
+        return None if home == name else name
     return name
 
 

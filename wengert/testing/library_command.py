@@ -185,11 +185,18 @@ def text(found: Findings) -> str:
     return "\n".join(lines)
 
 
+def _misses(counts: str) -> bool:
+    """Whether "3/4" is less than all."""
+    good, _, every = counts.partition("/")
+    return good != every
+
+
 def rst(found: Findings) -> str:
-    """The report for a page of documentation."""
-    rows = table(found)
+    """The report for a page of documentation, with those chapters in which something is amiss."""
+    head, *rows = table(found)
+    short = [row for row in rows if row[0] == "all" or any(map(_misses, row[1:]))]
     lines = [found.title, "-" * len(found.title), "", ".. list-table::", "    :header-rows: 1", ""]
-    for row in rows:
+    for row in (head, *short):
         lines += [f"    {'* -' if i == 0 else '  -'} {x}".rstrip() for i, x in enumerate(row)]
     bad = {name: o for name, o in found.scenes.items() if o.verdict != "ok"}
     good = ", ".join(name for name in found.scenes if name not in bad)
