@@ -113,3 +113,9 @@ def test_a_dtype_is_no_array() -> None:
     assert (x == wg.float32) is False
     assert x.to(wg.float64).dtype is wg.float64
     assert wg.result_type(wg.float32, wg.float64) is wg.float64
+
+
+@pytest.mark.parametrize("other", [{}, [], {"a": 1}, {1}, None, "uint9"])
+def test_what_is_no_data_type_is_unequal_each_time(other: object) -> None:
+    assert [wg.uint8 == other for _ in range(3)] == [False] * 3
+    assert [wg.float64 == np.dtype("float64"), wg.float64 == "float64"] == [True] * 2

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.backends import Backend
 from wengert.nn import functional as F
 from wengert.ops.late import LATER
 
@@ -69,3 +70,10 @@ def test_every_public_function_is_in_the_reference() -> None:
 
     documented = {name for chapter in chapters for name in importlib.import_module(chapter).__all__}
     assert documented == {*wg.ops.__all__, *LATER}
+
+
+def test_the_whole_interface_of_a_backend_is_on_its_page() -> None:
+    text = (ROOT / "docs" / "own_backend.rst").read_text(encoding="utf-8")
+    made = {"xp", "namespace", "public", "spelled", "unknown_device"}  # by Backend itself
+    members = {name for name in vars(Backend) if name[0] != "_"} | {*Backend.__annotations__}
+    assert {name for name in members - made if f"``{name}" not in text} == set()

@@ -176,7 +176,7 @@ def test_differences() -> None:
     assert difference(x.astype("float32"), x) == "float32 instead of float64"
     assert difference(-x, x) == "[-1, 2] instead of [1, -2]"
     assert difference(-x, x, up_to_phase=True) == ""
-    assert difference(x + 1e-6, x) == "[1, -2] instead of [1, -2]"
+    assert difference(x + 1e-6, x) == "[1, -2] instead of [1, -2], by a part of 1e-06"
     assert difference(np.asarray([1]), np.asarray([2])) == "[1] instead of [2]"
     nan = np.asarray([np.nan])
     assert difference(nan, nan) == ""

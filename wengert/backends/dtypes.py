@@ -43,12 +43,12 @@ class DType:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, DType):
             return self is other
-        known = _known.get(type(other))
-        if known is not None and other in known:  # a sweep on Tensors asks for each cotangent
-            return known[other] is self
         try:
+            known = _known.get(type(other))
+            if known is not None and other in known:  # a sweep on Tensors asks for each cotangent
+                return known[other] is self
             return as_dtype(other) is self
-        except TypeError:
+        except TypeError:  # it is no data type, or can't be hashed
             return False
 
     def __hash__(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import DTYPES, backend_of, selection
+from wengert.backends import DTYPES, BackendError, backend_of, selection
 
 LINE_WIDTH = 80
 DIGITS = 4
@@ -30,7 +30,7 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
     prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
     try:
         values = read(tensor)
-    except TypeError:  # no one array has them, as of a batch, or none at all
+    except (BackendError, TypeError):  # no one array has them, as of a batch, or none at all
         place = _place(tensor)
         facts = [] if place is None else [f"device={place!r}"]
         facts += [f"size={tuple(tensor.shape)}", f"dtype={tensor.dtype!r}"]

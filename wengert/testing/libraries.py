@@ -17,7 +17,7 @@ from wengert.backends.backend import MissingFunctionError
 from wengert.func.trees import tree_leaves
 from wengert.testing.calls import FUNCTIONS, arguments, prepared
 from wengert.testing.problem import on_backend
-from wengert.testing.watching import UNSET, UP_TO_PHASE, difference
+from wengert.testing.watching import UNSET, UP_TO_PHASE, described, difference
 
 Verdict = Literal["ok", "lacks", "differs", "fails", "none"]
 
@@ -196,8 +196,7 @@ def _failed(error: Exception) -> Outcome:
         missing = missing.__cause__
     if missing:
         return Outcome("lacks", str(missing).partition(" in the version")[0])
-    first = str(error).strip().splitlines()[0] if str(error).strip() else ""
-    return Outcome("fails", f"{type(error).__name__}: {first}")
+    return Outcome("fails", described(error))
 
 
 def _other_form(found: Any, expected: Any) -> str:

@@ -116,7 +116,7 @@ class Watch:
         except Exception:  # NumPy refuses the call too, or there is no such call
             return
         if isinstance(found, Exception):
-            told = f"{type(found).__name__}: {str(found).splitlines()[0] if str(found) else ''}"
+            told = described(found)
         else:
             told = self._difference(found, expected, name in UP_TO_PHASE)
         if told:
@@ -154,6 +154,12 @@ class Watch:
         return difference(values, np.asarray(expected), up_to_phase)
 
 
+def described(error: Exception) -> str:
+    """An error in a line."""
+    first = str(error).strip().splitlines()[:1]
+    return ": ".join([type(error).__name__, *first])
+
+
 def difference(found: Any, expected: Any, up_to_phase: bool = False) -> str:
     """How an array differs from another in shape, dtype or values; "" where it does not."""
     if found.shape != expected.shape:
@@ -169,7 +175,10 @@ def difference(found: Any, expected: Any, up_to_phase: bool = False) -> str:
     tolerance = np.finfo(expected.dtype).eps ** 0.6
     if np.allclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True):
         return ""
-    return f"{_few(found)} instead of {_few(expected)}"
+    told = f"{_few(found)} instead of {_few(expected)}"
+    with np.errstate(all="ignore"):
+        away = np.max(np.abs(found - expected) / np.abs(expected), initial=0)
+    return f"{told}, by a part of {away:.1g}" if away < 1e-3 else told
 
 
 def _complex(result: Any) -> Any:
