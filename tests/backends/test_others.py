@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import wengert as wg
 from tests.backends import tiny
 from wengert.backends import registry
+from wengert.backends.registry import backend_of, namespaces
 
 
 def test_a_conforming_library_works_by_its_namespace_alone() -> None:
@@ -183,5 +185,37 @@ def test_compiled_programs_of_a_library_and_what_stands_beside_it() -> None:
         expected = factor[0] * np.exp([1.0, 2.0]).sum()
         assert scaled(x).item() == pytest.approx(expected, rel=1e-14)
     assert scaled.report.recordings == 2
-    assert registry.is_library("tests.backends.tiny") and not registry.is_library("tests.backends")
+    assert not registry.is_library("tests.backends.tiny")  # without a record that says so
+
+
+def test_code_is_the_library_s_where_its_record_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = backend_of(tiny.Array([1.0]))
+    monkeypatch.setitem(registry._loaded, backend.name, backend)
+    monkeypatch.setattr(backend, "packages", ("tests.backends.tiny",), raising=False)
+    assert registry.is_library("tests.backends.tiny")
+    assert registry.is_library("tests.backends.tiny.below")
     assert not registry.is_library("tests.backends.tiny_too")
+    assert not registry.is_library("tests.backends")
+
+
+def test_a_project_whose_package_is_a_namespace_is_the_user_s(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What its modules read is guarded, in the package of the namespace as elsewhere."""
+    package, train = ModuleType("own_project"), ModuleType("own_project.train")
+    vars(package).update({n: v for n, v in vars(tiny).items() if not n.startswith("__")})
+    package.__array_namespace_info__ = object  # type: ignore[attr-defined]
+    exec("RATE = 2.0\ndef scaled(x):\n    return x * RATE", vars(train))
+    package.train = train  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "own_project", package)
+    monkeypatch.setitem(sys.modules, "own_project.train", train)
+    monkeypatch.delitem(namespaces, tiny.Array, raising=False)
+    try:
+        with wg.use_backend("own_project"):
+            compiled = wg.compile(lambda x: train.scaled(x))
+            x = wg.asarray(tiny.Array([3.0]))
+            assert [compiled(x).item() for _ in range(3)] == [6.0] * 3
+            train.RATE = 5.0  # type: ignore[attr-defined]
+            assert compiled(x).item() == 15.0
+    finally:
+        registry._loaded.pop("own_project", None)

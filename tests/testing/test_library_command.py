@@ -25,11 +25,11 @@ def test_numpy_agrees_with_itself(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert out.startswith(f"numpy {np.__version__} (cpu)")
     assert [*map(str.split, out.splitlines())][2:] == [
-        ["values", "reverse", "forward", "second", "batched", "compiled"],
-        ["elementwise", *["1/1"] * 6],
-        ["linalg", *["1/1"] * 6],
-        ["set", "1/1"],
-        ["all", "3/3", *["2/2"] * 5],
+        ["values", "float32", "reverse", "forward", "second", "batched", "compiled"],
+        ["elementwise", *["1/1"] * 7],
+        ["linalg", *["1/1"] * 7],
+        ["set", "1/1", "1/1"],
+        ["all", "3/3", "3/3", *["2/2"] * 5],
     ]
     assert (before.exp is np.exp) == (namespaces[np.ndarray].exp is np.exp)  # no longer watched
 
@@ -119,7 +119,7 @@ def test_a_library_without_a_record(
     )
     assert "differs: [0.3782, 0.3168, " in out
     assert "lacks: awkward_library has no tanh" in out
-    assert "tanh (values, reverse, forward, second, batched, compiled)" in out
+    assert "tanh (values, float32, reverse, forward, second, batched, compiled)" in out
     assert "fails" not in out
     spec = importlib.util.spec_from_file_location("awkward_backend", path)
     record: Any = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]

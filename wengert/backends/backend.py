@@ -44,8 +44,8 @@ class Backend:
         Whether it has every function of the standard, so that none can be missing. Python looks
         names up faster in a module without ``__getattr__``.
     packages : tuple of str
-        Python packages beside that of ``module`` that the library's functions run through, whose
-        code compiled functions need not look at.
+        Python packages and modules that are the library's own, with all that is below them.
+        Compiled functions look at no code there: what it reads must not change between calls.
     source_modules : tuple of (str, str)
         Where compiled programs find its functions: the path of each module, and its name there.
         Without any it is the namespace, as ``xp``.

@@ -26,7 +26,7 @@ class DpnpBackend(Backend):
 
     name = "dpnp"
     module = "dpnp"
-    packages = ("dpctl",)
+    packages = ("dpctl", "dpnp")
     kernels: Mapping[str, Kernel] = {"matmul": matmul}
 
     @cached_property

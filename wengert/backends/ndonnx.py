@@ -15,7 +15,7 @@ class NdonnxBackend(Backend):
     name = "ndonnx"
     module = "ndonnx"
     immutable = True
-    packages = ("google", "onnx", "onnxruntime", "spox")
+    packages = ("google._upb", "google.protobuf", "ndonnx", "onnx", "onnxruntime", "spox")
 
     def device_name(self, device: Any) -> str:
         return "cpu"

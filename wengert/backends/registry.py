@@ -125,13 +125,13 @@ def register(backend: Backend) -> Backend:
 def is_library(module: str) -> bool:
     """Whether a module, by its name, is of the array library of a backend that has been loaded.
 
-    Such are the namespace's, those below it, and those of the record's packages. What stands
-    beside the namespace need not be: a project may have a namespace of its own.
+    Such are those that the records' ``packages`` name, with what is below them. A namespace alone
+    tells nothing: a project may have one of its own, beside code that compiled functions follow.
     """
     return any(
-        f"{module}.".startswith(f"{own}.")
+        f"{module}.".startswith(f"{package}.")
         for backend in _loaded.values()
-        for own in (backend.module, *backend.packages)
+        for package in backend.packages
     )
 
 

@@ -15,6 +15,7 @@ class SparseBackend(Backend):
     name = "sparse"
     module = "sparse"
     immutable = True
+    packages = ("sparse",)
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         return np.asarray(array.todense())

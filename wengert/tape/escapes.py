@@ -200,7 +200,10 @@ def copied_on_the_way() -> bool:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         package = frame.f_globals.get("__name__", "").partition(".")[0]
-        if package not in ("copy", "wengert"):
+        # What holds the Tensor, such as a quantity, is copied on the same way.
+        if package not in ("copy", "wengert") and (
+            package in _COPYING or frame.f_code.co_name != "__deepcopy__"
+        ):
             return package in _COPYING
         frame = frame.f_back
     return False

@@ -92,25 +92,42 @@ class Watch:
                 return function(*args, **kwargs)
             self._inside = True
             try:
+                before = self._given(args, kwargs)  # which the call may change
                 found = function(*args, **kwargs)
             except Exception as error:
-                self._note(name, args, kwargs, reference, error)
+                self._note(name, args, kwargs, before, reference, error)
                 raise
             else:
-                self._note(name, args, kwargs, reference, found)
+                self._note(name, args, kwargs, before, reference, found)
                 return found
             finally:
                 self._inside = False
 
         return call
 
-    def _note(
-        self, name: str, args: Any, kwargs: dict[str, Any], reference: Any, found: Any
-    ) -> None:
+    def _given(self, args: Any, kwargs: dict[str, Any]) -> Any:
+        """The arguments of a call as NumPy's; None if they can't be read."""
         named = {key: x for key, x in kwargs.items() if key not in ("device", "stream")}
         try:
+            return self._on_numpy(args), self._on_numpy(named)
+        except Exception:  # whatever a library raises
+            return None
+
+    def _note(
+        self,
+        name: str,
+        args: Any,
+        kwargs: dict[str, Any],
+        before: Any,
+        reference: Any,
+        found: Any,
+    ) -> None:
+        if before is None:
+            return
+        positional, named = before
+        try:
             with np.errstate(all="ignore"):
-                expected = reference(*self._on_numpy(args), **self._on_numpy(named))
+                expected = reference(*positional, **named)
             if name in COMPLEX:
                 expected = _complex(expected)
         except Exception:  # NumPy refuses the call too, or there is no such call
@@ -119,8 +136,11 @@ class Watch:
             told = described(found)
         else:
             told = self._difference(found, expected, name in UP_TO_PHASE)
+            if not _equal(self._given(args, kwargs), before):
+                told = "it writes into its argument"
         if told:
-            shown = [_short(x) for x in args] + [f"{k}={_short(x)}" for k, x in named.items()]
+            shown = [_short(x) for x in positional]
+            shown += [f"{k}={_short(x)}" for k, x in named.items()]
             self.faults[name] = Fault(f"{name}({', '.join(shown)})", told)
 
     def _on_numpy(self, value: Any) -> Any:
@@ -130,7 +150,7 @@ class Watch:
         if isinstance(value, list | tuple):
             return type(value)(self._on_numpy(x) for x in value)
         if namespaces.get(type(value)) is self.backend.namespace:
-            return self.backend.to_numpy(value)
+            return np.array(self.backend.to_numpy(value), copy=True)
         try:
             return np.dtype(dtype_of(value).name)
         except (TypeError, ValueError):
@@ -179,6 +199,17 @@ def difference(found: Any, expected: Any, up_to_phase: bool = False) -> str:
     with np.errstate(all="ignore"):
         away = np.max(np.abs(found - expected) / np.abs(expected), initial=0)
     return f"{told}, by a part of {away:.1g}" if away < 1e-3 else told
+
+
+def _equal(given: Any, before: Any) -> bool:
+    """Whether arguments are what they were."""
+    if isinstance(before, dict):
+        return all(_equal(given[key], x) for key, x in before.items())
+    if isinstance(before, list | tuple):
+        return all(map(_equal, given, before))
+    if not isinstance(before, np.ndarray):
+        return True
+    return bool(np.array_equal(given, before, equal_nan=before.dtype.kind in "fc"))
 
 
 def _complex(result: Any) -> Any:
