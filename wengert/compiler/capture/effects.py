@@ -27,6 +27,7 @@ __all__ = [
     "check_asked",
     "check_kept",
     "check_side_effects",
+    "looks_at_gradients",
     "place_effects",
     "tensor_effects",
     "untraced",
@@ -37,6 +38,8 @@ __all__ = [
 _OF_TENSORS = frozenset({"_array", "grad", "_node", "watch"})
 #: Attributes of Tensors that give away their graph.
 _ABOUT_GRAPHS = frozenset({"grad_fn", "retains_grad"})
+#: Attributes of Tensors that give away their gradient.
+_GRADIENTS = frozenset({"grad", "_grad"})
 #: Pauses in seconds, in which other threads let go of the frames that they have sampled.
 _PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
 
@@ -55,6 +58,12 @@ def check_asked(call: Any, functions: Iterable[Any]) -> None:
                     f"{_name(call, i)} has been computed outside the compiled function, whose code "
                     "asks for grad_fn or retains_grad; detach it, or ask outside"
                 )
+
+
+def looks_at_gradients(functions: Iterable[Any]) -> bool:
+    """Whether code may take a Tensor's gradient, to keep it or to put it back."""
+    found = [reads(function.__code__) for function in functions]
+    return any(each.computed or not each.every.isdisjoint(_GRADIENTS) for each in found)
 
 
 def tensor_effects(call: Any) -> list[Effect]:

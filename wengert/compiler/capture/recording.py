@@ -21,6 +21,7 @@ from wengert.compiler.capture.effects import (
     check_asked,
     check_kept,
     check_side_effects,
+    looks_at_gradients,
     place_effects,
     tensor_effects,
     untraced,
@@ -272,9 +273,10 @@ def record_call(
     try:
         with call.trace.running():
             call.enter()
-            call.trace.begun = call.begun
             args, kwargs = layout.structure.unflatten(call.leaves)
             functions = functions_of(state.objects, function)
+            if not looks_at_gradients(functions):
+                call.trace.begun = call.begun
             check_names(functions)
             check_asked(call, functions)
             seen = call.trace.watched = watch or needed(state.objects, functions)
