@@ -16,6 +16,7 @@ from wengert.compiler import checking, turns
 from wengert.compiler.capture import recording
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.emission.glue import MISS
+from wengert.compiler.refusals import failed
 from wengert.func.trees import tree_flatten
 
 
@@ -523,3 +524,21 @@ def test_what_a_handler_raises_while_a_program_runs_is_raised(name):
     assert w.tolist() == held
     assert "eagerly" not in str(run.report)
     assert run(one).tolist() == sum(held)
+
+
+def test_what_a_handler_raises_beside_the_program_is_raised():
+    """On the way into a program or out of it, where the function has run once already."""
+
+    def handler(number, frame):
+        raise TimeoutError("the time is up")
+
+    def interrupted():
+        handler(signal.SIGINT, sys._getframe())
+
+    with pytest.raises(TimeoutError) as caught:
+        interrupted()
+    with pytest.raises(TimeoutError, match="the time is up"):
+        failed(caught.value)
+    with pytest.raises(ZeroDivisionError) as other:
+        1 / 0  # noqa: B018
+    assert failed(other.value).failed

@@ -88,7 +88,7 @@ def failed(error: Exception, *, restored: bool = False) -> Refusal:
         if frame.f_code.co_filename == "<glue>":
             ran, changed = True, changed or bool(frame.f_locals.get(CHANGED))
             gone += frame.f_locals.get(GONE, ())
-        outside |= ran and _handles(frame, before)
+        outside |= _handles(frame, before)
         before = frame
     if (changed or outside) and not restored:
         raise error
