@@ -1,6 +1,7 @@
 """The record of a library that has none: what it does otherwise than the standard, tried out."""
 
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -210,6 +211,9 @@ def written(module: str, name: str, version: str, found: Probe) -> str:
         f'    name = "{name}"',
         f'    module = "{module}"',
     ]
+    package = module.partition(".")[0]
+    if "site-packages" in str(getattr(sys.modules.get(package), "__file__", "")):
+        lines.append(f'    packages = ("{package}",)  # installed, and no part of a project')
     if found.immutable:
         lines.append("    immutable = True")
     if found.older:
