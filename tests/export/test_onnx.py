@@ -164,6 +164,7 @@ SIZES: dict[str, Callable[[Any], Any]] = {
     "mean": lambda x: wg.sum(x) / x.shape[0],
     "a quotient of two lengths": lambda x: wg.sum(x) * (x.shape[0] / (x.shape[0] - 1)),
     "a root": lambda x: wg.sum(x) / x.shape[0] ** 0.5,
+    "a number of pairs": lambda x: wg.sum(x) / (len(x) * (len(x) - 1) / 2),
     "a square": lambda x: wg.sum(x) / (x.shape[0] ** 2 * 3),
     "an arange": lambda x: x * wg.expand_dims(wg.arange(x.shape[0], dtype=x.dtype), axis=1),
     "pairs": lambda x: wg.mean((wg.expand_dims(x, axis=0) - wg.expand_dims(x, axis=1)) ** 2),
@@ -208,6 +209,73 @@ def test_batches_of_two_sizes_are_an_error(tmp_path: Path) -> None:
     onnx(lambda x, y: x - y, (x, x), tmp_path / "m")
     with pytest.raises(Exception, match=r"[Rr]eshape"):  # of which one row would fit all
         Session(tmp_path / "m", {})(x=np.ones((4, 2)), y=np.ones((1, 2)))
+
+
+CUTS: dict[str, Callable[[Any], Any]] = {
+    "an end": lambda x: x[:-3],
+    "both ends": lambda x: x[2:-2],
+    "backwards": lambda x: x[-3::-1],
+    "a lag": lambda x: x[3:] - x[:-3],
+    "beside another row": lambda x: wg.sum(x[:-4]) + x[1],
+    "a gradient": lambda x: wg.grad(lambda x: wg.sum(x[:-2] ** 2))(x),
+}
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_a_batch_may_be_shorter_than_what_is_cut_off(tmp_path: Path, name: str) -> None:
+    function = CUTS[name]
+    onnx(function, wg.asarray(np.ones((8, 2))), tmp_path / "m")
+    run = Session(tmp_path / "m", {})
+    for n in (2, 3, 4, 5, 9) if name == "beside another row" else (1, 2, 3, 4, 5, 9):
+        x = np.random.default_rng(n).normal(size=(n, 2))
+        close(run(x=x)["output"], function(wg.asarray(x)))
+
+
+def test_a_row_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    onnx(lambda x: x[-4], wg.asarray(np.ones((8, 2))), tmp_path / "m")
+    run = Session(tmp_path / "m", {})
+    x = np.arange(8.0).reshape(4, 2)
+    close(run(x=x)["output"], x[-4])
+    for n in (1, 2, 3):
+        with pytest.raises(Exception, match="Squeeze"):
+            run(x=x[:n])
+
+
+@pytest.mark.parametrize("function", [lambda x: x[:3], lambda x: x[: len(x) - 3]])
+def test_a_small_batch_that_differs_is_an_error(
+    tmp_path: Path, function: Callable[[Any], Any]
+) -> None:
+    x = np.arange(16.0).reshape(8, 2)
+    with pytest.raises(ExportError, match=r"of batch size 2, .* check=False leaves it out"):
+        onnx(function, wg.asarray(x), tmp_path / "m")
+    onnx(function, wg.asarray(x), tmp_path / "m", check=False)
+    close(Session(tmp_path / "m", {})(x=x)["output"], function(wg.asarray(x)))
+
+
+def test_numbers_are_outputs(tmp_path: Path) -> None:
+    function = lambda x: {
+        "loss": wg.sum(x),
+        "n": len(x),
+        "part": 1 / len(x),
+        "lr": 0.5,
+        "new": True,
+    }
+    onnx(function, wg.asarray(np.ones((8, 2))), tmp_path / "m")
+    run = Session(tmp_path / "m", {})
+    for n in (1, 3, 100):
+        x = np.random.default_rng(n).normal(size=(n, 2))
+        found, wanted = run(x=x), function(wg.asarray(x))
+        assert found.keys() == {f"output.{name}" for name in wanted}
+        for name, value in wanted.items():
+            close(found[f"output.{name}"], value)
+
+
+def test_what_no_model_returns_is_an_error(tmp_path: Path) -> None:
+    x = wg.asarray(np.ones((3, 2)))
+    with pytest.raises(ExportError, match=r"output\.name is a str"):
+        onnx(lambda x: {"loss": wg.sum(x), "name": "loss"}, x, tmp_path / "m")
+    with pytest.raises(TypeError, match="float16 can't be exported"):
+        onnx(lambda x: wg.sum(x), wg.astype(x, "float16"), tmp_path / "m")
 
 
 class Running(wg.nn.Module):
@@ -358,4 +426,28 @@ def test_integers_keep_their_dtype(tmp_path: Path, dtype: str) -> None:
     onnx(function, wg.asarray(x.astype(dtype)), tmp_path / "m")
     found = Session(tmp_path / "m", {})(x=x.astype(dtype))
     for got, want in zip(found.values(), function(wg.asarray(x.astype(dtype))), strict=True):
+        np.testing.assert_array_equal(got, np.asarray(want), strict=True)
+
+
+def test_nan_is_found(tmp_path: Path) -> None:
+    def function(x: Any) -> Any:
+        made = [wg.argmax(x), wg.argmin(x, axis=1), wg.argmax(x, axis=0, keepdims=True)]
+        edges = wg.asarray([0.0, 1.0], dtype="float64")
+        return made + [wg.searchsorted(edges, x[:, 0], side=side) for side in ("left", "right")]
+
+    x = np.random.default_rng(0).normal(size=(5, 3))
+    onnx(function, wg.asarray(x), tmp_path / "m")
+    x[3, 0] = x[4, 0] = x[2, 1] = np.nan
+    found = Session(tmp_path / "m", {})(x=x)
+    for got, want in zip(found.values(), function(wg.asarray(x)), strict=True):
+        np.testing.assert_array_equal(got, np.asarray(want), strict=True)
+
+
+def test_bools_are_counted(tmp_path: Path) -> None:
+    function = lambda x: (wg.sum(x > 0, axis=1), wg.prod(x > 0), wg.cumulative_sum(x > 0, axis=0))
+    x = np.random.default_rng(0).normal(size=(5, 3))
+    onnx(function, wg.asarray(x), tmp_path / "m")
+    for got, want in zip(
+        Session(tmp_path / "m", {})(x=x).values(), function(wg.asarray(x)), strict=True
+    ):
         np.testing.assert_array_equal(got, np.asarray(want), strict=True)

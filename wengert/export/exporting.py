@@ -19,9 +19,9 @@ from wengert.compiler.capture.places import State
 from wengert.compiler.compiled import Compiled
 from wengert.compiler.emission.part import Part, present
 from wengert.compiler.program import Value
-from wengert.export.graph import Graph
+from wengert.export.graph import NUMBERS, Graph
 from wengert.export.recording import array_in, record, resized, restoring
-from wengert.export.sizes import Shapes, choose, common
+from wengert.export.sizes import Shapes, Sized, choose, common
 from wengert.func.trees import tree_flatten
 from wengert.tape.tensor import Tensor
 
@@ -35,6 +35,11 @@ BATCH = "batch"
 NEXT = "next."
 #: By how much of an output's largest element its elements may differ from eager ones.
 TOLERANCES: Mapping[str, float] = {"float32": 1e-3, "float64": 1e-9}
+#: What errors add for a batch that is smaller than those of the recordings.
+_SMALL = (
+    " (the function takes this batch, which is smaller than those that it was recorded for; where "
+    "the model need not take it, check=False leaves it out)"
+)
 
 
 class ExportError(RuntimeError):
@@ -57,7 +62,7 @@ def onnx(
     their counters and hyper-parameters. Each is an input of the model, under the name that it has
     in the function (``model.0.weight``, ``optimizer.lr``), with the present value as its default.
     What the function changes is an output besides: ``next.model.0.weight``. What it returns is
-    ``output``, or ``output.loss`` and the like where that is a tree.
+    ``output``, or ``output.loss`` and the like where that is a tree; numbers are outputs, too.
 
     Parameters
     ----------
@@ -128,7 +133,8 @@ def onnx(
         raise ExportError(str(error)) from error
     if check:
         largest = {} if check is True else dict.fromkeys(TOLERANCES, float(check))
-        _check(tools, model, strict, call, axes, {**TOLERANCES, **largest})
+        small = range(min(sizes) - 1, 0, -1)  # below those of the recordings
+        _check(tools, model, strict, call, axes, small, {**TOLERANCES, **largest})
     Path(path).write_bytes(text)
     return {name: x for name, x in model.initial.items() if name not in model.constants}
 
@@ -239,9 +245,17 @@ class _Model:
         answered = len(part.program.outputs) - len(part.updates)
         self.outputs: dict[str, int] = {}
         for i, x in enumerate(part.program.outputs):
-            if isinstance(x, Value):
-                name = f"output{paths[i]}" if i < answered else self._next(i - answered)
-                self.outputs[_new(_readable(name), taken)] = i
+            if x is None:
+                continue
+            name = f"output{paths[i]}" if i < answered else self._next(i - answered)
+            name = _readable(name)
+            if not isinstance(x, Value | Sized) and type(x) not in NUMBERS:
+                raise ExportError(f"{name} is a {type(x).__name__}, which no model returns")
+            if type(x) is int and not -(2**63) <= x < 2**63:
+                raise ExportError(f"{name} is an int that int64 does not hold")
+            self.outputs[_new(name, taken)] = i
+        if not self.outputs:
+            raise ExportError("the function returns nothing, and changes nothing")
 
     def _next(self, update: int) -> str:
         return NEXT + self.names[self.part.updates[update]]
@@ -342,9 +356,13 @@ def _check(
     compiled: Compiled[..., Any],
     call: Call,
     axes: Mapping[int, int],
+    small: Sequence[int],
     tolerances: Mapping[str, float],
 ) -> None:
-    """Compare calls of the model with the function itself, of several batch sizes."""
+    """Compare calls of the model with the function itself, of several batch sizes.
+
+    The function need not take the small ones, which come last.
+    """
     options = tools.runtime.SessionOptions()
     options.log_severity_level = 4
     try:
@@ -354,7 +372,7 @@ def _check(
     except Exception as error:
         raise ExportError(f"onnxruntime can't run the model: {error}") from error
     lengths = [array_in(call.leaves[i]).shape[axis] for i, axis in axes.items()][:1]
-    sizes = [n for length in lengths for n in (length, length + 1, 1)]
+    sizes = [n for length in lengths for n in (length, length + 1, *small)]
     given = [resized(call.leaves, axes, n) for n in sizes] or [call.leaves] * 2
     names, part = list(model.outputs), model.part
     state = {name: x for name, x in model.initial.items() if name not in model.constants}
@@ -372,23 +390,32 @@ def _check(
             args, kwargs = call.layout.structure.unflatten(leaves)
             try:
                 with warnings.catch_warnings():
-                    if number == 2:  # means of nothing, say
+                    if number >= 2:  # means of nothing, say
                         warnings.simplefilter("ignore")
                     answer, _ = tree_flatten(compiled.eagerly(*args, **kwargs))
             except Exception:
-                if number == 2:  # the function need not take batches of one
+                if number >= 2:
                     break
                 raise
             try:
                 gave = dict(zip(names, session.run(names, {**state, **feeds}), strict=True))
             except Exception as error:
-                raise ExportError(f"{where} onnxruntime can't run the model: {error}") from error
+                small_one = _SMALL if number >= 2 else ""
+                raise ExportError(
+                    f"{where} onnxruntime can't run the model{small_one}: {error}"
+                ) from error
             _, now = compiled.looked(args, kwargs)
             answer += [present(part.refs[i], now) for i in part.updates]
             wanted = {name: _host(answer[i]) for name, i in model.outputs.items()}
             scale = max(map(_largest, wanted.values()), default=0.0)
             for name, y in wanted.items():
-                _compare(f"{where} the model gives for {name}", gave[name], y, scale, tolerances)
+                told = f"{where} the model gives for {name}"
+                try:
+                    _compare(told, gave[name], y, scale, tolerances)
+                except ExportError as error:
+                    if number < 2:
+                        raise
+                    raise ExportError(f"{error}{_SMALL}") from error
             state |= {k.removeprefix(NEXT): x for k, x in gave.items() if k.startswith(NEXT)}
 
 

@@ -11,13 +11,18 @@ import numpy as np
 from wengert.backends import dtype_of
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.trace import is_draw
-from wengert.compiler.program import Instruction, Program, Value, mapped
+from wengert.compiler.program import Instruction, Program, Value
 from wengert.export.sizes import Shapes, Sized
 
-__all__ = ["Graph", "GraphError"]
+__all__ = ["NUMBERS", "SUMS", "Graph", "GraphError"]
 
+#: Numbers that are int64, float64 and bool in a model.
+NUMBERS: Final = (int, float, bool)
+
+#: A row that no array has.
+_FAR: Final = 2**62
 #: Functions whose results have another dtype than ndonnx would choose.
-_SUMS: Final = frozenset({"sum", "prod", "cumulative_sum", "cumulative_prod"})
+SUMS: Final = frozenset({"sum", "prod", "cumulative_sum", "cumulative_prod"})
 #: Python's arithmetic by the standard's functions.
 _NUMBERS: Final[Mapping[str, str]] = {
     "add": "add",
@@ -88,7 +93,12 @@ class Graph:
             parts = step.parts(answer)
             for value, x in zip(step.results, parts, strict=True):
                 self.known[value] = self._conforming(step, value, x)
-        return mapped(self._found, self.program.outputs)  # type: ignore[no-any-return]
+        return tuple([self._returned(x) for x in self.program.outputs])
+
+    def _returned(self, x: Any) -> Any:
+        """An output; numbers become arrays."""
+        x = self._found(x)
+        return self.ndx.asarray(x, dtype=self.dtype(type(x))) if type(x) in NUMBERS else x
 
     def _error(self, step: Instruction, why: str) -> GraphError:
         where = "" if step.line is None else f"{described(step.line)}: "
@@ -165,7 +175,10 @@ class Graph:
         lengths = shape if isinstance(shape, tuple | list) else (shape,)
         if not any(isinstance(n, ndx.Array) for n in lengths):
             return tuple(lengths)
-        made = [n if isinstance(n, ndx.Array) else ndx.asarray(n, dtype=ndx.int64) for n in lengths]
+        made = [
+            ndx.maximum(n, 0) if isinstance(n, ndx.Array) else ndx.asarray(n, dtype=ndx.int64)
+            for n in lengths
+        ]
         return ndx.stack(made)
 
     # -- calls -----------------------------------------------------------------------------------
@@ -189,8 +202,10 @@ class Graph:
             function = getattr(function, part, None)
         if function is None:
             raise self._error(step, f"ndonnx has no function {name}")
-        if name in _SUMS:
-            parameters["dtype"] = self.dtype(step.result.dtype)
+        if name in SUMS:
+            dtype = parameters["dtype"] = self.dtype(step.result.dtype)
+            if operands[0].dtype == ndx.bool:
+                operands[0] = ndx.astype(operands[0], dtype)
         return function(*self._typed(step, operands), **parameters)
 
     def _typed(self, step: Instruction, operands: list[Any]) -> list[Any]:
@@ -308,13 +323,64 @@ class Graph:
         """Operands as arrays of the result's dtype."""
         return [self._asarray(step, x) for x in operands]
 
+    def _argmax(self, step: Instruction, x: Any, **parameters: Any) -> Any:
+        return self._first(step, self.ndx.argmax, x, parameters)
+
+    def _argmin(self, step: Instruction, x: Any, **parameters: Any) -> Any:
+        return self._first(step, self.ndx.argmin, x, parameters)
+
+    def _first(
+        self, step: Instruction, function: Callable[..., Any], x: Any, parameters: dict[str, Any]
+    ) -> Any:
+        """The index of an extreme: that of the first nan where there is one."""
+        ndx, found = self.ndx, function(x, **parameters)
+        if not dtype_of(step.operands[0].dtype).inexact:
+            return found
+        nan = ndx.isnan(x)
+        first = ndx.argmax(ndx.astype(nan, ndx.int32), **parameters)
+        return ndx.where(ndx.any(nan, **parameters), first, found)
+
+    def _searchsorted(
+        self, step: Instruction, x: Any, values: Any, sorter: Any = None, *, side: str = "left"
+    ) -> Any:
+        ndx = self.ndx
+        x = x if sorter is None else ndx.take(x, sorter, axis=0)
+        x = ndx.reshape(x, (-1, *[1] * values.ndim))
+        values = ndx.expand_dims(values, axis=0)
+        last = ndx.isnan(values)  # nan is the largest
+        if side == "left":
+            last = ndx.logical_and(last, ndx.logical_not(ndx.isnan(x)))
+        before = ndx.less(x, values) if side == "left" else ndx.less_equal(x, values)
+        return ndx.sum(ndx.astype(ndx.logical_or(before, last), ndx.int64), axis=0)
+
     # -- functions that ndonnx spells otherwise, or whose lengths follow the batch size ------------
 
     def _getitem(self, step: Instruction, x: Any, *indices: Any, key: Any = ()) -> Any:
-        return operator.getitem(x, key)
+        return self._cut(step, x, key)
 
     def _cut(self, step: Instruction, x: Any, key: Any) -> Any:
-        return operator.getitem(x, key)
+        items = key if isinstance(key, tuple) else (key,)
+        return operator.getitem(x, tuple(map(self._index, items)))
+
+    def _index(self, item: Any) -> Any:
+        """A part of a key, in which numbers that become negative do not count from the end."""
+        ndx = self.ndx
+        if isinstance(item, ndx.Array):  # of no row, so that onnxruntime raises
+            return ndx.where(ndx.less(item, 0), _FAR, item)
+        if not isinstance(item, slice):
+            return item
+        start, stop, step = item.start, item.stop, item.step
+        if step is None or step > 0:
+            start, stop = [
+                ndx.maximum(x, 0) if isinstance(x, ndx.Array) else x for x in (start, stop)
+            ]
+            return slice(start, stop, step)
+        if isinstance(stop, ndx.Array):  # before the first row
+            stop = ndx.where(ndx.less(stop, 0), -_FAR, stop)
+        if isinstance(start, ndx.Array):  # there is no row to begin with
+            stop = ndx.asarray(-_FAR, dtype=ndx.int64) if stop is None else stop
+            stop = ndx.where(ndx.less(start, 0), _FAR, stop)
+        return slice(start, stop, step)
 
     def _asarray(self, step: Instruction, x: Any, **parameters: Any) -> Any:
         dtype = self.dtype(step.result.dtype)

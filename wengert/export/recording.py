@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from wengert.compiler.capture.places import State, is_array
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.compiled import Compiled
 from wengert.compiler.emission.part import Part
+from wengert.export.graph import SUMS
 from wengert.nn.conversion import convert, replace
 from wengert.tape.hooks import has_hooks
 from wengert.tape.tensor import Tensor
@@ -27,7 +28,14 @@ class _Recorder(StrictBackend):
 
     @property
     def kernels(self) -> Mapping[str, Any]:  # type: ignore[override]
-        return {"add_rows": self._add_rows}
+        sums = {name: partial(self._sum, name) for name in SUMS}
+        return {"add_rows": self._add_rows, **sums}
+
+    def _sum(self, name: str, x: Any, /, **parameters: Any) -> Any:
+        """A sum or product, also of bools, which the standard leaves out and eager code counts."""
+        xp = get_backend(self.name).namespace
+        x = xp.astype(x, xp.int64) if x.dtype == xp.bool else x
+        return getattr(xp, name)(x, **parameters)
 
     def _add_rows(self, x: Any, rows: Any, *, n: int) -> Any:
         """Add rows of ``x`` up among ``n`` rows of zeros."""
@@ -107,7 +115,10 @@ def _moved(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:
     """Give a state arrays of a library in place of its own, and return such leaves."""
 
     def moved(array: Any) -> Any:
-        return convert(array, backend, dtype_of(array.dtype))
+        dtype = dtype_of(array.dtype)
+        if not hasattr(backend.xp, dtype.name):
+            raise TypeError(f"{dtype.name} can't be exported; convert to another dtype, as float32")
+        return convert(array, backend, dtype)
 
     for tensor in tensors_of(leaves, state):
         node = tensor._node

@@ -176,20 +176,35 @@ def _sized(numbers: Sequence[Any], sizes: Sequence[int]) -> Sized | None:
     for power in (1, 2, 0.5):
         roots = [abs(x) ** (1 / power) if power != 1 else float(x) for x in numbers]
         for made in _quotients(roots, sizes, power):
-            found = [made.at(n) for n in sizes]
-            if np.allclose(found, numbers, rtol=1e-13, atol=0):
+            if _holds(made, numbers, sizes):
                 return made
-    return None
+    terms = _parabola(numbers, sizes)
+    made = Sized(tuple(map(float, terms)), (1.0,), 1, False)
+    return made if _holds(made, numbers, sizes) else None
+
+
+def _holds(made: Sized, numbers: Sequence[float], sizes: Sequence[int]) -> bool:
+    """Whether a formula gives these numbers, but for rounding."""
+    try:
+        found = [made.at(n) for n in sizes]
+    except ZeroDivisionError:
+        return False
+    return np.allclose(found, numbers, rtol=1e-13, atol=0)
 
 
 def _whole(numbers: Sequence[int], sizes: Sequence[int]) -> Sized:
     """The polynomial of degree 2 through the first three numbers."""
+    terms = _parabola(numbers, sizes)
+    below = math.lcm(*[term.denominator for term in terms])
+    return Sized(tuple([int(term * below) for term in terms]), (below,), 1, True)
+
+
+def _parabola(numbers: Sequence[float], sizes: Sequence[int]) -> tuple[Fraction, ...]:
+    """The coefficients of the polynomial of degree 2 through the first three numbers."""
     (a, b, c), (x, y, z) = sizes[:3], map(Fraction, numbers[:3])
     first = (y - x) / (b - a)
     second = ((z - y) / (c - b) - first) / (c - a)
-    terms = (x - first * a + second * a * b, first - second * (a + b), second)
-    below = math.lcm(*[term.denominator for term in terms])
-    return Sized(tuple([int(term * below) for term in terms]), (below,), 1, True)
+    return x - first * a + second * a * b, first - second * (a + b), second
 
 
 def _quotients(numbers: Sequence[float], sizes: Sequence[int], power: float) -> Iterator[Sized]:
