@@ -219,3 +219,4 @@ def test_a_project_whose_package_is_a_namespace_is_the_user_s(
             assert compiled(x).item() == 15.0
     finally:
         registry._loaded.pop("own_project", None)
+        namespaces.pop(tiny.Array, None)  # what was there before comes back
