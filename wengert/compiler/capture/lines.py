@@ -2,7 +2,7 @@
 
 import linecache
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import takewhile
 from pathlib import Path
 from types import FrameType
@@ -12,15 +12,24 @@ from wengert.compiler.program import Line
 
 __all__ = ["callers", "described", "reader", "running_line", "user_line"]
 
-#: Names of this package's modules, by the identities of their globals.
+#: The modules of this package that make a stage.
+_STAGES = frozenset({"wengert.tape.autograd", "wengert.optim.optimizer"})
+#: Their names, and "" for the package's others, by the identities of their globals.
 _modules: dict[int, str] = {}
 #: The functions of `wengert.tape.autograd` that run rules and add what they give.
 _SWEEP = ("sweep", "_flow")
 
 
-def running_line() -> tuple[Line | None, Any]:
-    """The user's line with its stage, and the node at which a sweep is, if one runs."""
-    stage, node = "forward", None
+def running_line(adjoint: Callable[[Any], Line | None] = lambda node: None) -> Line | None:
+    """The user's line that runs now, with its stage.
+
+    Parameters
+    ----------
+    adjoint : callable
+        The line of the adjoint of a node at which a sweep is, where that is known; by default the
+        line that has begun the sweep is taken.
+    """
+    stage = "forward"
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         scope = frame.f_globals
@@ -28,17 +37,19 @@ def running_line() -> tuple[Line | None, Any]:
         if name is None:
             name = str(scope.get("__name__"))
             if not name.startswith("wengert"):
-                break
-            _modules[id(scope)] = name
-        code = frame.f_code.co_name
-        if stage == "forward" and name == "wengert.tape.autograd" and code in _SWEEP:
-            stage, node = "backward", frame.f_locals.get("node")
-        elif name == "wengert.optim.optimizer":
-            stage = "update"
+                return Line(frame.f_code.co_filename, frame.f_lineno, stage)
+            _modules[id(scope)] = name = name if name in _STAGES else ""
+        if name:
+            if name == "wengert.optim.optimizer":
+                stage = "update"
+            elif stage == "forward" and frame.f_code.co_name in _SWEEP:
+                stage = "backward"
+                node = frame.f_locals.get("node")
+                line = None if node is None else adjoint(node)
+                if line is not None:
+                    return line
         frame = frame.f_back
-    if frame is None:
-        return None, node
-    return Line(frame.f_code.co_filename, frame.f_lineno, stage), node
+    return None
 
 
 def callers(frame: FrameType | None) -> Iterator[FrameType]:

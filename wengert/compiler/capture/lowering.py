@@ -6,6 +6,7 @@ the kernel is made, one by one. The kernel itself says which: it runs on arrays 
 done with them. Other libraries have no such protocol, and their kernels are called whole.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
@@ -30,8 +31,10 @@ from wengert.compiler.passes.forms import (
     TRANSPOSE,
     VIEW,
     put,
+    set_part,
 )
 from wengert.compiler.program import order_of
+from wengert.interpreters.lifted import bottom
 
 __all__ = ["lowered"]
 
@@ -294,6 +297,20 @@ def _pieces(
     return answer
 
 
+def _placed(trace: Any, backend: Any, x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """Record an array that has another one at a key without arrays, and zeros elsewhere."""
+    if _is_whole(x, key, shape):
+        return trace.apply(backend, "reshape", (x, shape), {})
+    blank = trace.call("zeros", np.zeros, (shape, x.dtype), {})
+    return trace.call("set_part", set_part, (blank, x), {"key": key})
+
+
+def _is_whole(x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+    """Whether a key without arrays names all of an array of this shape, in order, to be ``x``."""
+    backward = (type(part) is slice and part.step is not None and part.step < 0 for part in key)
+    return math.prod(x.shape) == math.prod(shape) and not any(backward)
+
+
 # -- every library ---------------------------------------------------------------------------------
 
 
@@ -326,6 +343,13 @@ def lowered(
     parameters: Mapping[str, Any],
 ) -> Any:
     """Record what a program calls in place of a backend's function; NotImplemented for itself."""
+    if name == "scatter_add" and len(operands) == 1 and backend.name == "numpy":
+        return _placed(trace, backend, operands[0], **parameters)
+    if name == "add_part" and backend.name == "numpy":
+        total, x = operands
+        if order_of(bottom(total)) is None and _is_whole(x, parameters["key"], total.shape):
+            x = trace.apply(backend, "reshape", (x, total.shape), {})
+            return trace.apply(backend, "add", (total, x), {})
     kernel = backend.kernels.get(name)
     if hasattr(kernel, "library"):
         return _special(trace, backend, kernel, name, operands, parameters)

@@ -4,11 +4,12 @@ While the function runs, every Tensor that it is given or can reach holds a trac
 they hold the values that this run has computed, so that the traced call is a call like any other.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from enum import Enum
 from types import FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -53,6 +54,10 @@ from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.tensor import Tensor, placed
 
 __all__ = ["raised_inside", "record_call"]
+
+
+#: New objects after which the collector of cycles runs while a function is recorded.
+SELDOM: Final = 50_000
 
 
 class _Held(NamedTuple):
@@ -271,7 +276,7 @@ def record_call(
     call = _Call(function, state, layout, leaves)
     call.trace.samples = samples
     try:
-        with call.trace.running():
+        with call.trace.running(), _seldom_collected():
             call.enter()
             args, kwargs = layout.structure.unflatten(call.leaves)
             functions = functions_of(state.objects, function)
@@ -298,6 +303,19 @@ def record_call(
             raise TraceError(str(error)) from None
         raise
     return made, recording, call.kept, call.before
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Let the collector of cycles look seldom at what is recorded, which has none."""
+    before = gc.get_threshold()
+    seldom = (max(before[0], SELDOM), *before[1:]) if before[0] else before
+    gc.set_threshold(*seldom)
+    try:
+        yield
+    finally:
+        if gc.get_threshold() == seldom:
+            gc.set_threshold(*before)
 
 
 def raised_inside(error: BaseException) -> bool:

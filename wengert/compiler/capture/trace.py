@@ -89,6 +89,7 @@ class Trace:
         self.arrays: list[Callable[[], Traced | None]] = []
         self._held: dict[int, Value] = {}  # of raw arrays by identity, which `constants` keeps
         self._ticks: list[int] = []  # of the tape's clock, at each instruction
+        self._adjoints: dict[Line, Line] = {}  # lines, as those of the adjoint
         #: Whether the user's code is watched by a profile hook.
         self.watched = False
         self._own: dict[tuple[str, str], bool] = {}  # functions that call none of the user's
@@ -144,17 +145,21 @@ class Trace:
         self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
     ) -> Any:
         """Call a function of a backend's namespace, or what it is composed of, and record it."""
-        outer = self._here
-        self._here = outer or self._line()
-        if outer is not None:
+        if self._here is not None:
             return self._applied(backend, name, operands, parameters)
-        others = [x for x in operands if type(x) is not Traced and type(x) not in _PLAIN]
-        for x in others:
-            given = x if isinstance(x, _SEQUENCES) else (x,)
-            raw = [y for y in given if _is_array(y) and not isinstance(y, Lifted)]
-            self.beside.update(map(self._constant, raw))
-        hook = None if others else self._let_go_of_hook(backend, name)
+        others = False
+        for x in operands:
+            kind = type(x)
+            if kind is not Traced and kind not in _PLAIN:
+                others = True
+                given = x if isinstance(x, _SEQUENCES) else (x,)
+                raw = [y for y in given if _is_array(y) and not isinstance(y, Lifted)]
+                self.beside.update(map(self._constant, raw))
+        # Since Python 3.12 taking a hook away takes longer than what it is called for meanwhile.
+        watched = self.watched and not others and sys.version_info < (3, 12)
+        hook = self._let_go_of_hook(backend, name) if watched else None
         try:
+            self._here = self._line()
             return self._applied(backend, name, operands, parameters)
         finally:
             self._here = None
@@ -164,11 +169,8 @@ class Trace:
     def _let_go_of_hook(self, backend: Backend, name: str) -> Any:
         """Take a profile hook away and return it, where no code of the user's is called.
 
-        A hook would be called for everything that is done to record an operation. Since Python
-        3.12 taking one away takes longer than that.
+        A hook would be called for everything that is done to record an operation.
         """
-        if not self.watched or sys.version_info >= (3, 12):
-            return None
         known = self._own.get((backend.name, name))
         if known is None:
             function = attrgetter(name)(backend.namespace)
@@ -276,7 +278,7 @@ class Trace:
     def named(self, mark: tuple[int, str], name: str) -> None:
         """Give an instruction a name, if it is the only one since."""
         if len(self.instructions) == mark[0] + 1:
-            self.instructions[-1] = replace(self.instructions[-1], name=name)
+            self.instructions[-1].name = name
 
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Arithmetic of Python numbers."""
@@ -387,7 +389,7 @@ class Trace:
             result = Value(None, bool)
             key = (name, *(values := self.value(operands)))
             if key not in self.decided:
-                line, _ = running_line()
+                line = running_line()
                 step = Instruction(f"number.{name}", function, values, {}, (result,), line=line)
                 self.decided[key] = step, answer
         return answer
@@ -447,12 +449,18 @@ class Trace:
 
     def _line(self) -> Line | None:
         """The user's line that runs now; of an adjoint, the line that recorded the operation."""
-        line, node = running_line()
-        if node is not None:
-            at = bisect_left(self._ticks, node.number) - 1
-            if at >= 0 and (recorded := self.instructions[at].line) is not None:
-                return recorded._replace(stage="backward")
-        return line
+        return running_line(self._adjoint)
+
+    def _adjoint(self, node: Any) -> Line | None:
+        """The line of the adjoint of what a node has recorded."""
+        at = bisect_left(self._ticks, node.number) - 1
+        recorded = self.instructions[at].line if at >= 0 else None
+        if recorded is None:
+            return None
+        found = self._adjoints.get(recorded)
+        if found is None:
+            found = self._adjoints[recorded] = recorded._replace(stage="backward")
+        return found
 
     def program(self, outputs: Sequence[Any]) -> Program:
         """What was recorded, as a program with these outputs."""

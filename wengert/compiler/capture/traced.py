@@ -75,9 +75,9 @@ class Traced(Lifted):
         like = next(x for x in inputs if isinstance(x, Traced) and x.level == level)
         return like.trace.apply(backend_of(like.inner), primitive.name, inputs, parameters)
 
-    @property
-    def dtype(self) -> Any:
-        return self.inner.dtype
+    # Properties that are written in C, which a profile hook does not see.
+    shape = property(attrgetter("inner.shape"))
+    dtype = property(attrgetter("inner.dtype"))
 
     def constant(self, value: Any) -> "Traced":
         return self.trace.lifted(value)
@@ -159,17 +159,24 @@ def _traced(backend: Backend | None, name: str) -> Any:
             if stale:
                 raise stale[0].trace.closed(stale)
         assert trace is not None, "there is no trace"
+        dtypes = False
         for x in operands:
-            if isinstance(x, Lifted) and not isinstance(x, Traced):  # of a transform inside
-                return attrgetter(name)(lifted)(*operands, **parameters)
+            kind = type(x)
+            if kind is DType:
+                dtypes = True
+            elif kind is not Traced and isinstance(x, Lifted) and not isinstance(x, Traced):
+                return attrgetter(name)(lifted)(*operands, **parameters)  # of a transform inside
         library = backend
         if library is None:
             library = _backend(operands, parameters)
-            operands = tuple([_raw(library, x) for x in operands])
-            parameters = {k: _raw(library, x) for k, x in parameters.items()} if parameters else {}
-        beside = parameters.get("device")
-        if isinstance(beside, Selection):
-            parameters["device"] = beside.device
+            if dtypes:
+                operands = tuple([_raw(library, x) for x in operands])
+        if parameters:
+            for key, x in parameters.items():
+                if type(x) is DType and backend is None:
+                    parameters[key] = library.raw_dtype(x)
+                elif type(x) is Selection:
+                    parameters[key] = x.device
         return trace.apply(library, name, operands, parameters)
 
     call.__name__ = name

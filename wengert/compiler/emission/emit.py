@@ -209,7 +209,7 @@ class _Writer:
             if out is not None and form(step).statement:
                 self.known[step.result] = out
                 self.lines[len(lines)] = step, (out,)
-                lines.append(f"    {call}")
+                lines += _folded(f"    {call}")
                 continue
             for value in step.results:
                 wanted = names[value]

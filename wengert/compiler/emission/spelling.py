@@ -237,7 +237,8 @@ class Speller:
         pattern = "" if out is None else form(step).writes
         if pattern and pattern != "keyword":
             f = self.function(step.function, step.name) if "{f}" in pattern else ""
-            return pattern.format(*operands, f=f, out=out)
+            key = self._key(step, iter(())) if "{key}" in pattern else ""
+            return pattern.format(*operands, f=f, out=out, key=key)
         if out is None:
             infix = self._infix(step, operands)
             if infix is not None:
@@ -265,7 +266,7 @@ class Speller:
         if step.name == "number.abs":
             return f"abs({operands[0]})"
         if step.function is cut or (step.name == "getitem" and self._library in ("numpy", "cupy")):
-            return self._indexing(step, operands)
+            return operands[0] + self._key(step, iter(operands[1:]))
         if symbol in OTHERWISE or symbol is None or step.parameters or len(operands) != 2:
             return None
         kinds = [getattr(x, "dtype", type(x)) for x in step.operands]
@@ -279,8 +280,8 @@ class Speller:
             return None
         return f"{operands[0]} {symbol} {operands[1]}"
 
-    def _indexing(self, step: Instruction, operands: list[str]) -> str:
-        arrays = iter(operands[1:])
+    def _key(self, step: Instruction, arrays: Iterator[str]) -> str:
+        """The brackets of an instruction's key, with index arrays."""
         parts = []
         for part in step.parameters["key"]:
             if type(part) is str:
@@ -291,7 +292,7 @@ class Speller:
                 parts.append(f"{start}:{stop}{step_}")
             else:
                 parts.append(self.literal(part, {}))
-        return f"{operands[0]}[{', '.join(parts) or '()'}]"
+        return f"[{', '.join(parts) or '()'}]"
 
     def function(self, function: Callable[..., Any], name: str) -> str:
         """A function by the library's name for it, or bound to a name."""

@@ -105,6 +105,7 @@ class _Placer:
         self.home: dict[Value, _Memory] = {}  # the buffers that results have
         self.own: set[Value] = set()  # results with memory that is nobody else's
         self.ending: dict[int, list[_Memory]] = {}
+        self.leaving = _leaving(program, self.live)
 
     def placed(self) -> Program:
         steps = [self._placed(i, step) for i, step in enumerate(self.program.instructions)]
@@ -132,7 +133,7 @@ class _Placer:
         # NumPy rounds products of complex numbers otherwise when it writes into an operand.
         if not found.writes or not result.size or result.dtype.kind == "c":
             return step
-        if not result.shape or result in self.live.escaping:
+        if not result.shape or (result in self.leaving and found.inside != "only"):
             return step
         out = self._operand(i, step, found)
         if out is None and self.kept and found.inside != "only":
@@ -185,6 +186,17 @@ class _Placer:
         """Let a result have a buffer until it is needed no more."""
         self.home[result] = memory
         self.ending.setdefault(self.live.last.get(result, i), []).append(memory)
+
+
+def _leaving(program: Program, live: Liveness) -> set[Value]:
+    """Values whose memory the caller gets, also of those that calls write over to make them."""
+    found = set(live.escaping)
+    for i, step in reversed([*enumerate(program.instructions)]):
+        if form(step).inside == "only" and step.result in found:
+            x = step.operands[0]
+            if live.last.get(x) == i:
+                found.add(x)
+    return found
 
 
 def _made(

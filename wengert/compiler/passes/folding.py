@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.passes.liveness import shown
+from wengert.compiler.passes.liveness import blanks, shown
 from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["LARGEST", "folding"]
@@ -20,7 +20,7 @@ def folding(program: Program) -> Program:
     Python numbers are written where they are used. What an output is made of in each run anew
     stays an instruction: constants belong to the program, and outputs to the caller.
     """
-    apart = shown(program)
+    apart = shown(program) | blanks(program)
     constants = dict(program.constants)
     numbers: dict[Value, Any] = {}
     kept: list[Instruction] = []

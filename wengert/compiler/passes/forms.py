@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from wengert.backends import numpy_networks, numpy_reductions
-from wengert.backends.numpy import broadcast_to
+from wengert.backends.numpy import add_part, broadcast_to
 from wengert.compiler.program import Instruction
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 from wengert.tape.primitive import ALSO, PRIMITIVES, Primitive
@@ -31,6 +31,7 @@ __all__ = [
     "fresh",
     "put",
     "row",
+    "set_part",
     "taken",
 ]
 
@@ -70,14 +71,21 @@ def put(x: Any, places: Any, values: Any) -> Any:
     return out
 
 
+def set_part(x: Any, value: Any, *, key: tuple[Any, ...]) -> Any:
+    """A copy of ``x`` with another value at a key without arrays."""
+    out = x.copy()
+    out[key] = value
+    return out
+
+
 class Form(NamedTuple):
     """What a call does with memory, and how it is written.
 
     Attributes
     ----------
     writes : str
-        The call that writes into ``{out}``, of a function ``{f}`` and operands ``{0}``, ``{1}``, …;
-        ``"keyword"`` where ``out=`` is added; "" where there is no such call.
+        The call that writes into ``{out}``, of a function ``{f}`` and operands ``{0}``, ``{1}``, …,
+        at a key ``{key}``; ``"keyword"`` where ``out=`` is added; "" where there is no such call.
     inside : {"any", "only", ""}
         Which operands' memory ``out`` may be, if they are like the result: any, or none, or it can
         only be that of the first.
@@ -116,6 +124,10 @@ FORMS: dict[Callable[..., Any], Form] = {
     TRANSPOSE: _VIEW,
     VIEW: _VIEW,
     put: Form("{out}.put({1}, {2})", inside="only", statement=True),
+    set_part: Form("{out}{key} = {1}", inside="only", statement=True),
+    # Of a sweep that is recorded, which lets nothing be written over: its result is a new array.
+    add_part: Form("{out}{key} += {1}", inside="only", statement=True),
+    np.zeros: Form("{out}.fill(0)", statement=True),
     # The kernel for small arrays, which it copies.
     broadcast_to: Form("{out}[...] = {0}", statement=True),
     np.concatenate: Form("keyword"),
@@ -155,7 +167,8 @@ def _found(step: Instruction) -> Form:
     if isinstance(getattr(function, "__self__", None), np.ufunc):
         return _REDUCTION if function.__name__ == "reduce" else _FRESH
     used = step.used()
-    if step.parameters.get("copy") or not any(x.shape is not None for x in used):
+    given = step.parameters
+    if given.get("copy") or given.get("own") is False or not any(x.shape is not None for x in used):
         return _FRESH
     found_row = row(step)
     if found_row is None or found_row.view is None:

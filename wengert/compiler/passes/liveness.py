@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from wengert.compiler.passes.forms import fresh
+from wengert.compiler.passes.forms import form, fresh
 from wengert.compiler.program import Program, Value, values_in
 
-__all__ = ["END", "Liveness", "holders", "liveness", "shown"]
+__all__ = ["END", "Liveness", "blanks", "holders", "liveness", "shown"]
 
 #: After the last instruction, as long as outputs live.
 END = 1 << 60
@@ -26,6 +26,22 @@ def shown(program: Program) -> set[Value]:
         if not fresh(step) and not found.isdisjoint(step.results):
             found.update(step.used())
     return {value for value in found if value.shape is not None}  # numbers have no memory
+
+
+def blanks(program: Program) -> set[Value]:
+    """New arrays made of nothing, such as zeros, that calls may write into.
+
+    Each is an array of its own in each run: were it a constant, or one for two calls, it would have
+    to be copied.
+    """
+    written = {step.operands[0] for step in program.instructions if form(step).inside == "only"}
+    return {
+        result
+        for step in program.instructions
+        if not step.used()
+        for result in step.results
+        if result in written
+    }
 
 
 def holders(program: Program, *, parts: bool = True) -> Holders:
