@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-#: Where tests run that name no backend: on all that are installed, which takes time to find out.
+#: The installed backends, which are looked for once, as that takes time.
 INSTALLED = pytest.StashKey[list[str]]()
 
 
@@ -49,7 +49,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: Any) -> None:
-    """Let what `wengert.testing.check_gradients` has made run once for each backend, too."""
+    """Run tests that `wengert.testing.check_gradients` has made once for each backend, too."""
     if type(obj) is FunctionType and "wengert_check" in vars(obj):
         pytest.mark.usefixtures("wengert_backend")(obj)
 

@@ -222,15 +222,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "here = max((n for n, i in enumerate(instructions) if i.offset <= at), default=1)",
     ): "the first instruction is at 0",
     (
-        "wengert/testing/batches.py",
-        (
-            "if given.shape != expected.shape or not np.allclose( given, expected, RTOL, "
-            "ATOL * max(1.0, scale), equal_nan=True ):"
-        ),
-        (
-            "if given.shape != expected.shape or not np.allclose(expected, given, RTOL, "
-            "ATOL * max(1.0, scale), equal_nan=True):"
-        ),
+        "wengert/testing/differences.py",
+        "np.allclose(given, expected, rtol, max(atol, of_largest * largest), equal_nan=True)",
+        "np.allclose(expected, given, rtol, max(atol, of_largest * largest), equal_nan=True)",
     ): "what is close has the same tolerance, to its square",
     (
         "wengert/backends/numpy_networks.py",

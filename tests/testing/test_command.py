@@ -366,4 +366,4 @@ def test_no_kind_of_function_is_left_out_without_a_word(tmp_path, monkeypatch, r
     assert set(found) == {"Cube", "power", "cube", "loss", "broken", "several"}
     assert found["Cube"] == "it is an operation: check a function that calls Cube.apply"
     assert not found["cube"] and not found["loss"] and not found["broken"]
-    assert "needs no arguments" in found["several"]
+    assert "takes no arguments to differentiate" in found["several"]

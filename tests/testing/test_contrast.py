@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.testing.settings import FIRST
 from wengert.testing import Argument, Axis, GradcheckError, check_gradients, strided
+from wengert.testing.differences import Segment
 from wengert.testing.likeness import NEAR, Found, likeness, named
 
 
@@ -299,8 +300,9 @@ def test_a_transposed_gradient(plant):
 
 def found(analytic, numerical, **kinds):
     a, n = np.atleast_2d(np.asarray(analytic, float)), np.atleast_2d(np.asarray(numerical, float))
-    sizes = {"inputs": [((n.shape[1],), False)], "results": [((n.shape[0],), False)]} | kinds
-    return Found(a, n, ~np.isclose(a, n), **sizes)
+    rows, columns = n.shape
+    parts = {"inputs": [Segment((columns,), False)], "results": [Segment((rows,), False)]} | kinds
+    return Found(a, n, ~np.isclose(a, n), **parts)
 
 
 @pytest.mark.parametrize(
@@ -325,13 +327,15 @@ def test_likeness(analytic, numerical, words):
 def test_likeness_of_complex_derivatives():
     # The Jacobian of z -> (2 + 3i) z in reals, and that of its conjugate.
     numerical, analytic = [[2, -3], [3, 2]], [[2, 3], [-3, 2]]
-    kinds = {"inputs": [((), True)], "results": [((), True)]}
+    kinds = {"inputs": [Segment((), True)], "results": [Segment((), True)]}
     one = found(analytic, numerical, **kinds)
     assert likeness(one._replace(wrong=np.ones((2, 2), bool))) in (
         "conjugated",
         "the sign is flipped",
     )
-    assert likeness(found([[2, 3]], [[2, -3]], inputs=[((), True)], results=[((), False)])) in (
+    assert likeness(
+        found([[2, 3]], [[2, -3]], inputs=[Segment((), True)], results=[Segment((), False)])
+    ) in (
         "conjugated",
         "the sign is flipped",
     )

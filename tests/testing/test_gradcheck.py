@@ -240,7 +240,7 @@ def test_an_absent_cotangent_counts_as_zeros():
 
     x = real(2)
     assert gradcheck(Wrong.apply, x, fast_mode=True, check_undefined_grad=False)
-    with pytest.raises(GradcheckError, match="when result 0 has no cotangent"):
+    with pytest.raises(GradcheckError, match="not the same without a cotangent of result 0"):
         gradcheck(Wrong.apply, x, fast_mode=True)
 
 
@@ -408,7 +408,7 @@ def test_wrong_dtype(plant, dtype):
         return xp.astype(xp.multiply(g, xp.multiply(x, 2)), np.dtype(dtype))
 
     x = wg.asarray([1.0, 2.0], dtype=wg.float64).requires_grad_()
-    with pytest.raises(GradcheckError, match=rf"answers in {dtype}"):
+    with pytest.raises(GradcheckError, match=rf"returns {dtype}"):
         gradcheck(plant(lambda xp, x: xp.multiply(x, x), x=rule), x, atol=1e-2)
 
 

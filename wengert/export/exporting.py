@@ -43,7 +43,7 @@ _SMALL = (
 
 
 class ExportError(RuntimeError):
-    """A function has no form in a format, or what was exported is not what it does."""
+    """A function can't be written in the format, or the model differs from the function."""
 
 
 def onnx(
@@ -57,32 +57,32 @@ def onnx(
 ) -> dict[str, Host]:
     """Write a function as an ONNX model: an inference, gradients, or a whole training step.
 
-    The model is the program that `wengert.compile` records, and its contract is the same. What
-    the function reaches beside its arguments is state: parameters, buffers, what optimisers keep,
-    their counters and hyper-parameters. Each is an input of the model, under the name that it has
-    in the function (``model.0.weight``, ``optimizer.lr``), with the present value as its default.
-    What the function changes is an output besides: ``next.model.0.weight``. What it returns is
-    ``output``, or ``output.loss`` and the like where that is a tree; numbers are outputs, too.
+    The model is the program that `wengert.compile` records, under the same conditions. Parameters,
+    buffers, and the optimisers' state, counters and hyper-parameters are state. Each of them is an
+    input of the model, with its name in the function (``model.0.weight``, ``optimizer.lr``) and the
+    present value as its default. State that the function changes is also an output, such as
+    ``next.model.0.weight``. The result is ``output``, or for a tree ``output.loss`` and the like;
+    numbers are outputs, too.
 
     Parameters
     ----------
     function : callable
-        Also a `Module`, or what `wengert.compile` has made. A step that has gradients or an
-        optimiser's state has to be called once before, since its first call makes these.
+        Also a `Module`, or a compiled function. A step that has gradients or an optimiser's state
+        has to be called once before, since its first call makes these.
     example_inputs : tuple
-        Positional arguments: trees of Tensors, raw arrays and numbers. Anything else than a tuple
-        is the only argument.
+        Positional arguments: trees of Tensors, raw arrays and numbers. Anything but a tuple is the
+        only argument.
     path : path
-        Of the model.
+        The file.
     batch_axes : int, None, or a sequence of these
-        Which axis of the arrays in each argument is the batch, whose length stays open; None where
-        there is none. One for all arguments, or one for each. Arrays that lack the axis have none.
+        The axis of the arrays in each argument that is the batch, whose length stays open, or None:
+        one for all arguments, or one for each. Arrays that lack the axis have no batch.
     constants : bool
-        Whether what the function does not change is no input but a constant, as a deployed
-        inference wants it; onnxruntime then computes beforehand what follows from it.
+        Whether state that the function does not change is a constant and no input, as for
+        inference; onnxruntime then computes in advance what depends on constants alone.
     check : bool or float
-        Whether onnxruntime runs the model for several batch sizes, to compare it with the function
-        itself. A number is how far elements may differ, as a part of the largest.
+        Whether onnxruntime runs the model for several batch sizes, to compare it with the
+        function. A number is the tolerance, relative to the largest element.
 
     Returns
     -------
@@ -92,18 +92,18 @@ def onnx(
     Raises
     ------
     ExportError
-        If the model can't be made, or gives something else than the function. Nothing is written.
+        If the model can't be made, or its results differ from the function's. Nothing is written.
     TraceError
-        If the function does what a program can't do: it branches on values, or prints. The error
-        names the line.
+        If the function does what a program can't do, such as branching on values or printing. The
+        error names the line.
     ImportError
         If a package is missing: install ``wengert[onnx]``.
 
     Notes
     -----
     Random numbers can't be drawn: call ``model.eval()``, or leave dropout out of the step. Numbers
-    by which the function decides are constants of the model. Where eager code raises for values
-    that it refuses, the model goes on.
+    on which the function branches are constants of the model. The model has no checks of values:
+    where eager code raises, it continues.
     """
     tools = _Tools()
     compiled: Compiled[..., Any] = (
@@ -140,7 +140,7 @@ def onnx(
 
 
 class _Tools:
-    """The packages of the extra."""
+    """The packages that the extra installs."""
 
     def __init__(self) -> None:
         try:
@@ -184,7 +184,7 @@ def _axes(call: Call, given: int | Sequence[int | None] | None) -> dict[int, int
 
 
 def _lengths(leaves: Sequence[Any], state: State) -> set[int]:
-    """All lengths that there are in what is given."""
+    """All lengths of axes of the arguments and the state."""
     arrays = [x for leaf in leaves if (x := array_in(leaf)) is not None]
     arrays += [each.tensor._array for each in state.tensors]
     arrays += [place.get() for place in state.arrays]
@@ -293,7 +293,7 @@ class _Model:
 
 
 def _fixed(part: Part) -> set[int]:
-    """The inputs whose numbers the program is for.
+    """The inputs whose numbers are constants of the program.
 
     Raises
     ------
@@ -359,9 +359,9 @@ def _check(
     small: Sequence[int],
     tolerances: Mapping[str, float],
 ) -> None:
-    """Compare calls of the model with the function itself, of several batch sizes.
+    """Compare calls of the model with the function, for several batch sizes.
 
-    The function need not take the small ones, which come last.
+    The function need not accept the small ones, which come last.
     """
     options = tools.runtime.SessionOptions()
     options.log_severity_level = 4
@@ -425,7 +425,7 @@ def _largest(x: Host) -> float:
 
 
 def _compare(where: str, x: Host, y: Host, scale: float, tolerances: Mapping[str, float]) -> None:
-    """Raise if an output of the model is not what the function gives."""
+    """Raise if an output of the model differs from the function's."""
     if x.shape != y.shape or x.dtype != y.dtype:
         raise ExportError(
             f"{where} an array of shape {x.shape} and dtype {x.dtype}, the function one of shape "
@@ -439,7 +439,7 @@ def _compare(where: str, x: Host, y: Host, scale: float, tolerances: Mapping[str
     if not np.array_equal(x[~finite], y[~finite], equal_nan=True):
         raise ExportError(f"{where} other values than the function where that has {y[~finite][0]}")
     far, largest = float(np.max(np.abs(x[finite] - y[finite]), initial=0)), _largest(y)
-    # What is zero but for rounding is rounding of the other arrays.
+    # Elements that are zero but for rounding have the rounding errors of other arrays.
     if not far <= max(tolerances[y.dtype.name] * largest, 64 * np.finfo(y.dtype).eps * scale):
         raise ExportError(
             f"{where} elements that differ by up to {far:.3g} from the function's, of which the "

@@ -1,4 +1,4 @@
-"""Programs of the standard's functions as ONNX graphs: ndonnx has a graph for each function."""
+"""Programs of the standard's functions as ONNX graphs, by ndonnx's graph for each function."""
 
 import math
 import operator
@@ -65,7 +65,7 @@ class Graph:
     Attributes
     ----------
     size : array or None
-        What stands for the batch size.
+        The batch size in the model.
     """
 
     def __init__(self, ndx: Any, op: Any, program: Program, shapes: Shapes) -> None:
@@ -105,7 +105,7 @@ class Graph:
         return GraphError(f"{where}{step.name} has no form in ONNX here ({why})")
 
     def _conforming(self, step: Instruction, value: Value, x: Any) -> Any:
-        """What a call has given, if it is of the kind that was recorded."""
+        """The result of a call, if its dtype and shape are those that were recorded."""
         if not isinstance(x, self.ndx.Array):
             return x
         dtype, shape = self.dtype(value.dtype), self.shapes[value]
@@ -133,7 +133,7 @@ class Graph:
     # -- operands --------------------------------------------------------------------------------
 
     def _found(self, x: Any) -> Any:
-        """What stands for a part of an operand."""
+        """The array or number of the model for a part of an operand."""
         if isinstance(x, Value):
             return self.known[x]
         if isinstance(x, Sized):
@@ -143,7 +143,7 @@ class Graph:
         return x
 
     def _sized(self, x: Sized) -> Any:
-        """A number that follows the batch size: an int64 or float64."""
+        """A number that depends on the batch size: an int64 or float64."""
         ndx = self.ndx
         if x.whole:
             above = self._polynomial(self.size, x.above)
@@ -363,7 +363,7 @@ class Graph:
         return operator.getitem(x, tuple(map(self._index, items)))
 
     def _index(self, item: Any) -> Any:
-        """A part of a key, in which numbers that become negative do not count from the end."""
+        """A part of a key, where numbers that become negative do not count from the end."""
         ndx = self.ndx
         if isinstance(item, ndx.Array):  # of no row, so that onnxruntime raises
             return ndx.where(ndx.less(item, 0), _FAR, item)

@@ -24,7 +24,7 @@ __all__ = ["array_in", "record", "resized", "restoring"]
 
 
 class _Recorder(StrictBackend):
-    """array-api-strict, with what ONNX has beyond the standard recorded as one call."""
+    """array-api-strict, with functions that ONNX has beyond the standard as single calls."""
 
     @property
     def kernels(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -63,14 +63,14 @@ def _recording() -> Iterator[Backend]:
 
 
 def array_in(leaf: Any) -> Any:
-    """The raw array of a Tensor or itself; None for what is none."""
+    """Return the raw array of a Tensor, or a raw array itself; None for other objects."""
     if isinstance(leaf, Tensor):
         return leaf._array
     return leaf if is_array(leaf) else None
 
 
 def resized(leaves: Sequence[Any], axes: Mapping[int, int], size: int) -> list[Any]:
-    """Leaves of arguments of another batch size: rows of the given ones, from the first on."""
+    """Return leaves of another batch size: rows of the given ones, repeated from the first on."""
     made = list(leaves)
     for i, axis in axes.items():
         leaf, array = leaves[i], array_in(leaves[i])
@@ -88,7 +88,7 @@ def resized(leaves: Sequence[Any], axes: Mapping[int, int], size: int) -> list[A
 
 @contextmanager
 def restoring(state: State, leaves: Sequence[Any]) -> Iterator[None]:
-    """Put back in the end what there was."""
+    """Restore the state and the leaves after a ``with`` block."""
     before = Snapshot.of(state, leaves, contents=True)
     try:
         yield
@@ -99,9 +99,9 @@ def restoring(state: State, leaves: Sequence[Any]) -> Iterator[None]:
 def record(
     strict: Compiled[..., Any], call: Call, state: State, leaves: Sequence[Any]
 ) -> Part | None:
-    """Record a call with other leaves on array-api-strict; what it changes is put back.
+    """Record a call with other leaves on array-api-strict; its changes are undone.
 
-    None if the function makes state in its first call, which is not a call like later ones.
+    The result is None if the function makes state, as in its first call.
     """
     quiet = np.errstate(all="ignore")  # the function itself, which runs in the check, may warn
     with restoring(state, leaves), _recording() as backend, quiet:

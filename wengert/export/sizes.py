@@ -1,4 +1,4 @@
-"""One program for all batch sizes, of programs that were recorded for some of them."""
+"""One program for all batch sizes, made of programs that were recorded for some of them."""
 
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ COUNT = 6
 
 
 class Sized(NamedTuple):
-    """A number in a program that follows the batch size ``n``: a quotient of polynomials.
+    """A number in a program that depends on the batch size ``n``: a quotient of polynomials.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Sized(NamedTuple):
 
 
 def choose(lengths: Container[int]) -> list[int]:
-    """Return batch sizes that are no other length in what is given, so as to tell them apart."""
+    """Return batch sizes that are no other lengths, so that the two can be told apart."""
     free = (n for n in count(5) if n not in lengths)
     return [*islice(free, COUNT - 1), next(n for n in free if n > 60)]
 
@@ -87,7 +87,7 @@ def common(parts: Sequence[Part], sizes: Sequence[int]) -> tuple[Part, Shapes]:
 
 
 class _Matched:
-    """Which values of the programs correspond, and what numbers have in common."""
+    """The values of the programs that correspond, and formulas for numbers that differ."""
 
     def __init__(self, parts: Sequence[Part], sizes: Sequence[int]) -> None:
         self.constants = [part.program.constants for part in parts]
@@ -97,7 +97,7 @@ class _Matched:
         self.filled: list[Instruction] = []  # what makes constants that follow the batch size
 
     def same(self, values: Sequence[tuple[Value, ...]], line: Line | None) -> None:
-        """Let values correspond from now on."""
+        """Note that values correspond."""
         if len({len(x) for x in values}) > 1:
             raise _differ("how many results there are", line)
         for found in zip(*values, strict=True):
@@ -112,7 +112,7 @@ class _Matched:
         self.shapes[values[0]] = tuple([n[0] if len(set(n)) == 1 else None for n in lengths])
 
     def joined(self, given: Sequence[Any], line: Line | None) -> Any:
-        """Return what parts of the programs have in common."""
+        """Return one operand for the corresponding operands of the programs."""
         x = given[0]
         if any(type(y) is not type(x) for y in given):
             raise _differ("what an operation is given", line)
@@ -184,7 +184,7 @@ def _sized(numbers: Sequence[Any], sizes: Sequence[int]) -> Sized | None:
 
 
 def _holds(made: Sized, numbers: Sequence[float], sizes: Sequence[int]) -> bool:
-    """Whether a formula gives these numbers, but for rounding."""
+    """Whether a formula has these values, up to rounding."""
     try:
         found = [made.at(n) for n in sizes]
     except ZeroDivisionError:
@@ -208,7 +208,7 @@ def _parabola(numbers: Sequence[float], sizes: Sequence[int]) -> tuple[Fraction,
 
 
 def _quotients(numbers: Sequence[float], sizes: Sequence[int], power: float) -> Iterator[Sized]:
-    """Quotients of linear functions, the simplest first: of those rounding is taken away."""
+    """Quotients of linear functions, the simplest first, with rounding errors removed."""
     slope, offset = _line(numbers, sizes)
     yield Sized((offset, slope), (1.0,), power, False)
     if all(numbers):

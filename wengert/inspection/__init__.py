@@ -1,4 +1,4 @@
-"""Looking at a running program: pictures of its graph, and where its derivatives are lost."""
+"""Inspection of a running program: pictures of its graph, and where derivatives are lost."""
 
 from wengert.inspection.breaks import GraphBreak, GraphBreakError, GraphBreaks
 from wengert.inspection.drawing import draw, to_dot

@@ -1,4 +1,4 @@
-"""What a graph break is, and how breaks read."""
+"""Graph breaks as objects, their reports, and the line of the program where one occurs."""
 
 import linecache
 import sys
@@ -12,7 +12,7 @@ from wengert.tape.lines import expression, in_library, is_own
 if TYPE_CHECKING:
     from types import FrameType
 
-#: What each kind of break is, and what to do about it.
+#: Of each kind of break, what has happened and what to do about it.
 KINDS = {
     "number": (
         "a Tensor became a Python number",
@@ -94,7 +94,7 @@ CONVERSIONS = frozenset({"number", "array", "copy", "numpy", "flag"})
 
 @dataclass(frozen=True)
 class GraphBreak:
-    """A line where the values of a Tensor went on without their derivative.
+    """A line where the values of a Tensor were used without their derivative.
 
     Attributes
     ----------
@@ -103,23 +103,23 @@ class GraphBreak:
         ``"flag"``, ``"cast"``, ``"zero"``, ``"undefined"``, ``"not implemented"``, ``"numpy"``, or
         ``"condition"`` (a comparison or an index, among the notes alone).
     operation : str
-        What did it: ``"float"``, ``"floor"``, ``"detach"``.
+        The operation or method, such as ``"float"``, ``"floor"`` or ``"detach"``.
     shape : tuple of int
         Of the Tensor.
     dtype : str
         Of the Tensor.
     filename, line, function
-        Where the program did it: the innermost line that is in no library.
+        The innermost line of the program that is in no library.
     source : str
         The text of that line.
     columns : tuple of int, or None
-        The part of it that did it.
+        Where in the text the expression begins and ends.
     through : str or None
-        The library's own line, if the program called one that did it.
+        The library's own line, if the break is in a library that the program calls.
     inputs : tuple of str
-        Which inputs the Tensor was computed from, where they have names.
+        The names of the inputs that the Tensor was computed from.
     count : int
-        How many times the line did it.
+        How many times the line ran.
     """
 
     kind: str
@@ -146,7 +146,7 @@ class GraphBreak:
         return KINDS[self.kind][1]
 
     def report(self, severity: str = "warning") -> str:
-        """Return several lines that read like a compiler's message."""
+        """Return a message of several lines, in the form of a compiler's."""
         number = str(self.line)
         margin = " " * len(number)
         lines = [
@@ -175,13 +175,13 @@ class GraphBreak:
 
 
 class GraphBreaks(Sequence[GraphBreak]):
-    """Graph breaks in the order in which they were first met: a sequence that prints as a report.
+    """Graph breaks in the order in which they first occurred: a sequence that prints as a report.
 
     Attributes
     ----------
     notes : tuple of GraphBreak
         Comparisons, indices and other operations on tracked Tensors whose results have no
-        derivative by their nature. They are no breaks in themselves.
+        derivative by their nature. They do not count as breaks.
     """
 
     def __init__(self) -> None:
@@ -217,9 +217,9 @@ class GraphBreakError(AssertionError):
     message : str
         What is wrong.
     errors : sequence of GraphBreak
-        The breaks that are to blame.
+        The breaks that are the cause.
     breaks : GraphBreaks
-        All that were met.
+        All breaks that occurred.
 
     Attributes
     ----------
@@ -245,9 +245,9 @@ class GraphBreakError(AssertionError):
 
 
 class CallSite(NamedTuple):
-    """A line of the program's, the library's line below it, and the function that it calls here.
+    """A line of the program, the library's line below it, and Wengert's function that is called.
 
-    ``through`` and ``entry`` are None where there is none, or a method is called directly.
+    ``through`` is None if no library lies between, and ``entry`` if a method is called directly.
     """
 
     filename: str
@@ -262,7 +262,7 @@ class CallSite(NamedTuple):
         return linecache.getline(self.filename, self.line).rstrip()
 
 
-#: Modules that are between a function that is called and what it does.
+#: Modules whose frames lie between a public function and the observer.
 _BETWEEN = frozenset(
     {
         __name__,
@@ -276,7 +276,7 @@ _BETWEEN = frozenset(
 
 
 def call_site() -> CallSite | None:
-    """Return the line of the program that is running; None if nothing but this package runs."""
+    """Return the line of the program that is running; None if all frames are this package's."""
     site: FrameType | None = None
     user: FrameType | None = None
     entry: FrameType | None = None
@@ -307,7 +307,7 @@ def call_site() -> CallSite | None:
 
 
 def _characters(text: str, start: int | None, end: int | None) -> tuple[int, int] | None:
-    """Columns in characters, of columns in bytes; to the end of the line where that is unknown."""
+    """Columns in characters for columns in bytes; an unknown end is the end of the line."""
     if start is None or not text:
         return None
     encoded = text.rstrip().encode()
@@ -316,7 +316,7 @@ def _characters(text: str, start: int | None, end: int | None) -> tuple[int, int
 
 
 def _excerpt(source: str, columns: tuple[int, int] | None) -> tuple[str, str]:
-    """A line without its indent, cut where it is long, and the marks below the columns."""
+    """A line without its indent, shortened if it is long, and the marks below the columns."""
     indent = len(source) - len(source.lstrip())
     text = source.strip()
     if columns is None:
@@ -338,14 +338,14 @@ def _short(filename: str) -> str:
 
 
 def again(one: GraphBreak) -> GraphBreak:
-    """The same break, met once more."""
+    """Return the break with one more occurrence."""
     return replace(one, count=one.count + 1)
 
 
 def made(
     kind: str, operation: str, tensor: Any, where: CallSite, inputs: Iterable[str]
 ) -> GraphBreak:
-    """A break of a Tensor at a line."""
+    """Return a break of a Tensor at a line."""
     return GraphBreak(
         kind,
         operation,

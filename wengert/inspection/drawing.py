@@ -20,9 +20,9 @@ from wengert.tape.tensor import Tensor
 Gradients = bool | Literal["local", "total"]
 Direction = Literal["TB", "LR", "BT", "RL"]
 
-#: How operations are written that have an operator of their own.
+#: How operations with an operator are written.
 SIGNS = {"+": "+", "-": "-", "*": "×", "/": "÷", "@": "@", "**": "^"}
-#: Arrays of no more elements, and no longer rows, are written out.
+#: The most elements, and the longest row, of an array whose values are all written.
 WRITTEN, ROW = 9, 4
 
 LEAF = 'shape=box, style="rounded,filled", fillcolor="#d9e8fb", color="#3b6fb6"'
@@ -47,56 +47,56 @@ def draw(
 ) -> Any:
     r"""Draw the computation graph of a result, from its leaves down to it.
 
-    Every recorded operation is a node, and an edge leads from what it was computed from. Leaves
-    are boxes. Notebooks show the picture; ``draw(loss).render("graph", format="svg")`` writes it
-    to a file, and ``draw(loss).source`` is its text in Graphviz's language.
+    Every recorded operation is a node, with an edge from each operand. Leaves are boxes. Notebooks
+    show the picture; ``draw(loss).render("graph", format="svg")`` writes it to a file, and
+    ``draw(loss).source`` is its text in Graphviz's language.
 
     Parameters
     ----------
     what : Tensor, sequence or mapping of Tensor, module or callable
-        Results, in a mapping by their names; or what computes them from ``args``. Of a function
-        that is run here more can be shown: the value of every node, constants, and the modules
-        that operations belong to. Tensors from which others among the results were computed are
-        named, and the others alone are differentiated.
+        Results, in a mapping by their names; or a function that computes them from ``args``. A
+        function is run, so that more can be shown: the value of every node, constants, and the
+        modules that operations belong to. Results from which other results were computed are
+        named in the picture; only the last ones are differentiated.
     *args
         Arguments of the function, if ``what`` is one. Tensors among them are drawn by the names
         of its parameters.
     names : mapping of str to Tensor, optional
-        What leaves, and results in between, are called: ``{"w1": w1, "b": b}``.
+        Names of leaves and of intermediate results: ``{"w1": w1, "b": b}``.
     module : Module, optional
-        Whose parameters are drawn by their paths. Where a function is run, the operations of each
-        of its submodules have a frame with the module's path and class. A module ``what`` is its
-        own.
+        The module whose parameters are named by their paths. If a function is run, a frame with
+        the path and class stands around the operations of each submodule. By default ``what``, if
+        it is a module.
     values : bool
-        Whether values are written: of small arrays all, of others the least and the largest.
-        Without a function to run, those are known of leaves, of results and Tensors in ``names``,
-        and of what rules have saved.
+        Whether values are written: all of small arrays, of others the least and the largest.
+        Without a function to run they are known of leaves, of results and Tensors in ``names``,
+        and of arrays that rules have saved.
     gradients : bool or str
-        What is written on each edge. True, or ``"total"``: the cotangent of the result that flows
-        back along it. ``"local"``: the derivative of the operation alone, which is the cotangent
-        that flows back for one of ones. Along a path of elementwise operations on scalars the
-        local ones multiply to the total one. Nothing is added to any ``.grad``.
+        What is written on each edge. True or ``"total"``: the cotangent of the result that flows
+        back along it. ``"local"``: the derivative of the operation alone, that is, what flows back
+        for a cotangent of ones. Along a path of operations on scalars the product of the local
+        ones is the path's part of the total. Nothing is added to any ``.grad``.
     shapes : bool
         Whether shapes and dtypes are written.
-    direction : str
-        Where the graph goes: ``"TB"`` from top to bottom, ``"LR"``, ``"BT"`` or ``"RL"``.
+    direction : {"TB", "LR", "BT", "RL"}
+        The direction of the graph: from top to bottom, from left to right, and the reverse.
 
     Returns
     -------
     graphviz.Source
-        Of the package ``graphviz``. A notebook shows it as a picture, or where Graphviz's program
-        is not installed its text.
+        An object of the package ``graphviz``. A notebook shows it as a picture, or as text if
+        Graphviz's program is not installed.
 
     Raises
     ------
     ImportError
-        If the package is not installed (``wengert[draw]``). `to_dot` does not need it. To *show*
-        or render the picture the program of the same name has to be installed as well.
+        If the package is not installed (``wengert[draw]``). `to_dot` does not need it. To render
+        the picture, Graphviz's programs have to be installed too.
     RuntimeError
-        If a result does not require grad, or gradients are asked for of a graph that was swept
-        before and not retained.
+        If a result does not require grad, or if gradients are to be drawn of a graph that a
+        backward pass has freed.
     TypeError
-        If ``what`` is, or gives, no Tensor.
+        If ``what`` is no Tensor and returns none.
     ValueError
         If an option is none of those above.
 
@@ -109,8 +109,8 @@ def draw(
         import graphviz
     except ImportError as error:
         raise ImportError(
-            "wg.draw needs the package graphviz: install wengert[draw]. The text that Graphviz's "
-            "programs read, wengert.inspection.to_dot gives without it"
+            "wg.draw needs the package graphviz: install wengert[draw]. Without it, "
+            "wengert.inspection.to_dot returns the text that Graphviz's programs read"
         ) from error
     text = to_dot(
         what,
@@ -127,7 +127,7 @@ def draw(
 
 @cache
 def _drawing(graphviz: Any) -> type[Any]:
-    """The package's class of sources, which shows its text where it cannot show a picture."""
+    """The package's class of pictures, which shows its text if it cannot show the picture."""
 
     class Drawing(graphviz.Source):  # type: ignore[misc]
         def _repr_mimebundle_(self, *given: Any, **keywords: Any) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def to_dot(
     shapes: bool = True,
     direction: Direction = "TB",
 ) -> str:
-    """Return what `draw` draws as text in Graphviz's language DOT, with no other package.
+    """Return the picture of `draw` as text in Graphviz's language DOT, without other packages.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def to_dot(
     Returns
     -------
     str
-        ``dot -Tsvg`` makes a picture of it.
+        Text from which ``dot -Tsvg`` makes a picture.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def _arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> dict[str,
 
 
 class _Story(Observer):
-    """What was seen of a function's run.
+    """What was observed while a function ran.
 
     Attributes
     ----------
@@ -273,7 +273,7 @@ _scope: ContextVar[str | None] = ContextVar("wengert_drawing_scope", default=Non
 
 @contextmanager
 def _scopes(module: Any, story: _Story) -> Iterator[None]:
-    """Give every submodule, for the time of the run, a ``forward`` that tells when it runs."""
+    """Give every submodule a ``forward`` that sets the scope, inside a ``with`` block."""
     before: list[tuple[dict[str, Any], Any]] = []
     missing = object()
     try:
@@ -310,10 +310,9 @@ Edges = dict[tuple[int, int], Any]
 
 
 def _edges(results: list[Tensor], nodes: list[Node], local: bool) -> Edges:
-    """For each operation and position of an input, what flows back to it.
+    """What flows back along each edge: by the number of its node and the operand's position.
 
-    That is its part of the cotangent of the results' sum, or, for ``local``, what flows back for a
-    cotangent of ones.
+    Of the derivative of the results' sum, or for ``local`` of each operation's own result.
     """
     edges: Edges = {}
     reached: dict[int, Any] = {}
@@ -365,7 +364,7 @@ def _add(reached: dict[int, Any], node: Node, g: Any) -> None:
 
 
 class _Box(NamedTuple):
-    """A node of the picture: what it is called in the text, its attributes, and its module."""
+    """A node of the picture: its identifier in the text, its attributes, and its module's path."""
 
     key: str
     attributes: str
@@ -408,7 +407,7 @@ class _Picture:
                 if parent is not None:
                     edges.append(self._edge(node, position, parent))
             for key, name, tensor in self._untracked(node):
-                # What the caller names comes from outside the modules.
+                # A Tensor with a name comes from outside the modules.
                 scope = self.story.scopes.get(node.number) if name is None else None
                 box = _Box(key, self._constant(name, tensor), scope)
                 if not any(one.key == key for one in boxes):
@@ -465,7 +464,7 @@ class _Picture:
         return f"label={_quoted(lines)}, {CONSTANT}"
 
     def _untracked(self, node: Node) -> Iterator[tuple[str, str | None, Tensor]]:
-        """The operands of an operation that are not tracked, as far as they are known."""
+        """The untracked operands of an operation that are known."""
         seen = self.story.constants.get(node.number)
         if seen is None:
             held = [a for a, at in _saved(node) if at != -1 and node.parents[at] is None]
@@ -486,7 +485,7 @@ def _entitled(name: str | None, operation: str) -> str:
 
 
 def _known(nodes: list[Node], tensors: list[Tensor], story: _Story) -> dict[int, Any]:
-    """The raw arrays of nodes, by their numbers, as far as they are still held."""
+    """The raw arrays of nodes that still exist, by the nodes' numbers."""
     found: dict[int, Any] = {}
     for node in nodes:
         watched = None if node.watch is None else node.watch()
@@ -514,7 +513,7 @@ def _saved(node: Node) -> list[tuple[Any, int]]:
 
 
 def _clusters(boxes: list[_Box], classes: dict[str, str]) -> list[str]:
-    """The boxes, those of each module in a frame, inside the frame of the module around it."""
+    """The boxes in the frames of their modules, which lie in those of the modules around them."""
     inside: dict[str | None, list[str]] = {None: []}
     for box in boxes:
         path = box.scope
@@ -537,7 +536,7 @@ def _clusters(boxes: list[_Box], classes: dict[str, str]) -> list[str]:
 
 
 def _around(path: str) -> str | None:
-    """The path of the module that contains one; the outermost has none."""
+    """The path of the module around a module; None for the outermost."""
     return path.rpartition(".")[0] if path else None
 
 

@@ -1,4 +1,4 @@
-"""Graph breaks: where a program loses track of its derivatives, by the line that does it."""
+"""Graph breaks: the lines at which a program loses track of its derivatives."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,12 +20,12 @@ from wengert.tape.tensor import Tensor, placed, untracked
 def graph_breaks() -> Iterator[GraphBreaks]:
     """List where tracking is lost inside a ``with`` block, with the lines that lose it.
 
-    A break is a Tensor that requires grad, or carries a tangent in forward mode, and whose values
-    go on without their derivative: as a Python number, a boolean that decides a branch, an array
-    of NumPy's or another library's, a detached or deep copy; through an operation that is not
-    recorded or whose derivative is zero, undefined or not implemented; or through a cast to
-    integers. That is what the program asks for in many places (a number to print, a stopped
-    gradient), so nothing is raised: `assert_differentiable` judges.
+    A break is where the values of a Tensor that requires grad, or has a tangent in forward mode,
+    are used without their derivative: as a Python number, a boolean that decides a branch, an
+    array of NumPy or another library, a detached or deep copy; by an operation that is not
+    recorded or whose derivative is zero, undefined or not implemented; or by a cast to integers.
+    Many breaks are intended (a number to print, a stopped gradient), so nothing is raised:
+    `assert_differentiable` raises where they cut off an input.
 
     Yields
     ------
@@ -35,8 +35,8 @@ def graph_breaks() -> Iterator[GraphBreaks]:
 
     Notes
     -----
-    Only the thread or task that entered the block is looked at. Blocks may be nested. Operations
-    inside a block take several times as long as outside; outside they cost what they always do.
+    Only the thread or task that entered the block is observed. Blocks may be nested. Operations
+    inside a block take several times as long; those outside are not slowed down.
 
     Examples
     --------
@@ -54,9 +54,9 @@ def graph_breaks() -> Iterator[GraphBreaks]:
 def assert_differentiable(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> GraphBreaks:
     """Assert that the result of a function depends differentiably on all of its inputs.
 
-    The function is run once, and swept once: every input has to be connected to the result by
-    recorded operations whose derivative is not zero by declaration, and a gradient has to arrive,
-    of whatever value. Whether it is *right* is for `wengert.testing.gradcheck` to tell.
+    The function and its backward pass are run once. Recorded operations, none of which has a
+    derivative declared as zero, have to connect every input to the result, and each input has to
+    get a gradient of any value. `wengert.testing.gradcheck` checks that value.
 
     Parameters
     ----------
@@ -64,21 +64,21 @@ def assert_differentiable(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -
         A function of arrays, a module, or anything else that can be called. Its result may be
         nested in lists, tuples, dicts, named tuples and dataclasses.
     *args, **kwargs
-        What it is called with, nested likewise. Its inputs are the Tensors that require grad among
-        them; if there is none, all floating and complex arrays are, of any array library, and
-        ``f`` gets Tensors in their places. The parameters of a module ``f`` are inputs as well.
+        Its arguments, nested likewise. Its inputs are the Tensors among them that require grad;
+        if there is none, all floating and complex arrays of any array library, for which ``f``
+        gets Tensors. The parameters of a module ``f`` are inputs too.
 
     Returns
     -------
     GraphBreaks
-        Breaks that were met and do not cut an input off, such as a number for a log.
+        The breaks that cut off no input, such as a number for a log.
 
     Raises
     ------
     GraphBreakError
-        An AssertionError. If an input does not reach the result; if one of the results has lost
-        track of the inputs; if a derivative on the way is undefined, not implemented or fails; or
-        if ``f`` fails because an operation would have lost track. It lists the lines.
+        An AssertionError that lists the lines. If an input does not reach the result; if one of
+        the results has lost track of the inputs; if a derivative on the way is undefined, not
+        implemented or raises; or if ``f`` raises because an operation would have lost track.
     ValueError
         If there is no floating or complex array among the arguments.
 
@@ -226,9 +226,9 @@ def _judge(called: str, inputs: list[Input], returned: Any, lineage: Lineage) ->
 
 
 def _sweep(results: list[Tensor], inputs: list[Input]) -> tuple[list[Input], Exception | None]:
-    """The inputs at which no gradient arrives, or what a derivative raised.
+    """The inputs that get no gradient, or the error that a derivative raised.
 
-    What is connected may fail here all the same: inside a `Function`, and inside a transform.
+    Connected inputs can get none from the backward of a `Function`, or through a transform.
     """
     ones = [namespaces[type(result._array)].ones_like(result._array) for result in results]
     try:
@@ -245,11 +245,10 @@ def _sweep(results: list[Tensor], inputs: list[Input]) -> tuple[list[Input], Exc
 
 
 def _blamed(number: int, tag: Tag, lineage: Lineage) -> list[GraphBreak]:
-    """The breaks, or failing that the notes, that explain why an input does not reach the result.
+    """The breaks, or else the notes, that explain why an input does not reach the result.
 
-    Those whose values are known to be in the result come first, with conversions, after which
-    values cannot be followed; then notes, then the rest. A branch is blamed only where nothing
-    else is.
+    First choice are breaks whose values are known to be in the result, and conversions, after
+    which values cannot be followed; then notes; then other breaks; and branches last.
     """
 
     def of_input(breaks: Iterable[GraphBreak]) -> list[GraphBreak]:
@@ -264,7 +263,7 @@ def _blamed(number: int, tag: Tag, lineage: Lineage) -> list[GraphBreak]:
 
 
 def _lost(leaf: Any, lineage: Lineage) -> list[GraphBreak] | None:
-    """The breaks that led to a floating result off the tape; None if it is none."""
+    """The breaks that led to a floating result off the tape; None if there are none."""
     if not isinstance(leaf, Tensor) or leaf._node is not None or not leaf.dtype.inexact:
         return None
     tag = lineage.union([leaf])
@@ -272,7 +271,7 @@ def _lost(leaf: Any, lineage: Lineage) -> list[GraphBreak] | None:
 
 
 def _reach(roots: Iterable[Node], lineage: Lineage) -> tuple[set[int], Sequence[GraphBreak]]:
-    """Numbers of the nodes that a cotangent can come to without being zero, and what would fail."""
+    """Numbers of the nodes that a non-zero cotangent can reach, and breaks that would raise."""
     stack = list(roots)
     seen: set[int] = set()
     failing: list[GraphBreak] = []

@@ -1,4 +1,4 @@
-"""What each Tensor of a running program was computed from, on the tape or off it."""
+"""What each Tensor of a running program was computed from, whether it is on the tape or not."""
 
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -14,7 +14,7 @@ from wengert.tape.observers import Observer
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Primitive
 from wengert.tape.tensor import Tensor
 
-#: What the ways out of a Tensor are: the kind of break, and how the program writes it.
+#: How values leave a Tensor: the kind of break, and how the program writes it.
 WAYS = {
     "__array__": ("array", "np.asarray"),
     "__bool__": ("branch", "bool"),
@@ -32,15 +32,15 @@ WAYS = {
     "requires_grad": ("flag", "requires_grad"),
     "tolist": ("number", "tolist"),
 }
-#: Primitives whose rule gives zero for real numbers, though it is none for complex ones.
+#: Primitives whose derivative is zero for real numbers alone, so that their rules do not say it.
 ZERO_IF_REAL = frozenset({"sign"})
-#: Names of the functions that are called where an operation is called by its name or operator.
+#: The functions that run first where an operation is called by its name or by its operator.
 DIRECTLY = frozenset({"_to", "as_tensor", "asarray", "bind", "call", "method"})
 _STATED: dict[Any, str] = {ZERO: "zero", UNDEFINED: "undefined", NOT_IMPLEMENTED: "not implemented"}
 
 
 def declared(node: Node, position: int) -> str | None:
-    """What is stated of a recorded operation's derivative in an input; None if there is one.
+    """Return what an operation declares of its derivative in an input; None if it has a rule.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def declared(node: Node, position: int) -> str | None:
 
 
 def moving(tensor: Tensor) -> bool:
-    """Whether a Tensor carries a derivative: a node, or a tangent."""
+    """Return whether a Tensor has a node or a tangent."""
     return tensor._node is not None or bool(_levels(tensor._array))
 
 
@@ -77,7 +77,7 @@ def _levels(array: Any) -> list[int]:
 class Tag(NamedTuple):
     """What a value was computed from.
 
-    ``leaves`` are the numbers of leaves on the tape, and minus the levels of forward mode;
+    ``leaves`` are the numbers of leaves on the tape and, negated, levels of forward mode;
     ``breaks`` are the keys of the breaks that lie between.
     """
 
@@ -92,7 +92,7 @@ NOTHING = Tag(frozenset(), frozenset())
 
 
 def _key(one: GraphBreak) -> Hashable:
-    """The key by which a break that is met again is recognised."""
+    """The key by which a break that occurs again is recognised."""
     return (
         one.kind,
         one.operation,
@@ -146,19 +146,19 @@ class Lineage(Observer):
         return total
 
     def leaves_of(self, one: GraphBreak) -> frozenset[int]:
-        """Which inputs the Tensor of a break was computed from."""
+        """The leaves that the Tensor of a break was computed from."""
         return self._sources[_key(one)]
 
     def flows(self, one: GraphBreak, tag: Tag) -> bool:
-        """Whether values that passed a break went into what has a tag."""
+        """Whether a value with this tag was computed from values that passed a break."""
         return _key(one) in tag.breaks
 
     def at(self, node: Node) -> list[GraphBreak]:
-        """The breaks that the recording of a node caused."""
+        """The breaks of the operation that a node records."""
         return [self._find(key) for key in self._at.get(node.number, ())]
 
     def cause_of(self, error: BaseException | None) -> GraphBreak | None:
-        """The break that raised an error, or an error that this one came from."""
+        """The break that raised an error, or raised one of the errors that led to it."""
         while error is not None:
             for raised, key in self._errors:
                 if raised is error:
@@ -171,7 +171,7 @@ class Lineage(Observer):
         return where[i]
 
     def _of_node(self, node: Node) -> Tag:
-        """The tag of a node, also of one recorded before the observer began, or unseen by it."""
+        """The tag of a node, including nodes that the observer has not seen recorded."""
         tags = self._nodes
         stack = [node]
         while stack:
@@ -179,7 +179,7 @@ class Lineage(Observer):
             if top.number in tags:
                 stack.pop()
                 continue
-            # A forward transform's argument is a leaf inside; here it comes from outside.
+            # The argument of a forward transform is a leaf inside; its sources are outside.
             sources = top.owners if isinstance(top, DualInput) else top.parents
             parents = [parent for parent in sources if parent is not None]
             # A leaf, or the argument of a reverse transform.
@@ -253,19 +253,19 @@ class Lineage(Observer):
     def _note(
         self, kind: str, operation: str, tensor: Tensor, tag: Tag, noted: bool
     ) -> Hashable | None:
-        """List a break, or count it, and return its key; None where it is no program's."""
+        """List a break, or count it, and return its key; None if it is not the program's."""
         where = call_site()
         if where is None:
             return None
         if kind == "detach" and where.entry is not None:
-            if where.entry != "tensor":  # a function of ours does it, and knows why
+            if where.entry != "tensor":  # one of Wengert's functions detaches on purpose
                 return None
             kind, operation = "copy", "wg.tensor"
         elif kind == "branch":
-            # Libraries check their arguments; a branch of the program's own is worth a look.
+            # Libraries branch to check arguments; branches of the program itself are breaks.
             noted = noted or (where.through is not None and not moving(tensor))
         elif kind in ("cast", "zero"):
-            # Inside another function of ours it is a step towards a derivative that is right.
+            # Inside another of Wengert's functions it is a step of a derivative that is right.
             noted = noted or where.entry not in {*DIRECTLY, operation}
         elif kind in ("number", "array") and where.entry is not None:
             operation = f"{operation} in wg.{where.entry}"
@@ -287,7 +287,7 @@ class Lineage(Observer):
 def _losses(
     name: str, primitive: Primitive | None, inputs: list[Tensor], results: list[Tensor]
 ) -> list[tuple[str, bool]]:
-    """The kinds of breaks at an operation on Tensors with derivatives, and whether mere notes."""
+    """The kinds of breaks at an operation on tracked Tensors, each with whether it is a note."""
     if primitive is not None and not primitive.rules:
         return [("condition", True)]
     if not any(result.dtype.inexact for result in results):
@@ -295,7 +295,7 @@ def _losses(
     if not any(map(moving, results)):
         if not recording() and any(tensor._node is not None for tensor in inputs):
             return [("no_grad", False)]
-        # Forward mode finds at once that nothing moves; a Function may say so.
+        # In forward mode the results have no tangent; a Function may declare that.
         return [("zero", False) if primitive is not None else ("condition", True)]
     node = results[0]._node
     if node is None:

@@ -1,4 +1,4 @@
-"""Activations as layers: what each computes stands with the function of its name."""
+"""Activations as layers; each calls the function of its name, which has the formula."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""Arrays that move between backends, devices and dtypes while the Tensors that hold them stay."""
+"""Moves of arrays between backends, devices and dtypes; the Tensors stay the same objects."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> A
 
 
 def replace(tensor: Tensor, array: Any) -> None:
-    """Give a leaf another array, of whatever backend, device and dtype, and a new place as leaf."""
+    """Give a leaf another array, of any backend, device and dtype, and a new node."""
     tracked = tensor.requires_grad
     tensor._node = None
     tensor._array = array
@@ -89,16 +89,16 @@ def castable(tensor: Tensor, dtype: DType | None) -> DType:
 
 
 def as_number(value: Any, name: str) -> Any:
-    """A hyper-parameter as rules take it: of a NumPy scalar or a 0-d array, Python's number.
+    """Return a hyper-parameter with NumPy scalars and 0-d arrays as Python's numbers.
 
-    A NumPy scalar would promote parameters, and an array would be of one library alone.
+    A NumPy scalar would promote parameters, and an array belongs to one library alone.
 
     Parameters
     ----------
     value : object
-        What is no array at all is returned as it is; of lists and tuples, the items are converted.
+        Lists and tuples are converted item by item; other objects are returned as they are.
     name : str
-        What an error calls it.
+        Its name in errors.
 
     Raises
     ------

@@ -9,7 +9,7 @@ _CLASSES: Final = {"expit": "Sigmoid", "log_expit": "LogSigmoid"}
 
 
 def no_module(given: Any, holder: str) -> TypeError:
-    """What to write where something was given that is no module."""
+    """Return the error for what is no module, with what to write instead."""
     text = f"{holder} holds modules, and "
     if isinstance(given, type):
         name = given.__name__
@@ -39,7 +39,7 @@ def no_module(given: Any, holder: str) -> TypeError:
 
 
 def no_state(given: Any) -> TypeError:
-    """The error for what is no state_dict."""
+    """Return the error for what is no state_dict."""
     kind = type(given).__name__
     instead = ""
     if isinstance(given, str) or hasattr(given, "__fspath__"):
@@ -50,7 +50,7 @@ def no_state(given: Any) -> TypeError:
 
 
 def renamed(missing: Iterable[str], unexpected: Iterable[str]) -> str:
-    """What would make names fit, if all of them lack one beginning or have one too many."""
+    """Return how to change names that differ in one prefix; otherwise how to load the others."""
     wanted, given = sorted(missing), sorted(unexpected)
     if not wanted or not given:
         return "Pass strict=False to load what there is and leave the rest."

@@ -1,7 +1,7 @@
-"""Initialisers: how parameters start.
+"""Initialisers of parameters.
 
-All draw from the host's generator, in the parameter's own shape, and then move the numbers to
-where it lives: after `wengert.manual_seed` a model starts the same on every backend.
+All draw from the host's generator, in the parameter's own shape, and then move the numbers to the
+parameter's device: after `wengert.manual_seed` a model starts the same on every backend.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Losses as modules: what each computes stands with the function of its name."""
+"""Losses as modules; each calls the function of its name, which has the formula."""
 
 from typing import Any
 

@@ -25,7 +25,7 @@ changes = [0]
 
 
 class IncompatibleKeys(NamedTuple):
-    """What `Module.load_state_dict` did not find a counterpart for."""
+    """The names without a counterpart in `Module.load_state_dict`."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -329,7 +329,7 @@ class Module:
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or set them to zeros."""
+        """Set the gradients of all parameters to None, or to zeros."""
         for parameter in self.parameters():
             if set_to_none:
                 parameter._grad = None
@@ -341,8 +341,8 @@ class Module:
     ) -> Self:
         """Move all parameters and buffers to a backend, device or dtype, and return this module.
 
-        The parameters stay the same objects, so an optimiser keeps hold of them. Their gradients
-        move along.
+        The parameters stay the same objects, so an optimiser still updates them. Their gradients
+        are moved too.
 
         Parameters
         ----------

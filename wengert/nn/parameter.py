@@ -11,7 +11,7 @@ class Parameter(Tensor):
     Parameters
     ----------
     data : Tensor or array
-        The values. They are not copied, and the Tensor's history is not taken along.
+        The values. They are not copied; the parameter is a leaf, whatever ``data`` is.
     requires_grad : bool
         Whether its gradient is computed; set it to False to freeze the parameter.
 

@@ -110,7 +110,7 @@ class Adam(Optimizer):
         beta1, beta2 = group["betas"]
 
         def update(p: Any, g: Any, state: State) -> Any:
-            # In two places, and not around a call of this function: a closure that names itself is
+            # Not a call of this function on the parts: a closure that refers to itself would be
             # a reference cycle, one for each step.
             whole = dtype_of(p.dtype).complex
             if whole:

@@ -1,4 +1,4 @@
-"""The arithmetic of updates: functions that a backend may have a faster kernel for."""
+"""The arithmetic of updates, for which a backend may have faster kernels."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ __all__: list[str] = []
 
 def axpby(xp: Any, a: float, x: Any, b: float, y: Any) -> Any:
     """Return ``a * x + b * y`` in a new array."""
-    # An integer is written in an optimiser; a hyper-parameter may change from step to step.
+    # Only an optimiser's own constants are integers; a hyper-parameter of 1 may change.
     if type(a) is not int or a != 1:
         x = xp.multiply(x, a)
     if type(b) is not int or b != 1:

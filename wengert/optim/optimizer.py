@@ -1,4 +1,4 @@
-"""What all optimisers share: parameter groups, their state, and its storage."""
+"""The base of the optimisers: parameter groups, and the state of each parameter."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ Rule = Callable[[Any, Any, State], Any]
 class Group(dict[str, Any]):
     """Parameters and their hyper-parameters, which become Python's numbers when they are set.
 
-    So a step need not ask what they are: NumPy's scalars would promote the parameters.
+    NumPy's scalars would promote the parameters, and so no step has to convert them.
     """
 
     def __init__(self, content: Mapping[str, Any]) -> None:
@@ -49,15 +49,15 @@ class Group(dict[str, Any]):
 class Optimizer:
     """The base of the optimisers.
 
-    A subclass writes two methods: `init`, which makes the state of a parameter, and `rule`, which
-    binds the hyper-parameters of a group and returns the function that gives a parameter's next
-    value. Both see raw arrays and their namespace.
+    A subclass defines two methods: `init` makes the state of a parameter, and `rule` reads the
+    hyper-parameters of a group and returns the function that computes a parameter's next value.
+    Both work on raw arrays and their namespace.
 
     Parameters
     ----------
     params : iterable of Tensor or of dict
-        The parameters, or groups of them: dicts with ``"params"`` and the hyper-parameters in
-        which the group differs from the others.
+        The parameters, or groups of them: dicts with ``"params"`` and the hyper-parameters that
+        differ from ``defaults``.
     defaults : dict
         Hyper-parameters of the groups that do not state them.
 
@@ -72,7 +72,7 @@ class Optimizer:
     Raises
     ------
     TypeError
-        If something is to be optimised that is no Tensor.
+        If a parameter is no Tensor.
     ValueError
         If there are no parameters, a parameter comes twice, is not a leaf, or a hyper-parameter
         is missing or invalid.
@@ -171,9 +171,9 @@ class Optimizer:
         Returns
         -------
         callable
-            ``update(p, g, state)`` returns a parameter's next value in a new array. Its value
-            ``p`` and its gradient ``g`` are raw arrays that are not to be written into; ``state``
-            is a dict in which arrays are replaced and not written into.
+            ``update(p, g, state)`` returns a parameter's next value in a new array. It must not
+            write into the raw arrays of the value ``p`` and the gradient ``g``; in the dict
+            ``state`` it replaces arrays and does not write into them.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define rule")
 
@@ -183,7 +183,7 @@ class Optimizer:
         Parameters
         ----------
         closure : callable, optional
-            Called first, with recording on: it computes the loss anew and its gradients.
+            Called first, with recording on, to compute the loss and its gradients.
 
         Returns
         -------
@@ -220,7 +220,7 @@ class Optimizer:
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or set them to zeros."""
+        """Set the gradients of all parameters to None, or to zeros."""
         for group in self.param_groups:
             for param in group["params"]:
                 if set_to_none:
@@ -258,7 +258,7 @@ class Optimizer:
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over state and hyper-parameters from a `state_dict`.
+        """Load state and hyper-parameters from a `state_dict`.
 
         The state's arrays are copied to the backend and device, and cast to the dtype, of the
         parameter at their position.
@@ -323,7 +323,7 @@ def _check_backends(param: Tensor, state: State) -> None:
 
 
 def _loaded(name: str, value: Any, param: Tensor) -> Any:
-    """A value of a loaded state, as rules keep it: counters are Python numbers."""
+    """A value of a loaded state in the form that rules keep: counters are Python numbers."""
     array = value._array if isinstance(value, Tensor) else value
     if not hasattr(array, "dtype"):
         return value
@@ -340,7 +340,7 @@ def _loaded(name: str, value: Any, param: Tensor) -> Any:
 
 
 def _precision(array: Any, param: Tensor) -> DType:
-    """The parameter's dtype, or the real one of its precision for what is real beside it."""
+    """The parameter's dtype; for real state of a complex one, the real dtype of its precision."""
     held = dtype_of(array.dtype)
     if not held.inexact:
         return held

@@ -15,7 +15,7 @@ from wengert.optimize.vectors import Vector, Vectors, host, joined, real_parts
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
-#: SciPy's methods that take no gradient, and those that take a Hessian, in the form that suits.
+#: SciPy's methods that take no gradient, and the form of the Hessian that others are given.
 _VALUES_ONLY = frozenset(("nelder-mead", "powell", "cobyla", "cobyqa"))
 _HESSIANS = {
     "newton-cg": "product",
@@ -31,7 +31,7 @@ _MODES = {"auto": jacobian, "forward": jacfwd, "reverse": jacrev}
 
 
 def _scipy(asking: str) -> Any:
-    """SciPy's optimisers, for one of the functions here."""
+    """Import SciPy's optimisers; an error names the function that needs them."""
     try:
         from scipy import optimize
     except ImportError as error:
@@ -42,7 +42,7 @@ def _scipy(asking: str) -> Any:
     return optimize
 
 
-#: What makes of a function what is called for it: the function, or its compiled form.
+#: Returns a function, or its compiled form.
 Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -55,7 +55,7 @@ def _maker(compiled: bool) -> Maker:
 
 
 def _scalar(result: Any) -> Any:
-    """What the function to be minimised returned, without axes."""
+    """The result of the function to be minimised, as 0-d."""
     if not isinstance(result, Tensor) or not result.shape:
         return result
     if result.size != 1:
@@ -96,8 +96,8 @@ class _Objective:
     def product(self, vector: Vector, direction: Vector) -> Vector:
         """The Hessian times a vector.
 
-        The Hessian is symmetric, so this is what the gradient's pullback gives. It is recorded once
-        for each point, at which SciPy asks for many products.
+        The Hessian is symmetric, so the gradient's pullback computes it. The gradient is recorded
+        once for each point, at which SciPy asks for many products.
         """
         at = np.asarray(vector, dtype=np.float64).tobytes()
         with no_grad(), self.vectors.precise():
@@ -177,33 +177,34 @@ def minimize(
 ) -> Any:
     r"""Minimise a function by SciPy's optimisers, with derivatives from the tape.
 
-    The gradient comes with the value, from one run of the function; methods that use a Hessian get
-    that, or its products with vectors.
+    One run of the function gives the value and the gradient; methods that use a Hessian get that,
+    or its products with vectors.
 
     Parameters
     ----------
     fun : callable
-        ``fun(x, *args)`` gives a real scalar Tensor; ``x`` is a tree of Tensors like ``x0``.
+        ``fun(x, *args)`` returns a real scalar Tensor; ``x`` is a tree of Tensors like ``x0``.
     x0 : tree
-        Where to begin: a Tensor, an array, a number, or nested dicts, lists, tuples and dataclasses
-        of these, on any backend. A list of numbers is an array, as for SciPy.
+        The starting point: a Tensor, an array, a number, or nested dicts, lists, tuples and
+        dataclasses of these, on any backend. A list of numbers is an array, as for SciPy.
     args : tuple
         Further arguments of ``fun``, passed on as they are.
     method : str or callable, optional
         As for `scipy.optimize.minimize`. Methods that use no derivatives get none.
     hess : {"auto", "dense", "product", None} or object
-        What to give of the second derivatives: the Hessian matrix (``"dense"``), its products with
-        vectors, or nothing. ``"auto"`` gives products to ``Newton-CG``, ``trust-ncg``,
-        ``trust-krylov`` and ``trust-constr``, the matrix to ``dogleg`` and ``trust-exact``, and
-        nothing to others. Other objects, such as `scipy.optimize.BFGS`, are passed on.
+        The second derivatives that the method gets: the Hessian matrix (``"dense"``), its products
+        with vectors (``"product"``), or None. ``"auto"`` chooses products for ``Newton-CG``,
+        ``trust-ncg``, ``trust-krylov`` and ``trust-constr``, the matrix for ``dogleg`` and
+        ``trust-exact``, and None for others. Other objects, such as `scipy.optimize.BFGS`, are
+        passed on.
     bounds : tree, sequence or scipy.optimize.Bounds, optional
-        For a tree of parameters a tree with a pair ``(low, high)``, or None, in the place of each
-        leaf; numbers, arrays or None are ``low`` and ``high``. For a single array, and as
-        ``Bounds``, SciPy's own form.
+        For a tree of parameters, a tree with a pair ``(low, high)`` or None for each leaf; ``low``
+        and ``high`` are numbers, arrays or None. For a single array, SciPy's own form; ``Bounds``
+        are passed on.
     constraints : constraint or sequence
-        SciPy's. The functions of a dict or ``NonlinearConstraint`` are functions of the tree, that
-        return Tensors; they get their Jacobian from the tape unless they bring one. A
-        ``LinearConstraint`` is one of the vector of all parameters, leaf by leaf.
+        SciPy's. The functions of a dict or ``NonlinearConstraint`` take the tree and return
+        Tensors; their Jacobian comes from the tape unless one is given. A ``LinearConstraint``
+        applies to the vector of all parameters, leaf by leaf.
     tol, options
         As for SciPy.
     callback : callable, optional
@@ -224,15 +225,15 @@ def minimize(
     ImportError
         If SciPy is not installed.
     ValueError
-        If ``fun`` returns no scalar, ``bounds`` do not fit the tree, or ``hess`` is nothing that
-        the method can use.
+        If ``fun`` returns no scalar, ``bounds`` do not fit the tree, or the method can't use
+        ``hess``.
     TypeError
         If a leaf of ``x0`` is no number, or ``fun`` returns no Tensor.
 
     Notes
     -----
-    SciPy computes in double precision; the function in that of ``x0``. With float32 line searches
-    may end early, at about half the digits. A complex parameter counts as two real ones.
+    SciPy computes in double precision, and the function in that of ``x0``. With float32, line
+    searches may end early, at about half the digits. A complex parameter counts as two real ones.
 
     Examples
     --------
@@ -268,7 +269,7 @@ def minimize(
 
 
 def _second(objective: _Objective, method: Any, name: str | None, hess: Any) -> dict[str, Any]:
-    """SciPy's arguments that give second derivatives."""
+    """The arguments by which SciPy gets second derivatives."""
     if isinstance(hess, str) and hess == "auto":
         hess = _HESSIANS.get(name or "")
     if hess is None:
@@ -284,7 +285,7 @@ def _second(objective: _Objective, method: Any, name: str | None, hess: Any) -> 
 
 
 def _callback(callback: Callable[..., Any] | None, vectors: Vectors) -> Any:
-    """A callback of vectors, for one of trees; SciPy looks at its signature."""
+    """A callback that takes vectors, for one that takes trees; SciPy inspects its signature."""
     if callback is None:
         return None
     if set(inspect.signature(callback).parameters) == {"intermediate_result"}:
@@ -305,7 +306,7 @@ def _callback(callback: Callable[..., Any] | None, vectors: Vectors) -> Any:
 
 
 def _constraints(constraints: Any, vectors: Vectors, optimize: Any, made: Maker) -> Any:
-    """SciPy's constraints of vectors, for those of trees."""
+    """Constraints whose functions take vectors, for those whose functions take trees."""
     single = isinstance(constraints, dict) or hasattr(constraints, "lb")
     found = []
     for constraint in (constraints,) if single else constraints:
@@ -358,14 +359,13 @@ def least_squares(
     Parameters
     ----------
     fun : callable
-        ``fun(x, *args, **kwargs)`` gives the residuals: a Tensor of any shape, or a tree of these.
-        ``x`` is a tree of Tensors like ``x0``.
+        ``fun(x, *args, **kwargs)`` returns the residuals: a Tensor of any shape, or a tree of
+        these. ``x`` is a tree of Tensors like ``x0``.
     x0 : tree
-        Where to begin, as for `minimize`.
+        The starting point, as for `minimize`.
     jac : {"auto", "forward", "reverse"}
-        How the Jacobian is computed: by a forward run for each parameter, or by a sweep for each
-        residual. ``"auto"`` takes what is cheaper, as
-        `wengert.func.jacobian` does.
+        How the Jacobian is computed: by a forward run for each parameter, or by a backward pass
+        for each residual. ``"auto"`` takes the cheaper one, as `wengert.func.jacobian` does.
     bounds : tree, pair or scipy.optimize.Bounds, optional
         As for `minimize`; for a single array SciPy's pair of lower and upper bounds.
     args, kwargs
@@ -439,10 +439,10 @@ def root(
     Parameters
     ----------
     fun : callable
-        ``fun(x, *args)`` gives as many real numbers as there are in ``x``: a Tensor of any shape,
-        or a tree of these. ``x`` is a tree of Tensors like ``x0``.
+        ``fun(x, *args)`` returns as many real numbers as there are in ``x``: a Tensor of any
+        shape, or a tree of these. ``x`` is a tree of Tensors like ``x0``.
     x0 : tree
-        Where to begin, as for `minimize`.
+        The starting point, as for `minimize`.
     args : tuple
         Further arguments of ``fun``, passed on as they are.
     method : str

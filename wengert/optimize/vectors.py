@@ -28,10 +28,10 @@ class Vectors:
     Parameters
     ----------
     x0 : tree
-        Parameters in the kinds in which answers are to be. A list or tuple of numbers is an array,
-        as for SciPy, and integers are doubles.
+        Parameters; the results have their types. A list or tuple of numbers is an array, as for
+        SciPy, and integers are doubles.
     name : str
-        The function that asks, for errors.
+        The public function, for errors.
     """
 
     def __init__(self, x0: Any, name: str) -> None:
@@ -63,7 +63,7 @@ class Vectors:
         return found
 
     def tree(self, parts: Iterable[Tensor]) -> Any:
-        """The parameters as the user's function sees them, of their parts."""
+        """The tree of parameters for the user's function, made of its parts."""
         following = iter(parts)
         return self.structure.unflatten(
             next(following) + 1j * next(following) if like.dtype.complex else next(following)
@@ -71,16 +71,16 @@ class Vectors:
         )
 
     def precise(self) -> AbstractContextManager[None]:
-        """A context in which a user's functions make constants as precise as the parameters."""
+        """A context in which constants of a user's functions are as precise as the parameters."""
         return at_least(self._precision)
 
     def answer(self, vector: Any) -> Any:
-        """The parameters of a vector, in the kinds of those that were given."""
+        """The parameters of a vector, of the types of those that were given."""
         leaves = tree_leaves(self.tree(self.parts(vector)))
         return self.structure.unflatten(map(in_kind, leaves, self.leaves))
 
     def bounds(self, bounds: Any, make: Callable[[Vector, Vector], Any]) -> Any:
-        """What SciPy takes, of bounds in the form of the tree, or of SciPy's own.
+        """SciPy's bounds, for bounds in the form of the tree or of SciPy.
 
         Parameters
         ----------
@@ -117,14 +117,14 @@ class Vectors:
 
 
 def real_parts(tree: Any, name: str = "") -> list[Tensor]:
-    """The real Tensors of a tree of Tensors: of each complex one its real and imaginary part.
+    """Return the real Tensors of a tree of Tensors: of a complex one its real and imaginary part.
 
     Parameters
     ----------
     tree : tree of Tensor
-        What a user's function returned; anything else in it is an error.
+        The result of a user's function; other leaves are an error.
     name : str
-        The function that asks, for that error.
+        The public function, for that error.
     """
     return [
         part
@@ -134,25 +134,25 @@ def real_parts(tree: Any, name: str = "") -> list[Tensor]:
 
 
 def joined(parts: Sequence[Tensor]) -> Vector:
-    """The vector of the numbers in some real Tensors."""
+    """Return the numbers of real Tensors as one vector."""
     return np.concatenate([host(x).astype(np.float64).reshape(-1) for x in parts])
 
 
 def _numbers(x: Any) -> bool:
-    """Whether a list holds nothing but numbers, or lists of such: SciPy's way to write an array."""
+    """Whether a list holds only numbers or lists of numbers, which SciPy takes for an array."""
     leaves = tree_leaves(x)
     return bool(leaves) and all(type(leaf) in (bool, int, float, complex) for leaf in leaves)
 
 
 def _floating(leaf: Any) -> Any:
-    """A leaf in a floating dtype: SciPy takes integers to begin with, and goes on with doubles."""
+    """A leaf in a floating dtype: as in SciPy, integers to begin with become doubles."""
     if isinstance(leaf, np.ndarray | np.generic):
         return leaf.astype(np.float64) if leaf.dtype.kind in "iu" else leaf
     return float(leaf) if type(leaf) is int else leaf
 
 
 def host(x: Any) -> Any:
-    """A NumPy array of a Tensor, an array or a number."""
+    """Return a Tensor, an array or a number as a NumPy array."""
     if isinstance(x, Tensor):
         x = x.array
     return backend_of(x).to_numpy(x) if hasattr(x, "dtype") else np.asarray(x)

@@ -16,7 +16,7 @@ from wengert.testing import strategies as ws
 Strategy: TypeAlias = st.SearchStrategy[Any]
 Pattern = tuple[int | str | EllipsisType, ...]
 
-#: Values that come often where they are in the domain: rules go wrong at them first.
+#: Values that are drawn often if they are in the domain, as rules tend to fail there.
 SPECIAL = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
 
 
@@ -70,15 +70,25 @@ class Argument:
             if low <= x <= high and all(abs(x - point) >= ws.STEP for point in self.away_from)
         ]
 
+    def generic(self, count: int, start: float) -> np.ndarray[Any, Any]:
+        """Numbers of the domain where nothing special is.
+
+        They are evenly spread, away from kinks, no short fractions, and no two are equal.
+        """
+        golden = 0.6180339887498949
+        low, high = self.domain
+        share = (np.arange(1, 4 * count + 4) * golden + start) % 1
+        points = low + (high - low) * (0.02 + 0.96 * share)
+        for kink in self.away_from:
+            points = points[abs(points - kink) > (high - low) / 64]
+        return np.resize(points, count) if points.size else np.full(count, (low + high) / 2)
+
     def around(self, place: int, dtype: str, side: int) -> Any:
-        """An array with one of `specials`, and values of no special kind beside it."""
+        """An array with one of `specials` among `generic` numbers."""
         known = self.dtype if isinstance(self.dtype, str) else (self.dtype or [dtype])[0]
         kind = as_dtype(known)
         shape = tuple(n if isinstance(n, int) else side for n in self.shape if n is not ...)
-        low, high = self.domain
-        values = generic(math.prod(shape), low, high, 0.13 * place)
-        for kink in self.away_from:
-            values = np.where(abs(values - kink) < ws.STEP, kink + 1.1 * ws.STEP, values)
+        values = self.generic(math.prod(shape), 0.13 * place)
         special = self.specials()
         if special and values.size:
             values[0] = special[place % len(special)]
@@ -125,12 +135,6 @@ class Axis:
     none: bool = False
 
 
-def generic(count: int, low: float, high: float, start: float) -> np.ndarray[Any, Any]:
-    """Return numbers where nothing special is: evenly spread, none twice, none a short fraction."""
-    golden = 0.6180339887498949
-    return low + (high - low) * (0.02 + 0.96 * ((np.arange(1, count + 1) * golden + start) % 1))
-
-
 def _untracked(array: np.ndarray[Any, Any]) -> Tensor:
     return Tensor(np.array(array))
 
@@ -152,10 +156,9 @@ def understood(specifications: Sequence[Any]) -> list[Any]:
 
 @st.composite  # type: ignore[untyped-decorator]
 def special_calls(draw: Any, specifications: Sequence[Any], dtype: str, side: int) -> Any:
-    """Calls with each of the special values in turn: so few that all of them are drawn.
+    """Calls in which one element of each array is special.
 
-    One element of each array is special, and the others are where nothing is. Lengths without a
-    value are ``side``.
+    There are so few that all of them are drawn. Lengths without a value are ``side``.
     """
     place = draw(st.integers(0, len(SPECIAL) - 1))
     values: list[Any] = []

@@ -1,19 +1,19 @@
-"""Batches of cotangents and tangents: each member has to get what it gets alone."""
+"""Checks of batches of cotangents and tangents: a member's result is the one that it has alone."""
 
 from typing import Any
 
 import numpy as np
 
 from wengert.interpreters.batched import Batched, members
-from wengert.interpreters.dual import Dual
+from wengert.interpreters.dual import Dual, tangent_of
 from wengert.interpreters.lifted import new_level
 from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked
-from wengert.testing.differences import to_reals
+from wengert.testing.differences import agree, to_reals
 from wengert.testing.problem import Problem, normal, raw_like, values
 from wengert.testing.verdicts import GradcheckError
 
-#: Members of a batch, and how far rounding may take one from what it gets alone.
+#: Members of a batch, and how far rounding may move the result of one.
 COUNT = 3
 RTOL, ATOL = 1e-9, 1e-12
 
@@ -91,8 +91,7 @@ def check_batched_tangents(problem: Problem) -> None:
 
 
 def _tangents(result: Tensor, dual: int, batch: int) -> np.ndarray[Any, Any]:
-    array = result._array
-    tangent = array.tangent if isinstance(array, Dual) and array.level == dual else None
+    tangent = tangent_of(result, dual)
     if tangent is None:
         dtype = np.complex128 if result.dtype.complex else np.float64
         return np.zeros((COUNT, *result.shape), dtype)
@@ -104,8 +103,5 @@ def _members(array: Any, level: int) -> np.ndarray[Any, Any]:
 
 
 def _compare(given: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], what: str) -> None:
-    scale = float(np.max(abs(expected), initial=0.0))
-    if given.shape != expected.shape or not np.allclose(
-        given, expected, RTOL, ATOL * max(1.0, scale), equal_nan=True
-    ):
+    if not agree(given, expected, RTOL, ATOL, ATOL):
         raise GradcheckError(f"{what} differs from what each of them gives alone")

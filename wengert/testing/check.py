@@ -76,7 +76,7 @@ class GradientTest(Exploration):
         fast_mode: bool | None = None,
         **rest: Any,
     ) -> None:
-        # What is checked to the default tolerances is shown without them.
+        # Snippets leave out tolerances that are the defaults.
         given = {name: rest.pop(name, default) for name, default in TOLERANCES.items()}
         self.tolerances = {name: x for name, x in given.items() if x != TOLERANCES[name]}
         super().__init__(function, arguments, **rest)
@@ -89,7 +89,7 @@ class GradientTest(Exploration):
 
     @contextmanager
     def on(self, name: str) -> Iterator[None]:
-        """Run on one backend alone, inside a ``with`` block: the pytest plugin's doing."""
+        """Run on one backend alone inside a ``with`` block, for the pytest plugin."""
         before, self._only = self._only, [name]
         try:
             yield
@@ -131,7 +131,7 @@ class GradientTest(Exploration):
     def example(self, drawn: tuple[Any, ...]) -> None:
         call, apart = drawn
         fast = self._backend != "numpy" if self.fast_mode is None else self.fast_mode
-        # Hypothesis tells failures apart by the line that raises them, and shrinks each by itself.
+        # Hypothesis distinguishes failures by the line that raises, and shrinks each separately.
         error = self._check(1, call, apart, {"check_grad_dtypes": self.single, "fast_mode": fast})
         if error is not None:
             raise error
@@ -148,7 +148,7 @@ class GradientTest(Exploration):
     def _check(
         self, order: int, call: tuple[Any, ...], apart: bool, options: dict[str, Any]
     ) -> GradcheckError | None:
-        """What is wrong with the derivatives of an order."""
+        """Check the derivatives of one order, and return the error, if any."""
         given = {**options, **self.tolerances}
         if self.forward is not False:
             given[MODES[order].forward] = True
@@ -182,7 +182,7 @@ class GradientTest(Exploration):
         return case
 
     def _again(self, case: Case) -> Outcome:
-        """What comes of a case, or of one beside it."""
+        """The outcome of a case or of a neighbour of it."""
         try:
             with use_backend(case.backend):
                 self._carry_out(case)
@@ -199,7 +199,7 @@ class GradientTest(Exploration):
         error.add_note(f"That was {self.name} on {case.backend}:\n\n{code}")
 
     def _told(self, error: GradcheckError) -> GradcheckError:
-        """The error with all that is to be said about it."""
+        """The error with its whole message: where it fails, the verdict, and a snippet."""
         case: Case | None = getattr(error, "case", None)
         if case is None:
             return error
@@ -240,7 +240,7 @@ class GradientTest(Exploration):
 
 
 def as_input(value: Any) -> Any:
-    """A drawn array as a Tensor of the selected backend; a Tensor is moved there."""
+    """Return a drawn array as a Tensor on the selected backend; a Tensor is moved there."""
     if isinstance(value, Tensor):
         moved = on_backend(values(value))
         return moved.requires_grad_(value.requires_grad) if moved.dtype.inexact else moved
@@ -315,8 +315,8 @@ def check_gradients(
     backends : sequence of str, optional
         On which to run; all that are installed by default.
     kinks : {"skip", "fail"}
-        What to do with examples at which the function is not differentiable. At a kink a gradient
-        passes that is a mean of derivatives close by; other ones are wrong.
+        What to do with examples at which the function is not differentiable: leave them out, or
+        fail. A gradient at a kink is wrong in any case if it is no mean of derivatives close by.
     forward : bool, optional
         Whether to check forward mode. By default where the function has one.
     single : bool
@@ -329,7 +329,7 @@ def check_gradients(
         As for `gradcheck`.
     examples : int, optional
         How many calls to draw on each backend; as ``settings`` say by default. JAX and dask, which
-        prepare each call for its shapes, take a tenth of them.
+        compile or schedule anew for each shape, get a tenth of them.
     settings : hypothesis.settings, optional
         The loaded profile by default. There is no deadline.
     min_side, max_side, max_dims : int
@@ -363,9 +363,9 @@ def check_gradients(
 
 
 def _as_test(check: GradientTest) -> Callable[[], None]:
-    """A function that pytest collects: without parameters, in its function's place."""
-    # In a class it is given the instance. On one line, which takes the place of the function's own
-    # in tracebacks.
+    """A test without parameters, which pytest collects at the place of the checked function."""
+    # It is passed the instance where it is a method. It stands on one line, because tracebacks
+    # show the function's first line in its place.
     test = lambda *_: check.run()
     update_wrapper(test, check.function)
     code = getattr(check.function, "__code__", None)

@@ -14,6 +14,7 @@ from wengert.testing.check import GradientTest, as_input
 from wengert.testing.gradcheck import gradcheck
 from wengert.testing.oracles import ORACLES, differences_from
 from wengert.testing.targets import Target
+from wengert.testing.tracebacks import first_line
 from wengert.testing.verdicts import GradcheckError, KinkError
 
 Status = Literal["ok", "wrong", "not checked", "note"]
@@ -23,16 +24,16 @@ TITLES = {"torch": "PyTorch", "jax": "JAX"}
 
 
 class Line(NamedTuple):
-    """One thing that was checked, or why not.
+    """A line of the report: one check.
 
     Attributes
     ----------
     what : str
-        Its name.
+        What was checked.
     status : str
-        What came of it.
+        The outcome.
     told : str
-        The rest, in one line or several.
+        Details, or the reason why it was not checked.
     """
 
     what: str
@@ -41,14 +42,14 @@ class Line(NamedTuple):
 
 
 class Examination(NamedTuple):
-    """A function and what came of it.
+    """A function and the outcomes of its checks.
 
     Attributes
     ----------
     target : Target
         The function.
     lines : list of Line
-        What was checked.
+        One for each check.
     """
 
     target: Target
@@ -56,7 +57,7 @@ class Examination(NamedTuple):
 
     @property
     def status(self) -> Status:
-        """The gravest of its lines; "not checked" where nothing was."""
+        """The gravest outcome; "not checked" if no check could be made."""
         if any(line.status == "wrong" for line in self.lines):
             return "wrong"
         return "ok" if any(line.status == "ok" for line in self.lines) else "not checked"
@@ -65,18 +66,18 @@ class Examination(NamedTuple):
 def examine(
     target: Target, *, backends: Sequence[str], examples: int, seed: int | None
 ) -> Examination:
-    """Check a function in every way there is.
+    """Run all checks of a function.
 
     Parameters
     ----------
     target : Target
-        Which, and with what.
+        The function, and its arguments.
     backends : sequence of str
-        On which derivatives are compared with differences; the rest is on the first of them.
+        Where derivatives are compared with differences; the other checks use the first.
     examples : int
-        Calls to draw on each.
+        How many calls to draw on each backend.
     seed : int, optional
-        Of the draws; the same calls each time by default.
+        Of the draws; by default the same calls are drawn each time.
     """
     if target.function is None or target.why_not:
         return Examination(target, [Line("derivatives", "not checked", target.why_not)])
@@ -134,7 +135,7 @@ def _differences(
 
 
 class _Recorded(GradientTest):
-    """A test that keeps the points at which it was right."""
+    """A test that keeps the first points that are drawn."""
 
     points: list[tuple[Any, ...]]
 
@@ -163,7 +164,7 @@ def _inputs(point: tuple[Any, ...]) -> Any:
 
 
 def _smooth(function: Callable[..., Any], point: tuple[Any, ...]) -> bool:
-    """Whether the function has a derivative at a point, and something to move."""
+    """Whether the function has a derivative at a point, and an input to differentiate."""
     try:
         with np.errstate(all="ignore"):
             return gradcheck(function, _inputs(point), fast_mode=True, raise_exception=False)
@@ -177,7 +178,7 @@ def _at_points(
     check: Callable[[tuple[Any, ...]], tuple[Status, str]],
     told: Callable[[int], str],
 ) -> Line:
-    """The line of a check that is made at each point: wrong at one, or not made at any."""
+    """The line of a check at several points: wrong if it is at one, ok if it is at any other."""
     done, why = 0, "no smooth point was drawn"
     for point in points:
         with np.errstate(all="ignore"):
@@ -186,10 +187,6 @@ def _at_points(
             return Line(what, "wrong", why)
         done += status == "ok"
     return Line(what, "ok", told(done)) if done else Line(what, "not checked", why)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0]
 
 
 def _batches(function: Callable[..., Any], points: list[tuple[Any, ...]]) -> Line:
@@ -231,7 +228,7 @@ def _complex_steps(function: Callable[..., Any], points: list[tuple[Any, ...]]) 
                 "extend to complex numbers (abs, where, maximum, ...)"
             )
         except Exception as error:
-            return "not checked", f"not for complex numbers: {_first_line(error) or repr(error)}"
+            return "not checked", f"not for complex numbers: {first_line(error) or repr(error)}"
         return "ok", ""
 
     return _at_points("complex step", points, check, lambda done: f"{done} of {len(points)} calls")
@@ -248,7 +245,7 @@ def _oracle(library: str, function: Callable[..., Any], points: list[tuple[Any, 
             try:
                 found = differences_from(library, function, point, order)
             except Exception as error:
-                why = f"it is no program of {name}'s: {type(error).__name__}: {_first_line(error)}"
+                why = f"it is no program of {name}'s: {type(error).__name__}: {first_line(error)}"
                 continue
             return ("wrong", f"{found}, at {_shown(point)}") if found else ("ok", "")
         return "not checked", why

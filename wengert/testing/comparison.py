@@ -1,4 +1,4 @@
-"""The derivatives that the tape and forward mode give, compared with differences of the values."""
+"""Derivatives by reverse and forward mode, compared with differences of the values."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -37,7 +37,7 @@ class _Sample(NamedTuple):
 
 
 class Comparison:
-    """A problem's derivatives by differences, and what the modes give beside them.
+    """The derivatives of a problem by differences, and by reverse and forward mode.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Comparison:
         self._around: dict[tuple[bytes, float], Surroundings] = {}
 
     def check_values(self) -> None:
-        """Compare a gradient by recorded operations with the one by plain ones, which is moved."""
+        """Compare the gradient with ``create_graph`` to the one without, which differences use."""
         problem, (atol, rtol) = self.problem, self.tolerance
         plain = problem.middle()
         recorded = np.concatenate([to_reals(values(result)) for result in problem.run()])
@@ -147,7 +147,7 @@ class Comparison:
         return [self._along(direction) for direction in np.eye(self.problem.width)]
 
     def _look(self, direction: Reals, step: float) -> Surroundings:
-        """The surroundings along a direction; what is seen there is known for the next entry."""
+        """The surroundings along a direction, which are kept for further entries."""
         masks = self.problem.masks()
         own = sum(masks[i] for i in self.problem.parts(direction))
         assert isinstance(own, np.ndarray)
@@ -178,7 +178,7 @@ class Comparison:
     def _check_entries(self, analytic: Reals, mode: Mode, called: str) -> None:
         """Compare all entries of the Jacobian, which has a row for each real number of the results.
 
-        The worst entry is told: of those that are wrong, or where none is, of all.
+        The message has the worst of the wrong entries; if none is called wrong, of all that differ.
         """
         problem, tolerance = self.problem, self.tolerance
         if not analytic.size:
@@ -228,7 +228,7 @@ class Comparison:
             f"\n{np.sum(wrong)} of {analytic.size} entries are wrong by more than "
             f"atol={tolerance.atol:g} + rtol={tolerance.rtol:g} * abs(numerical)"
         )
-        error.found = Found(analytic, numerical, wrong, *problem.kinds())
+        error.found = Found(analytic, numerical, wrong, problem.inputs, problem.segments)
         raise error
 
     def _refuted(self, given: Reals, row: int, columns: list[int]) -> str:
@@ -270,7 +270,7 @@ class Comparison:
                     )
 
     def _explain(self, jacobian: Reals, at: int, given: float, called: str) -> None:
-        """Tell why a combination differs, although each entry of the Jacobian is right."""
+        """Raise the reason why a sum of entries differs, though each entry is right."""
         weights, direction = self.sample.weights, self.sample.directions[at]
         terms = weights[:, None] * jacobian * direction
         where = f"along a random direction in inputs[{min(self.problem.parts(direction))}]"

@@ -1,4 +1,4 @@
-"""Checks of gradients beside their values: repeatable, linear, unaliased, in precision, freed."""
+"""Checks of gradients beside their values: repeatable, linear, unshared, precise, and freed."""
 
 import gc
 import weakref
@@ -12,16 +12,16 @@ from wengert.tape.autograd import ancestors, backward
 from wengert.tape.node import Node, Parts, tick
 from wengert.tape.tensor import Tensor
 from wengert.testing.differences import Reals, to_reals
-from wengert.testing.problem import Problem, inexact, like, normal, values
+from wengert.testing.problem import Problem, inexact, like, normal, seeded, values
 from wengert.testing.verdicts import GradcheckError
 
-#: By how much rounding may change a sum of the same products: relatively to the products, and to
-#: what the cotangent's numbers may have cancelled within a rule.
+#: How far rounding may move a sum of products: relative to the products, and relative to the
+#: cotangent, whose elements may cancel within a rule.
 LINEARITY, CANCELLATION = 1e-10, 1e-13
 
 
 def check_conduct(problem: Problem, jacobian: Reals | None, nondet_tol: float) -> None:
-    """Check everything about the gradients of a problem but their values.
+    """Check the gradients of a problem in every respect but their values.
 
     Raises
     ------
@@ -50,19 +50,19 @@ def check_conduct(problem: Problem, jacobian: Reals | None, nondet_tol: float) -
     _check_freed(problem)
 
 
-#: Runs that tell a random function from a wrong one: one random bit is the same in half of them.
+#: Runs that a function has to repeat: one random bit is the same in each with probability 1/2.
 REPEATS = 8
 
 
 def check_repeatable(problem: Problem, nondet_tol: float, swept: bool = True) -> None:
-    """Check that the function gives the same again: otherwise differences tell nothing of it.
+    """Check that results are the same in each run, and with ``swept`` that gradients are.
 
-    And that its gradients do, if they are ``swept``.
+    Differences say nothing about a function for which this fails.
 
     Raises
     ------
     GradcheckError
-        If it does not.
+        If a result or a gradient differs between two runs.
     """
     first = problem.run()
     ones = [np.ones(result.shape) for result in first]
@@ -117,20 +117,15 @@ def _check_same(
 def _accumulated(
     problem: Problem, results: list[Tensor], cotangents: list[np.ndarray[Any, Any]]
 ) -> list[Tensor]:
-    """What `backward` leaves in ``.grad``, without leaving it there."""
+    """What `backward` adds to ``.grad`` where there is none; ``.grad`` is then restored."""
     targets = [problem.arguments[i] for i in problem.checked]
     held = [target.grad for target in targets]
     for target in targets:
         target.grad = None
-    tracked = [
-        (result, like(result, g))
-        for result, g in zip(results, cotangents, strict=True)
-        if result._node is not None
-    ]
-    seeds = [g for _, g in tracked]
+    outputs, seeds = seeded(results, cotangents)
     before = [values(g) for g in seeds]
     try:
-        backward([result for result, _ in tracked], seeds, retain_graph=True, inputs=targets)
+        backward(outputs, seeds, retain_graph=True, inputs=targets)
         found = [
             like(target, np.zeros(target.shape, values(target).dtype))
             if target.grad is None
@@ -153,7 +148,7 @@ def _accumulated(
 
 
 def sharing(a: Tensor, b: Tensor) -> bool:
-    """Whether two Tensors' arrays share memory, as far as their library lets one see it."""
+    """Return whether two Tensors' arrays share memory, if their library can tell."""
     backend = backend_of(a._array)
     if backend.immutable or a.backend is not b.backend:
         return False
@@ -179,16 +174,16 @@ def _check_alone(
 
 
 def check_precision(results: Iterable[Tensor]) -> None:
-    """Check that each rule on the way to ``results`` answers in its operation's precision.
+    """Check that each rule on the way to ``results`` computes in its operation's precision.
 
-    The engine gives each cotangent the dtype of the value it belongs to, so a rule that computes
-    in single precision inside a double one loses digits, and one that computes in double
-    precision inside a single one loses time, and neither would show in the gradient's dtype.
+    The sweep casts each cotangent to the dtype of its operand, so the gradient's dtype does not
+    show that a rule computes in single precision, which loses digits, or in double, which loses
+    time.
 
     Raises
     ------
     GradcheckError
-        If a rule's answer has neither the precision of the result nor that of the operand.
+        If a rule returns neither the precision of the result nor that of the operand.
     """
     tracked = [(result._node, result._array) for result in results if result._node is not None]
     kin: dict[int, Any] = {node.number: array for node, array in tracked}
@@ -204,7 +199,7 @@ def check_precision(results: Iterable[Tensor]) -> None:
                 position = next(i for i, p in enumerate(node.parents) if p is parent)
                 raise GradcheckError(
                     f"the rule of {node.operation} for its operand {position}, of dtype "
-                    f"{dtype_of(parent.dtype).name}, answers in {dtype_of(more.dtype).name}"
+                    f"{dtype_of(parent.dtype).name}, returns {dtype_of(more.dtype).name}"
                 )
 
 
@@ -231,12 +226,12 @@ def check_absent(problem: Problem) -> None:
         ):
             if not np.allclose(without, with_zeros, LINEARITY, CANCELLATION, equal_nan=True):
                 raise GradcheckError(
-                    f"the gradient of inputs[{i}] is another when result {at} has no cotangent "
-                    "than when that is zeros"
+                    f"the gradient of inputs[{i}] is not the same without a cotangent of result "
+                    f"{at} as with one of zeros"
                 )
 
 
-#: The single-precision counterpart of what differences are taken in.
+#: The dtypes of single precision, by those of double.
 SINGLE = {"float64": "float32", "complex128": "complex64"}
 
 
@@ -246,9 +241,9 @@ def check_single(problem: Problem) -> None:
     Raises
     ------
     GradcheckError
-        If a result, or what a rule on the way to it answers, is in another precision.
+        If a result, or what a rule on the way to it returns, is in another precision.
     """
-    copies: dict[int, Any] = {}  # by identity, so that what is given twice stays one
+    copies: dict[int, Any] = {}  # by identity: a Tensor that is given twice stays one
     for x in problem.arguments:
         copies[id(x)] = _single(x)
     try:
@@ -270,7 +265,7 @@ def check_single(problem: Problem) -> None:
 
 
 def _single(x: Any) -> Any:
-    """A copy of an argument in single precision; what has none is left as it is."""
+    """A copy of an argument in single precision; the argument itself if it is not in double."""
     if isinstance(x, np.ndarray) and x.dtype.name in SINGLE:
         return x.astype(SINGLE[x.dtype.name])
     if not (isinstance(x, Tensor) and x.dtype.name in SINGLE):
@@ -281,9 +276,9 @@ def _single(x: Any) -> Any:
 
 
 def _holds_double(results: list[Tensor], problem: Problem | None = None) -> bool:
-    """Whether results come from leaves in double precision, other than a problem's inputs.
+    """Whether results depend on leaves in double precision that are no inputs of a problem.
 
-    A function that holds such parameters computes in their precision, whatever it is given.
+    A function with such parameters computes in their precision, whatever its inputs are.
     """
     own = [] if problem is None else [problem.arguments[i]._node for i in problem.checked]
     return any(
@@ -319,7 +314,7 @@ def _ones(node: Node, like: Any) -> Any:
 
 
 def _check_freed(problem: Problem) -> None:
-    """Check that the graph disappears with its last Tensor, without the garbage collector."""
+    """Check that the graph is freed with its last Tensor, without the garbage collector."""
     start = tick()
     enabled = gc.isenabled()
     gc.disable()

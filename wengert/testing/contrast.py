@@ -1,35 +1,36 @@
-"""Where a failure shows and where not, in words: neighbouring cases are tried, one by one.
+"""Where a failure occurs and where it does not, in words: a failing case among its neighbours.
 
-Each statement is the difference between the case that fails and one beside it that passes, so each
-is true of these two; and where a neighbour fails too, or cannot be checked, nothing is said.
+A neighbour differs from the failing case in one respect. If it passes, the message states that
+respect; if it fails too, or cannot be checked, the message does not mention it.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from wengert.func.trees import tree_flatten
-from wengert.testing.arguments import SPECIAL, Argument, Axis, generic
+from wengert.testing.arguments import SPECIAL, Argument, Axis
 from wengert.testing.backends import installed_backends
 from wengert.testing.likeness import Found, factor, likeness, named
 from wengert.testing.verdicts import BadlyScaledError, GradcheckError, KinkError
 
 Array = np.ndarray[Any, Any]
-#: The outcome of a neighbouring case: the error, that it is right, or that nothing can be told.
+#: The outcome of a neighbour: its error, that it is right, or that it could not be checked.
 Outcome = GradcheckError | Literal["right", "unknown"]
 
-#: Words, a neighbour of the case that passes if they are true, and others that fail.
+#: Words, and changed leaves: if the words are true, the first change passes and the others fail.
 Statement = tuple[str, Sequence[dict[int, Any]]]
 
-#: Neighbours that are tried at most.
+#: How many neighbours are tried at most.
 MOST = 24
-#: Statements that are made at most: the first ones tell most.
+#: How many statements are made at most; the first ones tell most.
 STATEMENTS = 3
 
 
 class Modes(NamedTuple):
-    """The parameters of a check that say which modes to look at."""
+    """The parameters by which a check includes forward and reverse mode."""
 
     forward: str
     reverse: str
@@ -54,9 +55,9 @@ class Case(NamedTuple):
     apart : bool
         Whether their elements lie apart in memory.
     options : dict
-        Of `gradcheck`, or `gradgradcheck`.
+        Of `gradcheck` or `gradgradcheck`.
     backend : str
-        On which.
+        The backend's name.
     """
 
     order: int
@@ -69,23 +70,23 @@ class Case(NamedTuple):
 def contrasted(
     error: GradcheckError, case: Case, again: Callable[[Case], Outcome], arguments: Sequence[Any]
 ) -> tuple[list[str], str | None]:
-    """Return where a case fails and where not, and what the wrong derivative looks like.
+    """Return statements of where a case fails, and what the wrong derivative looks like.
 
     Parameters
     ----------
     error : GradcheckError
-        What came of it.
+        The failure.
     case : Case
-        The one that fails.
+        The case that fails.
     again : callable
-        Gives the `Outcome` of a case.
+        Returns the `Outcome` of a case.
     arguments : sequence
-        What the arguments were drawn from.
+        The specifications that the arguments were drawn from.
     """
     said: list[str] = []
-    if isinstance(error, KinkError | BadlyScaledError):  # the point is to blame, and says so
+    if isinstance(error, KinkError | BadlyScaledError):  # the message names the reason
         return said, None
-    if "not deterministic" in str(error):  # so would the neighbours, by chance
+    if "not deterministic" in str(error):  # neighbours fail or pass by chance
         return said, None
     if case.order == 2:
         said.append("only in the second derivative: the first is right")
@@ -109,16 +110,16 @@ def contrasted(
 
 
 class Contrast:
-    """A case that fails, and what comes of its neighbours.
+    """A failing case and its neighbours.
 
     Parameters
     ----------
     check : callable
-        Takes arguments like ``drawn`` and gives an `Outcome`.
+        Takes arguments like ``drawn`` and returns an `Outcome`.
     drawn : tuple
-        The arguments of the case that fails: NumPy arrays, and whatever else.
+        The arguments of the failing case: NumPy arrays and other values.
     arguments : sequence
-        What they were drawn from, as `check_gradients` understands it.
+        The specifications that they were drawn from.
     """
 
     def __init__(
@@ -138,7 +139,7 @@ class Contrast:
         ]
 
     def outcome(self, changed: dict[int, Any]) -> Outcome:
-        """What comes of the case with other leaves in some places."""
+        """The outcome of the case with some leaves replaced."""
         if self.tried >= MOST:
             return "unknown"
         self.tried += 1
@@ -148,10 +149,7 @@ class Contrast:
         return found
 
     def where(self) -> list[str]:
-        """Statements of where it fails, the most telling first.
-
-        Each comes with a neighbour that has to pass, and others that have to fail.
-        """
+        """Statements of where the case fails, the most telling first."""
         said: list[str] = []
         for family in (self._shapes, self._axes, self._numbers, self._values):
             for words, (changed, *alike) in family():
@@ -165,7 +163,7 @@ class Contrast:
         return said
 
     def how(self, found: Found | None) -> str | None:
-        """What the wrong derivative looks like, with a factor that follows a length told so."""
+        """What the wrong derivative looks like, such as a factor that grows with a length."""
         if found is None or found.analytic.shape[0] == 0 or not found.wrong.any():
             return None
         by = factor(found)
@@ -189,7 +187,7 @@ class Contrast:
     # -- neighbours ------------------------------------------------------------------------------
 
     def _resized(self, lengths: dict[int, int]) -> dict[int, Array]:
-        """All arrays, with each axis that has a length getting another one."""
+        """All arrays, with the lengths of axes replaced by others."""
         changed: dict[int, Array] = {}
         for i in self.moving:
             x = self.leaves[i]
@@ -318,20 +316,12 @@ class Contrast:
 
     def _generic(self, i: int, shape: tuple[int, ...]) -> Array:
         """Values where nothing special is, within the argument's domain."""
-        given = self._argument(i)
-        low, high = (0.25, 1.75) if given is None else given.domain
-        count = int(np.prod(shape)) * 2
-        points = generic(4 * count + 3, low, high, 0.31 * i)
-        for kink in () if given is None else given.away_from:
-            points = points[abs(points - kink) > (high - low) / 64]
-        points = np.resize(points, count) if points.size else np.full(count, (low + high) / 2)
-        values = points[: count // 2].reshape(shape)
-        if self.leaves[i].dtype.kind == "c":
-            return np.asarray(values + 1j * points[count // 2 :].reshape(shape))
-        return np.asarray(values)
+        given = self._argument(i) or Argument(domain=(0.25, 1.75))
+        real, imaginary = given.generic(2 * math.prod(shape), 0.31 * i).reshape(2, *shape)
+        return np.asarray(real + 1j * imaginary if self.leaves[i].dtype.kind == "c" else real)
 
 
 def _stretched(shape: tuple[int, ...], common: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape with its lengths of 1 as they are in the common one."""
+    """A shape whose lengths of 1 are replaced by those of the common shape."""
     there = common[len(common) - len(shape) :]
     return tuple(m if n == 1 else n for n, m in zip(shape, there, strict=True))

@@ -1,6 +1,7 @@
 """Derivatives from values alone: central differences, extrapolated, with an estimate of error."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -10,8 +11,8 @@ Reals = np.ndarray[Any, np.dtype[np.float64]]
 
 #: Each step is this much smaller than the last. A power of two keeps ``x + h`` exact.
 RATIO = 4
-#: Steps that are always taken: fewer can't tell the error of the extrapolation from the order of
-#: what it removes.
+#: Steps that are always taken: the error is the difference of successive extrapolations, and fewer
+#: steps have one extrapolation alone.
 FIRST_STEPS = 3
 MOST_STEPS = 12
 #: The machine's precision.
@@ -39,14 +40,69 @@ class Estimate(NamedTuple):
     step: float
 
 
+class Segment(NamedTuple):
+    """The part of a row of real numbers that is one array.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the array.
+    complex : bool
+        Whether each element is two real numbers: its real and its imaginary part.
+    """
+
+    shape: tuple[int, ...]
+    complex: bool
+
+    @property
+    def size(self) -> int:
+        """The count of real numbers."""
+        return math.prod(self.shape) * (2 if self.complex else 1)
+
+    def entry(self, name: str, at: int) -> str:
+        """Return what messages call one of the numbers, such as ``Re inputs[0][1, 2]``."""
+        part = ""
+        if self.complex:
+            part, at = ("Re ", "Im ")[at % 2], at // 2
+        index = [int(i) for i in np.unravel_index(at, self.shape)] if self.shape else ""
+        return f"{part}{name}{index}"
+
+
+def located(segments: Sequence[Segment], at: int) -> tuple[int, int]:
+    """Return which segment a number of a row belongs to, and its position there."""
+    for which, segment in enumerate(segments):
+        if at < segment.size:
+            return which, at
+        at -= segment.size
+    raise IndexError(at)
+
+
 def to_reals(array: np.ndarray[Any, Any]) -> Reals:
-    """Return the numbers of an array as one row, a complex one as its real and imaginary part."""
+    """Return an array's elements as one row, each complex one as its real and imaginary part."""
     flat = array.reshape(-1)
     if flat.dtype.char == "d":
         return flat
     if flat.dtype.kind == "c":
         return np.ascontiguousarray(flat, np.complex128).view(np.float64)
     return flat.astype(np.float64, copy=False)
+
+
+def agree(
+    given: np.ndarray[Any, Any],
+    expected: np.ndarray[Any, Any],
+    rtol: float,
+    atol: float,
+    of_largest: float,
+) -> bool:
+    """Return whether two arrays are equal up to rounding, each nan to a nan.
+
+    Elements may differ by ``rtol`` of their own size, and by ``of_largest`` of the largest finite
+    one (at least ``atol``): small ones may be differences of large ones.
+    """
+    largest = float(np.max(abs(expected), initial=0.0, where=np.isfinite(expected)))
+    return given.shape == expected.shape and bool(
+        np.allclose(given, expected, rtol, max(atol, of_largest * largest), equal_nan=True)
+    )
 
 
 def derivative(
@@ -65,7 +121,7 @@ def derivative(
     eps : float
         The first step.
     good_enough : callable
-        Tells whether an estimate can stand, or smaller steps should be tried.
+        Whether an estimate is accurate enough; otherwise a smaller step follows.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Explorations: what Hypothesis draws of a function's arguments, and the gravest failure there."""
+"""Run a check at arguments that Hypothesis draws, and raise the gravest failure."""
 
 import inspect
 import math
@@ -19,19 +19,19 @@ from wengert.testing.verdicts import (
 )
 
 Kinks = Literal["skip", "fail"]
-#: Of several failures the first in this order is told.
+#: Of several failures, the one that comes first here is raised.
 GRAVITY = (WrongGradientError, GradcheckError, BadlyScaledError, KinkError)
 
 
 class Exploration:
-    """A function with the strategy of its arguments: what Hypothesis runs.
+    """A function and the strategy of its arguments; a subclass checks each call that is drawn.
 
     Attributes
     ----------
     function : callable
-        What is tested.
+        The function under test.
     layouts : bool
-        Whether arrays are drawn with elements that lie apart in memory, too.
+        Whether calls are also made with arrays that are not contiguous.
     """
 
     layouts = True
@@ -70,7 +70,7 @@ class Exploration:
             for given in self.arguments
             if isinstance(given, Argument)
         ) and any(isinstance(given, Argument) for given in self.arguments)
-        # Arrays of any shape are numbers there, which have no axis.
+        # In special calls, arrays of any shape are 0-d: there is no axis to choose.
         self.has_special &= not any(
             isinstance(given, Axis) and getattr(self.arguments[given.of], "shape", ()) == (...,)
             for given in self.arguments
@@ -86,7 +86,7 @@ class Exploration:
         if bounds is None:
             side = max(1, self.bounds["min_side"])
             return st.tuples(special_calls(self.arguments, self.dtypes[0], side), st.just(False))
-        # Shrinking takes the contiguous layout, unless the other one alone fails.
+        # False is the simpler boolean: failures shrink to contiguous arrays where these fail too.
         apart = st.booleans() if self.layouts else st.just(False)
         return st.tuples(calls(self.arguments, dtypes=self.dtypes, **bounds), apart)
 
@@ -96,17 +96,23 @@ class Exploration:
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     def example(self, drawn: tuple[Any, ...]) -> None:
-        """Check a call, whose arrays' elements may lie apart; raise if a derivative is wrong."""
+        """Check what was drawn: a call, and whether its arrays are to lie apart in memory.
+
+        Raises
+        ------
+        GradcheckError
+            If a derivative is wrong.
+        """
         raise NotImplementedError
 
     def fixed(self) -> bool:
-        """Whether there is nothing to draw: one call is all."""
+        """Whether all arguments are values, so that there is one call to check."""
         return not any(
             isinstance(given, Argument | Axis | st.SearchStrategy) for given in self.arguments
         )
 
     def explore(self, digest: str, share: float = 1.0) -> None:
-        """Check as many calls as the settings say, or that share, and raise the gravest failure."""
+        """Check a share of the calls that the settings ask for, and raise the gravest failure."""
         self.skipped = self.checked = 0
         if self.fixed():
             self.example((tuple(self.arguments), False))
@@ -114,7 +120,7 @@ class Exploration:
             return
         given = self.settings or hypothesis.settings()
         count = math.ceil(share * (self.examples or given.max_examples))
-        # Empty arrays come last: a failure would shrink to one, and hide what it is about.
+        # Empty arrays come last: other failures would shrink to them, which hides the cause.
         empty = count // 5 if self.may_be_empty else 0
         special = min(len(SPECIAL), count // 3) if self.has_special else 0
         __tracebackhide__ = True
@@ -122,9 +128,9 @@ class Exploration:
             self._explored(self.special, f"{digest}_special", special)
         if not self._explored(self.strategy, digest, count - empty - special):
             raise KinkError(
-                f"{self.name} could be checked nowhere: {self.skipped} examples lie at kinks, or "
-                "at the edge of the domain. Say with Argument(domain=..., away_from=...) where it "
-                "is differentiable"
+                f"no call of {self.name} could be checked: {self.skipped} examples lie at kinks, "
+                "or at the edge of the domain. Say with Argument(domain=..., away_from=...) where "
+                "it is differentiable"
             )
         if empty:
             try:
@@ -137,7 +143,7 @@ class Exploration:
                 raise
 
     def _explored(self, strategy: Any, digest: str, count: int) -> bool:
-        """Check that many calls; False if there was none that could be checked."""
+        """Check ``count`` calls; False if none of them could be checked."""
 
         def run(drawn: tuple[Any, ...]) -> None:
             try:
@@ -149,7 +155,7 @@ class Exploration:
                 hypothesis.reject()
             self.checked += 1
 
-        run.__name__ = run.__qualname__ = digest  # what Hypothesis's database knows it by
+        run.__name__ = run.__qualname__ = digest  # the key in Hypothesis's database
         chosen = hypothesis.settings(
             self.settings or hypothesis.settings(),
             deadline=None,
@@ -181,7 +187,7 @@ def _gravity(error: BaseException) -> tuple[int, int]:
 
 
 def _bare(error: BaseException) -> BaseException:
-    """An error without Hypothesis's notes: its message ends with code that says the same."""
+    """An error without Hypothesis's notes, as its message has the falsifying example as code."""
     if isinstance(error, GradcheckError):
         error.__notes__ = []
     return error

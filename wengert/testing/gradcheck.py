@@ -1,4 +1,4 @@
-"""Checks of derivatives: the tape's against differences, and the tape's conduct beside them."""
+"""`gradcheck` and `gradgradcheck`: derivatives at one point, compared with differences."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -66,22 +66,22 @@ def gradcheck(
     inputs : Tensor or sequence
         Arguments of ``func``, in nested containers too. Those that are Tensors and require grad
         are checked, and have to be float64 or complex128; others, of any type, are left alone.
-        They are counted through all containers.
+        Messages number the arguments through all containers.
     eps : float
         The first, largest, step of the differences. Smaller ones follow while they help.
     atol, rtol : float
         An entry is wrong if it differs from the numerical one by more than ``atol + rtol *
-        abs(numerical)`` and what rounding may explain.
+        abs(numerical)`` and the rounding error of the differences.
     raise_exception : bool
-        Whether a failed check raises; otherwise it gives False.
+        Whether a failed check raises; otherwise the result is False.
     nondet_tol : float
         How far the results of two runs may differ.
     check_undefined_grad : bool
-        Whether to check that a result without a cotangent counts as one with zeros, where there
-        are several results.
+        Whether to check, of several results, that one without a cotangent counts as one with a
+        cotangent of zeros.
     check_grad_dtypes : bool
         Whether to run ``func`` on single-precision copies of the inputs too, and check that
-        results, gradients and every rule on the way are in single precision.
+        results, gradients and what every rule returns are in single precision.
     check_batched_grad : bool
         Whether to check that a batch of cotangents gives what they give one by one.
     check_batched_forward_grad : bool
@@ -109,12 +109,11 @@ def gradcheck(
     ------
     GradcheckError
         If the check fails: with the input's and the result's position, the worst entry and both
-        values. Its subclasses tell what is the matter: `WrongGradientError`;
-        `KinkError` (a kink, a jump, the edge of the domain); `BadlyScaledError` (the
-        differences do not settle).
+        values. Its subclasses are `WrongGradientError`, `KinkError` (a kink, a jump, the edge of
+        the domain) and `BadlyScaledError` (the differences do not settle).
     ValueError
-        If no input requires grad, one is not in double precision, or the parameters ask for
-        nothing or for what there is not.
+        If no input requires grad, one is not in double precision, or neither mode is to be checked
+        or not the one that another parameter needs.
     """
     for asked, needed, what in (
         (check_batched_grad, check_backward_ad, "check_batched_grad needs check_backward_ad"),
@@ -262,7 +261,7 @@ def _carried_out(
     fast: bool,
     batched_forward: bool = False,
 ) -> bool:
-    """Whether all that is to be checked of a problem is right."""
+    """Run the checks that were asked for; whether all of them pass."""
     if masked:
         raise ValueError("masked=True is for sparse tensors, which Wengert does not have")
     if not (forward or backward):
@@ -291,7 +290,7 @@ def _carried_out(
     except GradcheckError as error:
         if not raise_exception:
             return False
-        if problem.changed() is None:  # of a random function nothing else is true
+        if problem.changed() is None:  # a random function fails every check, and is told first
             try:
                 check_repeatable(problem, nondet_tol, swept=backward)
             except GradcheckError as cause:

@@ -1,4 +1,4 @@
-"""Derivatives written by hand, of functions of NumPy arrays: as operations, for `gradcheck`."""
+"""`check_derivative`: derivatives written by hand for functions of NumPy arrays."""
 
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
@@ -97,7 +97,7 @@ class _Pair(NamedTuple):
         return _inexact(_undamaged("the function", self.function, inputs))
 
     def pulled(self, inputs: Sequence[Any], moving: Sequence[int], g: Array) -> list[Array]:
-        """What a cotangent of the result gives for each argument that moves."""
+        """The gradient of each differentiated argument, for a cotangent of the result."""
         found = self._each(moving, _undamaged("the derivative", self.derivatives, inputs, g))
         for i, f in zip(moving, found, strict=True):
             _shaped(f, inputs[i].shape, i)
@@ -109,7 +109,7 @@ class _Pair(NamedTuple):
     def pushed(
         self, inputs: Sequence[Any], moving: Sequence[int], tangents: Sequence[Array], result: Array
     ) -> Array:
-        """What tangents of the arguments that move give for the result."""
+        """The tangent of the result, for tangents of the differentiated arguments."""
         if self.form == "jvp":
             tangent = _undamaged("the derivative", self.derivatives, inputs, *tangents)
             return _in_kind(_shaped(_inexact(tangent), result.shape, moving[0]), result, moving[0])
@@ -125,7 +125,7 @@ class _Pair(NamedTuple):
                 diagonal = np.broadcast_to(derivative, result.shape)
             except ValueError:
                 diagonal = _shaped(derivative, result.shape, i)
-            # Not infinity times zero, where another element is at the edge of the domain.
+            # Infinity times zero is nan, where an element is at the edge of the domain.
             total += _in_kind(np.where(t == 0, 0.0, diagonal * t), result, i)
         return total
 
@@ -163,7 +163,7 @@ class _ByHand(Function):
 
 
 class _HandWrittenTest(GradientTest):
-    """What `check_derivative` makes of a pair."""
+    """The test that `check_derivative` runs."""
 
     layouts = False  # the pair sees copies
 
@@ -185,7 +185,7 @@ class _HandWrittenTest(GradientTest):
 
     @staticmethod
     def _inputs(call: tuple[Any, ...], apart: bool) -> tuple[Any, ...]:
-        inputs = tuple(map(as_input, call))  # what containers hold is constant
+        inputs = tuple(map(as_input, call))  # arrays in containers are constants
         if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
             raise TypeError(
                 "check_derivative needs an argument that is a floating or complex array"
@@ -213,7 +213,7 @@ class _HandWrittenTest(GradientTest):
 def _undamaged(
     culprit: str, function: Callable[..., Any], inputs: Sequence[Any], *more: Any
 ) -> Any:
-    """What a function gives for copies of its arguments, which it has to leave as they are."""
+    """Call a function on copies of its arguments, and check that it leaves them unchanged."""
     given = (*inputs, *more)
     copies = [np.array(x) if isinstance(x, np.ndarray) else x for x in given]
     found = function(*copies)
@@ -225,7 +225,7 @@ def _undamaged(
 
 
 def _inexact(found: Any) -> Array:
-    """What a function gave as an array: floating where it gave integers, which it may."""
+    """A function's result as an array, which is floating if the result is an integer."""
     array = np.asarray(found)
     return array.astype(np.result_type(array, 1.0))
 
@@ -239,12 +239,12 @@ def _shaped(found: Array, shape: tuple[int, ...], i: int) -> Array:
 
 
 def _in_kind(found: Array, result: Array, i: int) -> Array:
-    """A tangent in the result's data type, which a complex one loses its imaginary part by."""
+    """A tangent in the result's dtype; that of a real result has to be real."""
     return (found if np.iscomplexobj(result) else _real(found, i)).astype(result.dtype)
 
 
 def _real(found: Array, i: int) -> Array:
-    """What has to be real, and may be complex by roundoff alone."""
+    """An array that has to be real, but for rounding."""
     if np.any(np.abs(np.imag(found)) > 1e-8 * np.maximum(np.abs(found), 1.0)):
         raise GradcheckError(
             f"the derivative for inputs[{i}] gives complex numbers where the function's are real"

@@ -1,7 +1,7 @@
 r"""Why a derivative differs from the differences: it is wrong, or the function has none there.
 
-At a kink a rule gives a derivative that the function has close by, or a mean of several: an element
-of Clarke's generalised gradient. Along any direction it therefore lies among the slopes close by.
+At a kink, a right rule returns a derivative that the function has close by, or a mean of several:
+an element of Clarke's generalised gradient. So along any direction it lies between slopes close by.
 The maximum of three equal numbers, say, has the slopes (1, 0, 0), (0, 1, 0) and (0, 0, 1) around,
 so (1/3, 1/3, 1/3) is right there and (1, 1, 1) is wrong: along (1, 1, 1) all slopes are 1.
 
@@ -10,7 +10,6 @@ References
 F. H. Clarke, Optimization and Nonsmooth Analysis (1983), chapter 2.
 """
 
-import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ import numpy as np
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
-from wengert.testing.differences import EPSILON, RATIO, Estimate, Reals
+from wengert.testing.differences import EPSILON, RATIO, Estimate, Reals, Segment
 from wengert.testing.problem import Problem, inexact
 from wengert.testing.verdicts import (
     BadlyScaledError,
@@ -39,21 +38,21 @@ SHORTER = 2.0**-6
 NOISE = 100
 #: How much the growth of a jump's slopes may vary from step to step.
 STEADY = 1.2
-#: Points that tell whether slopes close by differ, and points for each real number of the inputs
-#: that are searched for one slope: one element in n is the median of n equal ones, by chance.
+#: Points at which slopes are compared; and points for each real number of the inputs that are
+#: searched for one slope: close by, each of n equal elements is their median once in n points.
 GLANCES, TRIES = 12, 24
-#: How much a slope may miss what is looked for: slopes change a little around the point.
+#: The relative tolerance of a slope: slopes change a little around the point.
 MISS = 1e-3
 #: Places at which noise is measured, how far they may be, the distance of neighbouring points
 #: there, and the bounds of what single precision makes, relative to the values.
 PLACES, FAR, SPACING, SINGLE = 6, 2.0**-8, 2.0**-16, (2.0**-30, 2.0**-18)
 QUIET = PLACES - PLACES // 3 + 1
-#: Kinds of operations with kinks of their own at operands that have some.
+#: Kinds of operations that may have a kink of their own where an operand has one.
 OWN = ("irregular", "reduction")
 
 
 class _Sides(NamedTuple):
-    """The slopes on both sides of a point, with what becomes of them while the step shrinks.
+    """The slopes on both sides of a point, and how they change while the step shrinks.
 
     Attributes
     ----------
@@ -72,7 +71,7 @@ class _Sides(NamedTuple):
 
 
 class Region:
-    """The points close by that differ in some inputs, and what a problem's results are there.
+    """The points close by that differ in some inputs, and a problem's results there.
 
     Parameters
     ----------
@@ -112,9 +111,9 @@ class Region:
     def several(self) -> bool:
         """Whether several operations have a kink here.
 
-        Then each rule is right that gives one of its operation's own derivatives, and together
-        they may give what the function has nowhere: 2 for the first of equal numbers in the sum of
-        their maximum and minimum.
+        Each rule may then return another derivative of its own operation, and their sum may be
+        one that the function has nowhere: in the sum of the maximum and the minimum of equal
+        numbers, 2 for the first number.
         """
         return self._looked[1]
 
@@ -125,9 +124,12 @@ class Region:
         try:
             steps = Problem(operations.of(self.problem), self.problem.arguments)
             found = Region(steps, self.own, self.radius / CLOSE).bends(self.own)
-            several = operations.kinks(found, steps.shapes) > 1
+            several = operations.kinks(found, steps.segments) > 1
             found = found[-self.problem.middle().size :]
-        except (KinkError, ValueError):  # others run close by, or some are in single precision
+        except (
+            KinkError,
+            ValueError,
+        ):  # other operations close by, or single precision
             found, several = self.bends(self.own), True
         if not self.own.all():
             # At the edge of the domain in one input, the others can still be moved.
@@ -135,7 +137,7 @@ class Region:
         return found, several
 
     def bends(self, mask: Reals) -> Flags:
-        """Whether they differ where the numbers in a mask move."""
+        """Whether slopes differ between points that differ in the numbers of a mask."""
         random = np.random.default_rng(3)
         way = mask * self.random(random, 1.0)
 
@@ -156,8 +158,8 @@ class Region:
     def noise(self) -> Reals:
         """The noise of single precision in each result; 0 where there is none.
 
-        By the differences of sixth order of neighbouring values, which of a smooth function are
-        tiny. At kinks they are not, but few places lie at one.
+        It is measured by sixth differences of neighbouring values, which are tiny for a smooth
+        function. At a kink they are large too, but few places lie at one.
         """
         random, sizes = np.random.default_rng(5), []
         way = self.own * random.uniform(0.5, 1.0, self.own.size)
@@ -168,7 +170,7 @@ class Region:
                 share = noise / np.max(np.abs(line), axis=0)
             sizes.append(np.where((share > SINGLE[0]) & (share < SINGLE[1]), noise, 0.0))
             if len(sizes) == QUIET and not np.any(sizes):
-                break  # the noise is that of the third of the places that has most
+                break  # the result is one of the largest third, and zero in any case
         found: Reals = np.sort(sizes, axis=0)[-PLACES // 3]
         return found
 
@@ -190,7 +192,7 @@ class Surroundings:
     def verdict(
         self, found: Estimate, row: int, given: float, allowed: float
     ) -> tuple[type[GradcheckError], str]:
-        """Tell why a derivative differs from the estimate.
+        """Return why a derivative differs from the estimate.
 
         Parameters
         ----------
@@ -204,13 +206,13 @@ class Surroundings:
         Returns
         -------
         type, str
-            The error to raise, and the cause in words: none where the function is smooth.
+            The error to raise, and the cause in words, which is empty if the function is smooth.
         """
         kind, cause = self._cause(found, row, given, allowed)
         if kind is WrongGradientError and self.region.several:
             return KinkError, (
-                "several operations have a kink here, where their rules may be right and the "
-                "gradient none that the function has, so there is nothing to compare with"
+                "several operations have a kink here: each rule may be right, and the gradient "
+                "still none that the function has, so there is nothing to compare with"
             )
         return kind, cause
 
@@ -258,8 +260,8 @@ class Surroundings:
         miss = self.region.rounding[row] + MISS * abs(given)
         if max(abs(right - given), abs(left - given)) < miss < abs(found.value[row] - given) / 10:
             return KinkError, (
-                "the function has a kink so close by that differences reach across it, and no "
-                "derivative to compare with"
+                "the function has a kink so close by that differences reach across it, so there "
+                "is no derivative to compare with"
             )
         if not self.region.bent[row]:
             return WrongGradientError, ""
@@ -309,12 +311,12 @@ class Surroundings:
         return _Sides(right, left, kink, jump)
 
     def _reaches(self, row: int, sign: int, wanted: float) -> bool:
-        """Whether a result is as steep somewhere close by, found by chance and by going uphill."""
+        """Whether a slope close by is at least ``wanted``, by a random search."""
         region, random = self.region, np.random.default_rng(4)
         here, best = np.zeros_like(self.direction), -np.inf
         for trial in range(max(64, TRIES * here.size)):
             there = region.random(random, region.radius)
-            if trial % 2:  # most of the numbers are as at the steepest point so far
+            if trial % 2:  # most numbers stay those of the steepest point so far
                 there = np.where(random.random(there.size) < 0.7, here, there)
             if trial % 3 == 0:
                 there *= region.own
@@ -327,7 +329,7 @@ class Surroundings:
 
 
 class _Operations(Observer):
-    """The operations that a function carries out, with their results before its own."""
+    """The operations that a function carries out, and their results."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[Primitive | None, list[Tensor], list[Tensor]]] = []
@@ -350,9 +352,9 @@ class _Operations(Observer):
 
         return run
 
-    def kinks(self, bent: Flags, shapes: list[Any]) -> int:
+    def kinks(self, bent: Flags, segments: list[Segment]) -> int:
         """How many operations have a kink of their own, of those with a result that has one."""
-        rows = np.split(bent, np.cumsum([math.prod(s) * (1 + c) for s, c, _ in shapes])[:-1])
+        rows = np.split(bent, np.cumsum([segment.size for segment in segments])[:-1])
         found: set[int] = set()
         places, count = iter(rows), 0
         for primitive, inputs, results in self.seen:

@@ -1,4 +1,4 @@
-"""How a wrong Jacobian is wrong, in words: by which factor, transposed, conjugated, zero."""
+"""How a wrong Jacobian differs from the right one, in words: a factor, transposed, zero."""
 
 import math
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.testing.differences import Reals
+from wengert.testing.differences import Reals, Segment
 
 #: The relative distance up to which two numbers count as the same.
 NEAR = 1e-5
@@ -35,22 +35,22 @@ class Found(NamedTuple):
     Attributes
     ----------
     analytic, numerical : ndarray of float64
-        As it is, and as it should be.
+        The Jacobian that was given, and the right one.
     wrong : ndarray of bool
         Where they differ.
-    inputs, results : list of (shape, bool)
-        The shapes that columns and rows belong to, and whether these are complex.
+    inputs, results : list of Segment
+        The arrays that columns and rows belong to.
     """
 
     analytic: Reals
     numerical: Reals
     wrong: Array
-    inputs: list[tuple[tuple[int, ...], bool]]
-    results: list[tuple[tuple[int, ...], bool]]
+    inputs: list[Segment]
+    results: list[Segment]
 
 
 def factor(found: Found) -> float | None:
-    """By which factor all wrong entries are off, if it is one."""
+    """Return the factor by which all wrong entries are off; None if there is no single one."""
     wrong = found.wrong
     given, right = found.analytic[wrong], found.numerical[wrong]
     if not given.size or not np.all(np.isfinite(given)) or np.any(abs(right) < NEAR):
@@ -60,7 +60,7 @@ def factor(found: Found) -> float | None:
 
 
 def named(number: float) -> str:
-    """A factor as a reader would write it."""
+    """Return a factor as a fraction, a multiple of a constant, or a decimal number."""
     fraction = Fraction(number).limit_denominator(64)
     if abs(float(fraction) - number) <= NEAR * abs(number):
         return str(fraction)
@@ -72,7 +72,7 @@ def named(number: float) -> str:
 
 
 def likeness(found: Found) -> str | None:
-    """In words how the wrong Jacobian differs from the right one; None if no pattern is found."""
+    """Return how the wrong Jacobian differs from the right one; None if no pattern is found."""
     wrong = found.wrong
     given, right = found.analytic[wrong], found.numerical[wrong]
     if np.any(np.isnan(given)):
@@ -98,7 +98,7 @@ def likeness(found: Found) -> str | None:
 
 
 def _others(found: Found) -> Iterator[tuple[str, Reals]]:
-    """The right Jacobian with a mistake in it, and the mistake's name."""
+    """Common mistakes in words, each with the right Jacobian changed by it."""
     right = found.numerical
     columns, rows = _signs(found.inputs), _signs(found.results)
     if np.any(columns < 0):
@@ -109,14 +109,14 @@ def _others(found: Found) -> Iterator[tuple[str, Reals]]:
         yield "conjugated", right * rows[:, None]
     for words in ("transposed", "in reverse order"):
         blocks, start, changed = [], 0, False
-        for shape, is_complex in found.inputs:
-            size = math.prod(shape) * (2 if is_complex else 1)
-            block = right[:, start : start + size]
-            start += size
+        for segment in found.inputs:
+            shape, is_complex = segment
+            block = right[:, start : start + segment.size]
+            start += segment.size
             square = len(shape) > 1 and shape[-1] == shape[-2]
             if (square or (words != "transposed" and shape)) and block.size:
+                # The last axis is that of real and imaginary parts.
                 parts = block.reshape(len(right), *shape, 2 if is_complex else 1)
-                # The last axis is that of real and imaginary part.
                 moved = parts.swapaxes(-2, -3) if words == "transposed" else np.flip(parts, -2)
                 block = moved.reshape(block.shape)
                 changed = True
@@ -125,9 +125,8 @@ def _others(found: Found) -> Iterator[tuple[str, Reals]]:
             yield words, np.concatenate(blocks, axis=1)
 
 
-def _signs(values: list[tuple[tuple[int, ...], bool]]) -> Reals:
-    """1 for each real number, and -1 for imaginary parts."""
+def _signs(segments: list[Segment]) -> Reals:
+    """-1 for each imaginary part, and 1 for each other number."""
     return np.concatenate(
-        [np.tile((1.0, -1.0) if c else (1.0,), math.prod(shape)) for shape, c in values]
-        or [np.zeros(0)]
+        [np.resize((1.0, -1.0) if s.complex else (1.0,), s.size) for s in segments] or [np.zeros(0)]
     )

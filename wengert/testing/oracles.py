@@ -1,8 +1,8 @@
-"""PyTorch's and JAX's own derivatives of a function: their autograd looks at the same calls.
+"""PyTorch's and JAX's own derivatives of a function.
 
-A Tensor that is not on the tape hands its raw array to the library that it belongs to. So where
-that array is one that PyTorch or JAX follows, a function of Tensors is a program of theirs, and
-they differentiate it by rules of their own; of Wengert's rules none has a part in it.
+A Tensor that is not on the tape passes its raw array to the functions of the array's library. If
+PyTorch or JAX tracks that array, its autograd differentiates the function of Tensors by its own
+rules, and uses none of Wengert's.
 """
 
 import importlib
@@ -15,10 +15,11 @@ import numpy as np
 from wengert.backends import use_backend
 from wengert.tape.autograd import grad
 from wengert.tape.tensor import Tensor, untracked
+from wengert.testing.differences import agree
 from wengert.testing.problem import inexact, normal, values
 
 Arrays = list[np.ndarray[Any, Any]]
-#: How far two libraries may be apart, as each rounds in its own way.
+#: How far rounding may move the results of two libraries apart.
 RTOL, ATOL = 1e-7, 1e-9
 
 
@@ -30,11 +31,11 @@ def differences_from(
     Parameters
     ----------
     library : {"torch", "jax"}
-        Which.
+        The other library.
     function : callable
-        Of Tensors.
+        A function of Tensors.
     inputs : sequence
-        NumPy arrays, of which the floating ones are moved, and whatever else it takes.
+        Its arguments. It is differentiated with respect to the floating and complex NumPy arrays.
     order : {1, 2}
         How many times to differentiate.
 
@@ -46,17 +47,15 @@ def differences_from(
     Raises
     ------
     Exception
-        The function's, or the library's, where this is no program of the library's.
+        Whatever the function or the library raises where the library can't run the function.
     """
     names = ("value", "gradient", "second derivative")[: order + 1]
     theirs = dict(zip(names, ORACLES[library](function, inputs, order), strict=True))
     ours = dict(zip(names, _own(function, inputs, order), strict=True))
     for what, found in theirs.items():
         for i, (a, b) in enumerate(zip(ours[what], found, strict=True)):
-            scale = float(np.max(abs(b), initial=0.0, where=np.isfinite(b)))
-            if a.shape != b.shape or not np.allclose(
-                a, b, RTOL, ATOL + RTOL * scale, equal_nan=True
-            ):
+            if not agree(a, b, RTOL, ATOL, RTOL):
+                scale = float(np.max(abs(b), initial=0.0, where=np.isfinite(b)))
                 gap = np.nanmax(abs(a - b), initial=0.0) if a.shape == b.shape else np.nan
                 name = f"result {i}" if what == "value" else f"inputs[{_moved(inputs)[i]}]"
                 return f"the {what} of {name} differs by {gap:.3g} (of {scale:.3g})"
@@ -76,7 +75,7 @@ def _weights(arrays: Arrays, seed: int) -> Arrays:
 def _called(
     function: Callable[..., Any], inputs: Sequence[Any], moving: dict[int, Any]
 ) -> list[Any]:
-    """The raw results of a function of Tensors, given raw arrays in some places."""
+    """The raw results of a function of Tensors, with raw arrays for some inputs."""
     given = [untracked(moving[i]) if i in moving else x for i, x in enumerate(inputs)]
     return [result._array for result in inexact(function(*given))]
 
@@ -113,7 +112,7 @@ def _swept(
     tensor: Callable[..., Any],
     read: Callable[..., np.ndarray[Any, Any]],
 ) -> list[Arrays]:
-    """The values and derivatives by a library's own ``grad``, with its tensors of NumPy arrays."""
+    """Values and derivatives by a library's own ``grad``; ``tensor`` makes its tensors."""
     found = [[read(result) for result in results]]
     for times in range(order):
         weights = [tensor(w) for w in _weights(found[times], times)]

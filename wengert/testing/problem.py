@@ -1,6 +1,5 @@
-"""A function at a point: its values as rows of reals, moved along directions, and its sweeps."""
+"""A function at a point: its results nearby as rows of real numbers, and its derivatives."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,11 +8,11 @@ import numpy as np
 
 from wengert.backends import Backend, backend_of, dtype_of, selection
 from wengert.func.trees import tree_flatten, tree_leaves, tree_map
-from wengert.interpreters.dual import Dual
+from wengert.interpreters.dual import Dual, tangent_of
 from wengert.interpreters.lifted import new_level
 from wengert.tape.autograd import grad
 from wengert.tape.tensor import Tensor, untracked
-from wengert.testing.differences import Reals, to_reals
+from wengert.testing.differences import Reals, Segment, located, to_reals
 from wengert.testing.verdicts import GradcheckError, KinkError
 
 #: Small enough that its square vanishes beside 1, so that nothing is cut off.
@@ -54,7 +53,7 @@ def on_backend(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def spread(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
-    """Return what `like` does as every second element of a larger array."""
+    """Return what `like` returns, as every second element of a larger array."""
     return untracked(raw_like(tensor, np.stack([array, array], axis=-1))[..., 0])
 
 
@@ -75,10 +74,22 @@ def units(shape: tuple[int, ...], is_complex: bool) -> Iterator[np.ndarray[Any, 
             yield made
 
 
+def seeded(
+    results: Sequence[Tensor], cotangents: Sequence[Any]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the results on the tape that have a cotangent (not None), and these as Tensors."""
+    pairs = [
+        (result, like(result, g))
+        for result, g in zip(results, cotangents, strict=True)
+        if result._node is not None and g is not None
+    ]
+    return [result for result, _ in pairs], [g for _, g in pairs]
+
+
 def strided(inputs: Any) -> Any:
     """Return arguments with each Tensor's array every second element of a larger one.
 
-    For what a function makes of memory that is not contiguous, where the array library shows it.
+    To test a function on arrays that are not contiguous, where the array library has such views.
 
     Parameters
     ----------
@@ -101,7 +112,7 @@ def inexact(returned: Any) -> list[Tensor]:
     Raises
     ------
     TypeError
-        If the function returned anything else than Tensors.
+        If the function returned anything but Tensors.
     ValueError
         If none is floating or complex.
     """
@@ -123,13 +134,13 @@ class Problem:
     Attributes
     ----------
     arguments : list
-        What the function is called with, out of its containers.
+        The function's arguments, without their containers.
     checked : list of int
         Positions of the arguments that are differentiated.
     before : list of ndarray
         Their values.
-    sizes, width : list of int, int
-        The count of real numbers in each of them, and in all.
+    inputs, width : list of Segment, int
+        The parts that they have in a row of real numbers, and its length.
 
     Parameters
     ----------
@@ -138,7 +149,7 @@ class Problem:
     inputs : Tensor or sequence
         Its arguments.
     plain : callable, optional
-        The same function, without what differentiating its result takes: for its values alone.
+        The same function with results that are not recorded; differences use its values.
     """
 
     def __init__(
@@ -162,10 +173,11 @@ class Problem:
             _demand_double(self.arguments[i], "inputs[{}]", i)
         self.before = [values(self.arguments[i]) for i in self.checked]
         self._homes = {i: _home(self.arguments[i]) for i in self.checked}
-        self.sizes = [to_reals(before).size for before in self.before]
-        self.width = sum(self.sizes)
+        self.inputs = [Segment(x.shape, x.dtype.kind == "c") for x in self.before]
+        self.width = sum(segment.size for segment in self.inputs)
         self._middle: Reals | None = None
-        self._shapes: list[tuple[tuple[int, ...], bool, bool]] = []
+        self._segments: list[Segment] = []
+        self._on_tape: list[bool] = []
 
     def func(self, *leaves: Any) -> Any:
         """The function, of its arguments without their containers."""
@@ -182,21 +194,22 @@ class Problem:
         return found
 
     def run(self) -> list[Tensor]:
-        """Call the function, and look that it leaves its inputs as they are."""
+        """Call the function, and check that it leaves its inputs unchanged."""
         results = self.results(self.func(*self.arguments))
-        self._shapes = [(r.shape, r.dtype.complex, r._node is not None) for r in results]
+        self._segments = [Segment(r.shape, r.dtype.complex) for r in results]
+        self._on_tape = [r._node is not None for r in results]
         self.check_unchanged("func")
         return results
 
     @property
-    def shapes(self) -> list[tuple[tuple[int, ...], bool, bool]]:
-        """Those of the results, with whether each is complex, and on the tape."""
-        if not self._shapes:
+    def segments(self) -> list[Segment]:
+        """The parts that the results have in a row of real numbers."""
+        if not self._segments:
             self.run()
-        return self._shapes
+        return self._segments
 
     def changed(self) -> int | None:
-        """The position of an input that no longer has the values that it had."""
+        """The position of an input whose values have changed; None if there is none."""
         for i, before in zip(self.checked, self.before, strict=True):
             now = values(self.arguments[i])
             if now.shape != before.shape or now.tobytes() != before.tobytes():
@@ -204,7 +217,7 @@ class Problem:
         return None
 
     def check_unchanged(self, culprit: str) -> None:
-        """Raise if an input no longer has the values that it had."""
+        """Raise `GradcheckError` if an input's values have changed."""
         at = self.changed()
         if at is not None:
             raise GradcheckError(f"{culprit} changed inputs[{at}] in place")
@@ -222,9 +235,9 @@ class Problem:
     def parts(self, direction: Reals) -> dict[int, np.ndarray[Any, Any]]:
         """A direction in all inputs, as an array for each input in which it is not zero."""
         found, start = {}, 0
-        for i, before, size in zip(self.checked, self.before, self.sizes, strict=True):
-            row = direction[start : start + size]
-            start += size
+        for i, before, segment in zip(self.checked, self.before, self.inputs, strict=True):
+            row = direction[start : start + segment.size]
+            start += segment.size
             if row.any():
                 found[i] = row.view(before.dtype).reshape(before.shape)
         return found
@@ -232,8 +245,8 @@ class Problem:
     def moved(self, by: Reals) -> Reals:
         """The results with the inputs moved.
 
-        An input's own Tensor takes the moved array for the call, so that a function that holds
-        on to it (a module with its parameters) sees the move.
+        An input's own Tensor holds the moved array during the call, so that a function that has
+        a reference to it (a module to its parameters) uses the moved values.
         """
         middle, parts = self.middle(), self.parts(by)
         with self.holding({i: self._raw(i, self._base(i) + part) for i, part in parts.items()}):
@@ -273,8 +286,8 @@ class Problem:
         parts = self.parts(direction)
         if any(self.arguments[i].dtype.complex for i in parts):
             raise ValueError("complex_step is for real inputs")
-        for i, (_, is_complex, _) in enumerate(self.shapes):
-            if is_complex:
+        for i, segment in enumerate(self.segments):
+            if segment.complex:
                 raise ValueError(f"complex_step is for real results, and result {i} is complex")
         step = IMAGINARY_STEP * 1j
         with self.holding({i: self._raw(i, self._base(i) + step * x) for i, x in parts.items()}):
@@ -296,8 +309,8 @@ class Problem:
         return np.concatenate(found)
 
     def masks(self) -> dict[int, Reals]:
-        """For each input the direction that has ones there, and zeros in the others."""
-        masks = np.repeat(np.eye(len(self.sizes)), self.sizes, axis=1)
+        """For each input the direction that is one in it and zero in the others."""
+        masks = np.repeat(np.eye(len(self.inputs)), [s.size for s in self.inputs], axis=1)
         return dict(zip(self.checked, masks, strict=True))
 
     def sweep(
@@ -305,20 +318,10 @@ class Problem:
     ) -> list[np.ndarray[Any, Any]]:
         """The gradients of the inputs, for the given cotangents of the results (None: absent)."""
         targets = [self.arguments[i] for i in self.checked]
-        pairs = [
-            (result, like(result, g))
-            for result, g in zip(results, cotangents, strict=True)
-            if result._node is not None and g is not None
-        ]
-        if not pairs:
+        outputs, seeds = seeded(results, cotangents)
+        if not outputs:
             return [np.zeros_like(before) for before in self.before]
-        gradients = grad(
-            [result for result, _ in pairs],
-            targets,
-            [g for _, g in pairs],
-            retain_graph=retain_graph,
-            allow_unused=True,
-        )
+        gradients = grad(outputs, targets, seeds, retain_graph=retain_graph, allow_unused=True)
         found = []
         for i, target, gradient, before in zip(
             self.checked, targets, gradients, self.before, strict=True
@@ -346,41 +349,23 @@ class Problem:
         self.check_unchanged("the backward pass")
         return np.stack(rows) if rows else np.zeros((0, self.width))
 
-    def kinds(self) -> tuple[list[tuple[tuple[int, ...], bool]], ...]:
-        """The shapes of inputs and of results, each with whether they are complex."""
-        inputs = [(before.shape, before.dtype.kind == "c") for before in self.before]
-        return inputs, [(shape, c) for shape, c, _ in self.shapes]
-
     def tracked(self) -> bool:
         """Whether any result is on the tape, so that there is a derivative to differentiate."""
-        return any(on_tape for _, _, on_tape in self.shapes)
+        return bool(self.segments) and any(self._on_tape)
 
     def tracks(self, row: int) -> bool:
         """Whether the result that a row of the Jacobian belongs to is on the tape."""
-        return self.shapes[self._result_of(row)[0]][2]
-
-    def _result_of(self, row: int) -> tuple[int, int]:
-        for at, (shape, is_complex, _) in enumerate(self.shapes):
-            size = int(np.prod(shape)) * (2 if is_complex else 1)
-            if row < size:
-                return at, row
-            row -= size
-        raise IndexError(row)
+        return self._on_tape[located(self.segments, row)[0]]
 
     def result_entry(self, row: int) -> str:
-        """What a row of the Jacobian stands for, in words."""
-        at, row = self._result_of(row)
-        shape, is_complex, _ = self.shapes[at]
-        return _entry(f"result {at}", shape, is_complex, row)
+        """What a row of the Jacobian is the derivative of, in words."""
+        which, at = located(self.segments, row)
+        return self.segments[which].entry(f"result {which}", at)
 
     def input_entry(self, column: int) -> str:
-        """What a column of the Jacobian stands for, in words."""
-        for i, before in zip(self.checked, self.before, strict=True):
-            size = to_reals(before).size
-            if column < size:
-                return _entry(f"inputs[{i}]", before.shape, before.dtype.kind == "c", column)
-            column -= size
-        raise IndexError(column)
+        """What a column of the Jacobian is the derivative with respect to, in words."""
+        which, at = located(self.inputs, column)
+        return self.inputs[which].entry(f"inputs[{self.checked[which]}]", at)
 
 
 def _demand_double(tensor: Tensor, what: str, at: int) -> None:
@@ -392,11 +377,10 @@ def _demand_double(tensor: Tensor, what: str, at: int) -> None:
 
 
 def _tangent(at: int, result: Tensor, level: int) -> Reals:
-    """The tangent that a result carries, as reals."""
-    array = result._array
-    tangent = array.tangent if isinstance(array, Dual) and array.level == level else None
+    """The tangent of a result, as reals."""
+    tangent = tangent_of(result, level)
     if tangent is None:
-        return np.zeros(math.prod(result.shape) * (2 if result.dtype.complex else 1))
+        return np.zeros(Segment(result.shape, result.dtype.complex).size)
     if tangent.shape != result.shape or dtype_of(tangent.dtype) is not result.dtype:
         raise GradcheckError(
             f"the tangent of result {at} has shape {tuple(tangent.shape)} and dtype "
@@ -404,11 +388,3 @@ def _tangent(at: int, result: Tensor, level: int) -> Reals:
             f"{result.dtype.name}"
         )
     return to_reals(values(untracked(tangent)))
-
-
-def _entry(what: str, shape: tuple[int, ...], is_complex: bool, place: int) -> str:
-    part = ""
-    if is_complex:
-        part, place = ("Re ", "Im ")[place % 2], place // 2
-    index = tuple(int(i) for i in np.unravel_index(place, shape)) if shape else ()
-    return f"{part}{what}{list(index)}" if index else f"{part}{what}"

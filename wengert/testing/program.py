@@ -17,7 +17,7 @@ from wengert.testing import strategies as ws
 from wengert.testing.problem import on_backend
 from wengert.testing.snippets import tensor_code
 
-#: Values on the way stay below it, so that differences keep their digits.
+#: Intermediate values stay below it, so that differences keep their digits.
 LARGEST = 50.0
 #: How near to a kink or a pole an operand may come.
 NEAR = 0.05
@@ -46,17 +46,17 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """A program that was drawn: inputs, and steps that each take what came before.
+    """A random program: inputs, and steps that take inputs and earlier results.
 
-    Calling it runs it. Its ``repr`` is Python code, which defines the program as a function and
+    Calling it runs it. Its ``repr`` is Python code that defines the program as a function and
     calls it with the inputs.
 
     Attributes
     ----------
     inputs : tuple of ndarray
-        A point at which it is smooth.
+        A point at which the program is smooth.
     steps : tuple of Step
-        In their order; the last one's value is the result.
+        The calls in order; the value of the last one is the result.
     """
 
     inputs: tuple[np.ndarray[Any, Any], ...]
@@ -160,9 +160,9 @@ def programs(
 ) -> Any:
     """Random programs of public functions: elementwise, reductions, products, shapes, indexing.
 
-    Every program comes with inputs around which it is smooth, and where its values are moderate:
-    a function is drawn only where its operands allow it. Values are taken more than once, and
-    those that no step took come into the result at the end.
+    Every program has inputs around which it is smooth and its values are moderate: a function is
+    drawn only if its operands allow it. Values may be used more than once, and those that no step
+    used are added to the result at the end.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def programs(
     xp = get_backend("numpy").namespace
 
     def take(step: Step) -> bool:
-        """Take a step if it can be, and its values are moderate."""
+        """Add a step if its values are moderate."""
         with np.errstate(all="ignore"):
             value = np.asarray(_apply(xp, step, known))
         if not np.all(abs(value) < LARGEST):  # nan is not either
@@ -216,7 +216,7 @@ def programs(
 
 
 def _possible(draw: Any, known: list[Any], functions: Sequence[str] | None) -> list[Step]:
-    """Steps that can be taken with two values, which late ones are drawn as more often."""
+    """The steps that can be taken with two of the values so far."""
     last = len(known) - 1
     i, j = (last - draw(st.integers(0, last)) for _ in range(2))
     x, y = known[i], known[j]

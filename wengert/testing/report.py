@@ -1,4 +1,4 @@
-"""What ``python -m wengert check`` found, for a terminal and as a page."""
+"""The report of ``python -m wengert check``: text for a terminal, and an HTML page."""
 
 import html
 import textwrap
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from wengert.testing.checkup import Examination, Line
 
 MARKS = {"ok": "ok", "wrong": "WRONG", "not checked": "not checked", "note": "note"}
-#: What the short line of a long text ends with in the terminal.
+#: Details that would make a longer line stand below it.
 WIDTH = 100
 
 STYLE = """
@@ -33,7 +33,7 @@ td.status { width: 7rem; font-weight: 600; white-space: nowrap; }
 
 
 def summary(found: Sequence[Examination]) -> str:
-    """One line that counts functions."""
+    """Return one line: how many functions are right, wrong, and not checked."""
     counts = {
         status: sum(e.status == status for e in found) for status in ("ok", "wrong", "not checked")
     }
@@ -42,7 +42,7 @@ def summary(found: Sequence[Examination]) -> str:
 
 
 def text(examination: Examination) -> str:
-    """Lines for the terminal."""
+    """Return the report of one function for the terminal."""
     target = examination.target
     lines = [f"{target.name}: {MARKS[examination.status]}"]
     if target.source:
@@ -59,7 +59,7 @@ def text(examination: Examination) -> str:
 
 
 def page(title: str, about: str, found: Sequence[Examination]) -> str:
-    """A page that needs no other file."""
+    """Return the report as HTML that needs no other file."""
     parts = [_overview(found), *(_section(i, e) for i, e in enumerate(found))]
     name = html.escape(title)
     return (

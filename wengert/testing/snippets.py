@@ -1,4 +1,4 @@
-"""Counterexamples as code: a few lines of Python that show a failure again."""
+"""Counterexamples as code: a few lines of Python that reproduce a failure."""
 
 import ast
 import inspect
@@ -66,14 +66,14 @@ def value_code(value: Any, inf: str = "wg") -> str:
 
 
 def function_code(function: Callable[..., Any], name: str) -> tuple[list[str], str]:
-    """Return lines that import or define a function, and what it is called then.
+    """Return lines that import or define a function, and the expression that names it.
 
     Parameters
     ----------
     function : callable
-        Which function.
+        The function.
     name : str
-        A name for it, if it has none of its own that is a Python one.
+        What to call it if its own name is no identifier.
     """
     if hasattr(function, "source_lines"):  # a random program
         return function.source_lines(), function.__name__
@@ -120,5 +120,5 @@ def _told(function: Callable[..., Any], name: str) -> list[str]:
 
 
 def block(lines: Sequence[str]) -> str:
-    """Return lines of code, indented: what a message ends with."""
+    """Return lines of code as an indented block."""
     return textwrap.indent("\n".join(lines), "    ")

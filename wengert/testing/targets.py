@@ -1,4 +1,4 @@
-"""What ``python -m wengert check`` is to check: a module's functions, and inputs for each."""
+"""The functions that ``python -m wengert check`` checks, and the arguments of each."""
 
 import difflib
 import functools
@@ -25,8 +25,9 @@ from wengert.tape.tensor import Tensor
 from wengert.testing.arguments import Argument, Axis, calls
 from wengert.testing.check import as_input
 from wengert.testing.problem import inexact
+from wengert.testing.tracebacks import first_line
 
-#: Parameters by these names are taken for arrays, where nothing else says what they are.
+#: Parameters of these names are arrays, if nothing else says what they are.
 ARRAYS = re.compile(
     r"[a-hj-mo-z][0-9]?|x[sy]?|inputs?|arrays?|arr|data|tensors?|values?|logits|weights?|bias|"
     r"theta|params?|left|right|vectors?|vec|matrix|mat|mean|std|sigma|mu|scale|loc|predictions?|"
@@ -37,7 +38,7 @@ ARRAYS = re.compile(
 DOCUMENTED = re.compile(
     r"shape\s*[:=]?\s*\(([^()]*)\)|^\s*\(([^()]*)\)\s*(?:array|tensor)", re.IGNORECASE
 )
-#: What is tried, in this order, for arrays whose shapes nothing tells.
+#: Shapes of arrays that are not declared: the first that the function accepts are taken.
 LAYOUTS: tuple[Callable[[int], list[Any]], ...] = (
     lambda n: [(...,)] * n,
     lambda n: [("n",)] * n,
@@ -53,26 +54,26 @@ TRIALS = 8
 
 
 class UnusableError(Exception):
-    """What was asked for is not there, or cannot be understood: usage, not a wrong derivative."""
+    """The command names something that does not exist or cannot be checked."""
 
 
 class Target(NamedTuple):
-    """A function, and what it can be called with.
+    """A function, and arguments that it can be called with.
 
     Attributes
     ----------
     name : str
-        As its module has it.
+        Its name in the module.
     function : callable or None
-        None where there is nothing to call.
+        None if there is nothing to call.
     arguments : list
         As `check_gradients` takes them.
     source : str
-        How these were found, in words.
+        Where the arguments were found, in words.
     why_not : str
-        Why it is not checked; empty where it is.
+        Why it is not checked; empty if it is.
     options : dict
-        Of `check_gradients`, where the function was decorated with it.
+        Of `check_gradients`, if the function was decorated with it.
     """
 
     name: str
@@ -125,19 +126,19 @@ def find(spec: str, shapes: Sequence[Any]) -> list[Target]:
             targets.append(_target(each, value, shapes))
     if not targets:
         raise UnusableError(
-            f"{place} has no public functions of its own: names without a leading underscore, or "
-            "those in __all__, are"
+            f"{place} has no public functions of its own: those in __all__, or without it those "
+            "whose names have no leading underscore"
         )
     return targets
 
 
 def shape_of(text: str) -> tuple[Any, ...]:
-    """A shape as ``--shape`` takes it: ``2,3``, ``n,m``, ``...,n``, or nothing for a number.
+    """Return the shape that ``--shape`` was given: ``2,3``, ``n,m``, ``...,n``, or "" for a number.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If the text is no shape.
     """
     parts = [part.strip() for part in text.strip("() ").split(",") if part.strip()]
     made: list[Any] = []
@@ -205,7 +206,7 @@ def _target(name: str, value: Any, shapes: Sequence[Any]) -> Target:
         why = f"it takes {len(parameters)} arguments, and --shape was given {len(shapes)} times"
         return Target(name, value, why_not=why)
     if not parameters:
-        why = "it needs no arguments, so there is nothing to move: check a function that gives some"
+        why = "it takes no arguments to differentiate: check a function that calls it with some"
         return Target(name, value, why_not=why)
     return _guessed(name, value, parameters)
 
@@ -326,5 +327,5 @@ def _refused(function: Any, arguments: list[Any]) -> str | None:
         with warnings.catch_warnings(action="ignore"):  # they come again when it is checked
             settings(hypothesis.given(calls(arguments, min_side=1))(trial))()
     except (Exception, SystemExit) as error:  # the user's code may raise anything
-        return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:120]}"
+        return f"{type(error).__name__}: {first_line(error)[:120]}"
     return None

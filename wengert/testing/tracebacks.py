@@ -1,4 +1,4 @@
-"""Tracebacks that show what was tested: no lines of the tester, nor of Hypothesis."""
+"""Errors of the tested function in short: without the tester's frames, or as one line."""
 
 import os
 from types import TracebackType
@@ -10,8 +10,13 @@ _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep  # noqa: PTH100, PTH
 _HYPOTHESIS = os.sep + "hypothesis" + os.sep
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message."""
+    return (str(error).splitlines() or [""])[0]
+
+
 def shortened(error: _Error) -> _Error:
-    """Leave an error those entries of its traceback that are not the tester's, and return it."""
+    """Remove the frames of the tester and of Hypothesis from a traceback; return the error."""
     entries = []
     entry = error.__traceback__
     while entry is not None:

@@ -9,16 +9,16 @@ from wengert.testing.likeness import Found
 
 
 class GradcheckError(AssertionError):
-    """A derivative is wrong, or something else about it is.
+    """A check of derivatives failed.
 
     Attributes
     ----------
     verdict : str
-        What is the matter, in two or three words: each subclass has its own.
+        The kind of failure in a few words; each subclass has its own.
     order : int
-        Of the derivative: 2 where `check_gradients` has found it in the second.
+        2 if `check_gradients` found the failure in the second derivative, otherwise 1.
     found : wengert.testing.likeness.Found or None
-        The two Jacobians, where they differ.
+        The two Jacobians, if they differ.
     """
 
     verdict: ClassVar[str] = "wrong conduct"
@@ -27,25 +27,25 @@ class GradcheckError(AssertionError):
 
 
 class WrongGradientError(GradcheckError):
-    """The function has a derivative here, and it is another one."""
+    """The derivative is not the one that the function has at this point."""
 
     verdict = "wrong"
 
 
 class KinkError(GradcheckError):
-    """The function has a kink, a jump, or the edge of its domain here: nothing to compare with."""
+    """The function has no derivative here: a kink, a jump, or the edge of its domain."""
 
     verdict = "not differentiable here"
 
 
 class BadlyScaledError(GradcheckError):
-    """The function overflows nearby or bends too sharply: differences cannot tell."""
+    """Differences give no estimate here: the function overflows nearby or bends too sharply."""
 
     verdict = "badly scaled"
 
 
 class Tolerance(NamedTuple):
-    """How far a derivative may be from the estimate: its own rounding comes on top."""
+    """How far a derivative may be from an estimate, beside the estimate's own rounding."""
 
     atol: float
     rtol: float
@@ -54,5 +54,5 @@ class Tolerance(NamedTuple):
         return self.atol + self.rtol * abs(found.value) + found.rounding
 
     def settled(self, found: Estimate) -> bool:
-        """Whether an estimate is known well enough to be compared with."""
+        """Whether the error of an estimate is small beside the tolerance."""
         return bool(np.all(found.error <= self(found) / 4))

@@ -1,4 +1,4 @@
-"""Losses of yes or no."""
+"""Losses of binary classifiers."""
 
 from typing import Any
 
@@ -90,7 +90,7 @@ def _clipped_log(xp: Any, x: Any) -> Any:
 
 
 def check_probabilities(values: Any) -> None:
-    """Raise for a probability that is none."""
+    """Raise `ValueError` for a number outside of [0, 1]."""
     wrong = values[~((values >= 0) & (values <= 1) | (values != values))]
     if wrong.shape[0]:
         raise ValueError(
@@ -143,8 +143,8 @@ def binary_cross_entropy(
     Parameters
     ----------
     input : Tensor
-        Probabilities :math:`x` of any shape, real floating. What comes from a sigmoid is better
-        left to `binary_cross_entropy_with_logits`.
+        Probabilities :math:`x` of any shape, real floating. For the result of a sigmoid,
+        `binary_cross_entropy_with_logits` of the logits is more accurate.
     target : Tensor
         Probabilities :math:`y` of the same shape, floating.
 

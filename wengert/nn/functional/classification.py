@@ -206,8 +206,8 @@ def cross_entropy(
     Raises
     ------
     IndexError
-        If a class index is out of range. Where the values are on another device than the
-        host, or not there yet, the loss is nan instead: looking would mean to wait.
+        If a class index is out of range. If the values are on another device than the host, or
+        not computed yet, the loss is nan instead, because a check would have to wait for them.
     ValueError, RuntimeError
         If shapes or options do not fit.
     """

@@ -1,4 +1,4 @@
-"""Noise that regularises."""
+"""Dropout."""
 
 from typing import Any
 

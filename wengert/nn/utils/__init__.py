@@ -1,4 +1,4 @@
-"""What is done to the parameters or gradients of a whole model."""
+"""Functions of all parameters or gradients of a model."""
 
 from wengert.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_, get_total_norm
 from wengert.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters

@@ -1,4 +1,4 @@
-"""Gradients that are kept from growing too large."""
+"""Clipping of gradients by their norm or their values."""
 
 import math
 from collections.abc import Iterable

@@ -19,7 +19,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     vec : Tensor
         1-d, with as many elements as the parameters have together.
     parameters : iterable of Tensor
-        Leaves. They take the values alone: the vector's history is not taken along.
+        Leaves. They get the values and stay leaves: no gradient flows to the vector.
 
     Raises
     ------
