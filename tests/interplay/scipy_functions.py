@@ -5,6 +5,7 @@ it: so these have a process of their own.
 """
 
 import os
+import warnings
 
 import numpy as np
 import pytest
@@ -242,9 +243,14 @@ def test_other_ways_to_compute(name, backend):
 
 
 def test_what_writes_to_views_says_so(backend):
-    long, short = (wg.asarray(np.resize(V, n)) for n in (100, 7))
-    with pytest.warns(wg.ViewWarning):
-        signal.oaconvolve(long, short)
+    long, short = np.resize(V, 100), np.resize(V, 7)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = signal.oaconvolve(wg.asarray(long), wg.asarray(short))
+    # From SciPy 1.18 on it does not write to a view, and is right.
+    assert [x.category for x in told] == [wg.ViewWarning] or (
+        not told and np.allclose(found.numpy(), np.convolve(long, short))
+    )
     ends = (wg.asarray(v, dtype=wg.float64) for v in (0.0, 1.0))
     with pytest.warns(wg.ViewWarning):
         integrate.tanhsinh(lambda x: wg.log(x), *ends)
