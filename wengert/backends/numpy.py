@@ -3,6 +3,7 @@
 import importlib.util
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from operator import attrgetter, methodcaller
 from typing import Any
 
@@ -155,6 +156,29 @@ def astype(x: Any, /, dtype: Any, *, copy: bool = True) -> Any:
     return x != 0 if dtype.kind == "b" and x.dtype.kind == "c" else x.astype(dtype, copy=copy)
 
 
+@lru_cache(maxsize=32)
+def _below(rows: int, columns: int, k: int, dtype: Any) -> Any:
+    """Ones up to a diagonal, and zeros above, as `numpy.tri` gives them; kept, and only read."""
+    return np.tri(rows, columns, k, dtype)
+
+
+@lru_cache(maxsize=32)
+def _above(rows: int, columns: int, k: int, dtype: Any) -> Any:
+    return 1 - _below(rows, columns, k - 1, dtype)
+
+
+def _triangle(function: Kernel, factors: Kernel) -> Kernel:
+    """One triangle of matrices, of small ones by a product of their bits with ones and zeros."""
+
+    def kernel(x: Any, /, *, k: int = 0) -> Any:
+        bits = BITS.get(x.dtype.char)
+        if bits is None or x.size > SMALL:
+            return function(x, k=k)
+        return np.multiply(x.view(bits), factors(*x.shape[-2:], k, bits)).view(x.dtype)
+
+    return kernel
+
+
 def concat_arrays(*arrays: Any, axis: int) -> Any:
     return np.concatenate(arrays, axis=axis)
 
@@ -186,7 +210,7 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
         out[key] = x
         return out
     if len(indices) == len(key) == len(shape) and all(i.dtype.kind == "i" for i in indices):
-        rows = np.ravel_multi_index(key, shape, mode="wrap")
+        rows = key[0] if len(key) == 1 else np.ravel_multi_index(key, shape, mode="wrap")
         np.add.at(out.reshape(-1), rows.reshape(-1), np.reshape(x, -1))
         return out
     leading = indexed_axes(key, len(shape), _is_mask)
@@ -317,6 +341,8 @@ class NumpyBackend(Backend):
         "sort": sort,
         "std": std,
         "sum": sum,
+        "tril": _triangle(np.tril, _below),
+        "triu": _triangle(np.triu, _above),
         "unique_values": unique_values,
         "var": var,
         "where": where,

@@ -11,10 +11,12 @@ from wengert.backends.backend import Kernel
 
 __all__ = [
     "BITS",
+    "FILLED",
     "KERNELS",
     "LOOKING",
     "masked",
     "ones",
+    "row_layout",
     "scalar",
 ]
 

@@ -1,6 +1,7 @@
 """Triangular systems: by the libraries' own functions, or by halves."""
 
 import importlib
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,20 @@ def blocked(xp: Any, x1: Any, x2: Any, *, upper: bool, unitriangular: bool = Fal
     return xp.concat([above, below], axis=-2)
 
 
+@lru_cache
+def _trsm(char: str) -> Any:
+    """BLAS's function for a dtype."""
+    (function,) = importlib.import_module("scipy.linalg").get_blas_funcs(("trsm",), dtype=char)
+    return function
+
+
 def scipy_triangular(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
     """Solve by BLAS, from the right: what NumPy has in C's order is transposed for Fortran."""
     if x1.ndim != 2 or x2.ndim != 2 or x1.dtype.char not in "fdFD" or x1.dtype != x2.dtype:
         return numpy_triangular(x1, x2, upper=upper, unitriangular=unitriangular)
     _check(x1, unitriangular)
-    (trsm,) = importlib.import_module("scipy.linalg").get_blas_funcs(("trsm",), (x1, x2))
     turned = not x1.flags.f_contiguous
-    out = trsm(
+    out = _trsm(x1.dtype.char)(
         1.0,
         x1.T if turned else x1,
         x2.T,
@@ -61,7 +68,10 @@ def scipy_triangular(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = Fal
 
 def _check(x: Any, unitriangular: bool) -> None:
     """Raise for a zero on the diagonal, as NumPy's solver does."""
-    if not unitriangular and not np.diagonal(x, axis1=-2, axis2=-1).all():
+    if unitriangular:
+        return
+    diagonal = x.diagonal(0, -2, -1)
+    if np.count_nonzero(diagonal) < diagonal.size:
         raise np.linalg.LinAlgError("Singular matrix")
 
 

@@ -127,6 +127,8 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     """
     shape1, shape2 = shape_of(x1), shape_of(x2)
     ndim1, ndim2 = len(shape1), len(shape2)
+    if ndim1 == 2 == ndim2 and shape1[1] == shape2[0]:
+        return _matmul(x1, x2)
     if not ndim1 or not ndim2 or shape1[-1] != shape2[-2 if ndim2 > 1 else 0]:
         raise ValueError(
             f"matmul of shapes {tuple(shape1)} and {tuple(shape2)}: the last axis of the first "

@@ -52,8 +52,8 @@ def _shares(xp: Any, x: Any, out: Any, axis: Axes) -> Any:
     """Derivative of the result by each element, with a result that has kept its axes."""
     # An infinite result is shared evenly by those that are equal to it.
     infinite = xp.isinf(out)
+    tied = xp.equal(x, xp.where(infinite, out, math.nan))
     # (Two numbers in one `where` would have a dtype of their own.)
-    tied = xp.logical_and(infinite, xp.equal(x, out))
     shares = xp.where(tied, 0, xp.where(infinite, -math.inf, x))
     return xp.softmax(shares, axis=axis)
 
