@@ -155,7 +155,7 @@ SOFTMAX = [np.inf, -np.inf, np.nan, 0.0, 700.0]
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
 def test_sums_of_exponentials_are_the_composites(name: str, dtype: str) -> None:
-    """To the last bit, but for the order in which BLAS adds the numbers of one row."""
+    """To the last bit, but for the order in which BLAS adds the numbers of few or short rows."""
     pure = getattr(import_module("wengert.ops.special.softmax"), f"_{name}_forward")
     xp = get_backend("numpy").namespace
     random = np.random.default_rng(0)
@@ -186,7 +186,8 @@ def test_sums_of_exponentials_are_the_composites(name: str, dtype: str) -> None:
                 case = f"{name} of {x!r} over {axis}"
                 assert (found.shape, found.dtype) == (expected.shape, expected.dtype), case
                 assert told[0] == told[1], case
-                if len(axis) == 1 and x.size and shape[axis[0]] == x.size:
+                row = len(axis) == 1 and x.size and shape[axis[0]] == x.size
+                if row or (x.ndim == 2 and axis == (1,) and x.dtype.char in "fd"):
                     fine = np.finfo(dtype).eps * 4
                     np.testing.assert_allclose(found, expected, fine, fine, err_msg=case)
                 else:
