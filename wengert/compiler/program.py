@@ -10,6 +10,7 @@ __all__ = [
     "Line",
     "Program",
     "Value",
+    "is_literal",
     "mapped",
     "order_of",
     "substitute",
@@ -19,7 +20,7 @@ __all__ = [
 _number: Callable[[], int] = count(1).__next__
 
 #: Types of operands in which there are no values.
-_SCALARS = frozenset({int, float, str, bool, type(None)})
+_SCALARS = frozenset({int, float, str, bool, type(None), slice, type(Ellipsis)})
 
 
 class Line(NamedTuple):
@@ -170,7 +171,7 @@ class Instruction:
                 kind = type(x)
                 if kind is Value:
                     found.append(x)
-                elif kind not in _SCALARS:
+                elif kind not in _SCALARS and not is_literal(x):
                     found.extend(values_in(x))
             self._used = tuple(found)
         return self._used
@@ -179,8 +180,10 @@ class Instruction:
         """The same call of other values, where ``values`` has one for a value."""
         if values.keys().isdisjoint(self.used()):
             return self
-        operands = substitute(self.operands, values)
-        parameters = {name: substitute(x, values) for name, x in self.parameters.items()}
+        operands = tuple([substitute(x, values) for x in self.operands])
+        parameters = self.parameters
+        if parameters:
+            parameters = {name: substitute(x, values) for name, x in parameters.items()}
         return self._like(operands, parameters, self.out)
 
     def writing(self, out: Value) -> "Instruction":
@@ -258,6 +261,16 @@ def values_in(x: Any) -> Iterator[Value]:
         yield from values_in(tuple(x.values()))
 
 
+def is_literal(x: Any) -> bool:
+    """Whether an operand is a tuple of numbers, slices and the like, as keys and shapes are."""
+    if type(x) is not tuple:
+        return False
+    for part in x:  # noqa: SIM110 -- a generator takes twice as long
+        if type(part) not in _SCALARS:
+            return False
+    return True
+
+
 def mapped(function: Callable[[Any], Any], x: Any) -> Any:
     """An operand with a function called on each part that is no sequence or dict."""
     if isinstance(x, tuple | list):
@@ -270,4 +283,9 @@ def mapped(function: Callable[[Any], Any], x: Any) -> Any:
 
 def substitute(x: Any, values: Mapping[Value, Any]) -> Any:
     """An operand with its values replaced, where ``values`` has something for them."""
+    kind = type(x)
+    if kind is Value:
+        return values.get(x, x)
+    if kind in _SCALARS or is_literal(x):
+        return x
     return mapped(lambda part: values.get(part, part) if isinstance(part, Value) else part, x)

@@ -33,7 +33,7 @@ from wengert.compiler.passes.forms import (
     put,
     set_part,
 )
-from wengert.compiler.program import order_of
+from wengert.compiler.program import is_literal, order_of
 from wengert.interpreters.lifted import bottom
 
 __all__ = ["lowered"]
@@ -165,7 +165,7 @@ def _given(x: Any) -> Any:
         return x.traced
     if isinstance(x, _Number):
         return x.live
-    return type(x)(map(_given, x)) if type(x) in (tuple, list) else x
+    return type(x)(map(_given, x)) if type(x) in (tuple, list) and not is_literal(x) else x
 
 
 def _handed(x: Any, *, own: bool = False, decides: bool = False) -> Any:
@@ -174,7 +174,7 @@ def _handed(x: Any, *, own: bool = False, decides: bool = False) -> Any:
         return _Array(x, own=own)
     if type(x) is LiveNumber:
         return _Number(x, decides=decides)
-    if type(x) in (tuple, list):
+    if type(x) in (tuple, list) and not is_literal(x):
         return type(x)([_handed(part, own=own) for part in x])
     return x
 

@@ -29,7 +29,15 @@ from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.passes.common import common
 from wengert.compiler.passes.dead import dead
-from wengert.compiler.program import Instruction, Line, Program, Value, mapped, order_of
+from wengert.compiler.program import (
+    Instruction,
+    Line,
+    Program,
+    Value,
+    is_literal,
+    mapped,
+    order_of,
+)
 from wengert.interpreters.lifted import Lifted, bottom, new_level
 from wengert.tape.anomaly import detecting
 from wengert.tape.node import tick
@@ -92,7 +100,8 @@ class Trace:
         self._adjoints: dict[Line, Line] = {}  # lines, as those of the adjoint
         #: Whether the user's code is watched by a profile hook.
         self.watched = False
-        self._own: dict[tuple[str, str], bool] = {}  # functions that call none of the user's
+        #: Whether functions of a type of array call none of the user's.
+        self._own: dict[tuple[type, str], bool] = {}
         self._here: Line | None = None  # the user's line of the function that is applied
         self.numbers: dict[Value, Any] = {}  # what numbers are in this run
         self._sources: dict[Value, frozenset[Value]] = {}  # numbers: the inputs they come from
@@ -147,37 +156,42 @@ class Trace:
         """Call a function of a backend's namespace, or what it is composed of, and record it."""
         if self._here is not None:
             return self._applied(backend, name, operands, parameters)
-        others = False
         for x in operands:
             kind = type(x)
             if kind is not Traced and kind not in _PLAIN:
-                others = True
                 given = x if isinstance(x, _SEQUENCES) else (x,)
                 raw = [y for y in given if _is_array(y) and not isinstance(y, Lifted)]
                 self.beside.update(map(self._constant, raw))
-        # Since Python 3.12 taking a hook away takes longer than what it is called for meanwhile.
-        watched = self.watched and not others and sys.version_info < (3, 12)
-        hook = self._let_go_of_hook(backend, name) if watched else None
         try:
             self._here = self._line()
             return self._applied(backend, name, operands, parameters)
         finally:
             self._here = None
-            if hook is not None:
-                sys.setprofile(hook)
 
-    def _let_go_of_hook(self, backend: Backend, name: str) -> Any:
+    def let_go_of_hook(self, name: str, operands: Sequence[Any]) -> Any:
         """Take a profile hook away and return it, where no code of the user's is called.
 
-        A hook would be called for everything that is done to record an operation.
+        A hook would be called for everything that is done to record an operation. Since Python
+        3.12 taking one away takes longer than that.
         """
-        known = self._own.get((backend.name, name))
-        if known is None:
+        if self._here is not None or sys.version_info >= (3, 12):
+            return None
+        array = None
+        for x in operands:
+            kind = type(x)
+            if kind is Traced:
+                array = x
+            elif kind not in _PLAIN:
+                return None
+        if array is None:
+            return None
+        key = type(array.inner), name
+        if key not in self._own:
+            backend = backend_of(array.inner)
             function = attrgetter(name)(backend.namespace)
             parts = (function, composite(function), backend.kernels.get(name))
-            known = not any(users(getattr(x, "__module__", "") or "") for x in parts if x)
-            self._own[backend.name, name] = known
-        hook = sys.getprofile() if known else None
+            self._own[key] = not any(users(getattr(x, "__module__", "") or "") for x in parts if x)
+        hook = sys.getprofile() if self._own[key] else None
         if hook is not None:
             sys.setprofile(None)
         return hook
@@ -442,7 +456,7 @@ class Trace:
                 raise x.trace.closed((x,))
             return x.value
         if isinstance(x, _SEQUENCES):
-            return mapped(self.value, x)
+            return x if is_literal(x) else mapped(self.value, x)
         if hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type):
             return self._constant(x)
         return x
@@ -534,7 +548,7 @@ def _inner(x: Any) -> Any:
         return x.inner
     if kind is LiveNumber:
         return x.number
-    return mapped(_inner, x) if isinstance(x, _SEQUENCES) else x
+    return mapped(_inner, x) if isinstance(x, _SEQUENCES) and not is_literal(x) else x
 
 
 def _is_array(x: Any) -> bool:

@@ -4,6 +4,7 @@ Every function of a traced array goes to the trace that is running, which calls 
 and writes down that it did.
 """
 
+import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -159,6 +160,15 @@ def _traced(backend: Backend | None, name: str) -> Any:
             if stale:
                 raise stale[0].trace.closed(stale)
         assert trace is not None, "there is no trace"
+        hook = trace.let_go_of_hook(name, operands) if trace.watched else None
+        if hook is None:
+            return recorded(trace, operands, parameters)
+        try:
+            return recorded(trace, operands, parameters)
+        finally:
+            sys.setprofile(hook)
+
+    def recorded(trace: "Trace", operands: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
         dtypes = False
         for x in operands:
             kind = type(x)

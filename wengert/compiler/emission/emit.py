@@ -179,6 +179,7 @@ class _Writer:
         kept = self._in_buffers()
         calls, end = list[str](), 0  # those that are made at once
         before: Line | None = None
+        comments: dict[Line, str] = {}
         written: dict[str, Value] = {}  # what each name stands for now
         for i, step in enumerate(self.program.instructions):
             if step in inline:
@@ -186,7 +187,7 @@ class _Writer:
                 continue
             if step.line is not None and step.line != before:
                 before = step.line
-                lines.append(f"    # {_comment(step.line)}")
+                lines.append(comments.get(before) or comments.setdefault(before, _comment(before)))
             out = None if step.out is None else self.known[step.out]
             if step.function is writable:
                 lines += self._forgotten(step, written)
@@ -222,7 +223,7 @@ class _Writer:
             line = f"    {targets} = {call}" if targets else f"    {call}"
             if len(line) > WIDTH and len(step.results) > 1:
                 line = f"    ({targets}) = {call}"
-            lines += _folded(line)
+            lines += (line,) if len(line) <= WIDTH else _folded(line)
         return lines
 
     def _forgotten(self, step: Instruction, written: Mapping[str, Value]) -> list[str]:
@@ -340,8 +341,8 @@ def _short(step: Instruction) -> str:
 
 
 def _comment(line: Line) -> str:
-    """Where lines come from."""
+    """The comment that says where lines come from."""
     text = linecache.getline(line.file, line.number).strip()
     what = {"backward": "adjoint of ", "update": "update, "}.get(line.stage, "")
     comment = f"{what}{Path(line.file).name}:{line.number}  {text}".rstrip()
-    return comment if len(comment) <= WIDTH - 6 else comment[: WIDTH - 9] + "..."
+    return f"    # {comment if len(comment) <= WIDTH - 6 else comment[: WIDTH - 9] + '...'}"

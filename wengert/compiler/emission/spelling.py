@@ -6,6 +6,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from heapq import heappop, heappush
 from keyword import iskeyword
 from operator import attrgetter
@@ -47,6 +48,7 @@ MADE: Final = 1 << 16
 _OTHERS: Final = re.compile("[^0-9A-Za-z]")
 
 
+@cache
 def identifier(name: str) -> str:
     """A Python name that reads like ``name``: ``fc1.weight`` becomes ``fc1_weight``."""
     found = _OTHERS.sub("_", name).strip("_")
@@ -68,6 +70,12 @@ def plain(x: Any) -> str | None:
             return repr(x)  # which loses the signs of zeros
         return f"complex({plain(x.real)}, {plain(x.imag)})"
     return None
+
+
+@cache
+def _dtype_name(x: Any) -> str:
+    """The name of a data type of NumPy's, which takes NumPy longer to find than a line to write."""
+    return str(x.name)
 
 
 def dtype_home(x: Any) -> str | None:
@@ -194,8 +202,10 @@ class Speller:
 
     def _object(self, x: Any) -> str:
         """A data type by the library's name for it; anything else bound to a name."""
-        if isinstance(x, np.dtype) and x.isbuiltin == 1 and hasattr(np, x.name):
-            return f"{self.module('numpy', 'np')}.{x.name}"
+        if isinstance(x, np.dtype) and x.isbuiltin == 1:
+            name = _dtype_name(x)
+            if hasattr(np, name):
+                return f"{self.module('numpy', 'np')}.{name}"
         home = dtype_home(x)
         if home is not None:
             self.module(home, home)

@@ -101,45 +101,52 @@ class _Placer:
         self.program, self.kept = program, kept
         self.live: Liveness = liveness(program)
         self.planned: list[_Memory] = []
-        self.free: dict[tuple[Any, int], list[_Memory]] = {}  # by dtype and size
+        #: Buffers that nothing needs, by dtype and size, and by the shape of their first result.
+        self.free: dict[tuple[Any, int], dict[tuple[int, ...], list[_Memory]]] = {}
         self.home: dict[Value, _Memory] = {}  # the buffers that results have
         self.own: set[Value] = set()  # results with memory that is nobody else's
         self.ending: dict[int, list[_Memory]] = {}
         self.leaving = _leaving(program, self.live)
 
     def placed(self) -> Program:
-        steps = [self._placed(i, step) for i, step in enumerate(self.program.instructions)]
+        steps = self.program.instructions
+        outs = [self._placed(i, step) for i, step in enumerate(steps)]
         views: dict[tuple[Value, Any], Instruction] = {}
         where: dict[Value, Value] = {}
         buffers = [_made(memory, views, where) for memory in self.planned]
-        steps = [step.writing(where[step.out]) if step.out in where else step for step in steps]
+        written = [
+            step if out is None else step.writing(where.get(out, out))
+            for step, out in zip(steps, outs, strict=True)
+        ]
         return replace(
             self.program,
-            instructions=tuple(steps),
+            instructions=tuple(written),
             buffers=tuple(buffers),
             views=tuple(views.values()),
         )
 
-    def _placed(self, i: int, step: Instruction) -> Instruction:
+    def _placed(self, i: int, step: Instruction) -> Value | None:
+        """Where a result is written, if the call does not make a new array."""
         for buffer in self.ending.pop(i - 1, ()):
-            self.free.setdefault((buffer.dtype, buffer.size), []).append(buffer)
+            free = self.free.setdefault((buffer.dtype, buffer.size), {})
+            free.setdefault(buffer.shape, []).append(buffer)
         if step.several:
-            return step
+            return None
         found, result = form(step), step.result
         if result.shape is None or step.out is not None:
-            return step
+            return None
         if not found.views:
             self.own.add(result)
         # NumPy rounds products of complex numbers otherwise when it writes into an operand.
         if not found.writes or not result.size or result.dtype.kind == "c":
-            return step
+            return None
         if not result.shape or (result in self.leaving and found.inside != "only"):
-            return step
+            return None
         out = self._operand(i, step, found)
         if out is None and self.kept and found.inside != "only":
             axes = _axes(result)
             out = None if axes is None else self._buffer(i, result, axes)
-        return step if out is None else step.writing(out)
+        return out
 
     def _operand(self, i: int, step: Instruction, found: Form) -> Value | None:
         """An operand that is needed no more, and whose memory is not the caller's."""
@@ -167,19 +174,22 @@ class _Placer:
             memory = _Memory(result.dtype)
             self.planned.append(memory)
         else:  # one of this shape, if there is one: another shape is a view of it
-            memory = free.pop(next((k for k, m in enumerate(free) if m.shape == shape), -1))
+            first = shape if shape in free else next(reversed(free))
+            memory = free[first].pop()
+            if not free[first]:
+                del free[first]
         self._keep(result, memory, i)
         turned = axes if result.order else None
         return memory.place(shape, turned, result.size)
 
-    def _fitting(self, dtype: Any, size: int) -> list[_Memory]:
+    def _fitting(self, dtype: Any, size: int) -> dict[tuple[int, ...], list[_Memory]]:
         """Free buffers of a size; if none, of the least size above, or of the largest below."""
         exact = self.free.get((dtype, size))
         if exact or size <= LARGE:
-            return exact or []
+            return exact or {}
         sizes = [n for (kind, n), free in self.free.items() if free and n > LARGE and kind == dtype]
         if not sizes:
-            return []
+            return {}
         return self.free[dtype, min([n for n in sizes if n > size], default=max(sizes))]
 
     def _keep(self, result: Value, memory: _Memory, i: int) -> None:
