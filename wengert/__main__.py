@@ -12,16 +12,16 @@ from collections.abc import Sequence
 
 from wengert import __version__
 from wengert.backends import BackendError, builtin_backends, get_backend, plugin_backends, selection
-from wengert.backends.registry import BUILTIN
+from wengert.backends.registry import KNOWN
 
 
 def _row(name: str, installed: bool) -> tuple[str, str, str]:
     """A backend's name, its library's version, and its devices or what is wrong."""
     if not installed:
-        return name, "-", f"not installed; install {BUILTIN[name]}"
+        return name, "-", f"not installed; install {KNOWN[name]}"
     try:
         backend = get_backend(name)
-        library = importlib.import_module(name if name in BUILTIN else backend.module)
+        library = importlib.import_module(name if name in KNOWN else backend.module)
         version = getattr(library, "__version__", "?")
     except Exception as error:  # a broken library is a line of the report, and not its end
         return name, "?", f"cannot be imported: {error}"

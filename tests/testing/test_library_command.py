@@ -15,8 +15,8 @@ from tests.backends import tiny
 from wengert.backends import get_backend, namespaces, registry
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing.libraries import SCENES, compare, scenes
+from wengert.testing.library_calls import Comparisons, difference
 from wengert.testing.library_command import main
-from wengert.testing.watching import Watch, difference
 
 
 def test_numpy_agrees_with_itself(capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,7 +161,7 @@ def test_a_missing_function_inside_of_a_rule_is_named(
 
 def test_watching_tells_what_differs() -> None:
     backend = get_backend("array_api_strict")
-    with Watch(backend) as watch:
+    with Comparisons(backend) as watch:
         assert compare("sin", "array_api_strict")["second"].verdict == "ok"
         assert not watch.faults
         assert compare("isin", "array_api_strict")["values"].verdict == "fails"

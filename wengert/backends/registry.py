@@ -13,23 +13,20 @@ from wengert.backends.backend import Backend, BackendError
 
 ENVIRONMENT_VARIABLE = "WENGERT_BACKEND"
 
-#: The name of each built-in backend, and what to install for it.
-BUILTIN = {
+#: The libraries that Wengert has a record of, and what to install for each.
+KNOWN = {
     "numpy": "numpy",
     "cupy": "wengert[cupy-cuda12x] or wengert[cupy-cuda13x]",
     "torch": "wengert[torch]",
     "jax": "wengert[jax]",
     "dask": "wengert[dask]",
     "array_api_strict": "wengert[strict]",
-}
-
-#: Libraries that Wengert knows something of, and what to install for each. Not all works on them:
-#: ``python -m wengert check-backend`` tells what.
-RECORDS = {
     "dpnp": "dpnp",
     "ndonnx": "wengert[onnx]",
     "sparse": "sparse",
 }
+#: Those of them on which not all works, as ``python -m wengert check-backend`` tells.
+PARTIAL = frozenset({"dpnp", "ndonnx", "sparse"})
 
 #: The package that an array's type says it comes from, where that is not the backend's name.
 _PACKAGES = {"jaxlib": "jax"}
@@ -41,7 +38,7 @@ def builtin_backends() -> dict[str, bool]:
     """The built-in backends by name, and whether the library of each is installed."""
     from importlib.util import find_spec  # as for entry points, below
 
-    return {name: find_spec(name) is not None for name in BUILTIN}
+    return {name: find_spec(name) is not None for name in KNOWN if name not in PARTIAL}
 
 
 def plugin_backends() -> dict[str, Any]:
@@ -67,14 +64,14 @@ def get_backend(name: str | None = None) -> Backend:
 
 
 def _load(name: str) -> Backend:
-    if name in BUILTIN or name in RECORDS:
+    if name in KNOWN:
         try:
             backend: Backend = importlib.import_module(f"wengert.backends.{name}").BACKEND
             backend.namespace  # noqa: B018 -- a missing library shows here, not at the first use
         except ImportError as error:
             raise BackendError(
                 f"the backend {name!r} needs a library that cannot be imported ({error}); "
-                f"install {(BUILTIN | RECORDS)[name]}. Installed: {_installed()}"
+                f"install {KNOWN[name]}. Installed: {_installed()}"
             ) from error
         return backend
     plugins = plugin_backends()
@@ -108,7 +105,7 @@ def _conforming(name: str) -> Backend:
             raise ImportError(f"{name} is no namespace of the Array API standard")
     except (ImportError, ValueError) as error:  # the latter of an empty name
         raise BackendError(
-            f"there is no backend {name!r}. Built in: {', '.join(BUILTIN)}; installed: "
+            f"there is no backend {name!r}. Built in: {', '.join(builtin_backends())}; installed: "
             f"{_installed()}. A library can be named by the module of its Array API namespace "
             f"({error}), or registers in the entry-point group 'wengert.backends'"
         ) from error
@@ -164,7 +161,7 @@ class _Namespaces(dict[type, Any]):
                 return self.setdefault(kind, self[base])
         package = kind.__module__.partition(".")[0]
         name = _PACKAGES.get(package, package)
-        if name not in BUILTIN and name not in RECORDS:
+        if name not in KNOWN:
             raise TypeError(f"{kind.__module__}.{kind.__qualname__} is no array type that is known")
         return self.setdefault(kind, get_backend(name).namespace)
 

@@ -10,13 +10,13 @@ from wengert.backends import (
     Selection,
     as_dtype,
     backend_of,
-    builtin_backends,
     dtype_of,
     plugin_backends,
     selection,
     target_device,
     use_backend,
 )
+from wengert.backends.registry import KNOWN
 from wengert.interpreters.differentiable import differentiable
 from wengert.tape.parameters import differentiates
 from wengert.tape.tensor import Tensor, wrapped
@@ -67,7 +67,7 @@ def destination(what: Any) -> dict[str, Any]:
         return {"backend": what.backend, "dtype": what.dtype, "device": differentiable.device(what)}
     if isinstance(what, str):
         name = what.partition(":")[0]
-        if name in builtin_backends() or name in plugin_backends():
+        if name in KNOWN or name in plugin_backends():
             return place(what)
     try:
         return {"dtype": as_dtype(what)}

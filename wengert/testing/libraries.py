@@ -16,8 +16,8 @@ from wengert.backends import DTYPES, Backend, backend_of, use_backend
 from wengert.backends.backend import MissingFunctionError
 from wengert.func.trees import tree_leaves
 from wengert.testing.calls import FUNCTIONS, arguments, prepared
+from wengert.testing.library_calls import UNSET, UP_TO_PHASE, described, difference
 from wengert.testing.problem import on_backend
-from wengert.testing.watching import UNSET, UP_TO_PHASE, described, difference
 
 Verdict = Literal["ok", "lacks", "differs", "fails", "none"]
 

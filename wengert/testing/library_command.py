@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wengert.backends import Backend, BackendError, get_backend, plugin_backends
-from wengert.backends.registry import BUILTIN, RECORDS, register
+from wengert.backends.registry import KNOWN, register
 from wengert.testing import records
 from wengert.testing.libraries import MODES, Outcome, chapter, compare, names, scenes
-from wengert.testing.watching import Fault, Watch
+from wengert.testing.library_calls import Comparisons, Fault
 
 
 class Findings(NamedTuple):
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _backend(name: str, path: Path | None) -> Backend:
     """The backend of a name, or one with the record that a library's namespace needs."""
-    known = name in BUILTIN or name in RECORDS or name in plugin_backends()
+    known = name in KNOWN or name in plugin_backends()
     if known and path is None:
         return get_backend(name)
     module = get_backend(name).module if known else name
@@ -108,7 +108,7 @@ def examine(backend: Backend, spec: str, chosen: Sequence[str], *, scenes_too: b
     """Run the checks, with a line of progress on a terminal."""
     others = dict(scenes(spec)) if scenes_too else {}
     functions = {}
-    with Watch(backend) as watch:
+    with Comparisons(backend) as compared:
         for i, name in enumerate(chosen):
             if sys.stderr.isatty():
                 print(f"\r{i + 1}/{len(chosen)} {name:40}", end="", file=sys.stderr, flush=True)
@@ -116,9 +116,9 @@ def examine(backend: Backend, spec: str, chosen: Sequence[str], *, scenes_too: b
     if sys.stderr.isatty():
         print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
     devices = ", ".join(map(backend.device_name, backend.devices()))
-    library = backend.name if backend.name in BUILTIN else backend.module
+    library = backend.name if backend.name in KNOWN else backend.module
     title = f"{backend.name} {_version(library)} ({devices})"
-    return Findings(title, functions, others, watch.faults)
+    return Findings(title, functions, others, compared.faults)
 
 
 def table(found: Findings) -> list[list[str]]:

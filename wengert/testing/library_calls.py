@@ -30,13 +30,13 @@ class Fault(NamedTuple):
     told: str
 
 
-class Watch:
+class Comparisons:
     """While it is entered, each call of a library's functions is compared with NumPy's.
 
     Parameters
     ----------
     backend : Backend
-        The backend whose library is watched.
+        The backend whose library it is.
 
     Attributes
     ----------
@@ -50,10 +50,10 @@ class Watch:
         self._inside = False
         self._numpy = get_backend("numpy")
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> "Comparisons":
         backend, public = self.backend, type(self.backend).public
 
-        def watched(module: Any) -> dict[str, Any]:
+        def comparing(module: Any) -> dict[str, Any]:
             extension = next((e for e in EXTENSIONS if module is getattr(backend.xp, e, None)), "")
             prefix = extension and f"{extension}."
             return {
@@ -63,7 +63,7 @@ class Watch:
                 for name, found in public(backend, module).items()
             }
 
-        backend.public = watched  # type: ignore[method-assign]
+        backend.public = comparing  # type: ignore[method-assign]
         self._renew(backend.namespace)
         return self
 
