@@ -208,11 +208,45 @@ class Backend:
     def use(self, device: Any) -> None:
         """From now on, let results be on ``device``, where operands do not decide that."""
 
+    #: ``elsewhere(arguments, keywords)`` gives the device of a call's operands if results would be
+    #: on another one, and otherwise None. None itself stands where operands decide.
+    elsewhere: Callable[[tuple[Any, ...], dict[str, Any]], Any] | None = None
+
     def synchronize(self) -> None:
         """Wait until the work handed to the device is done."""
 
     def __repr__(self) -> str:
         return f"<backend {self.name}>"
+
+
+class Placed:
+    """A function whose results are on its operands' device, for libraries with a current device."""
+
+    __slots__ = ("_backend", "_elsewhere", "function")
+
+    def __init__(self, backend: Backend, function: Kernel) -> None:
+        self.function = function
+        self._backend, self._elsewhere = backend, backend.elsewhere
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        device = self._elsewhere(args, kwargs)  # type: ignore[misc]
+        if device is None:
+            return self.function(*args, **kwargs)
+        with self._backend.on(device):
+            return self.function(*args, **kwargs)
+
+
+def placed(backend: Backend | None, function: Any) -> Any:
+    """A function with its results on its operands' device; itself where they are there anyway."""
+    if backend is None or backend.elsewhere is None:
+        return function
+    is_function = callable(function) and not isinstance(function, type)
+    return Placed(backend, function) if is_function else function
+
+
+def bare(function: Any) -> Any:
+    """The function itself, of one that `placed` has given."""
+    return function.function if type(function) is Placed else function
 
 
 #: The standard's extensions, each a namespace in the namespace.
@@ -238,15 +272,15 @@ def make_namespace(backend: Backend) -> ModuleType:
         **{name: partial(forward, xp) for name, forward in _composites.items()},
         **backend.kernels,
     }
-    names.update(backend.public(backend.xp))
+    names.update(_functions(backend, backend.xp))
     for extension in EXTENSIONS:
         module = names[extension] = ModuleType(f"{xp.__name__}.{extension}")
-        vars(module).update(backend.public(getattr(backend.xp, extension, None)))
+        vars(module).update(_functions(backend, getattr(backend.xp, extension, None)))
         if not backend.complete:
             vars(module)["__getattr__"] = partial(_missing, backend, f"{extension}.")
     for name, function in own.items():
         extension, _, short = name.rpartition(".")
-        setattr(names[extension] if extension else xp, short, function)
+        setattr(names[extension] if extension else xp, short, placed(backend, function))
     names.update(
         backend=backend,
         library=backend.xp,
@@ -259,6 +293,10 @@ def make_namespace(backend: Backend) -> ModuleType:
             learn_dtype(names[name], dtype)
     _made.append(xp)
     return xp
+
+
+def _functions(backend: Backend, module: Any) -> dict[str, Any]:
+    return {name: placed(backend, x) for name, x in backend.public(module).items()}
 
 
 def _missing(backend: Backend, prefix: str, name: str) -> Any:
@@ -288,6 +326,7 @@ def _imag(xp: Any, x: Any) -> Any:
 
 def composite(function: Any) -> Kernel | None:
     """What a namespace's function is composed of, ``forward(xp, ...)``; None for a kernel."""
+    function = bare(function)
     if isinstance(function, partial) and function.func in _composites.values():
         return function.func
     return None
@@ -313,4 +352,5 @@ def add_composite(name: str, forward: Kernel) -> None:
     extension, _, short = name.rpartition(".")
     for xp in _made:
         if name not in xp.backend.kernels:
-            setattr(getattr(xp, extension) if extension else xp, short, partial(forward, xp))
+            function = placed(xp.backend, partial(forward, xp))
+            setattr(getattr(xp, extension) if extension else xp, short, function)

@@ -1,9 +1,9 @@
 """CuPy: NVIDIA GPUs (and AMD's, where CuPy is built for them)."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -178,6 +178,33 @@ def eig(x: Any, /) -> Any:
     return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
 
 
+def _elsewhere(
+    kind: Any, current: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """The device of a call's arrays, if it is not the current one."""
+    here = current()
+    for x in arguments:
+        if (isinstance(x, kind) and x.data.device_id != here) or isinstance(x, list | tuple):
+            break
+    else:
+        if not keywords:
+            return None
+    there = list(_arrays(kind, (*arguments, *keywords.values())))
+    numbers = {x.data.device_id for x in there}
+    if len(numbers) > 1:
+        raise ValueError(f"arrays of the devices {sorted(numbers)} are not computed with together")
+    return there[0].device if numbers and here not in numbers else None
+
+
+def _arrays(kind: Any, given: Iterable[Any]) -> Iterator[Any]:
+    """The arrays among arguments, and in lists and tuples of these."""
+    for x in given:
+        if isinstance(x, kind):
+            yield x
+        elif isinstance(x, list | tuple):
+            yield from _arrays(kind, x)
+
+
 class CupyBackend(Backend):
     """CuPy through array-api-compat; devices are ``cupy:0``, ``cupy:1`` and so on."""
 
@@ -243,6 +270,17 @@ class CupyBackend(Backend):
 
     def use(self, device: Any) -> None:
         device.use()
+
+    @cached_property
+    def elsewhere(self) -> Any:  # type: ignore[override]
+        """CuPy computes on its current device; the operands' is another where there are several."""
+        runtime = self.cupy.cuda.runtime
+        try:
+            if runtime.getDeviceCount() < 2:
+                return None
+        except RuntimeError:  # no driver
+            return None
+        return partial(_elsewhere, self.cupy.ndarray, runtime.getDevice)
 
     def device_name(self, device: Any) -> str:
         return f"cuda:{device.id}"

@@ -2,14 +2,14 @@
 
 import importlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.backends.backend import Backend, BackendError
+from wengert.backends.backend import Backend, BackendError, placed
 
 ENVIRONMENT_VARIABLE = "WENGERT_BACKEND"
 
@@ -177,6 +177,18 @@ class _Conforming(Backend):
     def __init__(self, xp: Any) -> None:
         self.name = self.module = xp.__name__
         self.xp = xp  # which need not be a module
+
+
+def placed_by(operands: Iterable[Any], function: Any) -> Any:
+    """A function with its results on its operands' device: `placed`, of their backend."""
+    for x in operands:
+        if isinstance(x, list | tuple):
+            found = placed_by(x, function)
+            if found is not function:
+                return found
+        elif (xp := namespaces.get(type(x))) is not None and xp.plain:
+            return placed(xp.backend, function)
+    return function
 
 
 def backend_of(array: Any) -> Backend:

@@ -13,7 +13,7 @@ from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.trace import copied
 from wengert.compiler.checking import different
 from wengert.compiler.emission.emit import Emitted
-from wengert.compiler.program import Instruction, Program, Value, substitute
+from wengert.compiler.program import Instruction, Program, Value
 
 __all__ = ["located"]
 
@@ -51,9 +51,7 @@ def located(
         if new is None or (step.name, len(step.results)) != (new.name, len(new.results)):
             now = "takes another way" if new is None else f"calls {new.name} otherwise"
             return _at(emitted, step, f"the function {now} there now")
-        operands = substitute(step.operands, known)
-        answer = step.function(*operands, **substitute(dict(step.parameters), known))
-        known.update(zip(step.results, map(copied, step.parts(answer)), strict=True))
+        known.update(zip(step.results, map(copied, step.run(known)), strict=True))
         for value, other in zip(step.results, new.results, strict=True):
             if other in samples and any(different("", known[value], samples[other])):
                 return _at(emitted, step, "it computes with other values than the function")

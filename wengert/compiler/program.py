@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
+from wengert.backends.registry import placed_by
+
 __all__ = [
     "Instruction",
     "Line",
@@ -163,6 +165,13 @@ class Instruction:
             return (answer,)
         return tuple(answer) if self.results else ()
 
+    def run(self, known: Mapping[Value, Any]) -> tuple[Any, ...]:
+        """Call the function with the values that are known, where its arrays are."""
+        operands = substitute(self.operands, known)
+        parameters = {name: substitute(x, known) for name, x in self.parameters.items()}
+        function = placed_by(operands, self.function)
+        return self.parts(function(*operands, **parameters))
+
     def used(self) -> tuple[Value, ...]:
         """The values that it takes, in order, as often as it takes them."""
         if self._used is None:  # each pass asks several times
@@ -232,10 +241,7 @@ class Program:
         known: dict[Value, Any] = dict(self.constants)
         known.update(zip(self.inputs, arguments, strict=True))
         for step in self.instructions:
-            operands = substitute(step.operands, known)
-            parameters = {name: substitute(x, known) for name, x in step.parameters.items()}
-            answer = step.function(*operands, **parameters)
-            known.update(zip(step.results, step.parts(answer), strict=True))
+            known.update(zip(step.results, step.run(known), strict=True))
         return substitute(self.outputs, known)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:

@@ -73,7 +73,9 @@ def _as_on_cupy(program: Program) -> Program:
 @pytest.mark.slow
 def test_cupy_writes_over_operands_and_keeps_no_buffers() -> None:
     modules = (("cupy", "cp"),)
-    cupy: Any = SimpleNamespace(name="cupy", immutable=False, xp=np, spelled=lambda: modules)
+    cupy: Any = SimpleNamespace(
+        name="cupy", immutable=False, elsewhere=None, xp=np, spelled=lambda: modules
+    )
     written = 0
 
     @settings(max_examples=150)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from wengert.backends import dtype_of, numpy, numpy_networks, numpy_reductions
+from wengert.backends.backend import placed
 from wengert.backends.keys import cut
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.live import LiveNumber
@@ -331,7 +332,7 @@ def _special(
     if kind.itemsize < 4:
         single = backend.xp.float32
         operands = [trace.apply(backend, "astype", (x, single), {}) for x in operands]
-    out = trace.call(name, kernel.library(), operands, parameters)
+    out = trace.call(name, placed(backend, kernel.library()), operands, parameters)
     return out if out.dtype == dtype else trace.apply(backend, "astype", (out, dtype), {})
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import Backend, DType, Selection, backend_of, dtype_of, generators, selection
-from wengert.backends.backend import composite
+from wengert.backends.backend import bare, composite
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, refusals
@@ -257,13 +257,13 @@ class Trace:
             if not all(map(_is_array, answer)):
                 return answer
             results = tuple(map(Value.like, answer))
-            self._add(name, function, operands, parameters, results, answer, pure)
+            self._add(name, bare(function), operands, parameters, results, answer, pure)
             made: Any = map(Traced, answer, results, repeat(self))
             return type(answer)(*made) if hasattr(answer, "_fields") else type(answer)(made)
         if not _is_array(answer):
             return answer  # a dtype, a truth value about dtypes
         value = Value.like(answer)
-        self._add(name, function, operands, parameters, (value,), answer, pure)
+        self._add(name, bare(function), operands, parameters, (value,), answer, pure)
         result = Traced(answer, value, self)
         if is_draw(name):
             self.draws.made(name, operands, parameters, result)

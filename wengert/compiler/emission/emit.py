@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import Backend, backend_of
+from wengert.backends.backend import placed
 from wengert.compiler.emission.spelling import Names, Speller, identifier
 from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, form
@@ -82,7 +83,7 @@ def emit(
     exec(compile(source, file, "exec"), names)  # noqa: S102
     function: Any = names.pop(writer.name)  # which need not hold itself
     weakref.finalize(function, linecache.cache.pop, file, None)
-    return Emitted(source, function, dict(writer.speller.bound), writer.lines)
+    return Emitted(source, placed(backend, function), dict(writer.speller.bound), writer.lines)
 
 
 def _copying(backend: Backend | None, x: Value, result: Value) -> Instruction:

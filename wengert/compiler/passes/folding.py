@@ -46,7 +46,5 @@ def _foldable(step: Instruction, apart: set[Value]) -> bool:
 
 
 def _computed(step: Instruction, constants: dict[Value, Any]) -> tuple[Any, ...]:
-    operands = substitute(step.operands, constants)
-    parameters = {name: substitute(x, constants) for name, x in step.parameters.items()}
     with np.errstate(all="ignore"):  # the trace has warned
-        return step.parts(step.function(*operands, **parameters))
+        return step.run(constants)
