@@ -245,7 +245,7 @@ def test_misuse():
     def f(x, *, by=1):
         return x["a"] * by
 
-    with pytest.raises(TypeError, match="arguments by keyword alone"):
+    with pytest.raises(TypeError, match="keyword-only arguments"):
         f({"a": leaf(1.0)}, by=2)
 
     @custom_vjp

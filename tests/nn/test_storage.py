@@ -88,7 +88,7 @@ def test_a_dtype_that_the_backend_lacks(tmp_path):
     nn.save(arrays, path)
     with wg.use_backend("numpy"):
         with pytest.raises(
-            TypeError, match=r"in b?float[_0-9a-z]+, which numpy has not.*dtype=wg.float32.*exact"
+            TypeError, match=r"in b?float[_0-9a-z]+, which numpy lacks.*dtype=wg.float32.*exact"
         ):
             nn.load(path)
         found = nn.load(path, dtype=wg.float32)
@@ -216,8 +216,8 @@ def test_a_file_says_what_it_cannot_give(tmp_path, monkeypatch):
     with pytest.raises(TypeError, match="dtype is a floating one, and not int8"):
         nn.load(path, dtype="int8")
     for word, size, match in (
-        ("F8_E8M0", 1, "holds 'x' in F8_E8M0, which Wengert has not"),
-        ("BF16", 2, "in bfloat16, which numpy has not; pass dtype=wg.float32 .* it, which is exa"),
+        ("F8_E8M0", 1, "holds 'x' in F8_E8M0, which Wengert lacks"),
+        ("BF16", 2, "in bfloat16, which numpy lacks; pass dtype=wg.float32 .* it, which is exa"),
     ):
         item = {"dtype": word, "shape": [2], "data": bytes(2 * size)}
         monkeypatch.setattr(safetensors, "deserialize", lambda content, item=item: [("x", item)])

@@ -226,7 +226,7 @@ def test_errors(backend):
     z = tensor(np.ones(2, complex))
     rows = tensor(np.asarray([0, 0]))
     cases = [
-        (ValueError, "say which place", lambda: wg.at(x).set(1)),
+        (ValueError, "the index is missing", lambda: wg.at(x).set(1)),
         (ValueError, "given already", lambda: wg.at(x)[0][1]),
         (IndexError, "out of bounds", lambda: wg.at(x)[2].add(1)),
         (IndexError, "valid indices", lambda: wg.at(x)["a"].set(1)),

@@ -30,7 +30,7 @@ def c(*shape: int) -> wg.Tensor:
 
 
 SHAPE = r"shape is made of integers"
-NEGATIVE = r"lengths of a shape are not negative"
+NEGATIVE = r"lengths of a shape can't be negative"
 
 CREATION: list[tuple[type[Exception], str, Call]] = [
     (ValueError, rf"zeros: the {NEGATIVE}.*\(2, -3\)", lambda: wg.zeros((2, -3))),
@@ -48,7 +48,7 @@ CREATION: list[tuple[type[Exception], str, Call]] = [
     (ValueError, "arange: step is not 0", lambda: wg.arange(0, 5, 0)),
     (TypeError, "arange takes real numbers.*1j", lambda: wg.arange(0, 5, 1j)),
     (TypeError, "arange takes real numbers.*'a'", lambda: wg.arange("a")),
-    (ValueError, "linspace: num is not negative, and -1 is", lambda: wg.linspace(0, 1, -1)),
+    (ValueError, "linspace: num can't be negative, and is -1", lambda: wg.linspace(0, 1, -1)),
     (TypeError, r"linspace: num is an integer, and 2\.5", lambda: wg.linspace(0, 1, 2.5)),
     (ValueError, rf"eye: the {NEGATIVE}", lambda: wg.eye(-1)),
     (TypeError, rf"eye: a {SHAPE}", lambda: wg.eye(2.5)),
@@ -87,7 +87,7 @@ DATA_TYPE: list[tuple[type[Exception], str, Call]] = [
     (ValueError, r"\(1,\) does not broadcast to \(2, -1\)", lambda: wg.broadcast_to(f(1), (2, -1))),
     (ValueError, r"\(2,\), \(3,\) do not broadcast", lambda: wg.broadcast_arrays(f(2), f(3))),
     (ValueError, r"\(2,\), \(3,\) do not broadcast", lambda: wg.broadcast_shapes((2,), (3,))),
-    (ValueError, "lengths are not negative", lambda: wg.broadcast_shapes((2,), (-3,))),
+    (ValueError, "lengths can't be negative", lambda: wg.broadcast_shapes((2,), (-3,))),
     (TypeError, SHAPE, lambda: wg.broadcast_shapes((2.5,))),
     (TypeError, "no data type", lambda: wg.can_cast(f(1), "foo")),
     (TypeError, "finfo is for floating.*int8", lambda: wg.finfo(wg.int8)),
@@ -174,7 +174,7 @@ MANIPULATION: list[tuple[type[Exception], str, Call]] = [
     (ValueError, "no permutation", lambda: wg.permute_dims(f(2, 3), (0,))),
     (ValueError, "permute_dims: an axis comes twice", lambda: wg.permute_dims(f(2, 3), (0, 0))),
     (ValueError, "repeats cannot be negative", lambda: wg.repeat(f(3), -1)),
-    (ValueError, r"repeats of shape \(2,\)", lambda: wg.repeat(f(3), i(2))),
+    (ValueError, r"repeats has shape \(2,\)", lambda: wg.repeat(f(3), i(2))),
     (TypeError, "integer dtype", lambda: wg.repeat(f(3), f(3))),
     (IndexError, "repeat: axis 1", lambda: wg.repeat(f(3), 2, axis=1)),
     (ValueError, r"reshape: .*\(6,\) has 6 elements.*\(4,\)", lambda: wg.reshape(f(6), (4,))),
@@ -183,7 +183,7 @@ MANIPULATION: list[tuple[type[Exception], str, Call]] = [
     (ValueError, r"reshape: .*\(-2, 3\)", lambda: wg.reshape(f(6), (-2, 3))),
     (TypeError, SHAPE, lambda: wg.reshape(f(6), (2.0, 3))),
     (IndexError, "roll: axis 1", lambda: wg.roll(f(3), 1, axis=1)),
-    (ValueError, "3 shifts and 2 axes", lambda: wg.roll(f(3, 3), (1, 2, 3), axis=(0, 1))),
+    (ValueError, "there are 3 shifts and 2 axes", lambda: wg.roll(f(3, 3), (1, 2, 3), axis=(0, 1))),
     (TypeError, r"\w", lambda: wg.roll(f(3), 0.5)),
     (ValueError, "cannot be squeezed", lambda: wg.squeeze(f(3), axis=0)),
     (IndexError, "squeeze: axis 1", lambda: wg.squeeze(f(3), axis=1)),
@@ -235,7 +235,7 @@ STATISTICAL: list[tuple[type[Exception], str, Call]] = [
     (ValueError, "min of no elements", lambda: wg.min(f(0))),
     (ValueError, "of 2 axes needs axis=", lambda: wg.cumulative_sum(f(2, 2))),
     (ValueError, "of 0 axes needs axis=", lambda: wg.cumulative_prod(f())),
-    (ValueError, "n is not negative, and -1", lambda: wg.diff(f(3), n=-1)),
+    (ValueError, "n can't be negative, and is -1", lambda: wg.diff(f(3), n=-1)),
     (TypeError, r"\w", lambda: wg.diff(f(3), n=0.5)),
     (TypeError, "cumprod.. got an unexpected", lambda: f(2).cumprod(other=1)),
     *[

@@ -151,7 +151,7 @@ BAD_ROWS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"rules": {"y": nothing}}, ValueError, r"rules for \['y'\], not in its inputs"),
     ({"jvps": {"y": nothing}}, ValueError, r"jvps for \['y'\], not in its inputs"),
     ({"rules": {"x": lambda g, xp: g}}, TypeError, "first argument is the namespace, xp"),
-    ({"name": "exp"}, ValueError, "primitive 'exp' is there already"),
+    ({"name": "exp"}, ValueError, "primitive 'exp' exists already"),
 ]
 
 

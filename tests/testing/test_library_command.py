@@ -141,7 +141,7 @@ def test_what_a_library_refuses_is_told_with_the_remedy(
     monkeypatch.setattr(Awkward, "conforming", True)
     x = wg.asarray(Awkward(np.asarray([1.0])))
     with pytest.raises(
-        wg.BackendError, match=r"hands no values .* \(no implicit conversion\).*to_numpy"
+        wg.BackendError, match=r"can\'t convert .* \(no implicit conversion\).*to_numpy"
     ):
         x.numpy()
     with pytest.raises(wg.BackendError, match="awkward_library has no tanh in the version"):

@@ -154,7 +154,7 @@ class Backend:
         Raises
         ------
         BackendError
-            If the library hands no values to others by ``__array__`` or DLPack.
+            If the library can't export the array by ``__array__`` or DLPack.
         """
         refusals = []
         exports: list[Kernel] = [np.asarray] if hasattr(array, "__array__") else []
@@ -169,8 +169,8 @@ class Backend:
                     return found
         kind = type(array)
         raise BackendError(
-            f"{self.name} hands no values of a {kind.__module__}.{kind.__qualname__} to NumPy "
-            f"({refusals[0]}); a wengert.backends.Backend whose to_numpy knows how makes it work"
+            f"{self.name} can't convert a {kind.__module__}.{kind.__qualname__} to NumPy "
+            f"({refusals[0]}); a wengert.backends.Backend of your own can, by its to_numpy"
         )
 
     def from_numpy(self, array: np.ndarray[Any, Any], device: Any = None) -> Any:

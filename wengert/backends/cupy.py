@@ -250,7 +250,7 @@ class CupyBackend(Backend):
         except RuntimeError as error:
             raise RuntimeError(
                 f"CuPy {self.cupy.__version__} finds no GPU that it can use ({error}); select "
-                "another backend, or mend the driver that CuPy names"
+                "another backend, or repair the driver that CuPy names"
             ) from error
 
     def raw_dtype(self, dtype: DType) -> Any:
@@ -312,12 +312,12 @@ class CupyBackend(Backend):
         kind, number = x.__dlpack_device__()
         if kind == 1:  # host memory, which CuPy does not import
             if copy is False:
-                raise ValueError("moving to the GPU needs a copy; copy=False")
+                raise ValueError("moving to the GPU needs a copy, and copy=False was given")
             return self.from_numpy(np.from_dlpack(x), device)
         made = self.cupy.from_dlpack(x)
         if device is not None and device.id != number:
             if copy is False:
-                raise ValueError(f"moving to {device} needs a copy; copy=False")
+                raise ValueError(f"moving to {device} needs a copy, and copy=False was given")
             return self.to_device(made, device)
         return made.copy() if copy else made
 

@@ -202,7 +202,7 @@ class DaskBackend(Backend):
 
     def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
         if copy is False:
-            raise ValueError("dask copies what it takes through DLPack; copy=False")
+            raise ValueError("dask copies what it takes through DLPack, and copy=False was given")
         return self.from_numpy(np.from_dlpack(x, copy=copy))
 
 

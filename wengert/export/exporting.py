@@ -177,7 +177,7 @@ def _axes(call: Call, given: int | Sequence[int | None] | None) -> dict[int, int
         lengths[call.layout.names[i]] = array.shape[axis]
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name} has {n}" for name, n in lengths.items())
-        raise ValueError(f"the batch has one size, but {told}; say by batch_axes which have one")
+        raise ValueError(f"the batch has one size, but {told}; batch_axes names the axes")
     if 0 in lengths.values():
         raise ValueError("the example's batch is empty")
     return axes

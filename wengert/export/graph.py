@@ -235,7 +235,7 @@ class Graph:
             return step.function(*operands)
         name = step.name.partition(".")[2]
         if name not in _NUMBERS:
-            raise self._error(step, "it is no arithmetic that ONNX has")
+            raise self._error(step, "ONNX has no such arithmetic")
         dtype = self.dtype(step.result.dtype)
         made = [
             ndx.astype(x, dtype) if isinstance(x, ndx.Array) else ndx.asarray(x, dtype=dtype)
@@ -433,7 +433,7 @@ class Graph:
         axis = 0 if axis is None else axis % len(shape)
         length = shape[axis]
         if not length:
-            raise self._error(step, "along the batch, or of nothing")
+            raise self._error(step, "along the batch, or along an empty axis")
         x, span = ndx.astype(x, self.dtype(step.result.dtype)), 1
         before = (slice(None),) * axis
         while span < length:

@@ -70,13 +70,13 @@ def common(parts: Sequence[Part], sizes: Sequence[int]) -> tuple[Part, Shapes]:
     for steps in zip(*[program.instructions for program in programs], strict=False):
         step = steps[0]
         if any((x.name, x.several) != (step.name, step.several) for x in steps):
-            raise _differ("what the function does", step.line)
+            raise _differ("which operation runs", step.line)
         operands = matched.joined([x.operands for x in steps], step.line)
         parameters = matched.joined([dict(x.parameters) for x in steps], step.line)
         matched.same([x.results for x in steps], step.line)
         made.append(replace(step, operands=operands, parameters=parameters))
     if any(len(program.instructions) != len(made) for program in programs):
-        raise _differ("how much the function does", made[-1].line if made else None)
+        raise _differ("the number of operations", made[-1].line if made else None)
     outputs = matched.joined([program.outputs for program in programs], None)
     steps = (*matched.filled, *made)
     constants = {x: array for x, array in programs[0].constants.items() if x in matched.known}
@@ -99,7 +99,7 @@ class _Matched:
     def same(self, values: Sequence[tuple[Value, ...]], line: Line | None) -> None:
         """Note that values correspond."""
         if len({len(x) for x in values}) > 1:
-            raise _differ("how many results there are", line)
+            raise _differ("the number of results", line)
         for found in zip(*values, strict=True):
             kinds = {(str(x.dtype), x.shape is None or len(x.shape)) for x in found}
             if len(kinds) > 1:

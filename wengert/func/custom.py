@@ -134,8 +134,8 @@ class custom_vjp(Generic[P, R]):
         bound.apply_defaults()
         if bound.kwargs:
             raise TypeError(
-                f"{self._called()}: arguments by keyword alone ({', '.join(bound.kwargs)}) cannot "
-                "be given to the rules; let them have a position"
+                f"{self._called()}: keyword-only arguments ({', '.join(bound.kwargs)}) cannot be "
+                "passed to the rules; make them positional"
             )
         call = _Call(self, bound.args)
         if not any(map(_is_followed, call.leaves)):

@@ -115,8 +115,8 @@ def as_number(value: Any, name: str) -> Any:
     tensor = wrapped(value)
     if differentiates(tensor):
         raise TypeError(
-            f"{name} should be a number through which no derivative flows: a step is not recorded. "
-            "The Tensor's number is its .detach().item()"
+            f"{name} should be a number without a derivative, because steps are not recorded; pass "
+            "tensor.detach().item()"
         )
     if tensor.shape:
         raise TypeError(

@@ -72,7 +72,7 @@ def save(state_dict: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -
     ImportError
         If the package ``safetensors`` is not installed, or for bfloat16 and float8 ``ml_dtypes``.
     TypeError
-        If a key is no string, a value no Tensor or array, or of a dtype that the format has not.
+        If a key is no string, a value no Tensor or array, or of a dtype that the format lacks.
         Nothing has been written then.
 
     Examples
@@ -139,7 +139,7 @@ def load(
     ImportError
         As for `save`.
     TypeError
-        If the file holds a dtype that the backend has not, such as bfloat16 on NumPy, and no
+        If the file holds a dtype that the backend lacks, such as bfloat16 on NumPy, and no
         other was asked for.
     ValueError
         If it is no file of the format, or is not complete.
@@ -156,7 +156,7 @@ def load(
     arrays = {}
     for key, item in found:
         if item["dtype"] not in _DTYPES:
-            raise TypeError(f"{name} holds {key!r} in {item['dtype']}, which Wengert has not")
+            raise TypeError(f"{name} holds {key!r} in {item['dtype']}, which Wengert lacks")
         held = _DTYPES[item["dtype"]]
         wanted = held if asked is None or held.kind != "real floating" else asked
         _check_there(wanted, key, name)
@@ -175,7 +175,7 @@ def _check_there(dtype: DType, key: str, name: str) -> None:
     except TypeError:
         exact = ", which is exact" if dtype.itemsize < 4 else ""
         raise TypeError(
-            f"{name} holds {key!r} in {dtype.name}, which {backend.name} has not; pass "
+            f"{name} holds {key!r} in {dtype.name}, which {backend.name} lacks; pass "
             f"dtype=wg.float32 to convert it{exact}, or select a backend that has it"
         ) from None
 

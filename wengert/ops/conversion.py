@@ -111,7 +111,7 @@ def asarray(
             return full((), obj, dtype=wanted, device=device, requires_grad=requires_grad)
         if isinstance(obj, list | tuple) and holds_tensors(obj):
             if copy is False:
-                raise ValueError("asarray: an array of several needs a copy; copy=False")
+                raise ValueError("asarray: joining arrays needs a copy, and copy=False was given")
             obj, copy = _joined(obj, wanted), None
         else:
             found = _from_library(obj)
@@ -124,7 +124,7 @@ def asarray(
     if device is not None:
         result = to_device(result, device)
     if copy is False and result is not obj:
-        raise ValueError("asarray: the dtype or device differs, so a copy is needed; copy=False")
+        raise ValueError("asarray: another dtype or device needs a copy, and copy=False was given")
     if copy and result is obj:
         result = clone(result)
     if requires_grad and not result.requires_grad:
@@ -244,7 +244,9 @@ def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -
     raw = backend.raw_dtype(wanted)
     host = array.astype(wanted.host, copy=copy is True and array is obj)
     if copy is False and not np.may_share_memory(host, array):
-        raise ValueError("asarray: Python data or another dtype needs a copy; copy=False")
+        raise ValueError(
+            "asarray: Python data or another dtype needs a copy, and copy=False was given"
+        )
     made = backend.from_numpy(host, where)
     if wanted.host != wanted.name:
         made = backend.namespace.astype(made, raw)
@@ -253,7 +255,7 @@ def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -
         and array.size
         and (array is not obj or not np.may_share_memory(array, backend.to_numpy(made)))
     ):
-        raise ValueError(f"asarray: a copy is needed for {backend.name}; copy=False")
+        raise ValueError(f"asarray: {backend.name} needs a copy, and copy=False was given")
     return made
 
 

@@ -94,7 +94,7 @@ def as_lengths(size: tuple[Any, ...], function: str) -> tuple[int, ...]:
         refuse()
         raise TypeError(f"{function}: a shape is made of integers, and {size} is not") from None
     if shape and min(shape) < 0:
-        raise ValueError(f"{function}: the lengths of a shape are not negative, as in {shape}")
+        raise ValueError(f"{function}: the lengths of a shape can't be negative, as in {shape}")
     return shape
 
 
@@ -442,7 +442,7 @@ def linspace(
     tensors = floating_tensors(start, stop)
     num = _whole(num, "linspace", "num")
     if num < 0:
-        raise ValueError(f"linspace: num is not negative, and {num} is")
+        raise ValueError(f"linspace: num can't be negative, and is {num}")
     if tensors:
         numbers = [1j for value in (start, stop) if isinstance(value, complex)]
         wanted = result_type(*tensors, *numbers) if dtype is None else as_dtype(dtype)

@@ -54,7 +54,7 @@ def manual_seed(seed: int) -> None:
     """
     seed = seed.__index__()
     if seed < 0:
-        raise ValueError(f"a seed is not negative, and {seed} is")
+        raise ValueError(f"a seed can't be negative, and is {seed}")
     if (known := generators.follower.get()) is not None:
         known.seeded()
     with lock:
@@ -214,7 +214,7 @@ def normal(
         As for `randn`; of Tensors, their own.
     """
     if not hasattr(std, "shape") and std < 0:
-        raise ValueError(f"normal: std is not negative, and {std} is")
+        raise ValueError(f"normal: std can't be negative, and is {std}")
     drawn, (mean, std) = _drawn(
         generators.normal, "normal", {"mean": mean, "std": std}, size, dtype, device
     )

@@ -96,7 +96,7 @@ def diff(
         raise unexpected(diff, wrong)
     n = index(n)
     if n < 0:
-        raise ValueError(f"diff: n is not negative, and {n} is")
+        raise ValueError(f"diff: n can't be negative, and is {n}")
     along = as_axis(axis, len(shape_of(x)), "diff")
     if n == 0:
         return reshape(x, tuple(shape_of(x)))

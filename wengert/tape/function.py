@@ -90,7 +90,7 @@ class FunctionCtx:
         if self._given is None:
             node = self._node
             if node is None:
-                raise RuntimeError("saved_tensors can be read in backward and jvp alone")
+                raise RuntimeError("saved_tensors can be read only in backward and jvp")
             track = is_grad_enabled()
             self._given = tuple(
                 None if held is None else placed(release(held), node.node_at(origin, track))
@@ -160,7 +160,7 @@ class Function:
         """Compute the tangents of the results from those of the arguments."""
         raise NotImplementedError(
             "a Function needs a static method jvp(ctx, *tangents) to be differentiated in forward "
-            "mode: its backward tells nothing of tangents"
+            "mode: its backward gives no tangents"
         )
 
     setup_context: Any = None

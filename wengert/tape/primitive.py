@@ -268,7 +268,7 @@ class Primitive:
         """Raise if the row contradicts itself."""
         what = f"primitive {self.name!r}"
         if self.name in PRIMITIVES:
-            raise ValueError(f"{what} is there already: a name stands for one primitive")
+            raise ValueError(f"{what} exists already: each name is that of one primitive")
         names = {*self.fixed, self.variadic}
         smooth = " ".join(self.domain).split()
         for key, given in (

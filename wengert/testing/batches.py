@@ -104,4 +104,4 @@ def _members(array: Any, level: int) -> np.ndarray[Any, Any]:
 
 def _compare(given: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], what: str) -> None:
     if not agree(given, expected, RTOL, ATOL, ATOL):
-        raise GradcheckError(f"{what} differs from what each of them gives alone")
+        raise GradcheckError(f"{what} differs from the one that each member has alone")

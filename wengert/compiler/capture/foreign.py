@@ -140,6 +140,4 @@ def refuse(x: Any) -> None:
     if not name and x in map(sys.modules.get, _REFUSED_MODULES):
         name = str(x.__name__)
     if name:
-        raise TraceError(
-            f"the code asks for what it names by way of {name}, which can't be foreseen"
-        )
+        raise TraceError(f"the code looks names up by {name}, so they are not known before it runs")

@@ -150,7 +150,7 @@ class _Call:
                 if id(leaf) in reached:
                     raise TraceError(
                         f"{self.names[i]} is an array that the compiled function also reaches "
-                        "otherwise; give it or reach it, and not both"
+                        "otherwise; pass it or use it by name, not both"
                     )
                 if id(leaf) not in raws:
                     raws[id(leaf)] = self.input(leaf, "leaf", i, self.names[i], raw=True)

@@ -338,7 +338,7 @@ class Trace:
         if observing and detecting() is not None:
             raise TraceError(
                 f"{user_line()}: anomaly detection is on inside a function that is compiled, and "
-                "a replay would look at nothing; switch it on around the call"
+                "a replay would detect nothing; switch it on around the call"
             )
         value = self.value
         given = tuple(

@@ -150,7 +150,7 @@ class At:
 
     def __getitem__(self, key: Any) -> "At":
         if self._keys:
-            raise ValueError("at: the place is given already, and it can be given once")
+            raise ValueError("at: the index is given already; write wg.at(x)[key] with one key")
         return At(self._x, (key,))
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ class At:
     @property
     def _key(self) -> Any:
         if not self._keys:
-            raise ValueError("at: say which place, as in wg.at(x)[key].set(value)")
+            raise ValueError("at: the index is missing; write wg.at(x)[key].set(value)")
         return self._keys[0]
 
     def get(self) -> Tensor:

@@ -261,7 +261,7 @@ def roll(
     shifts = as_shape(shift)
     if axis is None:
         if len(shifts) != 1:
-            raise ValueError(f"{len(shifts)} shifts need as many axes")
+            raise ValueError(f"roll: {len(shifts)} shifts need as many axes")
         return _roll(x, shift=shifts[0], axis=None)  # type: ignore[no-any-return]
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     if len(shifts) == 1:
@@ -269,7 +269,7 @@ def roll(
     elif len(axes) == 1:
         axes = axes * len(shifts)
     if len(shifts) != len(axes):
-        raise ValueError(f"{len(shifts)} shifts and {len(axes)} axes")
+        raise ValueError(f"roll: there are {len(shifts)} shifts and {len(axes)} axes")
     total: dict[int, int] = {}
     for by, one in zip(shifts, axes, strict=True):
         at = as_axis(one, ndim, "roll")
@@ -326,7 +326,7 @@ def reshape(
     if copy is not None:
         copy = bool(copy)
     if wanted and min(wanted) < -1:
-        raise ValueError(f"reshape: the lengths of {wanted} are not negative but for one -1")
+        raise ValueError(f"reshape: lengths can't be negative but for one -1, as in {wanted}")
     try:
         return _reshape(x, shape=wanted, copy=copy)  # type: ignore[no-any-return]
     except (IndexError, TypeError, ValueError):

@@ -94,7 +94,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """
     given = [as_shape(shape) for shape in shapes]
     if any(n < 0 for shape in given for n in shape):
-        raise ValueError(f"broadcast_shapes: lengths are not negative, as in {given}")
+        raise ValueError(f"broadcast_shapes: lengths can't be negative, as in {given}")
     return _common_shape(*given)
 
 
@@ -213,7 +213,9 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> 
         refuse()
         raise TypeError(f"repeats needs an integer dtype, not {counts.dtype}")
     if counts.ndim > 1 or counts.size not in (1, x.shape[axis]):
-        raise ValueError(f"repeats of shape {counts.shape} for an axis of length {x.shape[axis]}")
+        raise ValueError(
+            f"repeats has shape {counts.shape}, and the axis has length {x.shape[axis]}"
+        )
     if (counts < 0).any():
         raise ValueError("repeats cannot be negative")
     # Which element each place of the result copies; `take`'s derivative then adds the copies up.

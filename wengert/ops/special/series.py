@@ -53,7 +53,7 @@ def of_reals(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             raw = xp.result_type(*arrays)
             dtype = dtype_of(raw)
             if dtype.complex:
-                raise TypeError(f"{name} of complex numbers is not known to {xp.backend.name}")
+                raise TypeError(f"{xp.backend.name} has no {name} of complex numbers")
             if not dtype.inexact:
                 raise TypeError(f"{name} takes floating Tensors, not {dtype.name}")
             enough = xp.float32 if dtype.itemsize < 4 else raw
