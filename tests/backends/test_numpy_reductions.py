@@ -101,15 +101,15 @@ def test_sums_of_columns_that_overflow_warn(axis: int, dtype: str) -> None:
 
 
 def test_only_long_few_and_single_sums_are_numpy_s() -> None:
-    assert rows((FEWEST, LONGEST), (1,), False) is not None
-    assert rows((FEWEST - 1, LONGEST), (1,), False) is None
-    assert rows((FEWEST, LONGEST + 1), (1,), False) is None
-    assert rows((10**6, 1), (0,), False) is None
-    assert rows((4, 5, 6), (0, 2), False) is None
-    assert rows((4, 5, 6), (1, 0), False) == rows((4, 5, 6), (0, -2), False) is not None
-    assert rows((4, 5, 6), (0, 1, 2), False) is None
-    assert rows((4, 5, 6), (), False) is None
-    assert rows((1, 9), (1,), False) is rows((4, 1, 6), (1,), False) is None
+    assert rows((FEWEST, LONGEST), (1,), True) is not None
+    assert rows((FEWEST - 1, LONGEST), (1,), True) is None
+    assert rows((FEWEST, LONGEST + 1), (1,), True) is None
+    assert rows((10**6, 1), (0,), True) is None
+    assert rows((4, 5, 6), (0, 2), True) is None
+    assert rows((4, 5, 6), (1, 0), True) == rows((4, 5, 6), (0, -2), True) is not None
+    assert rows((4, 5, 6), (0, 1, 2), True) is None
+    assert rows((4, 5, 6), (), True) is None
+    assert rows((1, 9), (1,), True) is rows((4, 1, 6), (1,), True) is None
     # A long sum in single precision is as exact as NumPy's, which halves it.
     x = np.full((10**6, 1), 0.1, np.float32)
     assert KERNELS["sum"](x, axis=(0,)).item() == pytest.approx(1e5, rel=1e-6)

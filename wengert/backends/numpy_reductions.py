@@ -62,8 +62,11 @@ class Rows(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def rows(shape: tuple[int, ...], axis: Any, keepdims: bool, fewest: int = FEWEST) -> Rows | None:
-    """How to reduce in one of these ways; None where NumPy's own reduction is to be taken."""
+def rows(shape: tuple[int, ...], axis: Any, drop: bool, fewest: int = FEWEST) -> Rows | None:
+    """How to reduce in one of these ways; None where NumPy's own reduction is to be taken.
+
+    ``drop`` is ``not keepdims``: what another object says may change, and is no key.
+    """
     ndim = len(shape)
     given = (axis,) if isinstance(axis, int) else axis
     axes = sorted(i + ndim if i < 0 else i for i in given)
@@ -89,7 +92,7 @@ def rows(shape: tuple[int, ...], axis: Any, keepdims: bool, fewest: int = FEWEST
     else:
         over, parts, made = "stack", (before, length, after), (before, after)
     kept = tuple(1 if start <= i < stop else n for i, n in enumerate(shape))
-    result = kept if keepdims else shape[:start] + shape[stop:]
+    result = shape[:start] + shape[stop:] if drop else kept
     return Rows(
         over,
         None if parts == shape else parts,
@@ -101,13 +104,13 @@ def rows(shape: tuple[int, ...], axis: Any, keepdims: bool, fewest: int = FEWEST
 
 def short_rows(x: Any, axis: Any, keepdims: bool) -> Rows | None:
     """How to find the extremes of short rows; None where NumPy's own reduction is to be taken."""
-    how = None if axis is None else rows(x.shape, axis, keepdims, FEW)
+    how = None if axis is None else rows(x.shape, axis, not keepdims, FEW)
     return None if how is None or how.over != "rows" or how.length > SHORT else how
 
 
 def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     """The sum of an array in single or double precision over axes."""
-    how = rows(x.shape, axis, keepdims)
+    how = rows(x.shape, axis, not keepdims)
     if how is None or not x.flags.c_contiguous:
         return _add(x, axis=axis, keepdims=keepdims, out=out)
     over, parts, length, shape, made = how
@@ -161,7 +164,7 @@ def _extreme(reduce: Any, x: Any, axis: Any, keepdims: bool, out: Any) -> Any:
 #: Functions that look at the order in memory, what says whether they do, and the ufunc's reduction
 #: that each is elsewhere.
 CHOOSING: Mapping[Callable[..., Any], tuple[Callable[..., Rows | None], Any]] = {
-    sum_over: (lambda x, axis, keepdims: rows(x.shape, axis, keepdims), _add),
+    sum_over: (lambda x, axis, keepdims: rows(x.shape, axis, not keepdims), _add),
     max_over: (short_rows, _max),
     min_over: (short_rows, _min),
 }

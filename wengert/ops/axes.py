@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from operator import index
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -120,19 +119,21 @@ def as_axes(axis: int | Sequence[int], ndim: int, function: str | None = None) -
     ValueError
         If there is no such axis (`numpy.exceptions.AxisError`), or one comes twice.
     """
+    axis = tuple(axis) if isinstance(axis, list) else axis
     try:
-        if type(axis) not in _KEYS:  # a trace's number is no key of a cache
-            live: Any = axis if hasattr(axis, "regularise") else None
-            axis = tuple(axis) if isinstance(axis, list) else axis if live is None else index(live)
+        return _remembered(axis, ndim, function)
+    except TypeError:  # of what is no key, or no axis
         return _as_axes(axis, ndim, function)
-    except TypeError:  # of what cannot be hashed: the error for what is no axis
-        return _as_axes.__wrapped__(axis, ndim, function)
-
-
-_KEYS = frozenset({int, tuple, NoneType})
 
 
 @lru_cache(maxsize=1024, typed=True)
+def _remembered(axis: Any, ndim: int, function: str | None) -> tuple[int, ...]:
+    """The same for Python's own numbers: what others stand for may change."""
+    if not {int, bool}.issuperset(map(type, axis if isinstance(axis, tuple) else (axis,))):
+        raise TypeError("no key")
+    return _as_axes(axis, ndim, function)
+
+
 def _as_axes(axis: Any, ndim: int, function: str | None) -> tuple[int, ...]:
     if not isinstance(axis, tuple):
         return (as_axis(axis, ndim, function),)
