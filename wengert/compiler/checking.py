@@ -72,15 +72,19 @@ def check(
     """
     before = Snapshot.of(state, leaves, contents=True)
     try:
-        given, inputs = replay.tried(leaves, state)
-        if given is MISS:
-            return None
-        one, failing = _seen(given, before, _digest), None
-        if not replay.adjoints:
-            del given
-    except Exception as error:
-        one, inputs, failing = None, (), failed(error, restored=True)
-    before.restore()
+        try:
+            given, inputs = replay.tried(leaves, state)
+            if given is MISS:
+                return None
+            one, failing = _seen(given, before, _digest), None
+            if not replay.adjoints:
+                del given
+        except Exception as error:
+            one, inputs, failing = None, (), failed(error, restored=True)
+        before.restore()
+    except BaseException:  # an interrupt, perhaps while things were put back
+        before.restore()
+        raise
     answer = function()
     if one is None:
         return Checked(answer, [], failing, before, inputs)
@@ -88,10 +92,14 @@ def check(
     found = list(_differences(one, other, state))
     if found:  # by rounding alone, perhaps, of which a digest says nothing
         after = Snapshot.of(state, leaves, contents=True)
-        before.restore()
-        with suppress(Exception):  # then the digests stand
-            one = _seen(replay.tried(leaves, state)[0], before)
-        after.restore()
+        try:
+            before.restore()
+            with suppress(Exception):  # then the digests stand
+                one = _seen(replay.tried(leaves, state)[0], before)
+            after.restore()
+        except BaseException:
+            after.restore()
+            raise
         found = list(_differences(one, other, state))
     if not found and replay.adjoints:
         found = list(_of_gradients(one, other, tensors_of(leaves, state)))

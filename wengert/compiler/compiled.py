@@ -435,16 +435,20 @@ class Compiled(Generic[P, R]):
         """The first line of a program that differs; what the function has left stays."""
         after = Snapshot.of(state, call.leaves, contents=True)
         try:
-            found.before.restore()
-            samples: dict[Any, Any] = {}
-            now = self._state(call.layout, call.layout.given(call.leaves))
-            _, again, _, _ = record_call(self._function, now, call.layout, call.leaves, samples)
-            program, inputs, start = replay.recording.program, found.inputs, found.before.rewind
-            return located(program, replay.emitted, inputs, again.program, samples, start)
-        except Exception as error:
-            return f"it can't be found, for the function can't be recorded again ({error})"
-        finally:
+            try:
+                found.before.restore()
+                samples: dict[Any, Any] = {}
+                now = self._state(call.layout, call.layout.given(call.leaves))
+                again = record_call(self._function, now, call.layout, call.leaves, samples)[1]
+                program, inputs, start = replay.recording.program, found.inputs, found.before.rewind
+                where = located(program, replay.emitted, inputs, again.program, samples, start)
+            except Exception as error:
+                where = f"it can't be found, for the function can't be recorded again ({error})"
             after.restore()
+        except BaseException:  # an interrupt
+            after.restore()
+            raise
+        return where
 
     def _drop(self, replay: Replay) -> None:
         self._replays.remove(replay)
@@ -485,7 +489,11 @@ class Compiled(Generic[P, R]):
             if replay.adjoints:
                 replay.attach(answer, kept, tensors_of(leaves, state), leaves)
         except BaseException:
-            before.restore()  # the function will run again
+            try:
+                before.restore()  # the function will run again
+            except BaseException:  # an interrupt
+                before.restore()
+                raise
             raise
         self.report.recorded(found, why)
         if options.check == 0:

@@ -6,17 +6,15 @@ from itertools import pairwise
 from types import FrameType
 from typing import Any
 
-from wengert.backends import backend_of
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.traced import Traced
-from wengert.compiler.emission.glue import GONE
 from wengert.compiler.passes.inplace import CHANGED
 from wengert.compiler.report import told
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.module import changes
 from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor
 
 __all__ = ["RECORDING", "Refusal", "RefusedError", "failed", "never", "not_traceable"]
 
@@ -81,20 +79,15 @@ def failed(error: Exception, *, restored: bool = False) -> Refusal:
     would take the time that a handler may have said is up.
     """
     at, before = error.__traceback__, None
-    gone: tuple[Tensor, ...] = ()
     ran = changed = outside = False
     while at is not None:
         frame, at = at.tb_frame, at.tb_next
         if frame.f_code.co_filename == "<glue>":
             ran, changed = True, changed or bool(frame.f_locals.get(CHANGED))
-            gone += frame.f_locals.get(GONE, ())
         outside |= _handles(frame, before)
         before = frame
     if (changed or outside) and not restored:
         raise error
-    for tensor in () if restored else gone:  # for the function, which will let go of it again
-        if tensor._grad is None:
-            tensor._grad = untracked(backend_of(tensor._array).xp.zeros_like(tensor._array))
     return Refusal(None, f"the program raised {told(error)}", failed=not ran)
 
 

@@ -110,15 +110,21 @@ def _others_alone() -> bool:
 @contextmanager
 def looking() -> Iterator[bool]:
     """Look at the state of a function, one thread at a time; False after too long a wait."""
+    if _looking._is_owned():  # type: ignore[attr-defined]
+        yield True
+        return
     me = get_ident()
-    running = _eager.pop(me, 0)  # who waits here runs nothing
-    mine = _looking.acquire(timeout=PATIENCE)
-    if running:
-        _eager[me] = running
+    running = _eager.get(me, 0)
     try:
+        _eager.pop(me, None)  # who waits here runs nothing
+        mine = _looking.acquire(timeout=PATIENCE)
+        if running:
+            _eager[me] = running
         yield mine
     finally:
-        if mine:
+        if running:
+            _eager[me] = running
+        if _looking._is_owned():  # type: ignore[attr-defined]  # not ``mine``: an interrupt may come
             _looking.release()
 
 
@@ -130,9 +136,10 @@ def alone() -> Iterator[bool]:
     if before == me:  # a function that is checked calls another compiled one
         yield True
         return
-    _alone = me
-    stopped = list(pools)
+    stopped = list[Pool]()
     try:
+        _alone = me
+        stopped += pools
         yield _wait(lambda: _stopped(stopped) and not _others_run(me), PAUSE)
     finally:
         _alone = before

@@ -113,6 +113,9 @@ class Place(NamedTuple):
         owner = bind(self.owner)
         if self.kind == "item":
             return f"{owner}[{self._key(bind)}] = {value}"
+        usual: Any = type if self.kind == "class" else object
+        if type(self.owner).__setattr__ is usual.__setattr__ and self.key.isidentifier():
+            return f"{owner}.{self.key} = {value}"
         put = "setattr" if self.kind == "class" else "put"  # whatever the owner's class does
         return f"{put}({owner}, {self.key!r}, {value})"
 

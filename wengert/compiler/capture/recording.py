@@ -178,6 +178,11 @@ class _Call:
                 if grad is not None:
                     grad._array = own(grad._array)
 
+    def undo(self) -> None:
+        """End the trace, and put everything back."""
+        self.trace.close()
+        self.before.restore()
+
     def graphs(self) -> dict[int, frozenset[int]]:
         """The caller's graphs that sweeps have looked at, as `Recording.behind` has them.
 
@@ -297,8 +302,11 @@ def record_call(
         call.leaves.clear()
         check_kept(call)
     except BaseException as error:
-        call.trace.open = False
-        call.before.restore()
+        try:
+            call.undo()
+        except BaseException:  # an interrupt
+            call.undo()
+            raise
         if isinstance(error, Stopped):
             raise TraceError(str(error)) from None
         raise

@@ -79,6 +79,7 @@ class Trace:
     def __init__(self) -> None:
         self.level = new_level()
         self.open = True
+        self._outside: list[tuple[Any, Any]] = []  # what was set before it began
         self.inputs: list[Value] = []
         self.instructions: list[Instruction] = []
         self.constants: dict[Value, Any] = {}
@@ -110,18 +111,25 @@ class Trace:
     def running(self) -> Iterator[None]:
         """Record what this thread or task does in the ``with`` block; then the trace is closed."""
         chosen = selection()
-        beside = tracing(chosen.backend), chosen.device, chosen.reason
-        tokens = running.set(self), local_selection.set(Selection(*beside))
-        refusing = refusals.set(self.refused)
-        following = generators.follower.set(self.draws)
+        inside: dict[Any, Any] = {
+            running: self,
+            local_selection: Selection(tracing(chosen.backend), chosen.device, chosen.reason),
+            refusals: self.refused,
+            generators.follower: self.draws,
+        }
+        self._outside = [(variable, variable.get()) for variable in inside]
         try:
+            for variable, x in inside.items():
+                variable.set(x)
             yield
         finally:
-            refusals.reset(refusing)
-            generators.follower.reset(following)
-            running.reset(tokens[0])
-            local_selection.reset(tokens[1])
-            self.open = False
+            self.close()
+
+    def close(self) -> None:
+        """Record nothing any more; once more if this was interrupted."""
+        self.open = False
+        for variable, x in self._outside:
+            variable.set(x)
 
     def input(self, x: Any, name: str = "") -> Any:
         """A raw array or a number as an input of the program."""

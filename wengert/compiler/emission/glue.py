@@ -39,13 +39,10 @@ from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor, placed, untracked
 
-__all__ = ["GONE", "MISS", "Glue"]
+__all__ = ["MISS", "Glue"]
 
 #: The answer of a replay to a call that its guards refuse.
 MISS: Any = type("Miss", (), {"__repr__": lambda self: "MISS"})()
-
-#: The variable of a running call that holds the Tensors whose gradients it has let go of.
-GONE = "gone"
 
 _PLAIN_DEVICES = ("numpy", "array_api_strict", "dask")
 
@@ -166,10 +163,9 @@ class Glue:
         lines += ["    except IndexError:", "        step = another()"]
         lines += ["        if step is None:", "            return MISS"]
         lines += ["    try:"]
+        lines += [f"        {line}" for line in self._before()]
         if self._gone:  # before memory for the next ones is asked for
-            gone = [self._tensors[i] for i in self._gone]
-            lines += [f"        {GONE} = {', '.join(gone)},"]
-            lines += [f"        {x}._grad = None" for x in gone]
+            lines += [f"        {self._tensors[i]}._grad = None" for i in self._gone]
         lines += [f"        {left}step({', '.join(inputs)})"]
         lines += [f"        {CHANGED} = True"] if self._found.effects else []
         # A call without a copy has no effects left to store: they come before it is given back.
@@ -401,22 +397,30 @@ class Glue:
 
     def _new(self, output: int | None) -> str:
         """A new Tensor of an output: the same wherever it goes."""
-        return f"m{output}" if output in self._shared else self._made(output)
+        return f"m{output}" if output in self._shared else self._made(output, f"o{output}")
 
-    def _made(self, output: Any) -> str:
+    def _made(self, output: Any, array: str) -> str:
         called = self._found.over.get(output)  # its operation, if it was differentiated inside
         if called is None:
-            return f"untracked(o{output})"
-        return f"placed(o{output}, swept(o{output}, {called!r}))"
+            return f"untracked({array})"
+        like = self._bind(self._found.program.outputs[output])
+        return f"placed({array}, swept({like}, {called!r}))"
 
-    def _effects(self) -> Iterator[str]:
+    def _before(self) -> Iterator[str]:
+        """The lines that make the Tensors that are kept: later, an interrupt would come between."""
         found = self._found
         made = Counter([what for kind, what in found.leaves if kind == "tensor"])
-        made.update([x.output for x in found.effects if x.new or x.ref.kind == "place"])
         tracked = [found.leaves[k][1] for each in found.backward for k in each.results]
         self._shared = {x for x, n in made.items() if n > 1 and x not in tracked}
+        self._shared |= {x.output for x in found.effects if x.new or x.ref.kind == "place"}
         for output in sorted(self._shared):
-            yield f"m{output} = {self._made(output)}"
+            yield f"m{output} = {self._made(output, 'None')}"
+
+    def _effects(self) -> Iterator[str]:
+        """The lines that store what has changed; they call nothing, so that no interrupt comes."""
+        found = self._found
+        for output in sorted(self._shared):
+            yield f"m{output}._array = o{output}"
         counted = yield from self._counts()
         for effect in found.effects:
             if effect.output in counted and effect.ref.kind == "number":
