@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 _add, _multiply, _divide = np.add, np.multiply, np.divide
-_sum = np.add.reduce
+_sum: Any = np.add.reduce
 
 
 @lru_cache(maxsize=16)
