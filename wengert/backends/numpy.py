@@ -205,6 +205,9 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     sorting, as measured with NumPy 2.4.
     """
     out = np.zeros(shape, x.dtype)
+    if not indices:
+        out[key] = x
+        return out
     if not out.size:
         return out
     key = fill(key, indices)
