@@ -555,8 +555,7 @@ def _written(array: Any) -> str:
     if values.size <= WRITTEN and values.shape[-1:] <= (ROW,):
         return _nested(values)
     sizes = np.abs(values) if values.dtype.kind == "c" else values
-    reductions: tuple[Any, ...] = (np.fmin.reduce, np.fmax.reduce)
-    least, largest = (reduce(sizes, axis=None) for reduce in reductions)
+    least, largest = (f.reduce(sizes, axis=None) for f in (np.fmin, np.fmax))
     return f"{'abs ' if sizes is not values else ''}{least:.3g} … {largest:.3g}"
 
 

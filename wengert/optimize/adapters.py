@@ -4,7 +4,6 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -50,8 +49,9 @@ Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 def _maker(compiled: bool) -> Maker:
     if not compiled:
         return lambda function: function
-    compiled_form: Maker = import_module("wengert.compiler.making").compile
-    return compiled_form
+    from wengert.compiler import making as compiler
+
+    return compiler.compile
 
 
 def _scalar(result: Any) -> Any:

@@ -52,7 +52,24 @@ def operation(primitive: Primitive, x1: Any, x2: Any) -> Any:
     """Apply a primitive of two arguments of any kind."""
     if x1 is None or x2 is None:  # which `bind` takes for an absent input
         raise TypeError(f"{primitive.name} takes Tensors, arrays and Python numbers, not None")
+    if primitive.compares:
+        if isinstance(x2, Tensor):
+            x1 = _as_scalar(x1)
+        elif isinstance(x1, Tensor):
+            x2 = _as_scalar(x2)
     return primitive.bind(x1, x2)
+
+
+def _as_scalar(x: Any) -> Any:
+    """An array of NumPy's without axes as its number, others as they are.
+
+    NumPy makes such an array of a scalar to the left of a comparison, so that nobody can tell them
+    apart; a scalar is a number like Python's own.
+    """
+    # By ``__class__``, since the value of an array that is traced can't be asked for.
+    if x.__class__ is np.ndarray and not x.shape and x.dtype.kind in "biufc":
+        return x.item()
+    return x
 
 
 def reflecting(primitive: Primitive, x1: Any, x2: Any) -> Any:

@@ -347,4 +347,6 @@ def pow(x1: Any, x2: Any, /) -> Tensor:
         x2, "pinned"
     ):  # a number that a trace follows, whose value says how powers are taken
         return pow(x1, x2.pinned())
+    if isinstance(x2, np.generic):
+        return pow(x1, x2.item())
     return _pow(x1, x2)

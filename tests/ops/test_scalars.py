@@ -1,0 +1,71 @@
+"""NumPy's scalars are numbers like Python's own, on either side of an operator."""
+
+import operator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+OPERATORS = [
+    *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge),
+    *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv),
+    *(operator.mod, operator.pow, operator.and_, operator.or_, operator.xor, divmod),
+]
+SCALARS = [
+    *(np.float64(0.1), np.float32(0.1), np.float16(2.5), np.int64(3), np.int64(300), np.int8(3)),
+    *(np.bool_(True), np.complex128(1j)),
+]
+TENSORS = {
+    "float32": [0.1, 2.0],
+    "float64": [0.1, 2.0],
+    "int8": [3, 2],
+    "int64": [3, 2],
+    "bool": [True, False],
+    "complex64": [1j, 2.0],
+}
+
+
+def answer(function: Any, *operands: Any) -> Any:
+    try:
+        found = function(*operands)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        return type(error)
+    parts = found if isinstance(found, tuple) else (found,)
+    return [(type(x), x.dtype, x.shape, repr(x.tolist())) for x in parts]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("function", OPERATORS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("dtype", TENSORS)
+def test_scalars_of_numpy_are_numbers(dtype: str, function: Any) -> None:
+    for values in (TENSORS[dtype], TENSORS[dtype][0]):
+        x = wg.asarray(values, dtype=dtype)
+        for scalar in SCALARS:
+            assert answer(function, x, scalar) == answer(function, x, scalar.item())
+            assert answer(function, scalar, x) == answer(function, scalar.item(), x)
+
+
+@pytest.mark.parametrize("function", OPERATORS[:6], ids=lambda function: function.__name__)
+def test_comparisons_are_the_same_from_both_sides(function: Any) -> None:
+    turned = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+    other = getattr(operator, turned.get(function.__name__, function.__name__))
+    x = wg.asarray([0.1, 2.0], dtype=wg.float32)
+    for number in (np.float64(0.1), np.array(0.1), np.asarray(2)):  # of which NumPy tells no more
+        expected = function(x, number.item()).tolist()
+        ufunc = getattr(np, {"eq": "equal", "ne": "not_equal"}.get(function.__name__, ""), None)
+        assert function(x, number).tolist() == other(number, x).tolist() == expected
+        assert ufunc is None or ufunc(number, x).tolist() == expected
+
+
+@pytest.mark.parametrize("number", [np.float64(0.1), np.array(0.1)], ids=["scalar", "array"])
+@pytest.mark.parametrize("reached", [False, True])
+def test_compiled_comparisons_are_those_of_eager_code(number: Any, reached: bool) -> None:
+    x = wg.asarray([0.1, 2.0], dtype=wg.float32)
+    step = lambda x, other: [number == x, x >= number] if reached else [other == x, x >= other]
+    compiled = wg.compile(step, check=0)
+    for _ in range(3):
+        found, expected = compiled(x, number), step(x, number)
+        assert [y.tolist() for y in found] == [y.tolist() for y in expected]
+        assert expected[0].tolist() == [True, False]
