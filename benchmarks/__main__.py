@@ -1,6 +1,7 @@
-"""Measure the bars: ``python -m benchmarks [--rows ...] [--quick] [--markdown] [--backend cupy]``.
+"""Measure the bars: ``python -m benchmarks [--rows ...] [--quick] [--markdown]``.
 
-``python -m benchmarks workloads`` measures what people run, besides networks.
+``python -m benchmarks workloads`` measures what people run, besides networks, and ``python -m
+benchmarks gpu`` networks on a GPU.
 
 Only NumPy is needed; PyTorch, JAX, HIPS/autograd and MyGrad are measured where they are
 installed.
@@ -13,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks import chain, costs, hessian, importing, memory, mlp, plot, small
+from benchmarks import chain, costs, gpu, hessian, importing, memory, mlp, plot, small
 from benchmarks.report import Verdict, bars_table, describe_machine, installed, table
 from benchmarks.timing import Ratio, Times, interleave
 from benchmarks.workloads import measure as workloads
@@ -52,27 +53,21 @@ def main() -> None:
         metavar="ROW",
         help=f"which to run: {', '.join(ROWS)}; all by default",
     )
-    parser.add_argument(
-        "--backend",
-        choices=("numpy", "cupy"),
-        default="numpy",
-        help="cupy runs the four MLP rows on a GPU",
-    )
     parser.add_argument("--quick", action="store_true", help="few rounds, for a first look")
     parser.add_argument("--markdown", action="store_true", help="print what the README shows")
     parser.add_argument("--plot", metavar="PNG", help="also draw the steps of all models")
-    commands = parser.add_subparsers(title="other benchmarks", metavar="workloads")
+    commands = parser.add_subparsers(title="other benchmarks", metavar="workloads, gpu")
     command = commands.add_parser("workloads", help="what people run, beside their peers")
     workloads.add_arguments(command)
     command.set_defaults(run=workloads.main)
+    command = commands.add_parser("gpu", help="training steps on a GPU, beside their peers")
+    gpu.add_arguments(command)
+    command.set_defaults(run=gpu.main)
     options = parser.parse_args()
     if "run" in options:
         options.run(options)
         return
-    device = "cuda" if options.backend == "cupy" else "cpu"
-    rows = options.rows or (MLP if device == "cuda" else ROWS)
-    if device == "cuda" and not set(rows) <= set(MLP):
-        parser.error(f"--backend cupy runs {', '.join(MLP)} alone")
+    rows = options.rows or ROWS
     rounds = 15 if options.quick else 100
 
     verdicts: list[Verdict] = []
@@ -80,8 +75,8 @@ def main() -> None:
     print(describe_machine(), end="\n\n")
     if networks:
         # Where the bar is close, the median has to be sharp.
-        times = {row: train(row, device, rounds * (2 if row == MLP[-1] else 1)) for row in networks}
-        print(table(mlp_table(times, device), markdown=options.markdown), end="\n\n")
+        times = {row: train(row, rounds * (2 if row == MLP[-1] else 1)) for row in networks}
+        print(table(mlp_table(times), markdown=options.markdown), end="\n\n")
         verdicts += mlp_verdicts(times)
     models = small.report(rounds, markdown=options.markdown) if "small" in rows else {}
     if options.plot:
@@ -105,24 +100,18 @@ def main() -> None:
         print(table(bars_table(verdicts), markdown=options.markdown))
 
 
-def train(row: str, device: str, rounds: int) -> Times:
+def train(row: str, rounds: int) -> Times:
     """Time one row of the MLP table, after checking that the contestants do the same work."""
     problem = mlp.Problem.make(*mlp.ROWS[MLP.index(row)])
     contestants = {
         name: make(problem)
-        for name, (make, library) in mlp.CONTESTANTS[device].items()
+        for name, (make, library) in mlp.CONTESTANTS.items()
         if installed(library)
     }
-    expected = None
-    for name, contestant in contestants.items():
-        losses = np.asarray(contestant.losses(24))
-        if expected is None:
-            expected = losses
-        elif not np.allclose(losses, expected, rtol=1e-4, atol=0):
-            raise AssertionError(f"{name} trains differently from Wengert: {losses} {expected}")
+    mlp.check_losses(contestants)
     # A block holds several steps: the first ones after another contestant's run on cold caches.
     block = 0.024 if row == MLP[-1] else 0.004
-    return interleave(contestants, rounds=rounds, block=block, wall=device == "cuda")
+    return interleave(contestants, rounds=rounds, block=block)
 
 
 def labelled(times: dict[str, Times]) -> dict[str, Times]:
@@ -134,9 +123,9 @@ def labelled(times: dict[str, Times]) -> dict[str, Times]:
     return found
 
 
-def mlp_table(times: dict[str, Times], device: str) -> list[list[str]]:
+def mlp_table(times: dict[str, Times]) -> list[list[str]]:
     """The rows of the MLP table, the heading first."""
-    names = [name for name in mlp.CONTESTANTS[device] if name in next(iter(times.values())).rounds]
+    names = [name for name in mlp.CONTESTANTS if name in next(iter(times.values())).rounds]
     rows = [["microseconds a training step: batch, layers", *names]]
     for row, measured in times.items():
         batch, widths = mlp.ROWS[MLP.index(row)]

@@ -97,7 +97,7 @@ def _peak(name: str, batch: int, widths: tuple[int, ...]) -> float:
     """Train, and say how much memory the process has had at its peak beyond what it began with."""
     from benchmarks.mlp import CONTESTANTS, ROWS, Problem
 
-    make, _ = CONTESTANTS["cpu"][name]
+    make, _ = CONTESTANTS[name]
     small = make(Problem.make(*ROWS[0]))  # imports, and what is made once
     small(3)
     problem = Problem.make(batch, widths)

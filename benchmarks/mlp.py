@@ -4,15 +4,14 @@ Every contestant starts from the same weights and sees the same batches; the for
 cross entropy, the backward pass and the update by plain gradient descent are all in the step.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import cycle, pairwise
 from typing import Any
 
 import numpy as np
 
-__all__ = ["CONTESTANTS", "ROWS", "Problem", "Trainer"]
+__all__ = ["CONTESTANTS", "ROWS", "Problem", "Trainer", "check_losses"]
 
 Array = np.ndarray[Any, Any]
 
@@ -134,7 +133,7 @@ def by_hand(problem: Problem, xp: Any = np) -> Trainer:
 
     if xp is np:
         return Trainer(step, batches)
-    return Trainer(step, batches, lambda loss: xp.cuda.get_current_stream().synchronize())
+    return Trainer(step, batches, lambda loss: xp.cuda.Device().synchronize())
 
 
 def cupy_by_hand(problem: Problem) -> Trainer:
@@ -180,8 +179,10 @@ def wengert_compiled(problem: Problem, backend: str = "numpy") -> Trainer:
     return trainer
 
 
-def pytorch(problem: Problem, device: str = "cpu") -> Trainer:
-    """PyTorch, eager, through ``torch.nn`` and ``torch.optim``."""
+def pytorch(
+    problem: Problem, device: str = "cpu", options: dict[str, Any] | None = None
+) -> Trainer:
+    """PyTorch through ``torch.nn`` and ``torch.optim``, compiled if there are ``options``."""
     import torch
 
     torch.set_num_threads(1)
@@ -207,14 +208,22 @@ def pytorch(problem: Problem, device: str = "cpu") -> Trainer:
         optimiser.step()
         return loss
 
+    if options is not None:
+        begin = torch.compiler.cudagraph_mark_step_begin
+        forward = torch.compile(lambda x, y: criterion(model(x), y), **options)
+        update = torch.compile(optimiser.step, **options)
+
+        def step(x: Any, y: Any) -> Any:
+            begin()
+            optimiser.zero_grad()
+            loss = forward(x, y)
+            loss.backward()
+            update()
+            return loss
+
     if device == "cpu":
         return Trainer(step, batches)
     return Trainer(step, batches, lambda loss: torch.cuda.synchronize())
-
-
-def pytorch_cuda(problem: Problem) -> Trainer:
-    """PyTorch on the GPU."""
-    return pytorch(problem, "cuda")
 
 
 def jax(problem: Problem) -> Trainer:
@@ -297,21 +306,24 @@ def mygrad(problem: Problem) -> Trainer:
     return Trainer(step, problem.batches)
 
 
-#: For each device, the contestants by their names in the table, and the library each needs.
-CONTESTANTS: dict[str, dict[str, tuple[Callable[[Problem], Trainer], str]]] = {
-    "cpu": {
-        "Wengert": (wengert, "numpy"),
-        "Wengert compiled": (wengert_compiled, "numpy"),
-        "NumPy by hand": (by_hand, "numpy"),
-        "PyTorch eager": (pytorch, "torch"),
-        "JAX jit": (jax, "jax"),
-        "HIPS/autograd": (hips_autograd, "autograd"),
-        "MyGrad": (mygrad, "mygrad"),
-    },
-    "cuda": {
-        "Wengert": (partial(wengert, backend="cupy"), "cupy"),
-        "Wengert compiled": (partial(wengert_compiled, backend="cupy"), "cupy"),
-        "CuPy by hand": (cupy_by_hand, "cupy"),
-        "PyTorch eager": (pytorch_cuda, "torch"),
-    },
+def check_losses(contestants: Mapping[str, Trainer], steps: int = 24) -> None:
+    """Raise AssertionError unless all train as the first one does."""
+    expected = None
+    for name, contestant in contestants.items():
+        losses = np.asarray(contestant.losses(steps))
+        if expected is None:
+            expected = losses
+        elif not np.allclose(losses, expected, rtol=1e-4, atol=0):
+            raise AssertionError(f"{name} trains differently from Wengert: {losses} {expected}")
+
+
+#: The contestants by their names in the table, and the library each needs.
+CONTESTANTS: dict[str, tuple[Callable[[Problem], Trainer], str]] = {
+    "Wengert": (wengert, "numpy"),
+    "Wengert compiled": (wengert_compiled, "numpy"),
+    "NumPy by hand": (by_hand, "numpy"),
+    "PyTorch eager": (pytorch, "torch"),
+    "JAX jit": (jax, "jax"),
+    "HIPS/autograd": (hips_autograd, "autograd"),
+    "MyGrad": (mygrad, "mygrad"),
 }

@@ -1,5 +1,6 @@
 """The benchmarks' arithmetic, and that contestants do the same work. Nothing is timed here."""
 
+import argparse
 import importlib.util
 import os
 import re
@@ -43,7 +44,7 @@ def test_wengert_trains_as_hand_written_numpy_does(benchmarks: ModuleType, row: 
 def test_peers_train_as_hand_written_numpy_does(benchmarks: ModuleType, peer: str) -> None:
     from benchmarks import mlp
 
-    make, library = mlp.CONTESTANTS["cpu"][peer]
+    make, library = mlp.CONTESTANTS[peer]
     pytest.importorskip(library)
     problem = mlp.Problem.make(*mlp.ROWS[0])
     np.testing.assert_allclose(make(problem).losses(10), mlp.by_hand(problem).losses(10), rtol=1e-4)
@@ -309,3 +310,59 @@ def test_bars_of_workloads(benchmarks: ModuleType) -> None:
         "second, compiled, against PyTorch eager": (2, False),
         "compiled, against JAX jit, geometric mean of 2 rows": (pytest.approx(2), False),
     }
+
+
+def gpu_options(benchmarks: ModuleType, *arguments: str) -> argparse.Namespace:
+    from benchmarks import gpu
+
+    parser = argparse.ArgumentParser()
+    gpu.add_arguments(parser)
+    return parser.parse_args(arguments)
+
+
+@pytest.mark.simulated
+@pytest.mark.usefixtures("backend")
+def test_the_gpu_page(benchmarks: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import gpu
+
+    tiny = "--simulated", "--quick", "--networks", "6-4-3", "5-3", "--batches", "4"
+    gpu.main(gpu_options(benchmarks, *tiny, "--peers", "CuPy by hand"))
+    out = capsys.readouterr().out
+    assert out.startswith("Simulated")
+    lines = out.splitlines()
+    assert [line.split("  ")[0] for line in lines if line.startswith("4, ")] == [
+        "4, 6-4-3",
+        "4, 5-3",
+    ]
+    assert [line.split()[-1] for line in lines if "device memory" in line] == ["pass"] * 2
+
+
+@pytest.mark.simulated
+def test_memory_that_grows_on_the_device_is_seen(benchmarks: ModuleType, backend: Any) -> None:
+    from benchmarks import gpu, mlp
+
+    def leaking(problem: Any) -> Any:
+        trainer = mlp.wengert(problem, "cupy")
+        step, kept = trainer.step, []
+        trainer.step = lambda x, y: kept.append(step(x, y).array) or wg.ones(())
+        return trainer
+
+    page = gpu.SIMULATED
+    assert gpu.memory("ours", partial(mlp.wengert, backend="cupy"), page).passed
+    assert not gpu.memory("leaking", leaking, page).passed
+
+
+@pytest.mark.parametrize(
+    ("batch", "network", "limit"),
+    [(32, "64-32-10", 0.5), (8192, "64-32-10", 0.5), (32, "4096-4096-4096-10", 1.05)],
+)
+def test_bars_of_the_gpu_page(
+    benchmarks: ModuleType, batch: int, network: str, limit: float
+) -> None:
+    from benchmarks import gpu
+    from benchmarks.timing import Times
+
+    assert gpu.bar(batch, network) == limit
+    times = Times({gpu.COMPILED: [1.0] * 4, gpu.TORCH: [1.6] * 4})
+    (verdict,) = gpu.verdicts({(batch, network): times})
+    assert verdict.passed == (limit > 0.6)

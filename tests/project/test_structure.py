@@ -86,6 +86,23 @@ def test_no_cycles() -> None:
     assert len(list(TopologicalSorter(graph).static_order())) >= len(MODULES)
 
 
+def test_imports_in_functions_are_by_name() -> None:
+    """`import_module` shows that an import is late on purpose."""
+    functions = (
+        (module, node)
+        for module, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+    )
+    assert [
+        (module, ast.unparse(node))
+        for module, function in functions
+        for node in ast.walk(function)
+        if (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("wengert"))
+        or (isinstance(node, ast.Import) and node.names[0].name.startswith("wengert"))
+    ] == []
+
+
 def test_no_file_is_long() -> None:
     long = {m: n for m, p in MODULES.items() if (n := p.read_text().count("\n")) > LARGEST}
     assert not long

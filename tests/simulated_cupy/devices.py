@@ -1,5 +1,6 @@
 """Devices without memory of their own: arrays know where they are, and each thread where it is."""
 
+import gc
 import threading
 from typing import Any
 
@@ -106,7 +107,19 @@ class Memory:
             self._host[...] = np.frombuffer(bytes([value] * self._host.itemsize), self._host.dtype)
 
 
+class MemoryPool:
+    """``cupy.get_default_memory_pool()``, which knows what arrays are alive."""
+
+    def used_bytes(self) -> int:
+        from tests.simulated_cupy.arrays import ndarray
+
+        gc.collect()
+        alive = (x for x in gc.get_objects() if type(x) is ndarray and x.base is None)
+        return sum(x.nbytes for x in alive)
+
+
 def install() -> None:
+    cupy.get_default_memory_pool = MemoryPool
     cupy.cuda.Device = cupy.cuda.device.Device = Device
     runtime = cupy.cuda.runtime
     runtime.getDeviceCount = lambda: COUNT

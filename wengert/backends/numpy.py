@@ -26,6 +26,8 @@ _HAS_SCIPY = importlib.util.find_spec("scipy") is not None
 
 _reduce_add: Any = np.add.reduce
 _reduce_multiply: Any = np.multiply.reduce
+_mean: Any = np.mean
+_var: Any = np.var
 
 #: Elements up to which a broadcast array is copied: a view takes longer to make, but no memory.
 #: And the longest rows for which it is copied in any case.
@@ -66,7 +68,7 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     """Mean as a sum and a division, a third of ``np.mean``'s time on small arrays."""
     # float16 sums overflow, and no elements are a warning: both are NumPy's to handle.
     if not x.size or x.dtype.char == "e":
-        return np.mean(x, axis=axis, keepdims=keepdims)
+        return _mean(x, axis=axis, keepdims=keepdims)
     total = sum(x, axis=axis, keepdims=keepdims)
     return total / (x.size // total.size)
 
@@ -77,11 +79,11 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
         wide = var(x.astype(np.float32), axis=axis, correction=correction, keepdims=keepdims)
         return wide.astype(x.dtype)
     if not x.size:
-        return np.var(x, axis=axis, ddof=correction, keepdims=keepdims)
+        return _var(x, axis=axis, ddof=correction, keepdims=keepdims)
     center = _reduce_add(x, axis=axis, keepdims=True)
     number = x.size // center.size
     if number <= correction:
-        return np.var(x, axis=axis, ddof=correction, keepdims=keepdims)
+        return _var(x, axis=axis, ddof=correction, keepdims=keepdims)
     away = x - center / number
     square = away * away if x.dtype.kind != "c" else away.real**2 + away.imag**2
     return _reduce_add(square, axis=axis, keepdims=keepdims) / (number - correction)
@@ -203,6 +205,9 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     sorting, as measured with NumPy 2.4.
     """
     out = np.zeros(shape, x.dtype)
+    if not indices:
+        out[key] = x
+        return out
     if not out.size:
         return out
     key = fill(key, indices)

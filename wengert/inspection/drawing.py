@@ -555,7 +555,8 @@ def _written(array: Any) -> str:
     if values.size <= WRITTEN and values.shape[-1:] <= (ROW,):
         return _nested(values)
     sizes = np.abs(values) if values.dtype.kind == "c" else values
-    least, largest = (f.reduce(sizes, axis=None) for f in (np.fmin, np.fmax))
+    reductions: tuple[Any, ...] = (np.fmin.reduce, np.fmax.reduce)
+    least, largest = (reduce(sizes, axis=None) for reduce in reductions)
     return f"{'abs ' if sizes is not values else ''}{least:.3g} … {largest:.3g}"
 
 

@@ -4,6 +4,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -49,9 +50,8 @@ Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 def _maker(compiled: bool) -> Maker:
     if not compiled:
         return lambda function: function
-    from wengert.compiler import making as compiler
-
-    return compiler.compile
+    compiled_form: Maker = import_module("wengert.compiler.making").compile
+    return compiled_form
 
 
 def _scalar(result: Any) -> Any:

@@ -50,6 +50,10 @@ QUIET = PLACES - PLACES // 3 + 1
 #: Kinds of operations that may have a kink of their own where an operand has one.
 OWN = ("irregular", "reduction")
 
+#: Extremes of the first axis that pass over NaN, and are NaN, without a warning, where all is.
+_largest: Any = np.fmax.reduce
+_least: Any = np.fmin.reduce
+
 
 class _Sides(NamedTuple):
     """The slopes on both sides of a point, and how they change while the step shrinks.
@@ -147,7 +151,7 @@ class Region:
             )
             near = np.where(np.isfinite(near), near, np.nan)
             with np.errstate(all="ignore"):
-                found: Reals = np.fmax.reduce(near) - np.fmin.reduce(near)
+                found: Reals = _largest(near) - _least(near)
             return found
 
         close = spread(self.radius)

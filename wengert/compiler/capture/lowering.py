@@ -94,7 +94,8 @@ class _Array(NDArrayOperatorsMixin):
         return made if out is None else _written(out[0], made)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return _called(func.__name__, func, args, kwargs)
+        # Of others the result may be a view.
+        return _called(func.__name__, func, args, kwargs, own=func is np.clip)
 
     # -- methods -------------------------------------------------------------------------------
 

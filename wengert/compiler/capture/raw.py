@@ -25,6 +25,8 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["RawArray", "raw_input", "shared"]
 
+#: How much work NumPy may do to find out whether two arrays overlap.
+_WORK: Any = 1000
 #: Attributes that are known where shape and dtype are.
 _STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "size", "strides"})
 #: Methods of some libraries that give the same.
@@ -292,6 +294,6 @@ def shared(x: Any, y: Any) -> bool:
     if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
         return False
     try:
-        return np.shares_memory(x, y, max_work=1000)  # type: ignore[arg-type]
+        return np.shares_memory(x, y, max_work=_WORK)
     except np.exceptions.TooHardError:
         return True

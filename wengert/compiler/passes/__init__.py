@@ -7,6 +7,7 @@ libraries that can write into arrays.
 from wengert.compiler.passes.common import common
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.passes.folding import folding
+from wengert.compiler.passes.signs import signs
 from wengert.compiler.passes.trivia import trivia
 from wengert.compiler.program import Program
 
@@ -35,4 +36,6 @@ def optimise(program: Program) -> Program:
         program = merged = common(folded)
         if merged is folded:  # where nothing was merged, there is nothing new for the others
             break
-    return dead(program, errors=True)
+    used = dead(program, errors=True)
+    spared = signs(used)
+    return used if spared is used else dead(spared, errors=True)

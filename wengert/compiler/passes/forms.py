@@ -32,6 +32,7 @@ __all__ = [
     "put",
     "row",
     "set_part",
+    "subtract_part",
     "taken",
 ]
 
@@ -75,6 +76,13 @@ def set_part(x: Any, value: Any, *, key: tuple[Any, ...]) -> Any:
     """A copy of ``x`` with another value at a key without arrays."""
     out = x.copy()
     out[key] = value
+    return out
+
+
+def subtract_part(x: Any, value: Any, *, key: tuple[Any, ...]) -> Any:
+    """A copy of ``x`` from which a value is subtracted at a key without arrays."""
+    out = x.copy()
+    out[key] -= value
     return out
 
 
@@ -127,6 +135,7 @@ FORMS: dict[Callable[..., Any], Form] = {
     set_part: Form("{out}{key} = {1}", inside="only", statement=True),
     # Of a sweep that is recorded, which lets nothing be written over: its result is a new array.
     add_part: Form("{out}{key} += {1}", inside="only", statement=True),
+    subtract_part: Form("{out}{key} -= {1}", inside="only", statement=True),
     np.zeros: Form("{out}.fill(0)", statement=True),
     # The kernel for small arrays, which it copies.
     broadcast_to: Form("{out}[...] = {0}", statement=True),

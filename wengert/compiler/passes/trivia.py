@@ -9,6 +9,7 @@ from wengert.compiler.passes.forms import fresh, row
 from wengert.compiler.passes.liveness import shown
 from wengert.compiler.program import Instruction, Program, Value, substitute
 from wengert.interpreters.identities import same_elements
+from wengert.tape.primitive import Primitive
 
 __all__ = ["Call", "trivia"]
 
@@ -26,8 +27,9 @@ class Call:
         Of the instruction.
     """
 
-    def __init__(self, step: Instruction, known: "Known") -> None:
-        found = row(step)
+    __slots__ = ("_known", "name", "operands", "parameters", "result", "rule")
+
+    def __init__(self, step: Instruction, known: "Known", found: Primitive | None) -> None:
         self.name = step.name if found is None else found.name
         self.rule = None if found is None else found.identity
         self.operands, self.parameters, self.result = step.operands, step.parameters, step.result
@@ -58,7 +60,7 @@ class Call:
     def maker(self, x: Any) -> "Call | None":
         """What made an operand, if that gives it alone."""
         step = self._known.made.get(x) if isinstance(x, Value) else None
-        return None if step is None or step.several else Call(step, self._known)
+        return None if step is None or step.several else Call(step, self._known, row(step))
 
 
 class Known:
@@ -76,21 +78,21 @@ class Known:
         self.made: dict[Value, Instruction] = {}
         self.full: dict[Value, Any] = {}
 
-    def learn(self, step: Instruction) -> None:
+    def learn(self, step: Instruction, found: Primitive | None) -> None:
         """Take note of what an instruction makes."""
         for result in step.results:
             self.made[result] = step
-        number = self._filling(step)
+        number = self._filling(step, found)
         if number is not None:
             self.full[step.result] = number
 
-    def _filling(self, step: Instruction) -> Any:
+    def _filling(self, step: Instruction, found: Primitive | None) -> Any:
         """The number that a result is full of, if it is one that every dtype has."""
         filled = _FILLED.get(step.name.removesuffix("_like"))
         if filled is not None:
             number = filled(step)
             return number if type(number) in (bool, int, float) and number in (0, 1) else None
-        found, first = row(step), step.operands[0] if step.operands else None
+        first = step.operands[0] if step.operands else None
         if found is None or step.several or not isinstance(first, Value):
             return None
         # What moves elements, or gives them another shape or dtype.
@@ -120,13 +122,13 @@ def trivia(program: Program) -> Program:
         if same:
             step = step.with_values(same)
         steps.append(step)
-        if not step.several:
-            call, result = Call(step, known), step.result
-            equal = None if call.rule is None else call.rule(call)
+        found = row(step)
+        if found is not None and found.identity is not None and not step.several:
+            equal, result = found.identity(Call(step, known, found)), step.result
             if _stands_for(equal, result) and _free(equal, result, known, apart):
                 same[result] = equal
                 continue
-        known.learn(step)
+        known.learn(step, found)
     if not same:
         return program
     outputs = substitute(program.outputs, same)

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from wengert.backends import add_composite
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.elementwise.sigmoid import expit
@@ -50,9 +51,17 @@ def _log1p(xp: Any, z: Any) -> Any:
     return xp.add(xp.astype(size, z.dtype), xp.multiply(xp.astype(angle, z.dtype), 1j))
 
 
+def _tail(xp: Any, x: Any) -> Any:
+    """What ``softplus(x)`` has beyond ``max(x, 0)``, the same as beyond ``max(-x, 0)``."""
+    return xp.log1p(xp.exp(xp.negative(xp.abs(x))))
+
+
+add_composite("softplus_tail", _tail)
+
+
 def _softplus_forward(xp: Any, x: Any) -> Any:
     if not is_complex(x):
-        return xp.add(xp.maximum(x, 0), xp.log1p(xp.exp(xp.negative(xp.abs(x)))))
+        return xp.add(xp.maximum(x, 0), xp.softplus_tail(x))
     right = xp.greater_equal(xp.real(x), 0)
     small = _log1p(xp, xp.exp(xp.where(right, xp.negative(x), x)))
     value = xp.add(xp.where(right, x, 0), small)
@@ -61,9 +70,15 @@ def _softplus_forward(xp: Any, x: Any) -> Any:
     return xp.subtract(value, xp.multiply(xp.astype(turns, x.dtype), 2j * math.pi))
 
 
+def _log_expit_forward(xp: Any, x: Any) -> Any:
+    if not is_complex(x):
+        return xp.subtract(xp.minimum(x, 0), xp.softplus_tail(x))
+    return xp.negative(_softplus_forward(xp, xp.negative(x)))
+
+
 @elementwise(
     label="LogSigmoid",
-    forward=lambda xp, x: xp.negative(_softplus_forward(xp, xp.negative(x))),
+    forward=_log_expit_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.expit(xp.negative(x)))),
 )
 def log_expit(x: Any, /) -> Tensor:

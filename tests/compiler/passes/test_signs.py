@@ -1,0 +1,110 @@
+"""Negations that other operations take up: the same bits, by fewer calls."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.compiler.bits import same_bits
+from tests.compiler.emitted import check_emitted
+from tests.compiler.recorded import names, trace_arrays
+from wengert.backends import get_backend
+from wengert.compiler.emission.emit import emit
+from wengert.compiler.passes import dead, optimise
+from wengert.compiler.passes.signs import signs
+
+NUMPY = get_backend("numpy")
+
+#: What signs go wrong at: also sums that cancel.
+SPECIAL = np.array([-0.0, 0.0, np.nan, np.inf, -np.inf, -2.25, 3.0, 5e-324, 1.7e308])
+X, Y = (x.reshape(-1) for x in np.meshgrid(SPECIAL, SPECIAL))
+
+Function = Callable[[Any, Any], Any]
+
+
+def _twice(negated: Any, y: Any) -> Any:
+    return wg.subtract(wg.add(y, negated), wg.exp(negated))
+
+
+#: How many negations stay.
+CASES: dict[str, tuple[int, Function]] = {
+    "x + -y": (0, lambda x, y: wg.add(x, -y)),
+    "-x + y": (0, lambda x, y: wg.add(-x, y)),
+    "-x + -y": (1, lambda x, y: wg.add(-x, -y)),
+    "x - -y": (0, lambda x, y: wg.subtract(x, -y)),
+    "-x - y": (1, lambda x, y: wg.subtract(-x, y)),
+    "-x - -y": (1, lambda x, y: wg.subtract(-x, -y)),
+    "-x * -y": (0, lambda x, y: wg.multiply(-x, -y)),
+    "-x * y": (1, lambda x, y: wg.multiply(-x, y)),
+    "-x * y + x": (0, lambda x, y: wg.add(wg.multiply(-x, y), x)),
+    "y - x / -y": (0, lambda x, y: wg.subtract(y, wg.divide(x, -y))),
+    "-(-x * y)": (0, lambda x, y: wg.subtract(x, wg.negative(wg.multiply(x, y)))),
+    "-x * 2": (0, lambda x, y: wg.multiply(-x, 2)),
+    "0 * -x": (0, lambda x, y: wg.multiply(0, -x)),
+    "-x * -0.0": (0, lambda x, y: wg.multiply(-x, -0.0)),
+    "-0.5 / -x": (0, lambda x, y: wg.divide(-0.5, -x)),
+    "-(x / 3)": (0, lambda x, y: wg.negative(wg.divide(x, 3))),
+    "-(0 * x)": (0, lambda x, y: wg.negative(wg.multiply(0, x))),
+    "-(-x * 2) + y": (0, lambda x, y: wg.add(wg.negative(wg.multiply(-x, 2)), y)),
+    "square": (0, lambda x, y: wg.square(-x)),
+    "1 - -x": (0, lambda x, y: wg.subtract(1, -x)),
+    "-x + 0": (0, lambda x, y: wg.add(-x, 0)),
+    "a function between": (1, lambda x, y: wg.add(y, wg.exp(-x))),
+    "taken twice": (1, lambda x, y: _twice(-x, y)),
+    "a negation of less": (1, lambda x, y: wg.multiply(-x[:1], y)),
+    "added to more": (0, lambda x, y: wg.add(y, -x[:1])),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", CASES)
+def test_negations_that_are_taken_up(name: str, dtype: str) -> None:
+    stay, function = CASES[name]
+    with np.errstate(all="ignore"):
+        x, y = X.astype(dtype), Y.astype(dtype)
+        program = dead(trace_arrays(function, x, y))
+        made = dead(signs(program))
+        assert names(made).count("negative") == stay, str(made)
+        for points in ([x, y], [y, x]):
+            (expected,), (found,) = program(*points), made(*points)
+            assert same_bits(found, expected), str(made)
+        check_emitted(program, emit(optimise(program), NUMPY), [[x, y], [y, x]])
+
+
+def test_constants_that_are_full_of_a_number_are_numbers() -> None:
+    x = np.array([1.5, -0.0, np.nan, 1e308])
+
+    def function(x: Any) -> Any:
+        full = [wg.full((4,), number, dtype=wg.float64) for number in (-0.0, 0.1, -np.inf)]
+        mixed = wg.asarray([0.0, -0.0, 0.0, 0.0], dtype=wg.float64)
+        single = wg.full((4,), 0.1, dtype=wg.float32)
+        return (
+            *[wg.add(y, x) for y in full],
+            *[wg.multiply(x, y) for y in full],
+            x + mixed, x * single, wg.divide(full[1], x), wg.pow(x, full[1]),
+            wg.subtract(x[:1], full[1]),
+        )  # fmt: skip
+
+    with np.errstate(all="ignore"):
+        program = trace_arrays(function, x)
+        made = optimise(program)
+        for found, expected in zip(made(x), program(x), strict=True):
+            assert same_bits(found, expected)
+        check_emitted(program, emit(made, NUMPY), [[x], [-x]])
+    # Not zeros of both signs, not of another dtype, not where shape or rounding need the array.
+    assert len(made.constants) == 3, str(made)
+
+
+def test_cotangents_of_parts_are_subtracted_in_place() -> None:
+    def function(x: Any, y: Any) -> Any:
+        behind, before = x[1:], x[:-1]
+        loss = wg.sum((before - behind) * y)
+        return loss, *wg.autograd.grad(loss, (x, y))
+
+    points = [[np.arange(5.0) ** k, np.arange(4.0) - k] for k in range(3)]
+    program = trace_arrays(function, *points[0], requires_grad=True)
+    emitted = emit(optimise(program), NUMPY)
+    assert "[1:] -= " in emitted.source, emitted.source
+    check_emitted(program, emitted, points)
