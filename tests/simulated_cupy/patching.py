@@ -9,7 +9,7 @@ import cupy
 import cupy._core as core
 from cupy._core import _gufuncs
 
-from tests.simulated_cupy import arrays, devices, keys, libraries, routines, ufuncs
+from tests.simulated_cupy import arrays, devices, kernels, keys, libraries, routines, ufuncs
 
 #: What is replaced in `cupy._core` and wherever CuPy imports it from there.
 _COMPILED = {
@@ -42,6 +42,8 @@ def install() -> None:
     replaced |= {
         id(getattr(core, name)): new for name, new in _COMPILED.items() if hasattr(core, name)
     }
+    for made in (kernels.ElementwiseKernel, kernels.ReductionKernel):
+        replaced[id(getattr(cupy, made.__name__))] = made
     manipulation = core._routines_manipulation
     replaced[id(manipulation._expand_dims)] = routines.expand_dims
     replaced[id(manipulation._move_single_axis)] = routines.moveaxis
@@ -54,7 +56,7 @@ def install() -> None:
         if isinstance(module, ModuleType):
             _replace(module, replaced, kept)
     devices.install()
-    for module in (arrays, devices, keys, libraries, routines, ufuncs):
+    for module in (arrays, devices, kernels, keys, libraries, routines, ufuncs):
         # A compiled function knows what is an array library by the names of its modules.
         module.__name__ = module.__name__.replace("tests.simulated_cupy", "cupy.simulated")
 

@@ -293,6 +293,7 @@ class Reduction:
     def __init__(self, real: Any) -> None:
         self.name = self.__name__ = real.name
         self._function = _REDUCTIONS.get(real.name)
+        self._ops, self.identity = real._ops, real.identity
 
     def __call__(
         self, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False

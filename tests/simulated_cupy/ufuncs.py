@@ -61,6 +61,7 @@ class ufunc:
         self._casting = real._default_casting
         self._short = re.sub("^(cupyx_scipy_special_|cupyx_scipy_|cupyx_|cupy_)", "", real.name)
         self._function = _host_function(self._short)
+        self._preamble = real._preamble
         self._ops, self._out_ops = real._ops, real._out_ops or real._ops
 
     def __repr__(self) -> str:

@@ -118,6 +118,7 @@ def cupy_kernels(cupy: Any, special: Any) -> dict[str, Kernel]:
             out = function(x)
             return out.astype(x.dtype) if x.dtype.char == "e" else out
 
+        vars(kernel)["of_reals"] = function  # what a compiled program may make part of a kernel
         return kernel
 
     return {

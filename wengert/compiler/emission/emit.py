@@ -15,9 +15,10 @@ import numpy as np
 
 from wengert.backends import Backend, backend_of
 from wengert.backends.backend import placed
+from wengert.compiler.emission.kernels import fused
 from wengert.compiler.emission.spelling import Names, Speller, identifier
 from wengert.compiler.passes.buffers import buffers
-from wengert.compiler.passes.forms import COPY, form
+from wengert.compiler.passes.forms import COPY, Kernel, form
 from wengert.compiler.passes.inplace import at_once, together, writable
 from wengert.compiler.passes.liveness import holders
 from wengert.compiler.passes.own import own
@@ -72,6 +73,8 @@ def emit(
     library = backend.name if backend is not None else ""
     if backend is None or not backend.immutable:
         program = own(program, partial(_copying, backend))
+    if library == "cupy":
+        program = fused(program)
     if library in ("numpy", "cupy"):
         program = buffers(program, kept=library == "numpy")
     writer = _Writer(program, backend, identifier(name))
@@ -130,6 +133,7 @@ class _Writer:
         constants = [self._constant(value) for value in program.constants]
         kept = [self._buffer(value) for value in program.buffers]
         kept += [self._view(step) for step in program.views]
+        kernels = [line for kernel in self._kernels() for line in self.speller.kernel(kernel)]
         lines = self._body()
         written = self.lines  # by line of the body
         answer = [self.speller.literal(x, self.known) for x in program.outputs]
@@ -137,10 +141,15 @@ class _Writer:
         lines += wrapped("    return ", answer, around)
         inputs = [self.known[value] for value in program.inputs]
         head = wrapped(f"def {self.name}", inputs, ("(", "):"), always=True)
-        parts = [sorted(self.speller.imports), constants + kept, [*head, *lines]]
-        before = sum(len(part) + 1 for part in parts[:2] if part) + len(head)
+        parts = [sorted(self.speller.imports), constants + kept, kernels, [*head, *lines]]
+        before = sum(len(part) + 1 for part in parts[:3] if part) + len(head)
         self.lines = {before + i + 1: written[i] for i in written}
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+    def _kernels(self) -> dict[Kernel, None]:
+        """The kernels that are called, each once."""
+        functions = [step.function for step in self.program.instructions]
+        return dict.fromkeys([x for x in functions if isinstance(x, Kernel)])
 
     def _name_inputs(self) -> None:
         for i, value in enumerate(self.program.inputs):

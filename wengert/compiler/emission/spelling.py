@@ -18,7 +18,7 @@ import numpy as np
 from wengert.backends import Backend
 from wengert.backends.keys import cut
 from wengert.compiler.capture.recorded import Arithmetic
-from wengert.compiler.passes.forms import Method, form, row
+from wengert.compiler.passes.forms import Kernel, Method, form, row
 from wengert.compiler.program import Instruction, Value
 
 __all__ = [
@@ -181,6 +181,16 @@ class Speller:
         """The name of a module, which is imported at the top."""
         self.imports.add(f"import {path}" if path == alias else f"import {path} as {alias}")
         return alias
+
+    def kernel(self, kernel: Kernel) -> list[str]:
+        """The lines that make a kernel, which has its name from then on."""
+        name = self._written[id(kernel)] = self.names.new(kernel.__name__)
+        lines = [f"{name} = {self.module('cupy', 'cp')}.{kernel.kind}("]
+        for key, x in [*((None, x) for x in kernel.arguments), *kernel.keywords.items()]:
+            quoted = isinstance(x, str) and "\n" in x and '"""' not in x and "\\" not in x
+            text = f'"""{x}"""' if quoted else repr(x)
+            lines += f"    {f'{key}=' if key else ''}{text},".splitlines()
+        return [*lines, ")"]
 
     # -- constants -----------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ Of a primitive its row says whether results may be views. The functions that wri
 CuPy's universal functions, which take ``out`` as NumPy's do.
 """
 
+import importlib
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +27,7 @@ __all__ = [
     "TRANSPOSE",
     "VIEW",
     "Form",
+    "Kernel",
     "Method",
     "form",
     "fresh",
@@ -50,6 +52,30 @@ class Method:
 
     def __repr__(self) -> str:
         return f"Method({self.name!r})"
+
+
+class Kernel:
+    """A kernel of CuPy's, as a function; its results have memory of their own.
+
+    Attributes
+    ----------
+    kind : {"ElementwiseKernel", "ReductionKernel"}
+        Of CuPy's classes.
+    arguments, keywords : tuple, dict
+        What makes it.
+    """
+
+    def __init__(self, kind: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        self.kind, self.arguments, self.keywords = kind, arguments, keywords
+        self.__name__: str = arguments[-1]
+        self._kernel: Any = None
+
+    def __call__(self, *operands: Any, **parameters: Any) -> Any:
+        if self._kernel is None:
+            self._kernel = getattr(importlib.import_module("cupy"), self.kind)(
+                *self.arguments, **self.keywords
+            )
+        return self._kernel(*operands, **parameters)
 
 
 #: Copies an array.
@@ -171,6 +197,8 @@ def _found(step: Instruction) -> Form:
     found = FORMS.get(function)
     if found is not None:
         return found
+    if isinstance(function, Kernel):
+        return _FRESH
     if type(function).__name__ == "ufunc":
         return _ufunc(function) if _ordinary(step) else _FRESH
     if isinstance(getattr(function, "__self__", None), np.ufunc):

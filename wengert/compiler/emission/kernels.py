@@ -1,0 +1,351 @@
+"""Kernels: what `wengert.compiler.passes.fusion` puts together, as text for CuPy."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from wengert.backends.cupy_routines import OPTIONS, c_number, c_type, cast
+from wengert.compiler.emission.spelling import Names, identifier
+from wengert.compiler.passes.forms import RESHAPE, Kernel
+from wengert.compiler.passes.fusion import ARGUMENTS, Alignment, Body, fuse
+from wengert.compiler.program import Instruction, Program, Value
+
+__all__ = ["fused"]
+
+
+def fused(program: Program) -> Program:
+    """The program with kernels of CuPy's in place of calls on single elements."""
+    return fuse(program, _made)
+
+
+@lru_cache(maxsize=1024)
+def _kernel(kind: str, arguments: tuple[Any, ...], keywords: tuple[tuple[str, Any], ...]) -> Kernel:
+    """A kernel; the same for the same text."""
+    return Kernel(kind, arguments, dict(keywords))
+
+
+def _made(bodies: Sequence[Body]) -> list[Instruction]:
+    """The calls that compute what kernels, which need no order, compute."""
+    if bodies[0].reduced is not None:
+        return [step for body in bodies for step in _reducing(body)]
+    apart = [body for body in bodies if not _flat(body)]
+    flat = [body for body in bodies if _flat(body)]
+    found = [step for body in apart for step in _elementwise(body)]
+    while flat:
+        size, together = 0, list[Body]()
+        while flat and (not together or size + flat[0].size <= ARGUMENTS):
+            size += flat[0].size
+            together.append(flat.pop(0))
+        found += _joint(together) if len(together) > 1 else _elementwise(together[0])
+    return found
+
+
+def _flat(body: Body) -> bool:
+    """Whether each array has as many elements as the loop, in the same order, or one."""
+    size = body.outputs[0].size
+    return all(value.size in (1, size) for value, _ in body.leaves)
+
+
+class _Text:
+    """The statements of a kernel, and what it takes.
+
+    Attributes
+    ----------
+    lines : list of str
+        The statements.
+    given : list of (str, str, object)
+        What it takes: data type, name, and what the program has for it.
+    preambles : list of str
+        What has to be defined.
+    """
+
+    def __init__(self, body: Body, *, named: bool = True) -> None:
+        self.names = Names()
+        self.lines: list[str] = []
+        self.given: list[tuple[str, str, Any]] = []
+        self.preambles: dict[str, None] = {}
+        self._known: dict[Any, str] = {}
+        self.outputs = [
+            (str(np.dtype(x.dtype)), self._new(x if named else None, "out"), x)
+            for x in body.outputs
+        ]
+        if body.reduced is None:
+            loop = [(x, at) for x, at in _last(body) if x in body.outputs]
+            for value, at in loop:
+                self._known[value, at] = self.outputs[body.outputs.index(value)][1]
+        for value, at in body.leaves:
+            operand = (value, at)
+            self._give(operand, operand, value.dtype, value if named else None, "x")
+        for step, at in body.steps:
+            self._step(body, step, at)
+
+    def _new(self, value: Value | None, otherwise: str) -> str:
+        wanted = identifier(value.name) if value is not None and value.name else otherwise
+        return self.names.new(wanted, numbered=True)
+
+    def _give(self, key: Any, operand: Any, dtype: Any, value: Value | None, wanted: str) -> str:
+        name = self._known[key] = self._new(value, wanted)
+        self.given.append((str(np.dtype(dtype)), name, operand))
+        return name
+
+    def _number(self, x: Any, dtype: Any) -> str:
+        """A number: in the text where it is known, else as an argument."""
+        text = None if isinstance(x, Value) else c_number(x, dtype)
+        if text is not None:
+            return text
+        key = x if isinstance(x, Value) else repr(x), dtype
+        value = x if isinstance(x, Value) else None
+        return self._known.get(key) or self._give(key, x, dtype, value, "number")
+
+    def _step(self, body: Body, step: Instruction, at: Alignment) -> None:
+        """Add a call."""
+        found = body.routines.get(step)
+        operands = list(body.operands(step, at))
+        if found is None:  # a view: its elements have the operand's name
+            self._known[step.result, at] = self._known[operands[0]]
+            return
+        words: dict[str, str] = {}
+        for i, ((x, below), dtype) in enumerate(zip(operands, found.takes, strict=True)):
+            kind = c_type(dtype) or ""
+            if below is None:
+                words[f"in{i}"] = self._number(x, dtype)
+            else:
+                name = self._known[x, below]
+                words[f"in{i}"] = name if x.dtype == dtype else cast(kind, name)
+            words[f"in{i}_type"] = kind
+        words["out0_type"] = kind = c_type(found.gives) or ""
+        name = self._known.get((step.result, at), "")
+        declared = not name
+        if declared:
+            name = self._known[step.result, at] = self._new(
+                step.result if step.result.name else None, identifier(step.name.split(".")[-1])
+            )
+        words["out0"] = name
+        if found.preamble.strip():
+            self.preambles[found.preamble.strip()] = None
+        text = re.sub(
+            r"\b(?:in\d|out0)(?:_type)?\b", lambda match: words[match.group()], found.text
+        )
+        if "\n" not in text and re.match(rf"{name} = [^;]*;?$", text):
+            self.lines.append(f"{kind} {text.rstrip(';')};" if declared else f"{text.rstrip(';')};")
+            return
+        if declared:
+            self.lines.append(f"{kind} {name};")
+        self.lines += ["{", *[f"    {line}" for line in text.strip().splitlines()], "}"]
+
+
+def _last(body: Body) -> Iterator[tuple[Value, Alignment]]:
+    """What is computed, with its alignment in the loop."""
+    for step, at in body.steps:
+        yield step.result, at
+
+
+def _indented(lines: Sequence[str]) -> str:
+    return "\n" + "\n".join(f"    {line}" for line in lines) + "\n    "
+
+
+def _named(body: Body) -> str:
+    """A name that tells of the user's line."""
+    steps = [step for step, _ in body.steps] + ([body.reduced[0]] if body.reduced else [])
+    line = steps[-1].line
+    if line is None:
+        return "kernel"
+    stage = {"backward": "_adjoint", "update": "_update"}.get(line.stage, "")
+    return f"{identifier(Path(line.file).stem)}_{line.number}{stage}"
+
+
+def _plain(body: Body) -> list[Instruction]:
+    """The calls themselves."""
+    kept = set(body.outputs)
+    found: list[Instruction] = []
+    values: dict[Value, Value] = {}
+    for step, _ in body.steps:
+        if step.result in values:
+            continue
+        changed = step.with_values(values)
+        result = step.result
+        if result not in kept:
+            result = values[result] = Value(result.shape, result.dtype, result.name, result.order)
+        found.append(
+            Instruction(
+                step.name, step.function, changed.operands, changed.parameters, (result,),
+                line=step.line,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _read(operand: Any, found: list[Instruction], line: Any) -> Any:
+    """What is passed for an array along a loop: itself, or a view with other axes of length 1."""
+    if not (isinstance(operand, tuple) and isinstance(operand[0], Value)):
+        return operand
+    value, at = operand
+    shape = tuple([1 if axis is None else value.shape[axis] for axis in at])
+    own = (1,) * (len(shape) - len(value.shape)) + value.shape
+    if shape == own:
+        return value
+    while shape and shape[0] == 1:
+        shape = shape[1:]
+    if shape == value.shape:
+        return value
+    result = Value(shape, value.dtype)
+    found.append(Instruction("reshape", RESHAPE, (value, shape), {}, (result,), line=line))
+    return result
+
+
+def _elementwise(body: Body) -> list[Instruction]:
+    """One kernel over one shape, or its only call."""
+    calls = [step for step, _ in body.steps if step in body.routines]
+    if len(calls) == 1 or body.size > ARGUMENTS:
+        return _plain(body)
+    text, line, found = _Text(body), calls[-1].line, list[Instruction]()
+    operands = [_read(x, found, line) for _, _, x in text.given]
+    arrays = [x.shape for x in operands if isinstance(x, Value) and x.shape is not None]
+    shape = np.broadcast_shapes(*arrays)
+    kernel = _kernel(
+        "ElementwiseKernel",
+        (_parameters(text.given), _parameters(text.outputs), _indented(text.lines), _named(body)),
+        _keywords(text.preambles),
+    )
+    results = [x if x.shape == shape else Value(shape, x.dtype, x.name) for x in body.outputs]
+    several = len(results) > 1
+    found.append(
+        Instruction(_NAME, kernel, tuple(operands), {}, tuple(results), several, line=line)
+    )
+    for x, result in zip(body.outputs, results, strict=True):
+        if x is not result:
+            made = Instruction("reshape", RESHAPE, (result, x.shape), {}, (x,), line=line)
+            found.append(made)
+    return found
+
+
+#: After which results are named that have no name.
+_NAME: Final = "fused"
+
+
+def _parameters(given: Sequence[tuple[str, str, Any]], raw: str = "") -> str:
+    return ", ".join(f"{raw}{dtype} {name}" for dtype, name, _ in given)
+
+
+def _keywords(preambles: dict[str, None]) -> tuple[tuple[str, Any], ...]:
+    preamble = (("preamble", "\n" + "\n".join(preambles) + "\n"),) if preambles else ()
+    return (*preamble, ("options", OPTIONS))
+
+
+def _reducing(body: Body) -> list[Instruction]:
+    """A reduction of what a function computes of each element."""
+    assert body.reduced is not None
+    step, how = body.reduced
+    text, found = _Text(body), list[Instruction]()
+    operands = [_read(x, found, step.line) for _, _, x in text.given]
+    dtype, _, value = text.outputs[0]
+    at = tuple(range(len(value.shape or ())))
+    function = f"of_{_named(body)}"
+    takes = ", ".join(f"{c_type(kind)} {name}" for kind, name, _ in text.given)
+    lines = [*text.lines, f"return {text._known[value, at]};"]
+    text.preambles[
+        f"static __device__ {c_type(dtype)} {function}({takes}) {{{_indented(lines)}}}"
+    ] = None
+    gives = c_type(step.result.dtype) or ""
+    out = "out_1" if all(name != "out_1" for _, name, _ in text.given) else "result_1"
+    after = how.after.replace("type_out0_raw", gives).replace("out0", out)
+    arrays = [x.shape for x in operands if isinstance(x, Value) and x.shape is not None]
+    if np.broadcast_shapes(*arrays) != value.shape:
+        return [*_plain(body), step]
+    kernel = _kernel(
+        "ReductionKernel",
+        (
+            _parameters(text.given),
+            f"{np.dtype(step.result.dtype)} {out}",
+            f"{function}({', '.join(name for _, name, _ in text.given)})",
+            how.reduce,
+            after,
+            how.identity,
+            _named(body),
+        ),
+        ((("reduce_type", how.type),) if how.type else ()) + _keywords(text.preambles),
+    )
+    options = {key: x for key, x in step.parameters.items() if key in ("axis", "keepdims")}
+    made = Instruction(_NAME, kernel, tuple(operands), options, step.results, line=step.line)
+    return [*found, made]
+
+
+def _joint(bodies: Sequence[Body]) -> list[Instruction]:
+    """One kernel over the elements of several shapes, one shape after the other."""
+    line = bodies[-1].steps[-1][0].line
+    functions: dict[tuple[Any, ...], str] = {}
+    preambles: dict[str, None] = {}
+    names, given = Names(), dict[Any, tuple[str, str, Any]]()
+    found: list[Instruction] = []
+    outs: list[tuple[str, str, Value]] = []
+    lines: list[str] = []
+    start = 0
+
+    for body in bodies:
+        text = _Text(body, named=False)
+        takes = [f"{c_type(kind)} {name}" for kind, name, _ in text.given]
+        takes += [f"{c_type(kind)} &{name}" for kind, name, _ in text.outputs]
+        key = tuple(takes), tuple(text.lines)
+        if key not in functions:
+            functions[key] = f"of_{_named(body)}_{len(functions) + 1}"
+            preambles.update(text.preambles)
+            preambles[
+                f"static __device__ void {functions[key]}({', '.join(takes)}) "
+                f"{{{_indented(text.lines)}}}"
+            ] = None
+        size = body.outputs[0].size
+        at = f"[i - {start}]" if start else "[i]"
+        passed: list[str] = []
+        for kind, _, operand in text.given:
+            array = isinstance(operand, tuple)
+            value = operand[0] if array else operand
+            same = value if isinstance(value, Value) else (repr(value), kind)
+            if same not in given:
+                wanted = identifier(value.name) if isinstance(value, Value) and value.name else "x"
+                given[same] = (
+                    (f"raw {kind}" if array else kind),
+                    names.new(wanted, numbered=True),
+                    value,
+                )
+            name = given[same][1]
+            passed.append(name + ((at if value.size == size else "[0]") if array else ""))
+        for kind, _, value in text.outputs:
+            out = identifier(value.name) if value.name else "out"
+            outs.append((f"raw {kind}", names.new(out, numbered=True), value))
+            passed.append(outs[-1][1] + at)
+        start += size
+        call = f"{functions[key]}({', '.join(passed)});"
+        if len(lines) == 2 * (len(bodies) - 1):
+            lines += ["} else {", f"    {call}", "}"]
+        else:
+            lines += [f"{'} else ' if lines else ''}if (i < {start}) {{", f"    {call}"]
+    kernel = _kernel(
+        "ElementwiseKernel",
+        (
+            _parameters(list(given.values())),
+            _parameters(outs),
+            _indented(lines),
+            _named(bodies[-1]),
+        ),
+        _keywords(preambles),
+    )
+    places = [Value(x.shape, x.dtype) for _, _, x in outs]
+    for (_, _, x), place in zip(outs, places, strict=True):
+        found.append(
+            Instruction("empty", _empty(), (x.shape, x.dtype), {}, (place,), pure=False, line=line)
+        )
+    operands = tuple([x for _, _, x in given.values()]) + tuple(places)
+    results = tuple([x for _, _, x in outs])
+    options = {"size": start}
+    found.append(Instruction(_NAME, kernel, operands, options, results, True, line=line))
+    return found
+
+
+def _empty() -> Any:
+    import cupy
+
+    return cupy.empty

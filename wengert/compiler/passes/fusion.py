@@ -1,0 +1,358 @@
+"""Fusion: which calls become one kernel, for a library that starts a kernel for each of its calls.
+
+Calls on single elements may be made later, up to the first call of another kind that takes what
+they give. Those that are due at one place are done together. Calls of other kinds keep their order.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from wengert.backends.cupy_routines import (
+    Reduced,
+    Routine,
+    conversion,
+    reduction,
+    routine,
+    universal,
+)
+from wengert.compiler.passes.dead import dead
+from wengert.compiler.program import Instruction, Program, Value, values_in
+
+__all__ = ["Body", "Fuse", "fuse"]
+
+#: Calls that a reduction computes again, in place of reading what they gave.
+LONGEST: Final = 16
+#: Calls of the longest kernel, which the compiler of the library takes long enough for.
+LARGEST: Final = 64
+#: Bytes that a kernel is given at most; CUDA allows 4096, or 32 764 from Volta and CUDA 12.1 on.
+ARGUMENTS: Final = 4000
+#: Calls that show the same elements with other axes of length 1.
+_AXES: Final = frozenset({"expand_dims", "reshape", "squeeze"})
+#: By axis of a loop the axis of an array that goes along it.
+Alignment = tuple[int | None, ...]
+#: Makes the calls of kernels that are independent of one another.
+Fuse = Callable[[Sequence["Body"]], Sequence[Instruction]]
+
+
+@dataclass(eq=False)
+class Body:
+    """What a kernel computes for each element.
+
+    Attributes
+    ----------
+    steps : list of (Instruction, tuple of int or None)
+        In order, each with its alignment: a value of fewer axes may be computed for every element.
+    outputs : list of Value
+        What it stores; of a reduction's, what it reduces.
+    routines : dict
+        By call on single elements what it computes.
+    leaves : dict
+        What is read, by value and alignment.
+    reduced : (Instruction, Reduced), optional
+        The reduction, of which this is the map.
+    """
+
+    steps: list[tuple[Instruction, Alignment]]
+    outputs: list[Value]
+    routines: dict[Instruction, Routine]
+    leaves: dict[tuple[Value, Alignment], None] = field(default_factory=dict)
+    reduced: tuple[Instruction, Reduced] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the loop."""
+        return self.outputs[0].shape or ()
+
+    @property
+    def size(self) -> int:
+        """The bytes of its arguments: of an array its place, size, shape and strides."""
+        arrays = [*[value for value, _ in self.leaves], *self.outputs]
+        numbers = sum(x.shape is None for step, _ in self.steps for x in step.used())
+        return sum(16 + 16 * len(x.shape or ()) for x in arrays) + 16 * numbers + 64
+
+    def operands(self, step: Instruction, at: Alignment) -> Iterator[tuple[Any, Alignment | None]]:
+        """What a call takes: values with their alignment, and numbers."""
+        if step not in self.routines:
+            yield step.operands[0], _through(at, step)
+            return
+        for x in step.operands[: len(self.routines[step].takes)]:
+            if isinstance(x, Value) and x.shape is not None:
+                yield x, _below(at, step.result, x)
+            else:
+                yield x, None
+
+
+class _Fusion:
+    """What is known of the calls of a program.
+
+    A place is the number of a call that stays where it is, and of a part before it.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.steps = [each for step in program.instructions for each in _expanded(step)]
+        self.routines: dict[Instruction, Routine] = {}
+        self.axes: set[Instruction] = set()
+        self.reduced: dict[Instruction, Reduced] = {}
+        self.maker: dict[Value, Instruction] = {}  # of what movable calls give
+        for step in self.steps:
+            self._look(step)
+        self.outputs = set(values_in(program.outputs))
+        self.hard = set(self.outputs)  # what calls take that stay
+        for step in self.steps:
+            if not self._moves(step) and step not in self.reduced:
+                self.hard.update(step.used())
+        self.place: dict[Instruction, tuple[int, int]] = {}
+        self.absorbing: set[Instruction] = set()
+        self._find_places()
+        self.stored = self._stored()
+
+    def _look(self, step: Instruction) -> None:
+        """Find out what kind of call this is."""
+        if step.several or not step.pure or step.result.shape is None or not step.result.size:
+            return
+        found = _routine(step)
+        if found is not None:
+            self.routines[step] = found
+            self.maker[step.result] = step
+        elif _shows(step):
+            self.axes.add(step)
+            self.maker[step.result] = step
+        else:
+            reduced = _reduced(step)
+            if reduced is not None:
+                self.reduced[step] = reduced
+
+    def _moves(self, step: Instruction) -> bool:
+        return step in self.routines or step in self.axes
+
+    def _find_places(self) -> None:
+        """Let each movable call be made where the first takes it that stays where it is."""
+        end = len(self.steps)
+        due = dict.fromkeys(self.outputs, end)
+        for i in range(end - 1, -1, -1):
+            step, place = self.steps[i], i
+            if self._moves(step):
+                place = due.get(step.result, end)
+                self.place[step] = place, 0
+            elif step in self.reduced and self._maps(step, i, due):
+                self.absorbing.add(step)
+                continue
+            for x in step.used():
+                due[x] = min(due.get(x, end), place)
+        counts: dict[int, int] = {}
+        for step in self.steps:  # those of one place, in parts
+            if step in self.place:
+                place = self.place[step][0]
+                counts[place] = counts.get(place, 0) + 1
+                self.place[step] = place, counts[place] // LARGEST
+
+    def _maps(self, step: Instruction, i: int, due: Mapping[Value, int]) -> bool:
+        """Whether a reduction computes what it reduces, which nothing needs that stays."""
+        value = step.operands[0]
+        if value in self.hard or value not in self.maker:
+            return False
+        open_, calls = [value], set[Instruction]()
+        while open_:
+            value = open_.pop()
+            maker = self.maker.get(value)
+            if maker is not None and maker not in calls and due.get(value, i + 1) > i:
+                calls.add(maker)
+                open_ += maker.used()
+                if len(calls) > LONGEST:
+                    return False
+        return any(call in self.routines for call in calls)
+
+    def _stored(self) -> set[Value]:
+        """What movable calls give to others than those with which they share a kernel."""
+        found = set(self.outputs)
+        for step in self.steps:
+            if step not in self.absorbing:
+                place = self.place.get(step)
+                makers = [(x, self.maker[x]) for x in step.used() if x in self.maker]
+                found.update(x for x, maker in makers if self.place[maker] != place)
+        for step in reversed(self.steps):
+            if step in self.axes and step.result in found:
+                found.update(step.used())
+        return found
+
+    # -- the program -----------------------------------------------------------------------------
+
+    def fused(self, made: Fuse) -> Iterator[Instruction]:
+        """All calls, in an order in which each has what it takes."""
+        due: dict[tuple[int, int], list[Instruction]] = {}
+        for step in self.steps:
+            if step in self.place:
+                due.setdefault(self.place[step], []).append(step)
+        places = sorted(due, reverse=True)
+        for i in range(len(self.steps) + 1):
+            while places and places[-1][0] == i:
+                yield from self._made(due[places[-1]], places.pop(), made)
+            if i == len(self.steps):
+                return
+            step = self.steps[i]
+            if step in self.absorbing and not self._there(step.operands[0], (i, LARGEST)):
+                yield from made([self._map(step, (i, LARGEST))])
+            elif step not in self.place:
+                yield step
+
+    def _there(self, value: Value, place: tuple[int, int]) -> bool:
+        """Whether a value can be read at a place."""
+        maker = self.maker.get(value)
+        return maker is None or (value in self.stored and self.place[maker] <= place)
+
+    def _map(self, step: Instruction, place: tuple[int, int]) -> Body:
+        value = step.operands[0]
+        body = Body([], [value], self.routines, reduced=(step, self.reduced[step]))
+        self._write(body, value, tuple(range(len(value.shape))), place)
+        return body
+
+    def _made(
+        self, steps: Sequence[Instruction], place: tuple[int, int], made: Fuse
+    ) -> Iterator[Instruction]:
+        """What is due at one place: kernels by shape, and views of what they give."""
+        stored: dict[tuple[int, ...], list[Value]] = {}
+        for step in steps:
+            if step in self.routines and step.result in self.stored:
+                stored.setdefault(_long(step.result.shape), []).append(step.result)
+        bodies = [body for values in stored.values() for body in self._bodies(values, place)]
+        for together in _independent(bodies):
+            yield from made(together)
+        yield from (step for step in steps if step in self.axes and step.result in self.stored)
+
+    def _bodies(self, values: list[Value], place: tuple[int, int]) -> list[Body]:
+        """What computes values of one shape: of as many in one kernel as it may be given."""
+        body = Body([], values, self.routines)
+        for value in values:
+            self._write(body, value, _aligned(value.shape or (), body.shape), place)
+        if body.size <= ARGUMENTS or len(values) == 1:
+            return [body]
+        half = len(values) // 2
+        return [*self._bodies(values[:half], place), *self._bodies(values[half:], place)]
+
+    def _write(self, body: Body, value: Value, at: Alignment, place: tuple[int, int]) -> None:
+        """Add what computes a value, unless it is there when the kernel begins."""
+        maker = self.maker.get(value)
+        own = body.reduced is None and value in body.outputs
+        if maker is None or (maker in self.routines and not own and self._there(value, place)):
+            body.leaves[value, at] = None
+        elif (maker, at) not in body.steps:
+            for x, below in Body.operands(body, maker, at):
+                if below is not None:
+                    self._write(body, x, below, place)
+            body.steps.append((maker, at))
+
+
+def _long(shape: tuple[int, ...] | None) -> tuple[int, ...]:
+    """A shape without the axes of length 1."""
+    return tuple([n for n in shape or () if n != 1])
+
+
+def _below(at: Alignment, result: Value, operand: Value) -> Alignment:
+    """The alignment of an operand that broadcasts to a result."""
+    less = len(result.shape or ()) - len(operand.shape or ())
+    return tuple([None if axis is None or axis < less else axis - less for axis in at])
+
+
+def _aligned(shape: tuple[int, ...], loop: tuple[int, ...]) -> Alignment:
+    """The alignment of an array that has the elements of a loop, with other axes of length 1."""
+    axes = iter([axis for axis, n in enumerate(shape) if n != 1])
+    return tuple([None if n == 1 else next(axes) for n in loop])
+
+
+def _through(at: Alignment, step: Instruction) -> Alignment:
+    """The alignment of an operand whose elements a call shows with other axes of length 1."""
+    shape = step.result.shape or ()
+    where = _aligned(step.operands[0].shape, shape)
+    return tuple([None if axis is None else where[axis] for axis in at])
+
+
+def _independent(bodies: Sequence[Body]) -> Iterator[list[Body]]:
+    """Kernels in an order in which each has what it reads; those together that need no order."""
+    rest = list(bodies)
+    while rest:
+        given = {body: {value for value, _ in body.leaves} for body in rest}
+        ready = [
+            body
+            for body in rest
+            if not any(given[body].intersection(other.outputs) for other in rest)
+        ]
+        yield ready
+        rest = [body for body in rest if body not in ready]
+
+
+def _expanded(step: Instruction) -> tuple[Instruction, ...]:
+    """A call, or the calls on single elements that it makes."""
+    pieces = getattr(step.function, "pieces", None)
+    if pieces is None or step.several or step.parameters:
+        return (step,)
+    found: list[Instruction] = []
+    value = step.operands[0]
+    calls = [
+        (name, function, x)
+        for (name, function), x in zip(pieces().items(), step.operands[1:], strict=False)
+        if x is not None
+    ]
+    for name, function, x in calls:
+        last = len(found) == len(calls) - 1
+        result = step.result if last else Value(step.result.shape, step.result.dtype)
+        found.append(Instruction(name, function, (value, x), {}, (result,), line=step.line))
+        value = result
+    return tuple(found) if found and all(map(_routine, found)) else (step,)
+
+
+def _routine(step: Instruction) -> Routine | None:
+    """What a call computes of single elements, if it is one and that can be said."""
+    if step.parameters.keys() - {"copy"} or step.result.order is not None or step.out is not None:
+        return None
+    operands = step.operands
+    if step.name == "astype":
+        given = operands[0].dtype if isinstance(operands[0], Value) else None
+        return None if given is None else conversion(given, step.result.dtype)
+    function = universal(step.function)
+    if function is None or step.parameters:
+        return None
+    shapes = [x.shape for x in operands if isinstance(x, Value) and x.shape is not None]
+    shape = np.broadcast_shapes(*shapes) if shapes else None
+    if shape != step.result.shape:
+        return None
+    kinds = [x.dtype if isinstance(x, Value) else x for x in operands]
+    return routine(function, kinds, step.result.dtype)
+
+
+def _shows(step: Instruction) -> bool:
+    """Whether a call shows an array with other axes of length 1."""
+    if step.name not in _AXES or len(step.used()) != 1 or step.used()[0] is not step.operands[0]:
+        return False
+    return _long(step.operands[0].shape) == _long(step.result.shape)
+
+
+def _reduced(step: Instruction) -> Reduced | None:
+    """What a call computes that reduces an array along axes."""
+    if len(step.operands) != 1 or not isinstance(step.operands[0], Value):
+        return None
+    if step.parameters.keys() - {"axis", "keepdims", "dtype"} or not step.operands[0].size:
+        return None
+    dtype = step.parameters.get("dtype")
+    if dtype is not None and dtype != step.operands[0].dtype:
+        return None
+    return reduction(step.name, step.operands[0].dtype, step.result.dtype)
+
+
+def fuse(program: Program, made: Fuse) -> Program:
+    """Let one kernel do what several calls do, one after the other or side by side.
+
+    The kernels compute what the calls do, to the last bit. Sums of what a kernel computes meanwhile
+    may be taken in another order than the library's own sums.
+
+    Parameters
+    ----------
+    program : Program
+        Of CuPy arrays.
+    made : callable
+        Gives the calls of kernels.
+    """
+    steps = tuple(_Fusion(program).fused(made))
+    return dead(replace(program, instructions=steps), errors=True)
