@@ -107,6 +107,8 @@ class Program:
             re.DOTALL | re.MULTILINE,
         ):
             kind, name, given, body = found.groups()
+            if kind == "T":  # a template of CuPy's
+                continue
             parameters = [self._parameter(x) for x in given.split(", ") if x]
             statements = Parser(body).statements()
             self.functions[name] = (

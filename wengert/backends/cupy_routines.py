@@ -71,8 +71,8 @@ class Reduced(NamedTuple):
 
     Attributes
     ----------
-    reduce, after : str
-        How ``a`` and ``b`` become one, and what is stored of the last ``a`` in ``out0``.
+    reduce : str
+        How ``a`` and ``b`` become one.
     identity : str
         Of which nothing changes.
     type : str or None
@@ -80,7 +80,6 @@ class Reduced(NamedTuple):
     """
 
     reduce: str
-    after: str
     identity: str
     type: str | None
 
@@ -218,7 +217,7 @@ def reduction(name: str, dtype: Any, gives: Any) -> Reduced | None:
     for op in found._ops.ops:
         if np.dtype(op.in_types[0]) == dtype and np.dtype(op.out_types[0]) == gives:
             before, reduce, after, kind = op.routine
-            if before != "in0" or not re.fullmatch(r"a [-+*&|] b", reduce):
+            if (before, after) != ("in0", "out0 = type_out0_raw(a)") or len(reduce) != len("a + b"):
                 return None
-            return Reduced(reduce, after, str(found.identity), kind)
+            return Reduced(reduce, str(found.identity), kind)
     return None

@@ -1,7 +1,7 @@
 """Kernels: what `wengert.compiler.passes.fusion` puts together, as text for CuPy."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -74,9 +74,10 @@ class _Text:
             for x in body.outputs
         ]
         if body.reduced is None:
-            loop = [(x, at) for x, at in _last(body) if x in body.outputs]
-            for value, at in loop:
-                self._known[value, at] = self.outputs[body.outputs.index(value)][1]
+            names = {x: name for _, name, x in self.outputs}
+            for step, at in body.steps:
+                if step.result in names:
+                    self._known[step.result, at] = names[step.result]
         for value, at in body.leaves:
             operand = (value, at)
             self._give(operand, operand, value.dtype, value if named else None, "x")
@@ -138,20 +139,13 @@ class _Text:
         self.lines += ["{", *[f"    {line}" for line in text.strip().splitlines()], "}"]
 
 
-def _last(body: Body) -> Iterator[tuple[Value, Alignment]]:
-    """What is computed, with its alignment in the loop."""
-    for step, at in body.steps:
-        yield step.result, at
-
-
 def _indented(lines: Sequence[str]) -> str:
     return "\n" + "\n".join(f"    {line}" for line in lines) + "\n    "
 
 
 def _named(body: Body) -> str:
     """A name that tells of the user's line."""
-    steps = [step for step, _ in body.steps] + ([body.reduced[0]] if body.reduced else [])
-    line = steps[-1].line
+    line = body.last.line
     if line is None:
         return "kernel"
     stage = {"backward": "_adjoint", "update": "_update"}.get(line.stage, "")
@@ -202,10 +196,12 @@ def _elementwise(body: Body) -> list[Instruction]:
     calls = [step for step, _ in body.steps if step in body.routines]
     if len(calls) == 1 or body.size > ARGUMENTS:
         return _plain(body)
-    text, line, found = _Text(body), calls[-1].line, list[Instruction]()
+    text, line, found = _Text(body), body.last.line, list[Instruction]()
     operands = [_read(x, found, line) for _, _, x in text.given]
     arrays = [x.shape for x in operands if isinstance(x, Value) and x.shape is not None]
     shape = np.broadcast_shapes(*arrays)
+    if np.prod(shape) != body.outputs[0].size:  # what is broadcast has no array of its shape beside
+        return _plain(body)
     kernel = _kernel(
         "ElementwiseKernel",
         (_parameters(text.given), _parameters(text.outputs), _indented(text.lines), _named(body)),
@@ -252,7 +248,6 @@ def _reducing(body: Body) -> list[Instruction]:
     ] = None
     gives = c_type(step.result.dtype) or ""
     out = "out_1" if all(name != "out_1" for _, name, _ in text.given) else "result_1"
-    after = how.after.replace("type_out0_raw", gives).replace("out0", out)
     arrays = [x.shape for x in operands if isinstance(x, Value) and x.shape is not None]
     if np.broadcast_shapes(*arrays) != value.shape:
         return [*_plain(body), step]
@@ -263,7 +258,7 @@ def _reducing(body: Body) -> list[Instruction]:
             f"{np.dtype(step.result.dtype)} {out}",
             f"{function}({', '.join(name for _, name, _ in text.given)})",
             how.reduce,
-            after,
+            f"{out} = {cast(gives, 'a')}",
             how.identity,
             _named(body),
         ),
@@ -276,7 +271,7 @@ def _reducing(body: Body) -> list[Instruction]:
 
 def _joint(bodies: Sequence[Body]) -> list[Instruction]:
     """One kernel over the elements of several shapes, one shape after the other."""
-    line = bodies[-1].steps[-1][0].line
+    line = bodies[-1].last.line
     functions: dict[tuple[Any, ...], str] = {}
     preambles: dict[str, None] = {}
     names, given = Names(), dict[Any, tuple[str, str, Any]]()

@@ -4,6 +4,7 @@ Calls on single elements may be made later, up to the first call of another kind
 they give. Those that are due at one place are done together. Calls of other kinds keep their order.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -29,7 +30,7 @@ LONGEST: Final = 16
 LARGEST: Final = 64
 #: Bytes that a kernel is given at most; CUDA allows 4096, or 32 764 from Volta and CUDA 12.1 on.
 ARGUMENTS: Final = 4000
-#: Calls that show the same elements with other axes of length 1.
+#: Calls that show the same elements with other axes of length 1. (`broadcast_to` repeats them.)
 _AXES: Final = frozenset({"expand_dims", "reshape", "squeeze"})
 #: By axis of a loop the axis of an array that goes along it.
 Alignment = tuple[int | None, ...]
@@ -43,7 +44,7 @@ class Body:
 
     Attributes
     ----------
-    steps : list of (Instruction, tuple of int or None)
+    steps : dict of (Instruction, tuple of int or None)
         In order, each with its alignment: a value of fewer axes may be computed for every element.
     outputs : list of Value
         What it stores; of a reduction's, what it reduces.
@@ -55,7 +56,7 @@ class Body:
         The reduction, of which this is the map.
     """
 
-    steps: list[tuple[Instruction, Alignment]]
+    steps: dict[tuple[Instruction, Alignment], None]
     outputs: list[Value]
     routines: dict[Instruction, Routine]
     leaves: dict[tuple[Value, Alignment], None] = field(default_factory=dict)
@@ -65,6 +66,11 @@ class Body:
     def shape(self) -> tuple[int, ...]:
         """Of the loop."""
         return self.outputs[0].shape or ()
+
+    @property
+    def last(self) -> Instruction:
+        """The last call, of whose line it is."""
+        return self.reduced[0] if self.reduced is not None else next(reversed(self.steps))[0]
 
     @property
     def size(self) -> int:
@@ -142,12 +148,28 @@ class _Fusion:
                 continue
             for x in step.used():
                 due[x] = min(due.get(x, end), place)
-        counts: dict[int, int] = {}
-        for step in self.steps:  # those of one place, in parts
-            if step in self.place:
-                place = self.place[step][0]
-                counts[place] = counts.get(place, 0) + 1
-                self.place[step] = place, counts[place] // LARGEST
+        self._divide()
+
+    def _divide(self) -> None:
+        """Let the calls of one place that depend on one another be in parts, if they are many."""
+        first: dict[Instruction, Instruction] = {}  # for each call another one that it belongs to
+
+        def found(step: Instruction) -> Instruction:
+            while first[step] is not step:
+                first[step] = step = first[first[step]]
+            return step
+
+        moved = [step for step in self.steps if step in self.place]
+        for step in moved:
+            first[step] = step
+            makers = [self.maker[x] for x in step.used() if x in self.maker]
+            for maker in makers:
+                if self.place[maker] == self.place[step]:
+                    first[found(maker)] = found(step)
+        counts = Counter[Instruction]()
+        for step in moved:
+            counts[found(step)] += 1
+            self.place[step] = self.place[step][0], (counts[found(step)] - 1) // LARGEST
 
     def _maps(self, step: Instruction, i: int, due: Mapping[Value, int]) -> bool:
         """Whether a reduction computes what it reduces, which nothing needs that stays."""
@@ -205,7 +227,7 @@ class _Fusion:
 
     def _map(self, step: Instruction, place: tuple[int, int]) -> Body:
         value = step.operands[0]
-        body = Body([], [value], self.routines, reduced=(step, self.reduced[step]))
+        body = Body({}, [value], self.routines, reduced=(step, self.reduced[step]))
         self._write(body, value, tuple(range(len(value.shape))), place)
         return body
 
@@ -224,7 +246,7 @@ class _Fusion:
 
     def _bodies(self, values: list[Value], place: tuple[int, int]) -> list[Body]:
         """What computes values of one shape: of as many in one kernel as it may be given."""
-        body = Body([], values, self.routines)
+        body = Body({}, values, self.routines)
         for value in values:
             self._write(body, value, _aligned(value.shape or (), body.shape), place)
         if body.size <= ARGUMENTS or len(values) == 1:
@@ -242,7 +264,7 @@ class _Fusion:
             for x, below in Body.operands(body, maker, at):
                 if below is not None:
                     self._write(body, x, below, place)
-            body.steps.append((maker, at))
+            body.steps[maker, at] = None
 
 
 def _long(shape: tuple[int, ...] | None) -> tuple[int, ...]:
@@ -263,8 +285,10 @@ def _aligned(shape: tuple[int, ...], loop: tuple[int, ...]) -> Alignment:
 
 
 def _through(at: Alignment, step: Instruction) -> Alignment:
-    """The alignment of an operand whose elements a call shows with other axes of length 1."""
+    """The alignment of an operand whose elements a call shows otherwise."""
     shape = step.result.shape or ()
+    if step.name == "broadcast_to":
+        return _below(at, step.result, step.operands[0])
     where = _aligned(step.operands[0].shape, shape)
     return tuple([None if axis is None else where[axis] for axis in at])
 
@@ -323,14 +347,20 @@ def _routine(step: Instruction) -> Routine | None:
 
 
 def _shows(step: Instruction) -> bool:
-    """Whether a call shows an array with other axes of length 1."""
-    if step.name not in _AXES or len(step.used()) != 1 or step.used()[0] is not step.operands[0]:
+    """Whether a call shows an array with other axes of length 1, or repeated."""
+    if (
+        step.name not in (*_AXES, "broadcast_to")
+        or len(step.used()) != 1
+        or step.used()[0] is not step.operands[0]
+    ):
         return False
-    return _long(step.operands[0].shape) == _long(step.result.shape)
+    return step.name == "broadcast_to" or _long(step.operands[0].shape) == _long(step.result.shape)
 
 
 def _reduced(step: Instruction) -> Reduced | None:
     """What a call computes that reduces an array along axes."""
+    if not str(getattr(step.function, "__module__", "")).startswith("cupy"):
+        return None
     if len(step.operands) != 1 or not isinstance(step.operands[0], Value):
         return None
     if step.parameters.keys() - {"axis", "keepdims", "dtype"} or not step.operands[0].size:

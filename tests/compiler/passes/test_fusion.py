@@ -1,0 +1,240 @@
+"""Kernels of CuPy's: fused programs compute what the function does, to the bit, in few launches."""
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+import wengert.nn.functional as F
+from tests.simulated_cupy import counting
+from wengert import nn, optim
+
+pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("backend")]
+
+SHAPES = [(3, 4), (4,), (3, 1), (), (1, 4), (3, 4), (3, 4)]
+DTYPES = [
+    "float32", "float32", "float64", "int32", "int64", "uint8", "bool", "complex64", "float16",
+]  # fmt: skip
+
+UNARY: list[Callable[..., Any]] = [
+    wg.exp, wg.log, wg.log1p, wg.sqrt, wg.sin, wg.tanh, wg.abs, wg.negative, wg.square, wg.floor,
+    wg.sign, wg.isnan, wg.logical_not, wg.reciprocal, wg.conj, F.relu, F.silu, wg.special.expit,
+    lambda x: wg.clip(x, 0, 2), lambda x: wg.astype(x, "float32"), lambda x: wg.astype(x, "int64"),
+    lambda x: wg.astype(x, "bool"), lambda x: wg.expand_dims(x, axis=0),
+    lambda x: wg.squeeze(wg.expand_dims(x, axis=-1), axis=-1), lambda x: x * 0.1, lambda x: 2 - x,
+    lambda x: x > 1, lambda x: x == 2, lambda x: x**2, lambda x: 3 // x, lambda x: x % 2,
+    lambda x: wg.where(x > 0, x, float("nan")), lambda x: wg.where(x > 0, -np.inf, x),
+    lambda x: wg.sum(x, axis=-1, keepdims=True), lambda x: wg.max(x, axis=0), wg.mean, wg.sum,
+    lambda x: x.T if x.ndim == 2 else x,
+]  # fmt: skip
+BINARY: list[Callable[..., Any]] = [
+    wg.add, wg.subtract, wg.multiply, wg.divide, wg.maximum, wg.minimum, wg.floor_divide,
+    wg.remainder, wg.pow, wg.atan2, wg.logaddexp, wg.copysign, wg.hypot, wg.equal, wg.less,
+    wg.greater_equal, wg.not_equal, wg.logical_and, wg.logical_or, wg.bitwise_and, wg.bitwise_xor,
+    wg.add, wg.multiply, lambda x, y: wg.where(x > y, x, y), lambda x, y: wg.where(x != 0, y, 1),
+]  # fmt: skip
+
+Plan = list[tuple[Callable[..., Any], tuple[int, ...]]]
+
+
+def _given(rng: np.random.Generator) -> list[wg.Tensor]:
+    found = []
+    for shape in SHAPES:
+        dtype = np.dtype(DTYPES[rng.integers(len(DTYPES))])
+        x = rng.normal(0, 3, shape)
+        if dtype.kind == "c":
+            x = x + 1j * rng.normal(0, 3, shape)
+        if dtype.kind == "u":
+            x = abs(x)
+        found.append(wg.asarray(np.asarray(x).astype(dtype)))
+    return found
+
+
+def _program(seed: int) -> tuple[Callable[..., Any], list[wg.Tensor]]:
+    """A random program, of calls that take what there is, and what it is called with."""
+    rng = np.random.default_rng(seed)
+    given = _given(rng)
+    values, plan = list(given), Plan()
+    while len(plan) < 14:
+        few = rng.random() < 0.5
+        functions = UNARY if few else BINARY
+        function = functions[rng.integers(len(functions))]
+        at = tuple(int(i) for i in rng.integers(len(values), size=1 if few else 2))
+        try:
+            values.append(function(*[values[i] for i in at]))
+        except (TypeError, ValueError):  # these are not for that function
+            continue
+        plan.append((function, at))
+    shown = sorted({int(i) for i in rng.integers(len(given), len(values), size=5)})
+
+    def program(*arrays: wg.Tensor) -> list[wg.Tensor]:
+        found = list(arrays)
+        for function, at in plan:
+            found.append(function(*[found[i] for i in at]))
+        return [found[i] for i in shown]
+
+    return program, given
+
+
+def _bits(x: wg.Tensor) -> tuple[Any, ...]:
+    """All of an array, where one nan is like another."""
+    host = np.array(x.detach().numpy())
+    parts = [host.real, host.imag] if host.dtype.kind == "c" else [host]
+    for part in parts:
+        if part.dtype.kind == "f":
+            part[np.isnan(part)] = np.nan
+    return host.dtype, host.shape, host.tobytes()
+
+
+def _launches(call: Callable[[], Any]) -> int:
+    with counting() as counts:
+        call()
+    return sum(counts.launches.values())
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs_compute_what_their_functions_do(seed: int) -> None:
+    program, given = _program(seed)
+    compiled = wg.compile(program, check=0)
+    for _ in range(2):
+        found = compiled(*given)
+    assert "ran eagerly" not in str(compiled.report)
+    for x, y in zip(found, program(*given), strict=True):
+        assert _bits(x) == _bits(y)
+    assert _launches(lambda: compiled(*given)) <= _launches(lambda: program(*given))
+
+
+def _layered(*sizes: int, extra: Callable[[int], list[nn.Module]] = lambda n: []) -> nn.Module:
+    layers: list[nn.Module] = []
+    for before, after in pairwise(sizes):
+        layers += [nn.Linear(before, after), *extra(after), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+class Normed(nn.Module):
+    """Each row without its mean, over its deviation."""
+
+    def forward(self, x: wg.Tensor) -> wg.Tensor:
+        low = x - wg.mean(x, axis=-1, keepdims=True)
+        return low / wg.sqrt(wg.mean(low**2, axis=-1, keepdims=True) + 1e-5)
+
+
+MODELS: dict[str, Callable[[], nn.Module]] = {
+    "2 layers": lambda: _layered(8, 16, 4),
+    "4 layers": lambda: _layered(8, 16, 12, 16, 4),
+    "dropout": lambda: _layered(8, 16, 4, extra=lambda n: [nn.Dropout(0.5)]),
+    "layer norm": lambda: _layered(8, 16, 4, extra=lambda n: [Normed()]),
+}
+OPTIMISERS: dict[str, Callable[..., Any]] = {
+    "SGD": lambda p: optim.SGD(p, lr=0.1),
+    "momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "Adam": lambda p: optim.Adam(p, lr=0.01),
+    "AdamW": lambda p: optim.AdamW(p, lr=0.01),
+}
+#: Launches of a training step. An update of all parameters is one of them, whatever the optimiser.
+LAUNCHES = {"2 layers": 19, "4 layers": 31, "dropout": 24, "layer norm": 36}
+
+
+def _training(model: nn.Module, updates: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def step(x: wg.Tensor, y: wg.Tensor) -> wg.Tensor:
+        updates.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        updates.step()
+        return loss
+
+    rng = np.random.default_rng(0)
+    x = wg.asarray(rng.standard_normal((32, 8)), dtype="float32")
+    return step, (x, wg.asarray(rng.integers(0, 4, 32)))
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+@pytest.mark.parametrize("name", MODELS)
+def test_training_steps_in_few_launches(name: str, optimiser: str) -> None:
+    losses: list[list[bytes]] = []
+    for compiled in (False, True):
+        wg.manual_seed(0)
+        model = MODELS[name]()
+        step, given = _training(model, OPTIMISERS[optimiser](model.parameters()))
+        run = wg.compile(step, check=0) if compiled else step
+        losses.append([run(*given).detach().numpy().tobytes() for _ in range(4)])
+        losses[-1] += [p.detach().numpy().tobytes() for p in model.parameters()]
+        if compiled:
+            with counting() as counts:
+                run(*given)
+            assert not counts.copies
+            assert not counts.synchronisations
+            assert sum(counts.launches.values()) == LAUNCHES[name]
+            assert run.source.count("_update = cp.ElementwiseKernel(") == 1
+    assert losses[0] == losses[1]
+
+
+def test_a_changed_rate_records_nothing() -> None:
+    model = _layered(8, 16, 4)
+    updates = optim.Adam(model.parameters(), lr=0.01)
+    step, given = _training(model, updates)
+    run = wg.compile(step)
+    for _ in range(3):
+        run(*given)
+    before, source = str(run.report), run.source
+    for rate in (0.5, 0.001):
+        updates.param_groups[0]["lr"] = rate
+        assert _launches(lambda: run(*given)) == LAUNCHES["2 layers"]
+    assert (str(run.report), run.source) == (before, source)
+
+
+def test_kernels_stand_in_the_source_by_the_line_that_they_are_of() -> None:
+    @wg.compile
+    def program(x: wg.Tensor, y: wg.Tensor) -> wg.Tensor:
+        return wg.exp(x * y) - 1
+
+    line = program.__wrapped__.__code__.co_firstlineno + 2
+    x = wg.asarray([1.0, 2.0], dtype="float32")
+    program(x, x)
+    assert f"test_fusion_{line} = cp.ElementwiseKernel(" in program.source
+    assert "float exp_1 = exp(multiply_1);" in program.source
+    assert "--fmad=false" in program.source
+
+
+def test_one_kernel_takes_no_more_arguments_than_there_is_room_for() -> None:
+    parameters = [wg.ones((3, 2), dtype="float32", requires_grad=True) for _ in range(60)]
+    updates = optim.Adam(parameters, lr=0.1)
+
+    @wg.compile
+    def step() -> None:
+        updates.zero_grad()
+        wg.sum(wg.stack(parameters) ** 2).backward()
+        updates.step()
+
+    for _ in range(3):
+        step()
+    assert len(re.findall(r"_update\w* = cp.ElementwiseKernel\(", step.source)) > 1
+    wanted = [wg.ones((3, 2), dtype="float32", requires_grad=True) for _ in range(60)]
+    eager = optim.Adam(wanted, lr=0.1)
+    for _ in range(3):
+        eager.zero_grad()
+        wg.sum(wg.stack(wanted) ** 2).backward()
+        eager.step()
+    for x, y in zip(parameters, wanted, strict=True):
+        np.testing.assert_array_equal(x.detach().numpy(), y.detach().numpy())
+
+
+def test_a_chain_of_a_thousand_calls_is_several_kernels() -> None:
+    @wg.compile
+    def chain(x: wg.Tensor) -> wg.Tensor:
+        for _ in range(1000):
+            x = x * 0.999 + 0.001
+        return x
+
+    x = wg.asarray([1.5, 2.5], dtype="float32")
+    for _ in range(2):
+        found = chain(x)
+    assert _launches(lambda: chain(x)) == 32  # of 64 calls each
+    wanted = np.asarray([1.5, 2.5], "float32")
+    for _ in range(1000):
+        wanted = wanted * np.float32(0.999) + np.float32(0.001)
+    np.testing.assert_array_equal(found.numpy(), wanted)
