@@ -1,4 +1,7 @@
-"""Checks of batches of cotangents and tangents: a member's result is the one that it has alone."""
+"""Checks of batches of cotangents and tangents: each member has the result that it has alone.
+
+Both raise `GradcheckError` if results differ, or a rule fails for a batch.
+"""
 
 from typing import Any
 
@@ -19,13 +22,7 @@ RTOL, ATOL = 1e-9, 1e-12
 
 
 def check_batched_cotangents(problem: Problem) -> None:
-    """Check that a sweep of a batch gives each member the gradients of a sweep of its own.
-
-    Raises
-    ------
-    GradcheckError
-        If they differ, or if a rule cannot do with a batch.
-    """
+    """Check that a sweep of a batch gives each member the gradients of a sweep of its own."""
     results = problem.run()
     tracked = [result for result in results if result._node is not None]
     if not tracked:
@@ -58,13 +55,7 @@ def check_batched_cotangents(problem: Problem) -> None:
 
 
 def check_batched_tangents(problem: Problem) -> None:
-    """Check that forward mode gives each member of a batch of tangents what it gets alone.
-
-    Raises
-    ------
-    GradcheckError
-        If they differ, or if a rule cannot do with a batch.
-    """
+    """Check that forward mode gives each member of a batch the tangents that it has alone."""
     random = np.random.default_rng(2)
     for at in problem.checked:
         tensor = problem.arguments[at]

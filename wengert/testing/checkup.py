@@ -24,17 +24,7 @@ TITLES = {"torch": "PyTorch", "jax": "JAX"}
 
 
 class Line(NamedTuple):
-    """A line of the report: one check.
-
-    Attributes
-    ----------
-    what : str
-        What was checked.
-    status : str
-        The outcome.
-    told : str
-        Details, or the reason why it was not checked.
-    """
+    """A line of the report: what was checked, the outcome, and details of it."""
 
     what: str
     status: Status
@@ -42,15 +32,7 @@ class Line(NamedTuple):
 
 
 class Examination(NamedTuple):
-    """A function and the outcomes of its checks.
-
-    Attributes
-    ----------
-    target : Target
-        The function.
-    lines : list of Line
-        One for each check.
-    """
+    """A function and the lines of its checks."""
 
     target: Target
     lines: list[Line]

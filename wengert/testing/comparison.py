@@ -16,23 +16,14 @@ Mode = Literal["reverse", "forward"]
 
 
 class _Sample(NamedTuple):
-    """One random combination of the results, along one random direction in each input.
-
-    Attributes
-    ----------
-    cotangents : list of ndarray
-        Of the results.
-    weights : ndarray of float64
-        The same as one row of reals.
-    directions : list of ndarray of float64
-        One in each input that is not empty.
-    found : list of Estimate
-        The derivatives of the results along each.
-    """
+    """One random combination of the results, along one random direction in each input."""
 
     cotangents: list[np.ndarray[Any, Any]]
+    #: The cotangents as one row of reals.
     weights: Reals
+    #: One in each input that is not empty.
     directions: list[Reals]
+    #: The derivatives of the results along each.
     found: list[Estimate]
 
 
@@ -131,7 +122,7 @@ class Comparison:
             # No number is negative, so that equal elements move the same way: at a tie a rule
             # that is wrong by a factor can't have a derivative that another one has close by.
             drawn = abs(random.standard_normal(mask.size)) * mask
-            if problem.before[problem.checked.index(i)].size:
+            if problem.before[i].size:
                 directions.append(drawn / np.linalg.norm(drawn))
 
         def settled(found: Estimate) -> bool:

@@ -1,4 +1,7 @@
-"""Checks of gradients beside their values: repeatable, linear, unshared, precise, and freed."""
+"""Checks of gradients beside their values: repeatable, linear, unshared, precise, and freed.
+
+Each raises `GradcheckError` where it fails.
+"""
 
 import gc
 import weakref
@@ -21,13 +24,7 @@ LINEARITY, CANCELLATION = 1e-10, 1e-13
 
 
 def check_conduct(problem: Problem, jacobian: Reals | None, nondet_tol: float) -> None:
-    """Check the gradients of a problem in every respect but their values.
-
-    Raises
-    ------
-    GradcheckError
-        If one of the checks fails.
-    """
+    """Check the gradients of a problem in every respect but their values."""
     random = np.random.default_rng(1)
     first = problem.run()
     if all(result._node is None for result in first):
@@ -58,11 +55,6 @@ def check_repeatable(problem: Problem, nondet_tol: float, swept: bool = True) ->
     """Check that results are the same in each run, and with ``swept`` that gradients are.
 
     Differences say nothing about a function for which this fails.
-
-    Raises
-    ------
-    GradcheckError
-        If a result or a gradient differs between two runs.
     """
     first = problem.run()
     ones = [np.ones(result.shape) for result in first]
@@ -176,14 +168,9 @@ def _check_alone(
 def check_precision(results: Iterable[Tensor]) -> None:
     """Check that each rule on the way to ``results`` computes in its operation's precision.
 
-    The sweep casts each cotangent to the dtype of its operand, so the gradient's dtype does not
-    show that a rule computes in single precision, which loses digits, or in double, which loses
-    time.
-
-    Raises
-    ------
-    GradcheckError
-        If a rule returns neither the precision of the result nor that of the operand.
+    That is the result's or the operand's. The sweep casts each cotangent to the dtype of its
+    operand, so the gradient's dtype does not show that a rule computes in single precision, which
+    loses digits, or in double, which loses time.
     """
     tracked = [(result._node, result._array) for result in results if result._node is not None]
     kin: dict[int, Any] = {node.number: array for node, array in tracked}
@@ -204,13 +191,7 @@ def check_precision(results: Iterable[Tensor]) -> None:
 
 
 def check_absent(problem: Problem) -> None:
-    """Check that a result without a cotangent counts as one with a cotangent of zeros.
-
-    Raises
-    ------
-    GradcheckError
-        If the gradients differ.
-    """
+    """Check that gradients without a cotangent of a result are those with one of zeros."""
     results = problem.run()
     if sum(result._node is not None for result in results) < 2:
         return
@@ -236,13 +217,7 @@ SINGLE = {"float64": "float32", "complex128": "complex64"}
 
 
 def check_single(problem: Problem) -> None:
-    """Check that a function of single-precision inputs has results and rules of that precision.
-
-    Raises
-    ------
-    GradcheckError
-        If a result, or what a rule on the way to it returns, is in another precision.
-    """
+    """Check that a function of single-precision inputs has results and rules of that precision."""
     copies: dict[int, Any] = {}  # by identity: a Tensor that is given twice stays one
     for x in problem.arguments:
         copies[id(x)] = _single(x)

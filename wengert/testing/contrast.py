@@ -44,25 +44,14 @@ MODES = {
 
 
 class Case(NamedTuple):
-    """One call that was checked.
-
-    Attributes
-    ----------
-    order : int
-        Of the derivative.
-    call : tuple
-        The arguments, with NumPy arrays for Tensors.
-    apart : bool
-        Whether their elements lie apart in memory.
-    options : dict
-        Of `gradcheck` or `gradgradcheck`.
-    backend : str
-        The backend's name.
-    """
+    """One call that was checked: with arguments on a backend, by the check of an order."""
 
     order: int
+    #: With NumPy arrays for Tensors.
     call: tuple[Any, ...]
+    #: Whether the elements of arrays lie apart in memory.
     apart: bool
+    #: Of `gradcheck` or `gradgradcheck`.
     options: dict[str, Any]
     backend: str
 
@@ -72,16 +61,7 @@ def contrasted(
 ) -> tuple[list[str], str | None]:
     """Return statements of where a case fails, and what the wrong derivative looks like.
 
-    Parameters
-    ----------
-    error : GradcheckError
-        The failure.
-    case : Case
-        The case that fails.
-    again : callable
-        Returns the `Outcome` of a case.
-    arguments : sequence
-        The specifications that the arguments were drawn from.
+    ``again`` returns the `Outcome` of a case; ``arguments`` are the specifications of its call.
     """
     said: list[str] = []
     if isinstance(error, KinkError | BadlyScaledError):  # the message names the reason
@@ -112,14 +92,8 @@ def contrasted(
 class Contrast:
     """A failing case and its neighbours.
 
-    Parameters
-    ----------
-    check : callable
-        Takes arguments like ``drawn`` and returns an `Outcome`.
-    drawn : tuple
-        The arguments of the failing case: NumPy arrays and other values.
-    arguments : sequence
-        The specifications that they were drawn from.
+    ``check`` returns the `Outcome` of a call like ``drawn``, which fails; ``arguments`` are the
+    specifications that it was drawn from.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import Backend, backend_of, dtype_of, selection
+from wengert.backends import backend_of, dtype_of, selection
 from wengert.func.trees import tree_flatten, tree_leaves, tree_map
 from wengert.interpreters.dual import Dual, tangent_of
 from wengert.interpreters.lifted import new_level
@@ -30,15 +30,10 @@ def _shown(tensor: Tensor) -> np.ndarray[Any, Any]:
     return backend.to_numpy(tensor.array)
 
 
-def _home(tensor: Tensor) -> tuple[Backend, Any]:
-    backend = backend_of(tensor._array)
-    return backend, backend.device(tensor.array)
-
-
 def raw_like(tensor: Tensor, array: np.ndarray[Any, Any]) -> Any:
     """Return a new raw array of NumPy values, on a Tensor's backend and device."""
-    backend, device = _home(tensor)
-    return backend.from_numpy(np.array(array, copy=True), device)
+    backend = backend_of(tensor._array)
+    return backend.from_numpy(np.array(array, copy=True), backend.device(tensor.array))
 
 
 def like(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
@@ -137,8 +132,8 @@ class Problem:
         The function's arguments, without their containers.
     checked : list of int
         Positions of the arguments that are differentiated.
-    before : list of ndarray
-        Their values.
+    before : dict of int to ndarray
+        Their values, by their positions.
     inputs, width : list of Segment, int
         The parts that they have in a row of real numbers, and its length.
 
@@ -171,9 +166,8 @@ class Problem:
             )
         for i in self.checked:
             _demand_double(self.arguments[i], "inputs[{}]", i)
-        self.before = [values(self.arguments[i]) for i in self.checked]
-        self._homes = {i: _home(self.arguments[i]) for i in self.checked}
-        self.inputs = [Segment(x.shape, x.dtype.kind == "c") for x in self.before]
+        self.before = {i: values(self.arguments[i]) for i in self.checked}
+        self.inputs = [Segment(x.shape, x.dtype.kind == "c") for x in self.before.values()]
         self.width = sum(segment.size for segment in self.inputs)
         self._middle: Reals | None = None
         self._segments: list[Segment] = []
@@ -210,7 +204,7 @@ class Problem:
 
     def changed(self) -> int | None:
         """The position of an input whose values have changed; None if there is none."""
-        for i, before in zip(self.checked, self.before, strict=True):
+        for i, before in self.before.items():
             now = values(self.arguments[i])
             if now.shape != before.shape or now.tobytes() != before.tobytes():
                 return i
@@ -235,7 +229,7 @@ class Problem:
     def parts(self, direction: Reals) -> dict[int, np.ndarray[Any, Any]]:
         """A direction in all inputs, as an array for each input in which it is not zero."""
         found, start = {}, 0
-        for i, before, segment in zip(self.checked, self.before, self.inputs, strict=True):
+        for (i, before), segment in zip(self.before.items(), self.inputs, strict=True):
             row = direction[start : start + segment.size]
             start += segment.size
             if row.any():
@@ -249,7 +243,7 @@ class Problem:
         a reference to it (a module to its parameters) uses the moved values.
         """
         middle, parts = self.middle(), self.parts(by)
-        with self.holding({i: self._raw(i, self._base(i) + part) for i, part in parts.items()}):
+        with self.holding({i: self._raw(i, self.before[i] + x) for i, x in parts.items()}):
             row = self._row()
         if row.size != middle.size:
             raise KinkError(
@@ -273,13 +267,8 @@ class Problem:
             for i, array in own.items():
                 self.arguments[i]._array = array
 
-    def _base(self, at: int) -> np.ndarray[Any, Any]:
-        return self.before[self.checked.index(at)]
-
     def _raw(self, at: int, array: np.ndarray[Any, Any]) -> Any:
-        """A raw array of new NumPy values, where an input's own array is."""
-        backend, device = self._homes[at]
-        return backend.from_numpy(np.asarray(array), device)
+        return raw_like(self.arguments[at], array)
 
     def imaginary_step(self, direction: Reals) -> Reals:
         """The derivative of all results along a direction, by a step in the imaginary one."""
@@ -290,7 +279,7 @@ class Problem:
             if segment.complex:
                 raise ValueError(f"complex_step is for real results, and result {i} is complex")
         step = IMAGINARY_STEP * 1j
-        with self.holding({i: self._raw(i, self._base(i) + step * x) for i, x in parts.items()}):
+        with self.holding({i: self._raw(i, self.before[i] + step * x) for i, x in parts.items()}):
             results = self.results(self.func(*self.arguments))
             found = [np.imag(values(result)).reshape(-1) for result in results]
         return np.concatenate(found) / IMAGINARY_STEP
@@ -299,7 +288,7 @@ class Problem:
         """The derivative of all results along a direction, by forward mode."""
         level = new_level()
         duals = {
-            i: Dual(self.arguments[i]._array, self._raw(i, part.copy()), level)
+            i: Dual(self.arguments[i]._array, self._raw(i, part), level)
             for i, part in self.parts(direction).items()
         }
         with self.holding(duals):
@@ -320,11 +309,11 @@ class Problem:
         targets = [self.arguments[i] for i in self.checked]
         outputs, seeds = seeded(results, cotangents)
         if not outputs:
-            return [np.zeros_like(before) for before in self.before]
+            return [np.zeros_like(before) for before in self.before.values()]
         gradients = grad(outputs, targets, seeds, retain_graph=retain_graph, allow_unused=True)
         found = []
-        for i, target, gradient, before in zip(
-            self.checked, targets, gradients, self.before, strict=True
+        for (i, before), target, gradient in zip(
+            self.before.items(), targets, gradients, strict=True
         ):
             if gradient is None:
                 found.append(np.zeros_like(before))

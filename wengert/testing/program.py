@@ -15,7 +15,7 @@ from wengert.ops import __all__ as public  # type: ignore[attr-defined]
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.testing import strategies as ws
 from wengert.testing.problem import on_backend
-from wengert.testing.snippets import tensor_code
+from wengert.testing.snippets import value_code
 
 #: Intermediate values stay below it, so that differences keep their digits.
 LARGEST = 50.0
@@ -24,23 +24,14 @@ NEAR = 0.05
 
 
 class Step(NamedTuple):
-    """One call: a function's name, which earlier values it takes, and its keywords.
+    """One call of a public function."""
 
-    Attributes
-    ----------
-    name : str
-        Of a public function, with the extension's before a dot.
-    operands : tuple of int
-        Positions among inputs and earlier results.
-    keywords : tuple of (str, value)
-        What else it is given.
-    listed : bool
-        Whether it takes its operands in one list.
-    """
-
+    #: With the extension's name before a dot.
     name: str
+    #: Positions among inputs and earlier results.
     operands: tuple[int, ...]
     keywords: tuple[tuple[str, Any], ...] = ()
+    #: Whether the function takes its operands in one list.
     listed: bool = False
 
 
@@ -89,7 +80,7 @@ class Program:
         return [*lines, f"    return {names[-1]}"]
 
     def __repr__(self) -> str:
-        inputs = [f"    {tensor_code(x)}," for x in self.tensors()]
+        inputs = [f"    {value_code(x)}," for x in self.tensors()]
         return "\n".join(
             ["import wengert as wg", "", *self.source_lines(), "", "program(", *inputs, ")"]
         )

@@ -16,7 +16,7 @@ from wengert.tape.tensor import Tensor
 from wengert.testing.problem import values
 
 
-def number_code(x: Any, inf: str) -> str:
+def _number_code(x: Any, inf: str) -> str:
     """Return code for a Python number, to the last bit; ``inf`` names the module of inf and nan."""
     if isinstance(x, complex):
         parts = (x.real, x.imag)
@@ -24,26 +24,17 @@ def number_code(x: Any, inf: str) -> str:
             p == 0 and math.copysign(1, p) < 0 for p in parts
         ):
             return repr(x)
-        return f"complex({number_code(x.real, inf)}, {number_code(x.imag, inf)})"
+        return f"complex({_number_code(x.real, inf)}, {_number_code(x.imag, inf)})"
     if isinstance(x, float) and not math.isfinite(x):
         return f"{inf}.nan" if math.isnan(x) else f"{inf}.inf" if x > 0 else f"-{inf}.inf"
     return repr(x)
 
 
-def array_code(array: np.ndarray[Any, Any]) -> str:
-    """Return code that makes a NumPy array."""
+def _array_code(array: np.ndarray[Any, Any], module: str, maker: str, options: str) -> str:
+    """Return a call that makes an array, or zeros if it is empty."""
     if not array.size:
-        return f"np.zeros({array.shape}, dtype=np.{array.dtype.name})"
-    return f"np.array({value_code(array.tolist(), 'np')}, dtype=np.{array.dtype.name})"
-
-
-def tensor_code(tensor: Tensor) -> str:
-    """Return code that makes a Tensor, on the selected backend."""
-    flag = ", requires_grad=True" if tensor.requires_grad else ""
-    dtype = f"dtype=wg.{dtype_of(tensor._array.dtype).name}"
-    if not tensor.size:
-        return f"wg.zeros({tuple(tensor.shape)}, {dtype}{flag})"
-    return f"wg.tensor({value_code(values(tensor).tolist())}, {dtype}{flag})"
+        return f"{module}.zeros({array.shape}, dtype={module}.{options})"
+    return f"{module}.{maker}({value_code(array.tolist(), module)}, dtype={module}.{options})"
 
 
 def value_code(value: Any, inf: str = "wg") -> str:
@@ -51,17 +42,19 @@ def value_code(value: Any, inf: str = "wg") -> str:
 
     ``inf`` names the module of a number's inf and nan.
     """
-    if isinstance(value, Tensor):
-        return tensor_code(value)
+    if isinstance(value, Tensor):  # on the selected backend
+        flag = ", requires_grad=True" if value.requires_grad else ""
+        dtype = dtype_of(value._array.dtype).name
+        return _array_code(values(value), "wg", "tensor", dtype + flag)
     if isinstance(value, np.ndarray):
-        return array_code(value)
+        return _array_code(value, "np", "array", value.dtype.name)
     if type(value) is dict:
         return "{" + ", ".join(f"{k!r}: {value_code(v, inf)}" for k, v in value.items()) + "}"
     if type(value) in (list, tuple):
         items = ", ".join(value_code(v, inf) for v in value)
         return f"[{items}]" if type(value) is list else f"({items}{',' * (len(value) == 1)})"
     if isinstance(value, float | complex) and not isinstance(value, np.generic):
-        return number_code(value, inf)
+        return _number_code(value, inf)
     return repr(value)
 
 

@@ -114,16 +114,15 @@ def find(spec: str, shapes: Sequence[Any]) -> list[Target]:
         own = getattr(made, "__module__", None) == module.__name__
         if listed is None and not (own or isinstance(value, Module)):
             continue
-        if inspect.isfunction(value) or isinstance(value, Module) or hasattr(value, "bind"):
-            targets.append(_target(each, value, shapes))
-        elif inspect.isclass(value) and issubclass(value, Module):
+        if not inspect.isclass(value):
+            if callable(value):
+                targets.append(_target(each, value, shapes))
+        elif issubclass(value, Module):
             why = "it is a class of modules: check an instance, such as a function that calls one"
             targets.append(Target(each, None, why_not=why))
-        elif inspect.isclass(value) and issubclass(value, Function):
+        elif issubclass(value, Function):
             why = f"it is an operation: check a function that calls {each}.apply"
             targets.append(Target(each, None, why_not=why))
-        elif callable(value) and not inspect.isclass(value):
-            targets.append(_target(each, value, shapes))
     if not targets:
         raise UnusableError(
             f"{place} has no public functions of its own: those in __all__, or without it those "
@@ -264,13 +263,13 @@ def _argument(name: str, hint: Any, shape: tuple[Any, ...] | None) -> tuple[Any,
         bool: st.booleans(),
         int: Axis(0) if name in ("axis", "dim") else st.integers(1, 3),
     }
-    if hint in plain if isinstance(hint, type) else False:
+    if isinstance(hint, type) and hint in plain:
         return plain[hint], "its annotations"
     if origin is Literal:
         return st.sampled_from(typing.get_args(hint)), "its annotations"
-    if (isinstance(hint, type) and issubclass(hint, Tensor)) or origin is np.ndarray:
+    if (isinstance(hint, type) and issubclass(hint, Tensor)) or np.ndarray in (hint, origin):
         return ..., "its annotations"
-    if hint is np.ndarray or getattr(hint, "__name__", "") in ("Array", "ArrayLike", "NDArray"):
+    if getattr(hint, "__name__", "") in ("Array", "ArrayLike", "NDArray"):
         return ..., "its annotations"
     if hint is None or hint is Any or isinstance(hint, typing.TypeVar):
         if name in ("axis", "dim"):
