@@ -270,13 +270,16 @@ def test_gradients_of_quantities_are_of_their_magnitudes():
 
 
 def test_what_fails_in_pint_is_an_error():
-    pytest.importorskip("pint")
+    pint = pytest.importorskip("pint")
     x, w = (wg.asarray(v, copy=True, requires_grad=True) for v in (X, W))
     q, s = with_units(x, w)
     with pytest.raises(TypeError):
         wg.sin(q)
-    with pytest.raises(TypeError):
-        x / q.units
+    if np.lib.NumpyVersion(pint.__version__) < "0.26.0":
+        with pytest.raises(TypeError):
+            x / q.units
+    else:
+        assert (x / q.units).magnitude.requires_grad
     assert (x * (1 / s.units)).magnitude.requires_grad
     with pytest.raises(RuntimeError):
         np.asarray(q)
@@ -294,6 +297,8 @@ IN_CHUNKS = {
     "mean": lambda da, x, w: x.mean() * w,
     "max": lambda da, x, w: x.max() * w.min(),
     "prod": lambda da, x, w: x.prod(axis=1),
+    "std": lambda da, x, w: x.std() * w,
+    "var": lambda da, x, w: x.var(axis=0, ddof=1) * w,
     "norm": lambda da, x, w: da.linalg.norm(x) * w,
     "parts": lambda da, x, w: x[0] * w + x.T[:, 1],
     "joined": lambda da, x, w: da.concatenate([x, x * 2]) + da.stack([w, w])[0],
@@ -323,9 +328,8 @@ def test_what_fails_in_dask_is_an_error():
         x * chunks
     with pytest.raises(RuntimeError, match="requires grad"):
         np.asarray(chunks)
-    for fails in (lambda: chunks.std(), lambda: chunks.var(), lambda: chunks.cumsum(axis=0)):
-        with pytest.raises((AttributeError, ValueError)):
-            fails().compute(scheduler="synchronous")
+    with pytest.raises(ValueError, match="broadcast"):
+        chunks.cumsum(axis=0).compute(scheduler="synchronous")
 
 
 @pytest.mark.parametrize("name", ["float32", "int64", "bool", "complex128"])

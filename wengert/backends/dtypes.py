@@ -67,6 +67,11 @@ class DType:
                 f"NumPy has no data type {self.name}; use wg.float32 for its values there"
             ) from None
 
+    @property
+    def type(self) -> Any:
+        """NumPy's scalar type of its values, such as ``np.float32``: other libraries ask for it."""
+        return np.dtype(self.host).type
+
     if np.lib.NumpyVersion(np.__version__) < "2.4.0":  # which asks for it by another name
         dtype = __numpy_dtype__
 
