@@ -434,6 +434,8 @@ def test_wrong_cotangents() -> None:
         pullback({"y": np.ones(2)})
     with pytest.raises(RuntimeError, match="is the number 1"):
         pullback({"y": 1.0})
+    with pytest.raises(RuntimeError, match=r"has shape \(\) and .* \(3,\)"):
+        pullback({"y": np.float64(1.0)})  # a float to Python, and an array of no axes to NumPy
     with pytest.raises(TypeError, match="should be floating or complex, not int64"):
         pullback({"y": np.arange(3)})
     with pytest.raises(TypeError, match="should be a Tensor, an array or a number, not str"):

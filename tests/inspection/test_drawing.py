@@ -316,6 +316,15 @@ def test_several_results(backend: Any) -> None:
     assert local["linalg.eigh", "result 0"] == "[1, 1]"
 
 
+def test_numbers_of_numpy_among_the_parameters() -> None:
+    """They have a dtype, as arrays have, and are no operation's result."""
+    x = wg.asarray([[0.0, 1.0]], requires_grad=True)
+    skipped = np.int64(7)
+    loss = wg.nn.functional.cross_entropy(x, wg.asarray([1]), ignore_index=skipped)  # type: ignore[arg-type]
+    picture = drawn(loss + wg.sum(x ** np.float64(3.0)), gradients=True)
+    assert {"softmax_cross_entropy", "^"} <= {box.lines[0] for box in picture.boxes.values()}
+
+
 def test_functions_and_hooks() -> None:
     class Double(wg.autograd.Function):
         @staticmethod

@@ -630,3 +630,14 @@ def test_the_tables_cost_nothing_at_import():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"rcond": 1e-2}, {"rtol": 1e-2}, {"rtol": None}, {"rcond": 1e-6}]
+)
+def test_pinv_leaves_out_what_numpy_does(options):
+    """3e-15 is more than NumPy's 1e-15, and less than the standard's 20 units in the last place."""
+    x = np.zeros((3, 20))
+    x[range(3), range(3)] = 1.0, 1e-3, 3e-15
+    found = np.linalg.pinv(wg.asarray(x, requires_grad=True), **options)
+    np.testing.assert_allclose(found.detach().numpy(), np.linalg.pinv(x, **options), rtol=1e-12)

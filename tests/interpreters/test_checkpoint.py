@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -182,6 +183,27 @@ def test_any_arguments_and_results():
     # exp(2 x²) + 4 x y²
     assert x.grad.item() == pytest.approx(8 * np.exp(8.0) + 36)
     assert y.grad.item() == pytest.approx(48.0)
+
+
+def test_tuples_of_other_classes_and_what_only_looks_like_one():
+    class Pair(NamedTuple):
+        a: wg.Tensor
+        b: float
+
+    class Shape(tuple):
+        __slots__ = ()
+
+    class Row:
+        _fields = ("a",)
+
+    x, row = leaf(2.0), Row()
+
+    def function(pair, shape, held):
+        assert type(pair) is Pair and type(shape) is Shape and held is row
+        return wg.exp(pair.a * pair.b * len(shape))
+
+    checkpoint(function, Pair(x, 0.5), Shape((3, 4)), row).backward()
+    assert x.grad.item() == pytest.approx(np.exp(2.0))
 
 
 def test_values_are_those_of_the_call():

@@ -1,12 +1,14 @@
 """Which test reaches which lines: pytest plugins that collect it, and that choose tests."""
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType
+from typing import NoReturn
 
 import pytest
 
@@ -15,6 +17,12 @@ Reach = dict[str, tuple[float, dict[str, int]]]
 #: Stands for a test: what is reached before the first one.
 IMPORT = "import"
 TOOL = 5
+#: Seconds after which a test fails: six times what the slowest takes.
+ENDLESS = 60.0
+
+
+class EndlessError(BaseException):
+    """A test does not end. What catches all exceptions lets this one pass."""
 
 
 class Collect:
@@ -63,10 +71,14 @@ class Collect:
 
 
 class Choose:
-    """Runs the tests of these names alone, in this order, and keeps which of them fail."""
+    """Runs the tests of these names alone, in this order, and keeps which of them fail.
 
-    def __init__(self, names: list[str]) -> None:
+    One that does not end fails: an edit that makes a loop endless is noticed.
+    """
+
+    def __init__(self, names: list[str], endless: float = ENDLESS) -> None:
         self._order = {name: k for k, name in enumerate(names)}
+        self._endless = endless
         self.failed: list[str] = []
 
     @pytest.hookimpl(trylast=True)
@@ -74,6 +86,20 @@ class Choose:
         chosen = [item for item in items if item.nodeid in self._order]
         items[:] = sorted(chosen, key=lambda item: self._order[item.nodeid])
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        signal.signal(signal.SIGALRM, _stop)
+        # Again each second, for a `finally` or a callback may lose the first.
+        signal.setitimer(signal.ITIMER_REAL, self._endless, 1.0)
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.failed.append(report.nodeid)
+
+
+def _stop(signal_number: int, frame: object) -> NoReturn:
+    raise EndlessError

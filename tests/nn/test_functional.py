@@ -1,6 +1,7 @@
 """Layers and losses against PyTorch: values, gradients and second derivatives in float64."""
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -538,6 +539,12 @@ def test_cross_entropy_of_nothing(backend: Any) -> None:
     assert not values(x.grad).any()
     empty = F.cross_entropy(wg.ones(0, 3), wg.zeros(0, dtype=wg.int64), reduction="none")
     assert empty.shape == (0,)
+    # The mean of no losses, also by probabilities; their sum.
+    for target in (wg.zeros(0, dtype=wg.int64), wg.ones(0, 3)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert math.isnan(F.cross_entropy(wg.ones(0, 3), target).item())
+        assert F.cross_entropy(wg.ones(0, 3), target, reduction="sum").item() == 0
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8"])

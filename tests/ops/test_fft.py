@@ -204,6 +204,20 @@ def test_errors(backend):
             call()
 
 
+@pytest.mark.parametrize("name", sorted({*wg.fft.__all__} - {"fftshift", "ifftshift"}))
+def test_errors_name_the_function(name):
+    function = getattr(wg.fft, name)
+    if name.endswith("freq"):
+        with pytest.raises(ValueError, match=rf"\b{name}\b"):
+            function(0)
+        return
+    x = tensor(np.ones((2, 3), complex if name in ("irfft", "irfftn", "hfft") else float))
+    with pytest.raises(ValueError, match=rf"\b{name}: norm is"):
+        function(x, norm="unitary")
+    with pytest.raises(ValueError, match=rf"\b{name}\b"):
+        function(x[:0]) if name.endswith("n") else function(x[:, :0])
+
+
 def test_wengert_does_not_import_it_before_it_is_used():
     code = (
         "import sys, wengert as wg; assert 'wengert.ops.fft' not in sys.modules;"

@@ -54,6 +54,12 @@ def documented() -> Iterator[Any]:
                 yield pytest.param(found, id=space + name)
 
 
+def test_families_leave_nothing_to_fill_in() -> None:
+    for case in documented():
+        text = inspect.getdoc(*case.values) or ""
+        assert not re.search(r"\$[a-z]", text), case.id
+
+
 def sections(function: Any) -> tuple[str, dict[str, str]]:
     """The summary of a docstring, and its sections in their order."""
     text = inspect.getdoc(function)

@@ -52,6 +52,14 @@ def run(code: str) -> str:
     ).stdout
 
 
+def test_a_private_name_is_asked_for_by_tools_and_gets_no_hint() -> None:
+    with pytest.raises(AttributeError) as caught:
+        wg._matmul  # noqa: B018
+    assert str(caught.value) == "module 'wengert' has no attribute '_matmul'"
+    with pytest.raises(AttributeError, match=r"[Dd]id you mean"):
+        wg.matmull  # noqa: B018
+
+
 def test_a_fresh_process_lists_every_public_name_and_no_others() -> None:
     for name, listed in json.loads(run(LISTED)).items():
         public = namespace(name).__all__

@@ -103,6 +103,25 @@ def test_finite_derivatives_pass_and_are_the_same():
     np.testing.assert_array_equal(gg.numpy(), wg.autograd.grad(g.sum(), x)[0].numpy())
 
 
+def test_in_transforms_of_a_recorded_sweep():
+    """Cotangents are Tensors there, of arrays with arrays inside."""
+
+    def slope(x):
+        return wg.grad(lambda x: wg.sum(wg.sqrt(x) * x))(x)
+
+    x = wg.asarray([0.5, 2.0], dtype=wg.float64)
+    for transform in (
+        lambda f: wg.func.jacfwd(f)(x),
+        lambda f: wg.func.jacrev(f)(x),
+        lambda f: wg.func.jvp(f, (x,), (x,))[1],
+    ):
+        with detect_anomaly():
+            found = transform(slope)
+            with pytest.raises(RuntimeError, match="SqrtBackward0"):
+                transform(lambda x: slope(x * 0))
+        np.testing.assert_array_equal(found.numpy(), transform(slope).numpy())
+
+
 def test_a_users_function_is_named_and_its_errors_get_a_note():
     class Bad(wg.autograd.Function):
         @staticmethod

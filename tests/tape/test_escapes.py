@@ -47,6 +47,9 @@ ESCAPES: dict[str, tuple[Any, str]] = {
     "a scalar type": (lambda x: np.float64(x[0]), r"wg\.astype"),
     "np.array": (lambda x: np.array([x[0], x[1]]), r"Use wg\.asarray in place of np\.array"),
     "np.asarray": (lambda x: np.asarray(x), r"Use wg\.asarray"),
+    "np.asanyarray": (lambda x: np.asanyarray(x), r"Use wg\.asarray"),
+    "np.ascontiguousarray": (lambda x: np.ascontiguousarray(x), r"Use wg\.asarray"),
+    "np.fromiter": (lambda x: np.fromiter(x, float), r"Use wg\.asarray"),
     "np.r_": (lambda x: np.r_[x[0], 1.0], r"Use wg\.concat in place of np\.r_"),
     "np.full": (lambda x: np.full(3, x[0]), r"Use wg\.full"),
     "nested np.stack": (lambda x: np.stack([[x[0]], [x[1]]]), r"Use wg\.stack"),
@@ -104,6 +107,7 @@ def test_no_transform_lets_a_number_go(transform: str, backend: Any) -> None:
     TRANSFORMS[transform](free, x)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("mode", ["grad", "jvp"])
 @pytest.mark.parametrize("name", ESCAPES)
 def test_every_way_out_is_an_error_that_names_the_right_call(name: str, mode: str) -> None:

@@ -25,6 +25,25 @@ def test_contexts_nest_and_restore(x):
     assert wg.is_grad_enabled()
 
 
+def test_nothing_is_recorded_whichever_way_a_call_goes(x):
+    """Functions of one, of two and of many inputs, with parameters, and of several results."""
+    for function in (
+        *(wg.exp, wg.squeeze, wg.matrix_transpose, wg.nn.functional.relu, wg.unstack),
+        *(lambda x: x * 2, lambda x: x * x, lambda x: x**3, lambda x: x @ x, lambda x: x[0]),
+        *(lambda x: wg.reshape(x, (1, -1)), lambda x: wg.sum(x, axis=0), lambda x: wg.flip(x)),
+        *(lambda x: wg.concat([x, x]), lambda x: wg.stack([x, x]), lambda x: wg.where(x > 0, x, x)),
+        lambda x: wg.nn.functional.linear(x, x, x[0]),
+        lambda x: wg.nn.functional.cross_entropy(x, wg.asarray([0])),
+        wg.linalg.eigh,
+    ):
+        y = wg.reshape(x, (1, 1))
+        for recorded in (True, False):
+            with wg.set_grad_enabled(recorded):
+                out = function(y)
+            for each in out if isinstance(out, tuple | list) else [out]:
+                assert each.requires_grad is recorded
+
+
 def test_one_context_object_can_be_entered_twice():
     mode = wg.no_grad()
     with mode, mode:

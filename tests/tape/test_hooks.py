@@ -399,6 +399,21 @@ def test_packed_values_give_the_same_gradients(context):
         np.testing.assert_array_equal(values(a), values(b))
 
 
+def test_what_is_on_a_device_waits_in_host_memory(monkeypatch):
+    """A device of array_api_strict, which says here that it is a GPU."""
+    strict = pytest.importorskip("array_api_strict")
+    with wg.use_backend("array_api_strict:device1"):
+        x = leaf(0.5, 2.0)
+        monkeypatch.setattr(type(x.array), "__dlpack_device__", lambda array: (2, 0))
+        assert x.device == strict.Device("device1")
+        with graph.save_on_cpu():
+            y = wg.exp(x) * x
+        (g,) = wg.autograd.grad(y.sum(), x)
+        assert g.device == x.device
+    expected = np.exp([0.5, 2.0]) * (1 + np.asarray([0.5, 2.0]))
+    np.testing.assert_allclose(np.asarray(g.tolist()), expected)
+
+
 def test_second_derivatives_of_packed_values():
     x = leaf(0.5, 2.0)
     with compressed():

@@ -51,9 +51,9 @@ def by_trial(a, b):
 
 def annotated(
     p: Annotated[wg.Tensor, Argument(("n",), domain=(0.5, 1))], rate: float,
-    mode: Literal["log", "exp"], extra=3,
+    mode: Literal["log", "exp"], axis: int, dim: int, times: int, extra=3,
 ):
-    return getattr(wg, mode)(p) * rate * extra
+    return getattr(wg, mode)(p) * rate * extra * times + p.shape[axis] + p.shape[dim]
 
 
 def wrong(x):
@@ -109,6 +109,8 @@ def test_the_functions_of_a_module_and_their_inputs(project):
     assert found["by_trial"].arguments == [Argument(("n", "n")), Argument(("n", "n"))]
     assert "shapes by trial: (n, n), (n, n)" in found["by_trial"].source
     assert found["annotated"].arguments[:2] == [Argument(("n",), domain=(0.5, 1)), Argument(())]
+    assert found["annotated"].arguments[3:5] == [Axis(0), Axis(0)]
+    assert not isinstance(found["annotated"].arguments[5], Axis)
     assert found["annotated"].source == "its annotations"
     assert "'config'" in found["configured"].why_not
     assert "no arguments" in found["nothing"].why_not

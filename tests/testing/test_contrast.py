@@ -339,6 +339,23 @@ def test_likeness_of_complex_derivatives():
         "conjugated",
         "the sign is flipped",
     )
+    # t -> (2 + 3i) t, of a real number: the second part alone is turned.
+    kinds = {"inputs": [((), False)], "results": [((), True)]}
+    one = found([[2], [-3]], [[2], [3]], **kinds)
+    assert likeness(one._replace(wrong=np.ones((2, 1), bool))) == "conjugated"
+
+
+def test_a_library_is_to_blame():
+    class OnNumPy(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * (3.0 if g.backend.name == "numpy" else 1.0)
+
+    assert "only on numpy: on array_api_strict it is right" in told(OnNumPy.apply, ("n",))
 
 
 def test_names_of_factors():

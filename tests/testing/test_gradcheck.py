@@ -251,6 +251,9 @@ def test_a_result_that_leaves_single_precision_is_caught():
     assert gradcheck(wrong, real(2))
     with pytest.raises(GradcheckError, match="result 0 has dtype float64"):
         gradcheck(wrong, real(2), check_grad_dtypes=True)
+    with pytest.raises(GradcheckError, match="result 0 has dtype complex128"):
+        gradcheck(lambda z: wg.astype(z, wg.complex128), complex_(2), check_grad_dtypes=True)
+    assert gradcheck(lambda z: z * 2, complex_(2), check_grad_dtypes=True)
 
 
 def test_verdicts():
@@ -330,8 +333,9 @@ def test_wrong_second_derivative_only(backend, plant):
     for fast_mode in (False, True):
         with pytest.raises(GradcheckError, match="the gradient is wrong"):
             gradgradcheck(outer, x, fast_mode=fast_mode)
-    with pytest.raises(GradcheckError):
+    with pytest.raises(GradcheckError) as caught:
         gradcheck(double, x)
+    assert caught.value.order == 1
 
 
 def test_wrong_at_a_negative_axis_only(plant):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import find, given, settings
+from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
@@ -13,7 +13,8 @@ from wengert.testing import strategies as ws
 
 def reaches(strategy, wanted):
     """Whether a strategy gives something that fits, within a thousand tries."""
-    return find(strategy, wanted, settings=settings(max_examples=1000, database=None))
+    first = settings(max_examples=1000, database=None, phases=[Phase.generate])
+    return find(strategy, wanted, settings=first)
 
 
 def test_tensors_are_the_backends_own(backend):
@@ -138,6 +139,17 @@ def test_index_keys_have_masks_arrays_and_new_axes():
         assert not has("i")(key) and not has("b")(key)
 
     check()
+
+
+def test_index_keys_have_all_kinds_beside_an_array():
+    kinds = set()
+
+    def complete(key):
+        if isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], np.ndarray):
+            kinds.add(key[1] >= 0 if isinstance(key[1], int) else type(key[1]))
+        return kinds >= {True, False, slice, np.ndarray}
+
+    assert reaches(ws.index_keys((1, 2)), complete)
 
 
 @pytest.mark.parametrize(

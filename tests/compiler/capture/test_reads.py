@@ -87,6 +87,18 @@ def test_names_that_are_computed(function: Any, asked: Any, computed: bool, anyw
     assert (found.computed, found.anywhere) == (computed, anywhere)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("asdict", "astuple", "attrgetter", "dir", "dumps", "fields", "methodcaller", "vars"),
+        *("tree_flatten", "tree_leaves", "tree_map", "tree_structure"),
+    ],
+)
+def test_what_reads_all_attributes_computes_their_names(name: str) -> None:
+    for called in (f"lambda self: {name}(self)", f"lambda self: library.{name}(self.part)"):
+        assert of(eval(called)).computed
+
+
 def test_containers_that_are_only_added_to() -> None:
     kept: list[Any] = []
     seen: list[Any] = []

@@ -28,7 +28,7 @@ import pytest
 
 import wengert as wg
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.watch import Watch
+from wengert.compiler.capture.watch import Watch, needed
 
 NUMBERS = [1, 2, 3]
 COUNTER = itertools.count(1)
@@ -194,6 +194,26 @@ def test_ordinary_code_is_compiled(name):
             assert found.tolist() == function(wg.asarray([1.0, float(i)])).tolist()
         assert compiled.report.recordings == 1
     assert g.report.checks >= 1
+
+
+def _holding(held):
+    return lambda x: x * held(2.0) if callable(held) else x * held
+
+
+@pytest.mark.parametrize(
+    ("function", "seen"),
+    [
+        (lambda x: wg.linalg.matmul(x, x), False),
+        (lambda x: wg.nn.functional.relu(wg.func.grad(wg.sin)(x)), False),
+        (_holding(2.0), False),
+        (_holding(wg.ones(2)), False),
+        (_holding(math.sin), True),
+        (_holding(time.time), True),
+    ],
+)
+def test_what_is_watched(function, seen):
+    """Watching takes time, so what names only what is harmless goes without."""
+    assert needed([], [function]) is seen
 
 
 def test_nothing_happens_twice():

@@ -44,7 +44,7 @@ class Joint:
     step has put other arrays in its place, it has no more, and is written again.
     """
 
-    def __init__(self, shapes: Sequence[tuple[int, ...]], dtype: Any, name: str = "lines") -> None:
+    def __init__(self, shapes: Sequence[tuple[int, ...]], dtype: Any, name: str) -> None:
         self.name = name
         self._shapes, self._dtype = list(shapes), np.dtype(dtype)
         sizes = [int(np.prod(shape)) for shape in shapes]

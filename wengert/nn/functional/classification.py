@@ -459,6 +459,4 @@ def _with_probabilities(
     if weight is not None:
         x = ops.multiply(x, _along(_class_weights(x, weight, axis), x, axis))
     losses = ops.negative(ops.sum(ops.multiply(x, target), axis=axis))
-    if reduction == "mean":
-        return ops.divide(ops.sum(losses), max(logits.size // max(classes, 1), 1))
     return reduced(losses, reduction)
