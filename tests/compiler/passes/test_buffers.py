@@ -207,6 +207,42 @@ def test_random_programs_of_parts() -> None:
             assert all(np.array_equal(y, np.asarray(z.detach())) for y, z in found)
 
 
+@pytest.mark.parametrize(
+    ("shapes", "repeated"),
+    [
+        (((20, 1, 3), (1, 20, 3)), True),
+        (((1, 20, 3), (20, 1, 3)), True),
+        (((1, 5), (200, 5)), True),
+        (((2, 10, 1, 2, 3), (2, 10, 10, 2, 3)), True),
+        (((3, 1, 3), (1, 3, 3)), False),  # few
+        (((20, 1, 40), (1, 20, 40)), False),  # long rows
+        (((200, 1), (200, 5)), False),  # a number for each row
+        (((5,), (200, 5)), False),
+    ],
+)
+def test_short_rows_are_repeated(shapes: Any, repeated: bool) -> None:
+    rng = np.random.default_rng(5)
+    points = [[rng.normal(size=shape) for shape in shapes] for _ in range(3)]
+
+    def function(x: Any, y: Any) -> Any:
+        away = x - y
+        return away, wg.sum(away * away), wg.exp(x) * y
+
+    program = _program(function, *points[0])
+    emitted = emit(optimise(program), NUMPY)
+    assert (".repeat(" in emitted.source) == repeated, emitted.source
+    check_emitted(program, emitted, points)
+
+
+def test_rows_are_not_repeated_beside_another_order() -> None:
+    x, y = np.ones((20, 1, 3)), np.asfortranarray(np.arange(1200.0).reshape(20, 20, 3))
+    program = _program(lambda x, y: (x + y, wg.sum(x + y, axis=0)), x, y)
+    emitted = emit(optimise(program), NUMPY)
+    assert "repeat" not in emitted.source
+    check_emitted(program, emitted, [[x, y]])
+    assert emitted.function(x, y)[0].strides == (x + y).strides
+
+
 def test_elementwise_chain_uses_one_buffer() -> None:
     x = np.ones((3, 4))
     placed = _placed(_program(lambda x: wg.sum(wg.exp(wg.sin(x) + 1) * 2), x))

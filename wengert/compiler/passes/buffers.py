@@ -1,5 +1,6 @@
 """Buffers: results are written into memory that is there already."""
 
+import math
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final
@@ -7,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends.keys import cut
-from wengert.backends.numpy import SMALL, broadcast_to
-from wengert.compiler.passes.forms import RESHAPE, TRANSPOSE, Form, form, taken
+from wengert.backends.numpy import SHORT, SMALL, broadcast_to
+from wengert.compiler.passes.forms import REPEAT, RESHAPE, TRANSPOSE, Form, form, taken
 from wengert.compiler.passes.liveness import Liveness, liveness
 from wengert.compiler.program import Instruction, Program, Value
 
@@ -16,6 +17,8 @@ __all__ = ["buffers"]
 
 #: Columns up to which a row is added faster as an array of copies.
 NARROW: Final = 128
+#: Elements from which copies of rows cost less than inner loops over each.
+MANY: Final = 1 << 9
 #: Elements from which results of other sizes use the same memory, of which they take a part.
 LARGE: Final = 1 << 13
 
@@ -45,7 +48,10 @@ def buffers(program: Program, *, kept: bool = True) -> Program:
 
 
 def _spread(program: Program) -> Program:
-    """Add a short row to a matrix as a whole array of copies: faster than row by row."""
+    """Give NumPy whole arrays of copies where its inner loops would be short.
+
+    So a short row is added to a matrix, and so are the rows of ``x[:, None, :] - x``.
+    """
     steps: list[Instruction] = []
     for step in program.instructions:
         row = next((x for x in step.used() if x.shape is not None and len(x.shape) == 1), None)
@@ -57,8 +63,30 @@ def _spread(program: Program) -> Program:
                 )
             )
             step = step.with_values({row: whole})
+        elif isinstance(step.function, np.ufunc) and step.function.signature is None:
+            for x in step.operands:
+                times = _stretched(x, step)
+                if times is not None:
+                    whole = Value(step.result.shape, x.dtype)
+                    given = (x, *times)
+                    steps.append(Instruction("repeat", REPEAT, given, {}, (whole,), line=step.line))
+                    step = step.with_values({x: whole})
+                    break
         steps.append(step)
     return replace(program, instructions=tuple(steps))
+
+
+def _stretched(x: Any, step: Instruction) -> tuple[int, int] | None:
+    """How often along which axis an operand is read, where that is in short rows of many."""
+    if not isinstance(x, Value) or x.order or step.several or step.result.order:
+        return None
+    shape, whole, size = x.shape, step.result.shape, step.result.size
+    if not shape or not whole or len(shape) != len(whole) or size < MANY or step.parameters:
+        return None
+    axes = [axis for axis, n in enumerate(shape) if n != whole[axis]]
+    if len(axes) != 1 or not 1 < math.prod(whole[axes[0] + 1 :]) <= SHORT:
+        return None
+    return whole[axes[0]], axes[0]
 
 
 def _is_narrow(x: Value) -> bool:

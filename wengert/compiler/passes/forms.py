@@ -22,6 +22,7 @@ __all__ = [
     "COPY",
     "DOT",
     "FORMS",
+    "REPEAT",
     "RESHAPE",
     "TAKE",
     "TRANSPOSE",
@@ -86,6 +87,7 @@ DOT: Final = Method("dot")
 TAKE: Final = Method("take")
 ARGMAX: Final = Method("argmax")
 ASTYPE: Final = Method("astype")
+REPEAT: Final = Method("repeat")
 RESHAPE: Final = Method("reshape")
 TRANSPOSE: Final = Method("transpose")
 VIEW: Final = Method("view")
@@ -149,6 +151,7 @@ FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_reductions.CHOOSING, _REDUCTION),
     COPY: _FRESH,
+    REPEAT: _FRESH,
     DOT: Form("{0}.dot({1}, {out})"),
     # Any mode but the default writes without a copy; no index is out of bounds.
     TAKE: Form('{0}.take({1}, None, {out}, "wrap")'),
