@@ -1,12 +1,13 @@
 """What differences tell of a point: a derivative, or that there is none."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from wengert.testing.differences import derivative
+from wengert.testing.differences import agree, derivative
 
 
 def estimated(function: Callable[[Any], Any]) -> Any:
@@ -40,3 +41,18 @@ def test_where_nothing_converges_the_error_is_as_large_as_the_value(
 ) -> None:
     found = estimated(function)
     assert found.error[0] >= abs(found.value[0]) / 10
+
+
+def test_arrays_agree_up_to_rounding_of_the_largest_finite_element():
+    near = partial(agree, rtol=1e-9, atol=1e-12, of_largest=1e-12)
+    expected = np.asarray([np.inf, 1e6, 1.0, np.nan])
+    assert near(expected * (1 + 1e-10), expected)
+    assert near(expected + [0, 0, 5e-7, 0], expected)  # 1e-12 of 1e6 are 1e-6
+    for i in range(4):
+        wrong = expected.copy()
+        wrong[i] = 2.0
+        assert not near(wrong, expected)  # an infinite element allows nothing
+    assert not near(np.zeros(2), np.zeros((2, 1)))
+    assert near(np.asarray(1e-13), np.asarray(0.0))
+    assert not near(np.asarray(1e-11), np.asarray(0.0))
+    assert near(np.zeros(0), np.zeros(0))

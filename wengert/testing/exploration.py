@@ -64,28 +64,27 @@ class Exploration:
             isinstance(given, Argument) and any(type(part) is not int for part in given.shape)
             for given in self.arguments
         )
-        self.strategy = self._drawing(self.bounds | {"min_side": max(1, min_side)})
-        self.has_special = all(
-            given.elements is None and not given.unique and given.specials()
-            for given in self.arguments
-            if isinstance(given, Argument)
-        ) and any(isinstance(given, Argument) for given in self.arguments)
+        self.strategy = self._calls(max(1, min_side))
+        self.empties = self._calls(min_side).filter(_has_empty)
+        special = special_calls(self.arguments, self.dtypes[0], max(1, min_side))
+        self.special = st.tuples(special, st.just(False))
+        arrays = [given for given in self.arguments if isinstance(given, Argument)]
         # In special calls, arrays of any shape are 0-d: there is no axis to choose.
-        self.has_special &= not any(
-            isinstance(given, Axis) and getattr(self.arguments[given.of], "shape", ()) == (...,)
-            for given in self.arguments
+        self.has_special = (
+            bool(arrays)
+            and all(x.elements is None and not x.unique and x.specials() for x in arrays)
+            and not any(
+                isinstance(given, Axis) and getattr(self.arguments[given.of], "shape", ()) == (...,)
+                for given in self.arguments
+            )
         )
-        self.special = self._drawing(None)
-        self.empties = self._drawing(self.bounds).filter(_has_empty)
         self.settings, self.examples = settings, examples
         self.skipped = self.checked = 0
         self.seed: int | None = None
 
-    def _drawing(self, bounds: dict[str, int] | None) -> Any:
-        """The strategy of what `example` is given; without bounds, that of special values."""
-        if bounds is None:
-            side = max(1, self.bounds["min_side"])
-            return st.tuples(special_calls(self.arguments, self.dtypes[0], side), st.just(False))
+    def _calls(self, min_side: int) -> Any:
+        """The strategy of what `example` takes, with lengths from ``min_side`` on."""
+        bounds = self.bounds | {"min_side": min_side}
         # False is the simpler boolean: failures shrink to contiguous arrays where these fail too.
         apart = st.booleans() if self.layouts else st.just(False)
         return st.tuples(calls(self.arguments, dtypes=self.dtypes, **bounds), apart)
@@ -105,16 +104,11 @@ class Exploration:
         """
         raise NotImplementedError
 
-    def fixed(self) -> bool:
-        """Whether all arguments are values, so that there is one call to check."""
-        return not any(
-            isinstance(given, Argument | Axis | st.SearchStrategy) for given in self.arguments
-        )
-
     def explore(self, digest: str, share: float = 1.0) -> None:
         """Check a share of the calls that the settings ask for, and raise the gravest failure."""
         self.skipped = self.checked = 0
-        if self.fixed():
+        drawn = Argument | Axis | st.SearchStrategy
+        if not any(isinstance(given, drawn) for given in self.arguments):
             self.example((tuple(self.arguments), False))
             self.checked += 1
             return
