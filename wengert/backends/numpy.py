@@ -11,6 +11,7 @@ import numpy as np
 
 from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
+from wengert.backends.factorised import solve
 from wengert.backends.keys import fill, indexed_axes
 from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
@@ -326,6 +327,7 @@ class NumpyBackend(Backend):
         "expand_dims": expand_dims,
         "getitem": getitem,
         "linalg.eig": eig,
+        "linalg.solve": solve,
         "linalg.solve_triangular": scipy_triangular if _HAS_SCIPY else numpy_triangular,
         "matmul": matmul,
         "matrix_transpose": attrgetter("mT"),

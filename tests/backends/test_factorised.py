@@ -1,0 +1,115 @@
+"""One factorisation serves a matrix and its transpose, as long as nobody has written into it."""
+
+import gc
+from typing import Any
+from weakref import ref
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import factorised
+
+pytest.importorskip("scipy")
+
+RNG = np.random.default_rng(0)
+N = factorised.FEWEST + 8
+
+
+def matrix(dtype: str = "d") -> Any:
+    x = RNG.normal(size=(N, N)) + 10 * np.eye(N)
+    return (x + 1j * RNG.normal(size=(N, N)) if dtype in "FD" else x).astype(dtype)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The matrices that are factorised."""
+    done: list[Any] = []
+    getrf, getrs = factorised._functions("d")
+
+    def counting(x: Any) -> Any:
+        done.append(x)
+        return getrf(x)
+
+    monkeypatch.setattr(factorised, "_functions", lambda char: (counting, getrs))
+    factorised._last().clear()
+    return done
+
+
+@pytest.mark.parametrize("dtype", [*"fdFD"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(N,), (N, 3)])
+def test_solutions_are_numpys(dtype: str, order: Any, shape: tuple[int, ...]) -> None:
+    x, y = np.asarray(matrix(dtype), order=order), RNG.normal(size=shape).astype(dtype)
+    fine = 1e-4 if dtype in "fF" else 1e-12
+    for given in (x, x.T, x[::-1], np.stack([x, x])):
+        right = y if given.ndim == 2 or y.ndim > 1 else y[:, None]
+        found = factorised.solve(given, right)
+        expected = np.linalg.solve(given, right)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(found, expected, rtol=fine, atol=fine)
+
+
+def test_a_gradient_factorises_once(counted: list[Any]) -> None:
+    a = wg.asarray(matrix(), requires_grad=True)
+    b = wg.asarray(RNG.normal(size=(N, 2)), requires_grad=True)
+    wg.sum(wg.linalg.solve(a, b) ** 2).backward()
+    assert len(counted) == 1
+
+
+def test_what_was_written_into_is_factorised_again(counted: list[Any]) -> None:
+    x, y = matrix(), RNG.normal(size=N)
+    factorised.solve(x, y)
+    x[0, 0] += 1
+    np.testing.assert_allclose(x @ factorised.solve(x, y), y)
+    assert len(counted) == 2
+    other = x.copy()
+    factorised.solve(other, y)
+    np.testing.assert_allclose(x.T @ factorised.solve(x.T, y), y)
+
+
+def test_factors_live_as_long_as_the_matrix() -> None:
+    x = matrix()
+    factorised.solve(x, RNG.normal(size=N))
+    (held,) = factorised._last()
+    gone = ref(held.lu)
+    del held
+    assert gone() is not None
+    del x
+    gc.collect()
+    assert not factorised._last()
+    assert gone() is None
+
+
+def test_memory_of_others_is_solved_each_time(counted: list[Any]) -> None:
+    x: Any = np.ndarray((N, N), buffer=bytearray(matrix().tobytes()), order="F")
+    y = RNG.normal(size=N)
+    for _ in range(2):
+        np.testing.assert_allclose(x @ factorised.solve(x, y), y)
+    assert len(counted) == 2
+
+
+def test_a_saved_program_solves(tmp_path: Any) -> None:
+    @wg.compile
+    def f(a: Any, b: Any) -> Any:
+        return wg.func.grad(lambda a, b: wg.sum(wg.linalg.solve(a, b) ** 2), (0, 1))(a, b)
+
+    given = wg.asarray(matrix()), wg.asarray(RNG.normal(size=N))
+    for _ in range(3):
+        expected = f(*given)
+    f.save(tmp_path / "solved.py")
+    names: dict[str, Any] = {"__name__": "solved", "__file__": str(tmp_path / "solved.py")}
+    exec(compile((tmp_path / "solved.py").read_text(), "solved.py", "exec"), names)
+    for found, own in zip(names["f"](*(x.numpy() for x in given)), expected, strict=True):
+        np.testing.assert_array_equal(found, own.numpy())
+
+
+def test_without_scipy_it_is_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factorised, "_functions", lambda char: None)
+    x, y = matrix(), RNG.normal(size=N)
+    np.testing.assert_array_equal(factorised.solve(x, y), np.linalg.solve(x, y))
+
+
+def test_a_singular_matrix_is_numpys_error() -> None:
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        factorised.solve(np.zeros((N, N)), np.ones(N))
