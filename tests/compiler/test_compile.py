@@ -513,3 +513,21 @@ def test_a_complex_number_that_is_returned_is_the_same_with_nan_in_it(number, mo
     for _ in range(3):
         assert repr(step(wg.ones(2))[1]) == repr(complex(number))
     assert step.report.checks == 1
+
+
+@pytest.mark.parametrize("name", ["erf", "linalg", "hvp"])
+def test_what_wengert_imports_late_is_there_in_the_first_call(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    functions = {
+        "erf": lambda x: wg.erf(x),
+        "linalg": lambda x: wg.linalg.vector_norm(x),
+        "hvp": lambda x: wg.hvp(lambda x: wg.sum(x**3), (x,), (x,))[0],
+    }
+    getattr(wg, name)
+    monkeypatch.delitem(vars(wg), name, raising=False)  # as in a new process
+    compiled = wg.compile(functions[name], strict=True)
+    x = wg.asarray([0.5, 1.0])
+    for _ in range(3):
+        assert np.array_equal(compiled(x), functions[name](x))
+    assert compiled.report.recordings == 1

@@ -163,7 +163,10 @@ def _classes(x: Any) -> tuple[type, ...]:
 def _attribute(x: Any, key: str) -> Any:
     """An attribute that is found without running any code; `Missing` otherwise."""
     if type(x) is ModuleType:
-        return vars(x).get(key, Missing)
+        held = vars(x)
+        if key not in held and x.__name__ == "wengert" and key in held["__all__"]:
+            return getattr(x, key)  # which Wengert imports when it is first named
+        return held.get(key, Missing)
     found = Missing
     for cls in _classes(x):
         if "__getattribute__" in vars(cls) and cls.__module__ != "builtins":
