@@ -48,7 +48,7 @@ class Interrupt:
         called = before in self._last
         if called and before is not None:
             self._last[before] = None  # a return from Python is no such place
-        written = file.startswith("<") and not file.startswith("<frozen")
+        written = file.startswith(("<glue>", "<compiled "))
         if not (written or file.startswith(COMPILER) or Path(file).name == "contextlib.py"):
             if called:
                 self._place(frame)

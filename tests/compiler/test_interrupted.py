@@ -1,6 +1,8 @@
 """Interrupted calls leave what there was before, or what the function leaves: no mixture."""
 
+import gc
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,13 +34,15 @@ class Training:
 
     Parameters
     ----------
-    kind : {"plain", "refused", "fails"}
-        Whether the step can be compiled, reads a value, or fails where a program of it is run.
+    kind : {"plain", "large", "refused", "fails"}
+        Whether the step can be compiled, with large parameters perhaps, reads a value, or fails
+        where a program of it is run.
     """
 
     def __init__(self, kind: str) -> None:
         wg.manual_seed(0)
-        layers = wg.nn.Linear(4, 5), Mean(), wg.nn.Dropout(0.5), wg.nn.Linear(5, 2)
+        last = 4000 if kind == "large" else 2
+        layers = wg.nn.Linear(4, 5), Mean(), wg.nn.Dropout(0.5), wg.nn.Linear(5, last)
         self.model, self.kind = wg.nn.Sequential(*layers), kind
         self.optimizer = wg.optim.Adam(self.model.parameters(), lr=0.01)
         self.steps, self.again = 0, 0
@@ -114,6 +118,7 @@ CALLS = {
     "recording what is refused": ("refused", {}, False, 10),
     "check": ("plain", {"check": 1}, True, 20),
     "replay": ("plain", {"check": 0}, True, 80),
+    "replay in place": ("large", {"check": 0}, True, 120),
     "refused call": ("refused", {}, True, 20),
     "program that fails": ("fails", {"check": 0}, True, 60),
     "check of a program that fails": ("fails", {"check": 1}, True, 20),
@@ -122,12 +127,18 @@ CALLS = {
 
 @pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CALLS)
-def test_interrupted_calls_leave_one_state_whole(name: str, times: int) -> None:
+def test_interrupted_calls_leave_one_state_whole(
+    name: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kind, options, before, most = CALLS[name]
     training = Training(kind)
     compiled = wg.compile(training.step, **options) if before else None
     for i in range(4):
         (compiled or training.step)(batch(training, i))
+    if kind == "large":  # as in a program of one thread, where warnings are shown
+        monkeypatch.setattr(sys, "_current_frames", dict.fromkeys([0]).copy)
+        warnings.resetwarnings()
+        warnings.simplefilter("ignore")
     start, x, following = training.left(), batch(training, 4), batch(training, 5)
     expected = [start]
     for each in (x, following, following):
@@ -138,6 +149,8 @@ def test_interrupted_calls_leave_one_state_whole(name: str, times: int) -> None:
     def call(at: int) -> Interrupt:
         training.put(start)
         step = compiled or wg.compile(training.step, **options)
+        weight = training.model[3].weight
+        where = weight._array.ctypes.data
         with Interrupt(at) as interrupt:
             try:
                 step(x)
@@ -148,6 +161,9 @@ def test_interrupted_calls_leave_one_state_whole(name: str, times: int) -> None:
         reached = [i for i in range(2) if alike(left, expected[i])]
         assert reached or alike(left, gone), interrupt.where
         after = expected[reached[0] + 1] if reached else expected[1]
+        if kind == "large" and reached == [1]:
+            assert weight._array.ctypes.data == where
+        gc.collect()  # where the copy of a program is lost
         step(following if reached == [1] else x)
         assert alike(training.left(), after), interrupt.where
         return interrupt

@@ -18,7 +18,7 @@ import pytest
 
 import wengert as wg
 from wengert.compiler.passes import inplace
-from wengert.compiler.passes.inplace import at_once, writable
+from wengert.compiler.passes.inplace import LATE, at_once, writable
 
 #: Above the number of elements up to which parameters are joined in one line.
 WIDTH = 96
@@ -403,23 +403,30 @@ def test_what_is_called_at_once_is_interrupted_after_the_last() -> None:
     x = np.full(3, 2.0)
     before = signal.signal(signal.SIGUSR1, handler)
     try:
-        with pytest.raises(InterruptionError):
-            at_once(
-                (np.multiply, x, 3.0, x),
-                (os.kill, os.getpid(), signal.SIGUSR1),
-                (np.add, x, 1.0, x),
-                (np.negative, x, x),
-            )
+        at_once(
+            np.ones(1),
+            (np.multiply, x, 3.0, x),
+            (os.kill, os.getpid(), signal.SIGUSR1),
+            (np.add, x, 1.0, x),
+            (np.negative, x, x),
+        )
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert x.tolist() == [-7.0] * 3
+    assert isinstance(LATE.pop(), InterruptionError)
+    assert not LATE
 
 
-def test_the_first_error_of_what_is_called_at_once_is_raised() -> None:
+def test_errors_of_what_is_called_at_once_are_kept() -> None:
     x = np.zeros(2)
+    calls = (operator.getitem, {}, 1), (np.add, x, 1.0, x), (operator.getitem, [], 1)
     with pytest.raises(KeyError):
-        at_once((operator.getitem, {}, 1), (np.add, x, 1.0, x), (operator.getitem, [], 1))
+        at_once(np.zeros(1), *calls)
+    assert not x.any()
+    assert not LATE
+    at_once(np.ones(1), *calls)
     assert x.tolist() == [1.0, 1.0]
+    assert [LATE.pop(0).__class__, LATE.pop(0).__class__] == [KeyError, IndexError]
 
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
@@ -430,8 +437,7 @@ def test_several_calls_that_write_to_one_array_are_made_at_once(optimiser: str) 
     for each in body:
         call: Any = getattr(each, "value", None)
         if isinstance(each, ast.Expr) and ast.unparse(call.func) == "at_once":
-            outs = {ast.unparse(x.elts[-1]) for x in call.args}
-            assert len(outs) == 1
+            outs = {ast.unparse(x.elts[-1]) for x in call.args[1:]}
         elif isinstance(call, ast.Call):
             named = [x.value for x in call.keywords if x.arg == "out"]
             outs = {ast.unparse(x) for x in named or call.args[-1:]}
@@ -439,7 +445,8 @@ def test_several_calls_that_write_to_one_array_are_made_at_once(optimiser: str) 
             continue
         wrote += [x for x in outs if x.startswith("writable_")]
     assert len(set(wrote)) == len(wrote) > 1  # each is written in one statement
-    assert ("at_once(" in step.source) == (optimiser != "SGD")
+    # NumPy's maximum takes its memory by name.
+    assert (step.source.count("at_once(") == 1) == (optimiser != "AMSGrad")
 
 
 # -- who else runs ---------------------------------------------------------------------------------

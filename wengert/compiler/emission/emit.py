@@ -4,7 +4,7 @@ import linecache
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from operator import attrgetter
@@ -187,7 +187,8 @@ class _Writer:
         ending = _ending(self.program, inline)
         joined = together(self.program.instructions)
         kept = self._in_buffers()
-        calls, end = list[str](), 0  # those that are made at once
+        calls, end, alone = list[str](), 0, ""  # those that are made at once
+        made: dict[str, Value] = {}  # by name of the memory, the last that they write there
         before: Line | None = None
         comments: dict[Line, str] = {}
         written: dict[str, Value] = {}  # what each name stands for now
@@ -201,17 +202,20 @@ class _Writer:
             out = None if step.out is None else self.known[step.out]
             if step.function is writable:
                 lines += self._forgotten(step, written)
+                alone = self.known[step.operands[-1]]
             call = self.speller.call(step, self.known, out)
-            if i in joined or calls:  # the last one's memory has the results of all
+            if out is not None and (i in joined or calls):
                 kept.add(step.result)
                 end = joined.get(i, end)
-                self.known[step.result] = out or ""
+                self.known[step.result] = out
+                made[out] = step.result
                 calls.append("({}, {}".format(*call.split("(", 1)))
                 if i == end:
-                    self.lines[len(lines)] = step, (out or "",)
+                    several = replace(step, results=tuple(made.values()), several=True)
+                    self.lines[len(lines)] = several, tuple(made)
                     start = f"    {self.speller.function(at_once, 'at_once')}"
-                    lines += wrapped(start, calls, ("(", ")"))
-                    calls = []
+                    lines += wrapped(start, [alone, *calls], ("(", ")"))
+                    calls, made = [], {}
                 continue
             # An array is freed when its name is given to another, and not only at the return.
             for value in ending.get(i, ()):

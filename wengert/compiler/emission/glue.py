@@ -31,7 +31,7 @@ from wengert.compiler.capture.places import (
 from wengert.compiler.capture.recorded import Recording, Ref, Swept, behind
 from wengert.compiler.emission.spelling import SHORT, Names, Speller, conditions
 from wengert.compiler.passes.flatten import LARGEST
-from wengert.compiler.passes.inplace import ALONE, CHANGED
+from wengert.compiler.passes.inplace import ALONE, CHANGED, LATE
 from wengert.compiler.program import Value
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_inference_mode_enabled, recording
@@ -90,6 +90,7 @@ class Glue:
             "dump": dump,
             "kind_of": kind_of,
             ALONE: [None],
+            "late": LATE,
             "another": pool.another,
             "give": pool.give,
             "has_hooks": has_hooks,
@@ -164,12 +165,15 @@ class Glue:
         lines += ["        if step is None:", "            return MISS"]
         lines += ["    try:"]
         lines += [f"        {line}" for line in self._before()]
+        lines += ["        late.clear()"] if self._writes_over else []
         if self._gone:  # before memory for the next ones is asked for
             lines += [f"        {self._tensors[i]}._grad = None" for i in self._gone]
         lines += [f"        {left}step({', '.join(inputs)})"]
         lines += [f"        {CHANGED} = True"] if self._found.effects else []
         # A call without a copy has no effects left to store: they come before it is given back.
         lines += [f"        {line}" for line in self._effects()]
+        if self._writes_over:
+            lines += ["        if late:", "            raise late.pop(0)"]
         lines += [f"        {line}" for line in self._answer()]
         lines += ["    finally:", "        give(step)"]
         return lines

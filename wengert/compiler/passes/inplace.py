@@ -21,7 +21,7 @@ from wengert.compiler.passes.forms import form
 from wengert.compiler.passes.liveness import Holders
 from wengert.compiler.program import Instruction, Value
 
-__all__ = ["ALONE", "CHANGED", "at_once", "in_place", "together", "writable"]
+__all__ = ["ALONE", "CHANGED", "LATE", "at_once", "in_place", "together", "writable"]
 
 #: What `numpy.errstate` may ask for: nothing of it raises an error.
 _QUIET: Final = {"ignore", "warn"}
@@ -32,6 +32,9 @@ ALONE: Final = "alone"
 
 #: The variable of a running call that is true once what it reaches may have changed.
 CHANGED: Final = "changed"
+
+#: What was raised while updates were written. A call raises it when it has stored all the others.
+LATE: Final[list[BaseException]] = []
 
 
 def writable(*arrays: Any) -> list[Any]:
@@ -59,38 +62,55 @@ def writable(*arrays: Any) -> list[Any]:
     return found
 
 
-def at_once(*calls: Any) -> None:
-    """Call functions with operands, so that what interrupts is raised after the last of them.
+def at_once(alone: Any, *calls: Any) -> None:
+    """Call functions with operands; what interrupts them is kept in `LATE`, and the rest called.
 
     Between two of them no instruction of Python's runs, at which a signal's handler could. What a
     handler raises while a warning is shown comes after the work of the function that warned.
 
     Parameters
     ----------
+    alone : ndarray
+        Whether anything is written in place, as `writable` says. Otherwise nothing is lost, and
+        errors are raised.
     *calls : tuple
         Of a function that runs no Python, and its operands.
     """
-    rest, raised = iter(calls), None
-    while True:
+    rest = iter(calls)
+    if not alone[0]:
+        deque(starmap(operator.call, rest), 0)
+    while alone[0]:
         try:
             deque(starmap(operator.call, rest), 0)
         except BaseException as error:
-            raised = raised or error
+            LATE.append(error)
         else:
             break
-    if raised is not None:
-        raise raised
 
 
 def together(steps: Sequence[Instruction]) -> dict[int, int]:
-    """The first and the last of instructions in a row that write to an updated array in turns."""
+    """The first and the last of instructions in a row that are called `at_once`.
+
+    These are all from the first that writes to an updated array, or else those that write to one.
+    """
     found: dict[int, int] = {}
     places = {x for step in steps if step.function is writable for x in step.results}
     first: dict[Value, int] = {}
     for i, step in enumerate(steps):
         if step.out in places:
             found[first.setdefault(step.out, i)] = i
+    if found:
+        start, end = min(found), max(found.values())
+        if all(map(_plainly, steps[start : end + 1])):
+            found = {start: end}
     return {start: end for start, end in found.items() if start < end}
+
+
+def _plainly(step: Instruction) -> bool:
+    """Whether a call runs no Python, and takes the memory that it writes to as its last operand."""
+    return (
+        step.out is not None and type(step.function) is np.ufunc and "out=" not in form(step).writes
+    )
 
 
 def _nothing_raises() -> bool:
