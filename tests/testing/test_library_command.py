@@ -1,8 +1,12 @@
 """``python -m wengert check-backend``: what agrees, what a library gets wrong, and its record."""
 
 import importlib.util
+import signal
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +20,8 @@ from wengert.backends import get_backend, namespaces, registry
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing.libraries import SCENES, compare, scenes
 from wengert.testing.library_calls import Comparisons, difference
-from wengert.testing.library_command import main
+from wengert.testing.library_command import Findings, main, rst, text
+from wengert.testing.time_limit import time_limit
 
 
 def test_numpy_agrees_with_itself(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,8 +136,8 @@ def test_a_library_without_a_record(
     np.testing.assert_array_equal(backend.to_numpy(array), [1.5, 2.0])
     assert backend.device(array) == "cpu"
     np.testing.assert_array_equal(backend.to_numpy(backend.to_device(array, "cpu")), [1.5, 2.0])
-    text = path.read_text()
-    assert "tanh" in text and "# The standard's functions that it has not" in text
+    written = path.read_text()
+    assert "tanh" in written and "# The standard's functions that it has not" in written
 
 
 def test_what_a_library_refuses_is_told_with_the_remedy(
@@ -159,14 +164,59 @@ def test_a_missing_function_inside_of_a_rule_is_named(
         wg.sum(wg.sin(x)).backward()
 
 
-def test_watching_tells_what_differs() -> None:
+def test_comparisons_tell_what_differs() -> None:
     backend = get_backend("array_api_strict")
-    with Comparisons(backend) as watch:
+    with Comparisons(backend) as compared:
         assert compare("sin", "array_api_strict")["second"].verdict == "ok"
-        assert not watch.faults
+        assert not compared.faults
         assert compare("isin", "array_api_strict")["values"].verdict == "fails"
-    assert watch.faults["isin"].call == "isin(float64 (2, 3), float64 (2, 3))"
-    assert watch.faults["isin"].told.startswith("TypeError: Only integer")
+    assert compared.faults["isin"].call == "isin(float64 (2, 3), float64 (2, 3))"
+    assert compared.faults["isin"].told.startswith("TypeError: Only integer")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers")
+def test_a_function_that_never_answers_is_told_and_the_rest_checked(
+    awkward: ModuleType, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def wait(x: Any) -> Any:
+        asked.append(x)
+        while True:
+            with suppress(Exception):  # as a library may, which must not end the limit
+                time.sleep(0.01)
+
+    monkeypatch.setattr(awkward, "sin", wait)
+    before = signal.getsignal(signal.SIGALRM)
+    assert main(["awkward_library", "--only", "sin", "--only", "cos", "--limit", "0.05"]) == 1
+    out = capsys.readouterr().out
+    assert "fails: no answer in 0.05 s" in out
+    assert "sin (values, float32, reverse, forward, second, batched, compiled)" in out
+    assert "cos (reverse" in out  # whose derivative asks for the sine
+    assert len(asked) < 10
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_a_limit_that_is_not_reached_changes_nothing() -> None:
+    with time_limit(60):
+        found = [1]
+    assert found == [1]
+    thread = threading.Thread(target=lambda: time_limit(60).__enter__())
+    thread.start()  # which may not set timers
+    thread.join()
+
+
+def test_slow_calls_are_compared_in_part(capsys: pytest.CaptureFixture[str]) -> None:
+    backend = get_backend("array_api_strict")
+    with Comparisons(backend, seconds=0) as compared:
+        compare("sin", "array_api_strict")
+        assert {"sin", "cos"} <= compared.unfinished
+        assert compare("isin", "array_api_strict")["values"].verdict == "fails"
+        assert "isin" in compared.faults  # the first call is compared
+    found = Findings("a library", {}, {}, {}, sorted(compared.unfinished))
+    for report in (text, rst):
+        assert "not all of its own calls were compared" in report(found)
 
 
 def test_differences() -> None:

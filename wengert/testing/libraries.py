@@ -18,6 +18,7 @@ from wengert.func.trees import tree_leaves
 from wengert.testing.calls import FUNCTIONS, arguments, prepared
 from wengert.testing.library_calls import UNSET, UP_TO_PHASE, described, difference
 from wengert.testing.problem import on_backend
+from wengert.testing.time_limit import NoAnswer, time_limit
 
 Verdict = Literal["ok", "lacks", "differs", "fails", "none"]
 
@@ -163,10 +164,22 @@ def chapter(name: str) -> str:
     return parts[2] if parts[1] == "ops" else "data_type"
 
 
-def compare(name: str, spec: str) -> dict[str, Outcome]:
-    """Run one function in all modes on NumPy and on the backend that ``spec`` selects."""
-    outcomes = {}
+#: Seconds that a function may take on a library in one mode.
+LIMIT = 60.0
+
+
+def compare(name: str, spec: str, limit: float = LIMIT) -> dict[str, Outcome]:
+    """Run one function in all modes on NumPy and on the backend that ``spec`` selects.
+
+    Each run there may take ``limit`` seconds. A function that gives no values in that time is not
+    asked for derivatives.
+    """
+    outcomes: dict[str, Outcome] = {}
+    late = None
     for mode, run in MODES.items():
+        if late is not None:
+            outcomes[mode] = late
+            continue
         try:
             with use_backend("numpy"), _quiet():
                 expected = _arrays(run(*_prepared(name)))
@@ -176,10 +189,12 @@ def compare(name: str, spec: str) -> dict[str, Outcome]:
             outcomes[mode] = Outcome("none")
             continue
         try:
-            with use_backend(spec), _quiet():
+            with use_backend(spec), _quiet(), time_limit(limit):
                 found = _arrays(run(*_prepared(name)))
-        except Exception as error:
+        except (Exception, NoAnswer) as error:
             outcomes[mode] = _failed(error)
+            if mode == "values" and isinstance(error, NoAnswer):
+                late = outcomes[mode]
             continue
         if len(found) != len(expected):
             told = f"{len(found)} results instead of {len(expected)}"
@@ -198,7 +213,9 @@ def _prepared(name: str) -> tuple[Function, Arrays]:
     return lambda *inputs: tuple(map(wg.abs, function(*inputs))), leaves
 
 
-def _failed(error: Exception) -> Outcome:
+def _failed(error: BaseException) -> Outcome:
+    if isinstance(error, NoAnswer):
+        return Outcome("fails", str(error))
     missing: BaseException | None = error
     while missing and not isinstance(missing, MissingFunctionError):
         missing = missing.__cause__
@@ -406,15 +423,15 @@ SCENES: dict[str, Callable[[], Any]] = {
 }
 
 
-def scenes(spec: str) -> Iterator[tuple[str, Outcome]]:
-    """Run each of `SCENES` on NumPy and on the backend that ``spec`` selects."""
+def scenes(spec: str, limit: float = LIMIT) -> Iterator[tuple[str, Outcome]]:
+    """Run each of `SCENES` on NumPy and on the backend that ``spec`` selects, as `compare` does."""
     for name, scene in SCENES.items():
         with use_backend("numpy"), _quiet():
             expected = _arrays(scene())
         try:
-            with use_backend(spec), _quiet():
+            with use_backend(spec), _quiet(), time_limit(limit):
                 found = _arrays(scene())
-        except Exception as error:
+        except (Exception, NoAnswer) as error:
             yield name, _failed(error)
             continue
         told = next(filter(None, map(difference, found, expected)), "")

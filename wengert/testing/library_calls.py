@@ -1,7 +1,9 @@
 """What an array library itself gets wrong: each call of its functions, compared with NumPy's."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import wraps
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,16 +39,23 @@ class Comparisons:
     ----------
     backend : Backend
         The backend whose library it is.
+    seconds : float
+        How long the comparisons of each function may take together. A library that computes late
+        computes all that a result is made of for each of them.
 
     Attributes
     ----------
     faults : dict
         For each function by its name the first call that was wrong.
+    unfinished : set of str
+        The functions whose comparisons have taken so long that later calls were not compared.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        self.backend = backend
+    def __init__(self, backend: Backend, seconds: float = 5.0) -> None:
+        self.backend, self.seconds = backend, seconds
         self.faults: dict[str, Fault] = {}
+        self.unfinished: set[str] = set()
+        self._taken: defaultdict[str, float] = defaultdict(float)
         self._inside = False
         self._numpy = get_backend("numpy")
 
@@ -88,9 +97,9 @@ class Comparisons:
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if self._inside or name in self.faults:
+            if self._inside or name in self.faults or name in self.unfinished:
                 return function(*args, **kwargs)
-            self._inside = True
+            self._inside, start = True, perf_counter()
             try:
                 before = self._given(args, kwargs)  # which the call may change
                 found = function(*args, **kwargs)
@@ -102,6 +111,9 @@ class Comparisons:
                 return found
             finally:
                 self._inside = False
+                self._taken[name] += perf_counter() - start
+                if self._taken[name] > self.seconds:
+                    self.unfinished.add(name)
 
         return call
 
@@ -174,7 +186,7 @@ class Comparisons:
         return difference(values, np.asarray(expected), up_to_phase)
 
 
-def described(error: Exception) -> str:
+def described(error: BaseException) -> str:
     """An error in a line."""
     first = str(error).strip().splitlines()[:1]
     return ": ".join([type(error).__name__, *first])

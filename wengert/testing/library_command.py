@@ -12,7 +12,7 @@ from typing import NamedTuple
 from wengert.backends import Backend, BackendError, get_backend, plugin_backends
 from wengert.backends.registry import KNOWN, register
 from wengert.testing import records
-from wengert.testing.libraries import MODES, Outcome, chapter, compare, names, scenes
+from wengert.testing.libraries import LIMIT, MODES, Outcome, chapter, compare, names, scenes
 from wengert.testing.library_calls import Comparisons, Fault
 
 
@@ -29,12 +29,15 @@ class Findings(NamedTuple):
         For each of the other checks its outcome.
     faults : dict
         For each function of the library's that is not as NumPy's is, a call that shows it.
+    unfinished : sequence of str
+        The functions of the library's of which not all calls were compared, for that takes long.
     """
 
     title: str
     functions: dict[str, dict[str, Outcome]]
     scenes: dict[str, Outcome]
     faults: dict[str, Fault]
+    unfinished: Sequence[str] = ()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -54,6 +57,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", action="append", default=[], metavar="NAME", help="a function; more than once"
     )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=LIMIT,
+        metavar="SECONDS",
+        help=f"how long each check may take on the library; {LIMIT:g} by default",
+    )
     return parser
 
 
@@ -62,13 +72,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     given = parser.parse_args(arguments)
     name, _, device = given.library.partition(":")
+    if not given.limit > 0:
+        parser.error("--limit is a number of seconds above 0")
     unknown = set(given.only) - set(names())
     if unknown:
         parser.error(f"--only: there is no function {min(unknown)!r}")
     try:
         backend = _backend(name, given.write)
         spec = f"{backend.name}:{device}" if device else backend.name
-        found = examine(backend, spec, given.only or names(), scenes_too=not given.only)
+        found = examine(backend, spec, given.only, given.limit)
     except (BackendError, ImportError, ValueError) as error:
         print(f"{parser.prog}: error: {error}", file=sys.stderr)
         return 2
@@ -104,21 +116,22 @@ def _version(name: str) -> str:
     return str(getattr(package, "__version__", ""))
 
 
-def examine(backend: Backend, spec: str, chosen: Sequence[str], *, scenes_too: bool) -> Findings:
-    """Run the checks, with a line of progress on a terminal."""
-    others = dict(scenes(spec)) if scenes_too else {}
+def examine(backend: Backend, spec: str, only: Sequence[str], limit: float) -> Findings:
+    """Check some functions, or all of them and the rest, with a line of progress on a terminal."""
+    others = {} if only else dict(scenes(spec, limit))
+    chosen = only or names()
     functions = {}
     with Comparisons(backend) as compared:
         for i, name in enumerate(chosen):
             if sys.stderr.isatty():
                 print(f"\r{i + 1}/{len(chosen)} {name:40}", end="", file=sys.stderr, flush=True)
-            functions[name] = compare(name, spec)
+            functions[name] = compare(name, spec, limit)
     if sys.stderr.isatty():
         print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
     devices = ", ".join(map(backend.device_name, backend.devices()))
     library = backend.name if backend.name in KNOWN else backend.module
     title = f"{backend.name} {_version(library)} ({devices})"
-    return Findings(title, functions, others, compared.faults)
+    return Findings(title, functions, others, compared.faults, sorted(compared.unfinished))
 
 
 def table(found: Findings) -> list[list[str]]:
@@ -154,6 +167,9 @@ def failures(found: Findings) -> dict[str, list[str]]:
     }
 
 
+_UNFINISHED = "Slow to compute, so that not all of its own calls were compared with NumPy's: {}."
+
+
 def text(found: Findings) -> str:
     """The report for a terminal."""
     rows = table(found)
@@ -174,6 +190,8 @@ def text(found: Findings) -> str:
     if found.faults:
         lines += ["", "Calls of the library itself that are not as NumPy's are:"]
         lines += [f"  {fault.call}: {fault.told}" for _, fault in sorted(found.faults.items())]
+    if found.unfinished:
+        lines += ["", textwrap.fill(_UNFINISHED.format(", ".join(found.unfinished)), 98)]
     wrong = failures(found)
     if wrong:
         lines += ["", "What does not agree:"]
@@ -205,4 +223,7 @@ def rst(found: Findings) -> str:
     if found.faults:
         lines += ["", "Calls of the library itself that are not as NumPy's are:", ""]
         lines += [f"- ``{f.call}``: ``{f.told}``" for _, f in sorted(found.faults.items())]
+    if found.unfinished:
+        names = ", ".join(f"``{name}``" for name in found.unfinished)
+        lines += ["", _UNFINISHED.format(names)]
     return "\n".join([*lines, ""])
