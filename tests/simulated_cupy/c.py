@@ -46,10 +46,13 @@ _FLOATING: dict[str, Callable[..., Any]] = {
     "hypot": np.hypot, "erf": scipy.special.erf, "erfc": scipy.special.erfc,
 }  # fmt: skip
 _TESTS = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "signbit": np.signbit}
-#: What CuPy's preambles define.
+#: What preambles define.
 _DEFINED: dict[str, Callable[..., Any]] = {
-    "expit": scipy.special.expit, "log_expit": scipy.special.log_expit, "integral_power": np.power,
-}  # fmt: skip
+    "rounded": lambda x: x,
+    "expit": scipy.special.expit,
+    "log_expit": scipy.special.log_expit,
+    "integral_power": np.power,
+}
 
 
 class DoesNotCompileError(Exception):
@@ -99,7 +102,9 @@ class Program:
 
     def __init__(self, text: str, preamble: str = "") -> None:
         self.functions: dict[str, tuple[Any, list[tuple[Any, str, bool]], Any]] = {}
-        self.known = {name for name in _DEFINED if re.search(rf"\b{name}\(T \w+", preamble)}
+        self.known = {
+            name for name in _DEFINED if re.search(rf"\b{name}\((T|float|double) \w+", preamble)
+        }
         self.nan = "#define NAN" in preamble
         for found in re.finditer(
             r"^static __device__ ([\w <>]+?) (\w+)\(([^)]*)\) (\{.*?^\s*\})$",
@@ -107,7 +112,7 @@ class Program:
             re.DOTALL | re.MULTILINE,
         ):
             kind, name, given, body = found.groups()
-            if kind == "T":  # a template of CuPy's
+            if kind == "T" or "asm(" in body:  # a template of CuPy's, or no C
                 continue
             parameters = [self._parameter(x) for x in given.split(", ") if x]
             statements = Parser(body).statements()
@@ -498,6 +503,8 @@ class Lanes:
             if name == "_floor_divide":
                 return np.asarray(np.floor_divide(*parts))
             if name in self.program.known:
+                if name == "rounded" and parts[0].dtype.char not in "fd":
+                    raise DoesNotCompileError(f"{name} of {parts[0].dtype}")
                 return np.asarray(_DEFINED[name](*parts))
         raise DoesNotCompileError(f"identifier {name!r} is undefined")
 

@@ -190,22 +190,22 @@ class ReductionKernel(_Kernel):
         }
         kind = kind_of(self.type) if self.type else out.dtype
         try:
-            lanes = Lanes(
-                Program(f"return {self.map}", self.preamble), count, variables, set(variables)
-            )
-            lanes.run(lanes.program.statements)
-            mapped = np.broadcast_to(lanes.returned, count).reshape(shape)
-            whole = kind.kind == "i" or kind.kind == "u"
+            mapped = self._mapped(variables, count).reshape(shape)
+            whole = kind.kind in "iu"
             with np.errstate(all="ignore"):
                 made = function(convert(mapped, kind) if whole else mapped, axis, keepdims=keepdims)
             a = np.asarray(made).astype(kind)
-            after = Lanes(
-                Program(self.after),
-                a.size,
-                {"a": a.reshape(-1), out.name: np.empty(a.size, out.dtype)},
-                {"a"},
-            )
+            given = {"a": a.reshape(-1), out.name: np.empty(a.size, out.dtype)}
+            after = Lanes(Program(self.after), a.size, given, {"a"})
             after.run(after.program.statements)
         except DoesNotCompileError as error:
             raise self._refused(error, self.map) from None
         return ndarray.of(after.variables[out.name].reshape(a.shape))
+
+    def _mapped(self, variables: dict[str, Any], count: int) -> np.ndarray:
+        """What is reduced."""
+        program = Program(f"return {self.map}", self.preamble)
+        lanes = Lanes(program, count, variables, set(variables))
+        lanes.run(program.statements)
+        assert lanes.returned is not None
+        return np.broadcast_to(lanes.returned, count)

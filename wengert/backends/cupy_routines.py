@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 __all__ = [
-    "OPTIONS",
+    "ROUNDED",
     "Reduced",
     "Routine",
     "c_number",
@@ -24,26 +24,40 @@ __all__ = [
     "universal",
 ]
 
-#: A product and a sum that follow one another in one kernel stay two roundings, as in two kernels.
-OPTIONS: Final = ("--fmad=false",)
+#: CUDA merges a product with a sum that takes it, which then rounds once. Of calls that are kernels
+#: of their own it merges nothing, and so their results pass a sum with -0 here: it changes no
+#: number, and as it says how it rounds, it is not merged with the product before it.
+ROUNDED: Final = {
+    "f": """static __device__ inline float rounded(float x) {
+    asm("add.rn.f32 %0, %0, 0f80000000;" : "+f"(x));
+    return x;
+}""",
+    "d": """static __device__ inline double rounded(double x) {
+    asm("add.rn.f64 %0, %0, 0d8000000000000000;" : "+d"(x));
+    return x;
+}""",
+}
 
-#: What CUDA calls the data types.
+#: What CUDA calls the data types. Of half precision CuPy has classes that not every kernel knows.
 _C_TYPES: Final = {
     "?": "bool", "b": "signed char", "B": "unsigned char", "h": "short", "H": "unsigned short",
     "i": "int", "I": "unsigned int", "l": "long long", "L": "unsigned long long",
-    "q": "long long", "Q": "unsigned long long", "e": "float16", "f": "float", "d": "double",
+    "q": "long long", "Q": "unsigned long long", "f": "float", "d": "double",
     "F": "complex<float>", "D": "complex<double>",
 }  # fmt: skip
 
 _KINDS: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 2}
 
-#: Functions of CUDA that are the same instructions with and without `OPTIONS`, or that are exact.
-_SAME: Final = frozenset({
-    "_floor_divide", "abs", "acos", "asin", "asinh", "atan", "bool", "ceil", "conj", "copysign",
-    "cos", "cosh", "double", "exp", "exp2", "expit", "expm1", "fabs", "fabsf", "float", "floor",
-    "if", "integral_power", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2",
-    "log_expit", "max", "min", "pow", "powf", "rint", "signbit", "sin", "sqrt", "tan", "tanh",
-    "trunc",
+#: Functions whose result is exact, or one rounding.
+_EXACT: Final = frozenset({
+    "_floor_divide", "abs", "bool", "ceil", "conj", "copysign", "double", "fabs", "fabsf", "float",
+    "floor", "if", "isfinite", "isinf", "isnan", "max", "min", "rint", "signbit", "sqrt", "trunc",
+})  # fmt: skip
+#: Others that are known.
+_KNOWN: Final = frozenset({
+    "acos", "asin", "asinh", "acosh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "erfc", "exp",
+    "exp2", "expit", "expm1", "hypot", "integral_power", "log", "log10", "log1p", "log2",
+    "log_expit", "pow", "powf", "sin", "sinh", "tan", "tanh",
 })  # fmt: skip
 
 
@@ -58,12 +72,18 @@ class Routine(NamedTuple):
         Statements.
     preamble : str
         What they need to be defined.
+    calls : bool
+        Whether functions are called that a compiler may compute otherwise of a number it knows.
+    rounds : bool
+        Whether the result may be merged with what takes it.
     """
 
     takes: tuple[Any, ...]
     gives: Any
     text: str
     preamble: str = ""
+    calls: bool = False
+    rounds: bool = False
 
 
 class Reduced(NamedTuple):
@@ -114,8 +134,7 @@ def c_number(x: Any, dtype: Any) -> str | None:
         value = dtype.type(x).item()
     if not np.isfinite(value):
         return None
-    # C rounds a literal to double first, which rounds twice on the way to half precision.
-    return cast(name, repr(float(x) if dtype.char in "fd" and abs(x) < 1 << 53 else value))
+    return cast(name, repr(float(x) if abs(x) < 1 << 53 else value))
 
 
 def universal(function: Any) -> Any:
@@ -144,6 +163,8 @@ def routine(function: Any, operands: Sequence[Any], gives: Any) -> Routine | Non
     """
     if function.nin != len(operands) or function.nout != 1:
         return None
+    if any(isinstance(x, np.dtype) and c_type(x) is None for x in operands):
+        return None
     for op in function._ops.ops:
         takes = tuple([np.dtype(x) for x in op.in_types])
         if all(_fits(x, dtype, operands) for x, dtype in zip(operands, takes, strict=True)):
@@ -154,9 +175,17 @@ def routine(function: Any, operands: Sequence[Any], gives: Any) -> Routine | Non
     names = [c_type(x) for x in (*takes, result)]
     if None in names or result != gives or not isinstance(op.routine, str):
         return None
-    if not _same(op.routine, (*takes, result), function._preamble):
+    calls = set(re.findall(r"\b([A-Za-z_]\w*)\s*\(", op.routine)) - _EXACT
+    calls -= {"out0_type", "in0_type", "in1_type"}
+    kinds = {x.kind for x in (*takes, result)}
+    product = "*" in op.routine
+    if not calls <= _KNOWN or (product and "f" in kinds and re.search(r"[-+]", op.routine)):
         return None
-    return Routine(takes, result, op.routine.strip(), function._preamble)
+    # Products and quotients of complex numbers are made of several operations.
+    if "c" in kinds and (calls or re.search("[*/]|max|min|abs", op.routine)):
+        return None
+    rounds = result.char in ROUNDED and (product or bool(calls))
+    return Routine(takes, result, op.routine.strip(), function._preamble, bool(calls), rounds)
 
 
 def _fits(x: Any, dtype: Any, operands: Sequence[Any]) -> bool:
@@ -181,27 +210,11 @@ def _representable(x: Any, dtype: Any) -> bool:
     return dtype.kind != "f" or not np.isfinite(x) or c_number(x, dtype) is not None
 
 
-def _same(text: str, dtypes: Sequence[Any], preamble: str) -> bool:
-    """Whether a routine computes the same bits whether or not products and sums are contracted."""
-    calls = set(re.findall(r"\b([A-Za-z_]\w*)\s*\(", text)) - {"out0_type", "in0_type", "in1_type"}
-    if any(x.kind == "c" for x in dtypes):
-        # CuPy's complex products are sums of products.
-        return not re.search(r"[*/]", text) and calls <= {"conj", "isnan"}
-    if any(x.kind == "f" for x in dtypes) and "*" in text and re.search(r"[-+]", text):
-        return False
-    return calls <= _SAME
-
-
 def conversion(given: Any, gives: Any) -> Routine | None:
-    """What ``astype`` computes between numbers that C converts: of real ones, and not half ones."""
+    """What ``astype`` computes of real numbers: C's conversion."""
     given, gives = np.dtype(given), np.dtype(gives)
     name = c_type(gives)
-    if (
-        name is None
-        or c_type(given) is None
-        or given.kind == "c"
-        or "e" in (given.char, gives.char)
-    ):
+    if name is None or c_type(given) is None or given.kind == "c":
         return None
     return Routine((given,), gives, f"out0 = {cast(name, 'in0')}")
 

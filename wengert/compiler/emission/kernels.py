@@ -1,14 +1,16 @@
 """Kernels: what `wengert.compiler.passes.fusion` puts together, as text for CuPy."""
 
 import re
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends.cupy_routines import OPTIONS, c_number, c_type, cast
+from wengert.backends.cupy_routines import ROUNDED, c_number, c_type, cast
 from wengert.compiler.emission.spelling import Names, identifier
 from wengert.compiler.passes.forms import RESHAPE, Kernel
 from wengert.compiler.passes.fusion import ARGUMENTS, Alignment, Body, fuse
@@ -18,8 +20,12 @@ __all__ = ["fused"]
 
 
 def fused(program: Program) -> Program:
-    """The program with kernels of CuPy's in place of calls on single elements."""
-    return fuse(program, _made)
+    """The program with kernels of CuPy's in place of calls on single elements.
+
+    They are CUDA's: on AMD's GPUs, whose compiler has other options, a program keeps its calls.
+    """
+    cupy = sys.modules.get("cupy")
+    return program if cupy is None or cupy.cuda.runtime.is_hip else fuse(program, _made)
 
 
 @lru_cache(maxsize=1024)
@@ -93,9 +99,9 @@ class _Text:
         self.given.append((str(np.dtype(dtype)), name, operand))
         return name
 
-    def _number(self, x: Any, dtype: Any) -> str:
-        """A number: in the text where it is known, else as an argument."""
-        text = None if isinstance(x, Value) else c_number(x, dtype)
+    def _number(self, x: Any, dtype: Any, *, given: bool) -> str:
+        """A number: in the text, or as an argument, as which CuPy's own kernels have it."""
+        text = None if given or isinstance(x, Value) else c_number(x, dtype)
         if text is not None:
             return text
         key = x if isinstance(x, Value) else repr(x), dtype
@@ -113,7 +119,7 @@ class _Text:
         for i, ((x, below), dtype) in enumerate(zip(operands, found.takes, strict=True)):
             kind = c_type(dtype) or ""
             if below is None:
-                words[f"in{i}"] = self._number(x, dtype)
+                words[f"in{i}"] = self._number(x, dtype, given=found.calls)
             else:
                 name = self._known[x, below]
                 words[f"in{i}"] = name if x.dtype == dtype else cast(kind, name)
@@ -131,12 +137,18 @@ class _Text:
         text = re.sub(
             r"\b(?:in\d|out0)(?:_type)?\b", lambda match: words[match.group()], found.text
         )
-        if "\n" not in text and re.match(rf"{name} = [^;]*;?$", text):
-            self.lines.append(f"{kind} {text.rstrip(';')};" if declared else f"{text.rstrip(';')};")
+        if found.rounds:
+            self.preambles[ROUNDED[found.gives.char]] = None
+        simple = re.fullmatch(rf"{name} = ([^;]*);?", text)
+        if simple is not None:
+            value = f"rounded({simple[1]})" if found.rounds else simple[1]
+            self.lines.append(f"{kind} {name} = {value};" if declared else f"{name} = {value};")
             return
         if declared:
             self.lines.append(f"{kind} {name};")
         self.lines += ["{", *[f"    {line}" for line in text.strip().splitlines()], "}"]
+        if found.rounds:
+            self.lines.append(f"{name} = rounded({name});")
 
 
 def _indented(lines: Sequence[str]) -> str:
@@ -153,24 +165,18 @@ def _named(body: Body) -> str:
 
 
 def _plain(body: Body) -> list[Instruction]:
-    """The calls themselves."""
-    kept = set(body.outputs)
+    """The calls themselves, and the reduction of what they give."""
     found: list[Instruction] = []
-    values: dict[Value, Value] = {}
+    values: dict[Value, Value] = {}  # others may compute the same values, too
     for step, _ in body.steps:
-        if step.result in values:
+        result = step.result
+        if result in values:
             continue
         changed = step.with_values(values)
-        result = step.result
-        if result not in kept:
+        if body.reduced is not None or result not in body.outputs:
             result = values[result] = Value(result.shape, result.dtype, result.name, result.order)
-        found.append(
-            Instruction(
-                step.name, step.function, changed.operands, changed.parameters, (result,),
-                line=step.line,
-            )
-        )  # fmt: skip
-    return found
+        found.append(replace(changed, results=(result,)))
+    return found if body.reduced is None else [*found, body.reduced[0].with_values(values)]
 
 
 def _read(operand: Any, found: list[Instruction], line: Any) -> Any:
@@ -223,13 +229,12 @@ def _elementwise(body: Body) -> list[Instruction]:
 _NAME: Final = "fused"
 
 
-def _parameters(given: Sequence[tuple[str, str, Any]], raw: str = "") -> str:
-    return ", ".join(f"{raw}{dtype} {name}" for dtype, name, _ in given)
+def _parameters(given: Sequence[tuple[str, str, Any]]) -> str:
+    return ", ".join(f"{dtype} {name}" for dtype, name, _ in given)
 
 
 def _keywords(preambles: dict[str, None]) -> tuple[tuple[str, Any], ...]:
-    preamble = (("preamble", "\n" + "\n".join(preambles) + "\n"),) if preambles else ()
-    return (*preamble, ("options", OPTIONS))
+    return (("preamble", "\n" + "\n".join(preambles) + "\n"),) if preambles else ()
 
 
 def _reducing(body: Body) -> list[Instruction]:
@@ -250,7 +255,7 @@ def _reducing(body: Body) -> list[Instruction]:
     out = "out_1" if all(name != "out_1" for _, name, _ in text.given) else "result_1"
     arrays = [x.shape for x in operands if isinstance(x, Value) and x.shape is not None]
     if np.broadcast_shapes(*arrays) != value.shape:
-        return [*_plain(body), step]
+        return _plain(body)
     kernel = _kernel(
         "ReductionKernel",
         (
@@ -298,7 +303,7 @@ def _joint(bodies: Sequence[Body]) -> list[Instruction]:
         for kind, _, operand in text.given:
             array = isinstance(operand, tuple)
             value = operand[0] if array else operand
-            same = value if isinstance(value, Value) else (repr(value), kind)
+            same = (value if isinstance(value, Value) else repr(value)), kind
             if same not in given:
                 wanted = identifier(value.name) if isinstance(value, Value) and value.name else "x"
                 given[same] = (
@@ -328,19 +333,13 @@ def _joint(bodies: Sequence[Body]) -> list[Instruction]:
         ),
         _keywords(preambles),
     )
-    places = [Value(x.shape, x.dtype) for _, _, x in outs]
+    places, empty = [Value(x.shape, x.dtype) for _, _, x in outs], sys.modules["cupy"].empty
     for (_, _, x), place in zip(outs, places, strict=True):
         found.append(
-            Instruction("empty", _empty(), (x.shape, x.dtype), {}, (place,), pure=False, line=line)
+            Instruction("empty", empty, (x.shape, x.dtype), {}, (place,), pure=False, line=line)
         )
     operands = tuple([x for _, _, x in given.values()]) + tuple(places)
     results = tuple([x for _, _, x in outs])
     options = {"size": start}
     found.append(Instruction(_NAME, kernel, operands, options, results, True, line=line))
     return found
-
-
-def _empty() -> Any:
-    import cupy
-
-    return cupy.empty

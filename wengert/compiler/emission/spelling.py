@@ -5,6 +5,7 @@ import cmath
 import math
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import heappop, heappush
@@ -43,6 +44,9 @@ _ONE: Final = {"zeros": "zero", "ones": "one"}
 SHORT: Final = 200
 #: Elements of the largest constants for which a call that makes them is looked for.
 MADE: Final = 1 << 16
+
+#: Characters of a line of a kernel's parameters.
+_LINE: Final = 84
 
 #: Characters that no name has.
 _OTHERS: Final = re.compile("[^0-9A-Za-z]")
@@ -117,6 +121,19 @@ def conditions(
             yield f"{known[step.result]} = {text}"
 
 
+def _text(x: Any) -> str:
+    """An argument of a kernel: text in lines as it is, and long text in several."""
+    if type(x) is not str or ("\n" not in x and len(x) <= _LINE):
+        return repr(x)
+    if "\n" in x and '"""' not in x and "\\" not in x:
+        return f'"""{x}"""'
+    parts = textwrap.wrap(x, _LINE, break_long_words=False, break_on_hyphens=False)
+    pieces = [part + " " for part in parts[:-1]] + parts[-1:]
+    if "".join(pieces) != x:
+        return repr(x)
+    return "\n    ".join(["(", *[f"    {piece!r}" for piece in pieces], ")"])
+
+
 class Names:
     """Names in one scope, each for one thing at a time."""
 
@@ -186,10 +203,10 @@ class Speller:
         """The lines that make a kernel, which has its name from then on."""
         name = self._written[id(kernel)] = self.names.new(kernel.__name__)
         lines = [f"{name} = {self.module('cupy', 'cp')}.{kernel.kind}("]
-        for key, x in [*((None, x) for x in kernel.arguments), *kernel.keywords.items()]:
-            quoted = isinstance(x, str) and "\n" in x and '"""' not in x and "\\" not in x
-            text = f'"""{x}"""' if quoted else repr(x)
-            lines += f"    {f'{key}=' if key else ''}{text},".splitlines()
+        named = [("", x) for x in kernel.arguments]
+        named += [(f"{key}=", x) for key, x in kernel.keywords.items()]
+        for key, x in named:
+            lines += f"    {key}{_text(x)},".splitlines()
         return [*lines, ")"]
 
     # -- constants -----------------------------------------------------------------------------
