@@ -24,6 +24,7 @@ from wengert.compiler.replay import Replay
 from wengert.func.trees import tree_flatten
 from wengert.tape.autograd import ancestors, sweep
 from wengert.tape.hooks import Hooked
+from wengert.tape.node import Node
 from wengert.tape.tensor import Tensor
 
 __all__ = ["ROUNDING", "Checked", "check", "different", "distance"]
@@ -199,7 +200,7 @@ def _held(x: Any, keep: Callable[[Any], Any] = lambda array: array) -> Any:
 
 def different(name: str, x: Any, y: Any) -> Iterator[str]:
     """How two values differ, of which one is by the program and one by the function."""
-    if x is y or (type(x) is not _Held and isinstance(x, type(y)) and _is_node(x)):
+    if x is y or (type(x) is not _Held and isinstance(x, type(y)) and isinstance(x, Node)):
         return
     if type(x) is _Digest:
         yield from _unequal(name, x, y)
@@ -219,10 +220,6 @@ def different(name: str, x: Any, y: Any) -> Iterator[str]:
 def _is_scalar(x: Any) -> bool:
     """Whether this is a number of NumPy's, which may come as an array without axes."""
     return isinstance(x, np.generic | np.ndarray) and not x.shape
-
-
-def _is_node(x: Any) -> bool:
-    return hasattr(x, "parents") and hasattr(x, "saved")
 
 
 def _kind(x: Any) -> str:

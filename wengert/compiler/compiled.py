@@ -21,6 +21,7 @@ from wengert.compiler.capture.calls import (
 )
 from wengert.compiler.capture.errors import CompileError, CountError, DecisionError, TraceError
 from wengert.compiler.capture.places import PROGRAMS, How, State
+from wengert.compiler.capture.recorded import Recording
 from wengert.compiler.capture.recording import raised_inside, record_call
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.traced import current
@@ -439,7 +440,11 @@ class Compiled(Generic[P, R]):
                 found.before.restore()
                 samples: dict[Any, Any] = {}
                 now = self._state(call.layout, call.layout.given(call.leaves))
-                again = record_call(self._function, now, call.layout, call.leaves, samples)[1]
+                again = record_call(
+                    *(self._function, now, call.layout, call.leaves),
+                    lambda answer, found, kept: found,
+                    samples,
+                )
                 program, inputs, start = replay.recording.program, found.inputs, found.before.rewind
                 where = located(program, replay.emitted, inputs, again.program, samples, start)
             except Exception as error:
@@ -481,20 +486,16 @@ class Compiled(Generic[P, R]):
         # Otherwise the first check watches the calls.
         watch = options.check == 0 or options.strict
         layout, leaves = call.layout, call.leaves
-        answer, found, kept, before = record_call(function, state, layout, leaves, watch=watch)
-        try:
+
+        def made(answer: Any, found: Recording, kept: Any) -> tuple[Any, Recording, Replay]:
             again = Again(function, layout, signature, state, found, leaves)
             replay = Replay(found, signature, layout, again, self.report, options.torch_compile)
             replay.given(leaves)
             if replay.adjoints:
                 replay.attach(answer, kept, tensors_of(leaves, state), leaves)
-        except BaseException:
-            try:
-                before.restore()  # the function will run again
-            except BaseException:  # an interrupt
-                before.restore()
-                raise
-            raise
+            return answer, found, replay
+
+        answer, found, replay = record_call(function, state, layout, leaves, made, watch=watch)
         self.report.recorded(found, why)
         if options.check == 0:
             replay.left = None

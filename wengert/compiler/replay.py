@@ -1,8 +1,6 @@
 """Running a recorded program: what it is given, and where what it gives goes."""
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
@@ -14,6 +12,7 @@ from wengert.compiler.capture.calls import Layout
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.places import State, same
 from wengert.compiler.capture.recorded import Recording, Ref
+from wengert.compiler.capture.recording import seldom_collected
 from wengert.compiler.capture.walk import is_leaf
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.emission.finish import finish
@@ -106,7 +105,7 @@ class Replay:
     def emitted(self) -> Emitted:
         """The program as calls of the library."""
         if self._emitted is None:
-            with _uncollected():
+            with seldom_collected():
                 self._emitted = emit(self.program, self.recording.backend)
         return self._emitted
 
@@ -213,18 +212,6 @@ class Replay:
             return answer
 
         return counted
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Pause the collector of cycles, which would look at all instructions time and again."""
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
 
 
 def _undrawn(function: Function) -> Function:

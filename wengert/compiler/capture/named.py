@@ -10,7 +10,7 @@ from typing import Any
 from wengert.compiler.capture.places import NUMBERS, Missing, Place, is_array
 from wengert.compiler.capture.reads import Chain, Reads, reads
 
-__all__ = ["Named"]
+__all__ = ["Named", "known"]
 
 
 @dataclasses.dataclass
@@ -88,7 +88,7 @@ class Named:
         self.typed |= any(
             not all(owners or [0]) or bool(chain.path)
             if chain.root == "self"
-            else _followed(_known(function, chain))
+            else _followed(known(function, chain))
             for chain in used.typed
         )
         self.untyped |= "type" in used.globals or "__class__" in used.names
@@ -126,14 +126,15 @@ class Named:
 
 def _root(function: FunctionType, root: str, name: str) -> Any:
     """What a chain begins with; `Missing` if that is not known."""
-    if root == "free":
-        return _cell(function, name)
+    if root == "free" and name in function.__code__.co_freevars:  # and not one of its own
+        cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
+        return Place(cell, "cell_contents", name, "attribute").get()
     if root == "global":
         return function.__globals__.get(name, vars(builtins).get(name, Missing))
     return Missing
 
 
-def _known(function: FunctionType, chain: Chain) -> Any:
+def known(function: FunctionType, chain: Chain) -> Any:
     """What a chain leads to, as far as that is known."""
     x = _root(function, chain.root, chain.name)
     for key in chain.path:
@@ -144,13 +145,6 @@ def _known(function: FunctionType, chain: Chain) -> Any:
 def _followed(x: Any) -> bool:
     """Whether something may be a number or a raw array while a function is recorded."""
     return x is Missing or type(x) in NUMBERS or is_array(x)
-
-
-def _cell(function: FunctionType, name: str) -> Any:
-    """What a variable of an enclosing function is; `Missing` if nothing yet."""
-    cells = function.__closure__ or ()
-    cell = cells[function.__code__.co_freevars.index(name)]
-    return Place(cell, "cell_contents", name, "attribute").get()
 
 
 def _classes(x: Any) -> tuple[type, ...]:

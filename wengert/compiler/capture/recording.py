@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from enum import Enum
 from types import FunctionType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -53,10 +53,12 @@ from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.tensor import Tensor, placed
 
-__all__ = ["raised_inside", "record_call"]
+__all__ = ["raised_inside", "record_call", "seldom_collected"]
 
 
-#: New objects after which the collector of cycles runs while a function is recorded.
+T = TypeVar("T")
+
+#: New objects after which the collector of cycles runs while programs are made.
 SELDOM: Final = 50_000
 
 
@@ -242,9 +244,10 @@ def record_call(
     state: State,
     layout: Layout,
     leaves: Sequence[Any],
+    then: Callable[[list[Any], Recording, list[Any]], T],
     samples: dict[Value, Any] | None = None,
     watch: bool = True,
-) -> tuple[list[Any], Recording, list[Any], Snapshot]:
+) -> T:
     """Run a function while it is traced.
 
     Parameters
@@ -255,33 +258,25 @@ def record_call(
         What it can reach.
     layout, leaves : Layout, sequence
         The arguments. Those that are static are not traced.
+    then : callable
+        Of the leaves of what the function returns, the recording, and the arrays of this run that
+        the sweep of the results needs. What it returns is returned.
     samples : dict, optional
         Filled with what each instruction has given.
     watch : bool
         Whether calls are looked at in any case; otherwise where the code names something that is
         not known.
 
-    Returns
-    -------
-    answer : list
-        The leaves of what the function returns.
-    recording : Recording
-        What the trace has shown.
-    kept : list of array
-        What the sweep of the results needs, of this run.
-    before : Snapshot
-        What the function was given and can reach, as it was.
-
     Raises
     ------
     TraceError
         If the function does something that a replay could not do again. What it was given and can
-        reach is as it was before then.
+        reach is then as it was before, as after any other error.
     """
     call = _Call(function, state, layout, leaves)
     call.trace.samples = samples
     try:
-        with call.trace.running(), _seldom_collected():
+        with call.trace.running(), seldom_collected():
             call.enter()
             args, kwargs = layout.structure.unflatten(call.leaves)
             functions = functions_of(state.objects, function)
@@ -301,6 +296,7 @@ def record_call(
         call.forget()
         call.leaves.clear()
         check_kept(call)
+        return then(made, recording, call.kept)
     except BaseException as error:
         try:
             call.undo()
@@ -310,12 +306,11 @@ def record_call(
         if isinstance(error, Stopped):
             raise TraceError(str(error)) from None
         raise
-    return made, recording, call.kept, call.before
 
 
 @contextmanager
-def _seldom_collected() -> Iterator[None]:
-    """Let the collector of cycles look seldom at what is recorded, which has none."""
+def seldom_collected() -> Iterator[None]:
+    """Let the collector of cycles look seldom at instructions, which have none."""
     before = gc.get_threshold()
     seldom = (max(before[0], SELDOM), *before[1:]) if before[0] else before
     gc.set_threshold(*seldom)

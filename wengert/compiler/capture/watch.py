@@ -11,7 +11,6 @@ import builtins
 import gc
 import sys
 from _thread import get_ident
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -30,6 +29,7 @@ from wengert.backends.registry import is_library
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import package_of, users
 from wengert.compiler.capture.lines import callers, described
+from wengert.compiler.capture.named import known
 from wengert.compiler.capture.reads import reads
 from wengert.compiler.program import Line
 from wengert.nn.module import Module
@@ -245,11 +245,8 @@ def check_names(functions: Iterable[Any]) -> None:
     but given to something may be called by that: by ``map``, by a context that ends.
     """
     for function in functions:
-        scope = ChainMap(function.__globals__, function.__builtins__)
-        for number, (root, name, path), called in reads(function.__code__).loads:
-            x = scope.get(name) if root == "global" else _free(function, name)
-            for name in path:
-                x = vars(x).get(name) if isinstance(x, ModuleType) else None
+        for number, chain, called in reads(function.__code__).loads:
+            x, name = known(function, chain), (chain.name, *chain.path)[-1]
             line = Line(function.__code__.co_filename, number)
             if _draws(x):
                 raise TraceError(
@@ -261,15 +258,6 @@ def check_names(functions: Iterable[Any]) -> None:
                     f"{described(line)}: {name} is given to something that may call it, which a "
                     "replay would not; call it where it is named"
                 )
-
-
-def _free(function: Any, name: str) -> Any:
-    """What a variable of an enclosing function holds."""
-    names = function.__code__.co_freevars
-    try:
-        return function.__closure__[names.index(name)].cell_contents
-    except ValueError:  # it is a variable of the function itself, or empty as yet
-        return None
 
 
 def _draws(x: Any) -> bool:
