@@ -28,6 +28,27 @@ def half(x: int, up: bool = False) -> int:
 
 seen = []
 '''
+ENDLESS = """\
+def test_endless():
+    while True:
+        try:
+            sum(range(100))
+        except Exception:
+            pass
+
+
+def test_after():
+    pass
+"""
+CHOSEN = """
+import pytest
+from tests.mutation.reach import Choose
+
+names = ["test_it.py::test_endless", "test_it.py::test_after"]
+chosen = Choose(names, endless=0.2)
+code = pytest.main(["-q", "-p", "no:cacheprovider", "test_it.py"], plugins=[chosen])
+assert code == 1 and chosen.failed == names[:1], (code, chosen.failed)
+"""
 SMALL = """\
 from wengert.others import ZERO
 
@@ -133,4 +154,21 @@ def test_what_tests_notice_is_told(tmp_path: Path) -> None:
     assert ": not reached\n- raise ValueError" in told
     assert ": by the rest, tests/numbers/test_numbers.py::test_later\n- if x < ZERO:\n" in told
     # Two of the condition, three of the quotient, two statements dropped, and the zero.
-    assert told.splitlines()[-1].split() == ["all", "8", "4", "2", "0", "1", "1"]
+    *_, table, shares = told.splitlines()
+    assert shares == "killed by pytest: 50.0%; by all tests on NumPy: 75.0%"
+    assert table.split() == ["all", "8", "4", "2", "0", "1", "1"]
+
+
+@pytest.mark.slow
+def test_a_test_that_does_not_end_fails(tmp_path: Path) -> None:
+    write(tmp_path, "test_it.py", ENDLESS)
+    run = subprocess.run(
+        [sys.executable, "-c", CHOSEN],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr

@@ -57,12 +57,15 @@ Tensor
 Raises
 ------
 ValueError
-    If ``copy`` is False and a copy is needed, or sequences differ in length.
+    If $wrong.
 TypeError
     If the data hold something else than numbers.
 BackendError
     If a sequence holds Tensors of several backends.
 """
+_LENGTHS = "sequences differ in length"
+_UNCOPIED = f"``copy`` is False and a copy is needed, or {_LENGTHS}"
+_DATA = Family(_TEXT)(wrong=_LENGTHS)
 
 
 @takes("x")
@@ -86,7 +89,7 @@ def clone(x: Any, /) -> Tensor:
     return _clone.bind(x)  # type: ignore[no-any-return]
 
 
-@takes("obj", family=standard("creation functions", _TEXT))
+@takes("obj", family=standard("creation functions", _TEXT)(wrong=_UNCOPIED))
 def asarray(
     obj: Any,
     /,
@@ -303,7 +306,7 @@ def _default_for(obj: Any, array: np.ndarray[Any, Any]) -> DType:
     return dtype_of(array.dtype)
 
 
-@takes("data", family=Family(_TEXT))
+@takes("data", family=_DATA)
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -333,7 +336,7 @@ def tensor(
     return asarray(data, dtype=dtype, device=device, copy=True, requires_grad=requires_grad)
 
 
-@takes("data", family=Family(_TEXT))
+@takes("data", family=_DATA)
 def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Convert to a Tensor: `asarray` under PyTorch's name.
 
