@@ -116,8 +116,8 @@ class Lifted:
             The line, what happens to the Tensor, and what keeps the derivative.
         """
         return RuntimeError(
-            f"{where}a Tensor that a transform follows {done}, and its derivative would be lost. "
-            f"{instead}."
+            f"{where}a Tensor that a transform differentiates {done}, and its derivative would be "
+            f"lost. {instead}."
         )
 
     def alike(self, array: "Lifted") -> Any:

@@ -316,13 +316,13 @@ def tensor(
     ----------
     data : Tensor, array, number, nested sequence, or buffer
         As for `asarray`: a sequence of Tensors stays tracked. A Tensor alone does not, as in
-        PyTorch: if it is on the tape a warning says so, and while a transform follows it this is
-        an error.
+        PyTorch: if it is on the tape a warning says so, and while a transform differentiates it
+        this is an error.
 
     Raises
     ------
     RuntimeError
-        If a transform follows ``data``, a Tensor: the derivative would be lost.
+        If a transform differentiates ``data``, a Tensor: the derivative would be lost.
 
     Notes
     -----

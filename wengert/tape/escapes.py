@@ -1,8 +1,8 @@
 """Errors and warnings for values that leave Tensors, with the call that keeps the derivative.
 
-A Python number or a raw array has no node. While a transform follows a Tensor, its values may not
-become one: the derivative of what is computed from them would be silently wrong. Nothing here runs
-unless values leave a Tensor that has a derivative.
+A Python number or a raw array has no node. While a transform differentiates a Tensor, its values
+may not become one: derivatives of what is computed from them would be silently wrong. Nothing here
+runs unless values leave a Tensor that has a derivative.
 """
 
 import sys
@@ -110,8 +110,8 @@ def refuse(tensor: Any, way: str) -> None:
     if any(_descends(node, transform) for transform in tuple(following)):
         where, done, instead = _told(way)
         raise RuntimeError(
-            f"{where}a Tensor that a transform follows {done}, and its derivative would be lost. "
-            f"{instead}."
+            f"{where}a Tensor that a transform differentiates {done}, and its derivative would be "
+            f"lost. {instead}."
         )
 
 

@@ -118,7 +118,8 @@ class Tensor(Methods):
         Raises
         ------
         RuntimeError
-            If the Tensor requires grad, or a transform follows it: the derivative would be lost.
+            If the Tensor requires grad, or a transform differentiates it: the derivative would be
+            lost.
         """
         return self._host("numpy")
 
@@ -141,7 +142,7 @@ class Tensor(Methods):
         ValueError
             If there is not exactly one element.
         RuntimeError
-            If a transform follows the Tensor: the derivative would be lost.
+            If a transform differentiates the Tensor: the derivative would be lost.
         """
         check_leaving(self, "item")
         return only_element(self)

@@ -22,7 +22,7 @@ RTOL, ATOL = 1e-9, 1e-12
 
 
 def check_batched_cotangents(problem: Problem) -> None:
-    """Check that a sweep of a batch gives each member the gradients of a sweep of its own."""
+    """Check that a backward pass of a batch gives each member the gradients that it has alone."""
     results = problem.run()
     tracked = [result for result in results if result._node is not None]
     if not tracked:

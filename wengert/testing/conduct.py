@@ -168,7 +168,7 @@ def _check_alone(
 def check_precision(results: Iterable[Tensor]) -> None:
     """Check that each rule on the way to ``results`` computes in its operation's precision.
 
-    That is the result's or the operand's. The sweep casts each cotangent to the dtype of its
+    That is the result's or the operand's. The engine casts each cotangent to the dtype of its
     operand, so the gradient's dtype does not show that a rule computes in single precision, which
     loses digits, or in double, which loses time.
     """

@@ -46,7 +46,7 @@ def gradcheck(
     r"""Check the gradients of a function against differences of its values.
 
     The Jacobian of every result with respect to every input that requires grad is computed by
-    reverse sweeps and by central differences, extrapolated until they settle. Complex numbers
+    backward passes and by central differences, extrapolated until they settle. Complex numbers
     count as pairs of reals, so the gradient of a complex input is checked in both directions,
     by the convention that the gradient of a real :math:`L` is :math:`\partial L / \partial a + i\,
     \partial L / \partial b` at :math:`z = a + ib`.
@@ -92,7 +92,7 @@ def gradcheck(
         Whether to check reverse mode; without it, only what the other parameters ask for.
     fast_mode : bool
         Compare each input's gradient along one random direction and for one random cotangent
-        alone: one sweep and a handful of evaluations, whatever the sizes.
+        alone: one backward pass and a few evaluations, whatever the sizes.
     masked : bool, optional
         PyTorch's, for sparse tensors. Wengert has none, so True is an error.
     complex_step : bool

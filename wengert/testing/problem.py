@@ -328,7 +328,7 @@ class Problem:
         return found
 
     def jacobian(self) -> Reals:
-        """All derivatives by reverse sweeps, one for each real number of the results."""
+        """The Jacobian by backward passes, one for each real number of the results."""
         results = self.run()
         rows = []
         for result in results:
