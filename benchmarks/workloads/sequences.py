@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.workloads.workload import Array, Workload, loop
+from benchmarks.workloads.workload import Array, Workload, looping
 
 __all__ = ["heat", "lstm", "neural_ode"]
 
@@ -17,6 +17,7 @@ def neural_ode(steps: int) -> Workload:
     h = 0.05
 
     def program(xp: Any) -> Any:
+        loop = looping(xp)
         first = xp.asarray(start)
 
         def loss(into: Any, out: Any) -> Any:
@@ -30,7 +31,7 @@ def neural_ode(steps: int) -> Workload:
                 k4 = slope(y + h * k3)
                 return y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
 
-            return xp.mean(loop(xp, step, first, steps) ** 2)
+            return xp.mean(loop(step, first, steps) ** 2)
 
         return loss
 
@@ -72,13 +73,15 @@ def heat(steps: int, n: int = 256) -> Workload:
     inputs = random.uniform(size=n), random.uniform(0.1, 0.4, n - 1)
 
     def program(xp: Any) -> Any:
+        loop = looping(xp)
+
         def loss(u: Any, conductivity: Any) -> Any:
             def step(u: Any, t: Any) -> Any:
                 flow = conductivity * (u[1:] - u[:-1])
                 inner = u[1:-1] + flow[1:] - flow[:-1]
                 return xp.concat([u[:1], inner, u[-1:]])
 
-            u = loop(xp, step, u, steps)
+            u = loop(step, u, steps)
             return xp.sum(u * u)
 
         return loss
@@ -117,6 +120,7 @@ def lstm(steps: int, batch: int = 16, wide: int = 8, hidden: int = 32) -> Worklo
     )
 
     def program(xp: Any) -> Any:
+        loop = looping(xp)
         nothing = xp.asarray(np.zeros((batch, hidden)))
 
         def loss(x: Any, into: Any, across: Any, bias: Any) -> Any:
@@ -131,7 +135,7 @@ def lstm(steps: int, batch: int = 16, wide: int = 8, hidden: int = 32) -> Worklo
                 memory = f * memory + i * xp.tanh(gates[:, 3 * hidden :])
                 return o * xp.tanh(memory), memory
 
-            state, _ = loop(xp, step, (nothing, nothing), steps)
+            state, _ = loop(step, (nothing, nothing), steps)
             return xp.mean(state**2)
 
         return loss

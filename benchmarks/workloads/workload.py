@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.report import installed
 
-__all__ = ["LIBRARIES", "Array", "Compute", "Workload", "agree", "flat", "loop", "namespace"]
+__all__ = ["LIBRARIES", "Array", "Compute", "Workload", "agree", "flat", "looping", "namespace"]
 
 Array = np.ndarray[Any, Any]
 #: Does a unit of work, and returns its results in any nest of tuples and lists.
@@ -165,13 +165,15 @@ def namespace(library: str) -> Any:
     return _NAMESPACES[library]()
 
 
-def loop(xp: Any, step: Callable[[Any, Any], Any], state: Any, steps: int) -> Any:
-    """``state = step(state, t)`` for each ``t``.
+def looping(xp: Any) -> Callable[[Callable[[Any, Any], Any], Any, int], Any]:
+    """What does ``state = step(state, t)`` for each ``t``: a loop of Python's.
 
     A loop of JAX's own under ``jit``: unrolled, the heat equation takes it minutes to compile.
     """
-    if hasattr(xp, "scan"):
-        return xp.scan(step, state, steps)
+    return xp.scan if hasattr(xp, "scan") else _unrolled  # type: ignore[no-any-return]
+
+
+def _unrolled(step: Callable[[Any, Any], Any], state: Any, steps: int) -> Any:
     for t in range(steps):
         state = step(state, t)
     return state
