@@ -133,9 +133,9 @@ def _obstacle(found: Recording, leaves: Sequence[Any]) -> str:
         return "it draws random numbers"
     if any(hasattr(x, "dtype") and not isinstance(x, Tensor) for x in leaves):
         return "it takes raw arrays"
-    read = {value for step in found.program.instructions for value in step.used()}
     inputs = zip(found.refs, found.program.inputs, strict=True)
-    if any(ref.kind not in ("tensor", "leaf") and value in read for ref, value in inputs):
+    others = {value for ref, value in inputs if ref.kind not in ("tensor", "leaf")}
+    if others and any(not others.isdisjoint(x.used()) for x in found.program.instructions):
         return "it reads gradients, or an optimizer"
     return ""
 

@@ -84,7 +84,8 @@ class Replay:
     @cached_property
     def whole(self) -> Program:
         """The program after the passes for every library."""
-        return optimise(self.recording.program)
+        with seldom_collected():
+            return optimise(self.recording.program)
 
     @cached_property
     def program(self) -> Program:
