@@ -16,6 +16,7 @@ import random
 import sys
 import threading
 import time
+import types
 import uuid
 import warnings
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
@@ -460,6 +461,22 @@ def by_map(x):
     return x * len([*map(print, ["by map"])])
 
 
+class Settings:
+    def __init__(self):
+        self.log = print
+
+
+SETTINGS, SPACE = Settings(), types.SimpleNamespace(inner=Settings())
+
+
+def by_an_attribute(x):
+    return x * len([*map(SETTINGS.log, ["by an attribute"])])
+
+
+def by_a_namespace(x):
+    return x * len([*map(SPACE.inner.log, ["by a namespace"])])
+
+
 def by_a_context(x):
     with contextlib.ExitStack() as stack:
         stack.callback(print, "at the end")
@@ -481,6 +498,8 @@ def by_a_partial(x):
         after_a_refusal,
         before_a_refusal,
         by_map,
+        by_an_attribute,
+        by_a_namespace,
         by_a_context,
         by_a_partial,
     ],

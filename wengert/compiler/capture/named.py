@@ -4,7 +4,7 @@ import builtins
 import dataclasses
 from collections.abc import Iterable
 from copy import copy
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 from wengert.compiler.capture.places import NUMBERS, Missing, Place, is_array
@@ -124,6 +124,10 @@ class Named:
             x = _attribute(x, key)
 
 
+#: Classes that are written in C and look attributes up as others do.
+_USUAL = (SimpleNamespace,)
+
+
 def _root(function: FunctionType, root: str, name: str) -> Any:
     """What a chain begins with; `Missing` if that is not known."""
     if root == "free" and name in function.__code__.co_freevars:  # and not one of its own
@@ -163,7 +167,7 @@ def _attribute(x: Any, key: str) -> Any:
         return held.get(key, Missing)
     found = Missing
     for cls in _classes(x):
-        if "__getattribute__" in vars(cls) and cls.__module__ != "builtins":
+        if "__getattribute__" in vars(cls) and cls not in _USUAL and cls.__module__ != "builtins":
             return Missing
         if found is Missing and key in vars(cls):
             found = vars(cls)[key]
