@@ -1,5 +1,7 @@
 """Rows for special and activation functions; SciPy and PyTorch give their values."""
 
+import importlib
+
 import numpy as np
 import scipy.special as sc
 from hypothesis import strategies as st
@@ -70,6 +72,17 @@ def exponential_sums(draw, kind="real"):
 
 def softmax(x, axis):
     return np.exp(log_softmax(x, axis))
+
+
+def jax_softmax(x, axis):
+    """As a formula, because ``jax.nn.softmax`` takes no complex numbers from JAX 0.12 on."""
+    powers = importlib.import_module("jax.numpy").exp(x)
+    return powers / powers.sum(axis=axis, keepdims=True)
+
+
+def jax_log_softmax(x, axis):
+    jnp = importlib.import_module("jax.numpy")
+    return x - jnp.log(jnp.exp(x).sum(axis=axis, keepdims=True))
 
 
 def log_softmax(x, axis):
@@ -152,14 +165,14 @@ SPECIAL = {
     ),
     "gelu": Entry(real=gelus(), reference=gelu_reference, torch="nn.functional.gelu", jax=False),
     "softmax": Entry(
-        real=shares(), complex=shares("complex"), reference=softmax, torch=False, jax="softmax"
+        real=shares(), complex=shares("complex"), reference=softmax, torch=False, jax=jax_softmax
     ),
     "log_softmax": Entry(
         real=shares(),
         complex=shares("complex"),
         reference=log_softmax,
         torch=False,
-        jax="log_softmax",
+        jax=jax_log_softmax,
     ),
     "logsumexp": Entry(
         real=exponential_sums(),
