@@ -221,3 +221,88 @@ def test_waiting_and_copies_are_counted(
         call(given)
     assert sum(counts.synchronisations.values()) == synchronisations
     assert sum(counts.copies.values()) == copies
+
+
+# -- kernels -------------------------------------------------------------------------------------
+
+
+def _kernel(cp: Any, body: str, **options: Any) -> Any:
+    return cp.ElementwiseKernel("float32 x, int32 k", "float32 y", body, "kernel", **options)
+
+
+def test_kernels_compute_with_the_types_of_c(cp: Any) -> None:
+    x = cp.asarray([0.1, -2.5, 7.0], "f")
+    k = cp.asarray([7, -7, 3], "i")
+    with counting() as counts:
+        found = _kernel(cp, "y = k / 2 + x * 0.1 > 0 ? k / 2 : -1.5f")(x, k)
+    np.testing.assert_array_equal(found.get(), np.asarray([3, -1.5, 1], "f"))
+    assert counts.launches == {"kernel": 1}
+    # A literal of C is a double.
+    found = cp.ElementwiseKernel("float32 x", "float64 y", "y = x * 0.1", "kernel")(x)
+    np.testing.assert_array_equal(found.get(), np.asarray([0.1, -2.5, 7.0], "f").astype("d") * 0.1)
+    wrapped = cp.ElementwiseKernel(
+        "int8 x", "int8 y, bool z", "y = x * 2; z = y != x * 2", "kernel"
+    )
+    y, z = wrapped(cp.asarray([100, 3], "b"))
+    np.testing.assert_array_equal(y.get(), [-56, 6])
+    np.testing.assert_array_equal(z.get(), [True, False])
+
+
+def test_a_branch_runs_for_its_elements_alone(cp: Any) -> None:
+    kernel = cp.ElementwiseKernel(
+        "raw float32 a, raw float32 b",
+        "raw float32 y",
+        "if (i < 2) { y[i] = a[i]; } else { float t = b[i - 2]; y[i] = t + 1; }",
+        "kernel",
+    )
+    a, b, y = cp.asarray([1, 2], "f"), cp.asarray([3, 4, 5], "f"), cp.empty(5, "f")
+    kernel(a, b, y, size=5)
+    np.testing.assert_array_equal(y.get(), [1, 2, 4, 5, 6])
+    with pytest.raises(IndexError, match="beyond an array of 3"):
+        kernel(a, b, cp.empty(6, "f"), size=6)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = z", "x = 1", "y = exq(x)", "float x = 1; y = x", "y = x %", "y = NAN", "y = x[0]",
+        "y = max(x, 1.0)", "y = x % 2.0f", "float y = 2",
+    ],
+)  # fmt: skip
+def test_what_does_not_compile(cp: Any, body: str) -> None:
+    from cupy.cuda.compiler import CompileException
+
+    with pytest.raises(CompileException):
+        _kernel(cp, body)(cp.ones(3, "f"), 2)
+
+
+def test_what_kernels_refuse(cp: Any) -> None:
+    kernel, x = _kernel(cp, "y = x + k"), cp.ones(3, "f")
+    for call, error in (
+        (lambda: kernel(cp.ones(3), 2), TypeError),  # float64
+        (lambda: kernel(x, np.ones(3, "i")), TypeError),
+        (lambda: kernel(x), TypeError),
+        (lambda: kernel(x, cp.ones(2, "i")), ValueError),
+        (lambda: kernel(x, 2, cp.ones(4, "f")), ValueError),
+        (lambda: kernel(1.0, 2), ValueError),
+        (lambda: kernel(x, 2, size=3), ValueError),
+        (lambda: cp.ElementwiseKernel("float32 n", "float32 y", "y = n"), ValueError),
+        (lambda: cp.ElementwiseKernel("raw float32 x", "raw float32 y", "")(x, size=3), ValueError),
+    ):
+        with pytest.raises(error):
+            call()
+    with cp.cuda.Device(1), pytest.raises(ValueError, match="different from the current device"):
+        kernel(x, 2)
+
+
+def test_a_reduction_computes_its_terms(cp: Any) -> None:
+    kernel = cp.ReductionKernel(
+        "float32 x, float32 y", "float32 z", "x * y", "a + b", "z = a", "0", "dots"
+    )
+    x = cp.asarray(np.arange(6.0).reshape(2, 3), "f")
+    y = cp.asarray([1, 2, 3], "f")
+    with counting() as counts:
+        found = kernel(x, y, axis=1)
+    np.testing.assert_array_equal(found.get(), [8, 26])
+    assert kernel(x, y, axis=(0, 1), keepdims=True).shape == (1, 1)
+    assert counts.launches == {"dots": 1}

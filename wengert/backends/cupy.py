@@ -4,7 +4,7 @@ import importlib
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -102,13 +102,9 @@ def _add_at(cupy: Any, out: Any, key: tuple[Any, ...], x: Any) -> None:
         cupy.add.at(out, key, x)
 
 
-def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
-    """``take_along_axis`` in one launch instead of seven; places beyond the axis wrap around."""
-    axis = axis % x.ndim
-    n, m = x.shape[axis], indices.shape[axis]
-    if x.shape[:axis] + x.shape[axis + 1 :] != indices.shape[:axis] + indices.shape[axis + 1 :]:
-        return BACKEND.cupy.take_along_axis(x, indices, axis)
-    kernel = BACKEND.cupy.ElementwiseKernel(
+@cache
+def _taking() -> Any:
+    return BACKEND.cupy.ElementwiseKernel(
         "raw T x, S index, int64 length, int64 taken, int64 after",
         "T out",
         """
@@ -120,7 +116,16 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
         """,
         "take_along_axis",
     )
-    return kernel(x, indices, n, m, math.prod(x.shape[axis + 1 :]))
+
+
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
+    """``take_along_axis`` in one launch instead of seven; places beyond the axis wrap around."""
+    axis = axis % x.ndim
+    others = x.shape[:axis] + x.shape[axis + 1 :]
+    if others != indices.shape[:axis] + indices.shape[axis + 1 :]:
+        return BACKEND.cupy.take_along_axis(x, indices, axis)
+    after = math.prod(x.shape[axis + 1 :])
+    return _taking()(x, indices, x.shape[axis], indices.shape[axis], after)
 
 
 def reciprocal(x: Any, /) -> Any:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -198,6 +199,28 @@ def test_kernels_stand_in_the_source_by_the_line_that_they_are_of() -> None:
     assert f"test_fusion_{line} = cp.ElementwiseKernel(" in program.source
     assert "float exp_1 = rounded(exp(multiply_1));" in program.source
     assert "float multiply_1 = rounded(x_1 * y_1);" in program.source
+
+
+def test_saved_programs_have_their_kernels(tmp_path: Path) -> None:
+    model = _layered(8, 16, 4)
+    step, given = _training(model, optim.Adam(model.parameters(), lr=0.01))
+    run = wg.compile(step)
+    for _ in range(3):
+        run(*given)
+    run.save(tmp_path / "program.py")
+    text = (tmp_path / "program.py").read_text()
+    assert "import wengert" not in text
+    for kernel in re.findall(r"(\w+ = cp\.\w+Kernel\(.*?\n\))", run.source, re.DOTALL):
+        assert kernel in text
+    names: dict[str, Any] = {"__file__": str(tmp_path / "program.py"), "__name__": "program"}
+    exec(compile(text, "program.py", "exec"), names)
+    (saved,) = [x for name, x in names.items() if name == "step"]
+    arrays = [x.array for x in given]
+    assert _launches(lambda: saved(*arrays)) == LAUNCHES["2 layers"]
+    for _ in range(2):
+        found, wanted = saved(*arrays), run(*given)
+    wanted = run(*given)
+    np.testing.assert_array_equal(found.get(), wanted.detach().numpy())
 
 
 def test_one_kernel_takes_no_more_arguments_than_there_is_room_for() -> None:
