@@ -241,15 +241,50 @@ def test_a_row_that_is_not_there_is_an_error(tmp_path: Path) -> None:
             run(x=x[:n])
 
 
-@pytest.mark.parametrize("function", [lambda x: x[:3], lambda x: x[: len(x) - 3]])
-def test_a_small_batch_that_differs_is_an_error(
-    tmp_path: Path, function: Callable[[Any], Any]
-) -> None:
-    x = np.arange(16.0).reshape(8, 2)
-    with pytest.raises(ExportError, match=r"of batch size 2, .* check=False leaves it out"):
-        onnx(function, wg.asarray(x), tmp_path / "m")
-    onnx(function, wg.asarray(x), tmp_path / "m", check=False)
-    close(Session(tmp_path / "m", {})(x=x)["output"], function(wg.asarray(x)))
+PIECES = {
+    "rows": lambda x: x[:3],
+    "their mean": lambda x: wg.mean(x[:3], axis=0),
+    "their sum": lambda x: wg.sum(x[1:3]),
+    "the last": lambda x: wg.mean(x[-3:]),
+}
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_a_model_that_needs_rows_says_how_many(tmp_path: Path, name: str) -> None:
+    function = PIECES[name]
+    with pytest.warns(RuntimeWarning, match="the model takes batches of 3 and more"):
+        onnx(function, wg.asarray(np.ones((8, 2))), tmp_path / "m")
+    run = Session(tmp_path / "m", {})
+    for n in (3, 4, 9):
+        x = np.random.default_rng(n).normal(size=(n, 2))
+        close(run(x=x)["output"], function(wg.asarray(x)))
+    with pytest.raises(Exception, match="ONNXRuntimeError"):
+        run(x=np.ones((2, 2)))
+
+
+def test_a_training_step_that_needs_rows(tmp_path: Path) -> None:
+    """The state goes on where a small batch has been refused."""
+    held = wg.zeros((2,), dtype="float64")
+
+    def step(x: wg.Tensor) -> wg.Tensor:
+        held[...] = held + wg.sum(x[:3], axis=0)
+        return held + wg.sum(x, axis=0)
+
+    with pytest.warns(RuntimeWarning, match="batches of 3 and more"):
+        onnx(step, wg.asarray(np.ones((8, 2))), tmp_path / "m")
+    np.testing.assert_array_equal(held.numpy(), [0, 0])
+
+
+def test_rows_that_are_counted_by_the_batch_size(tmp_path: Path) -> None:
+    """The recordings are those of ``x[:-3]``, which is empty in a batch of 2."""
+    x = wg.asarray(np.arange(16.0).reshape(8, 2))
+    with pytest.raises(ExportError, match=r"of batch size 2, .* smaller than those that it was"):
+        onnx(lambda x: x[: len(x) - 3], x, tmp_path / "m")
+    for function in (lambda x: x[: len(x) - 3], lambda x: x[:-3]):
+        with pytest.raises(ExportError, match=r"^test_onnx.py, line \d+ .*the check alone tells"):
+            onnx(function, x, tmp_path / "m", check=False)
+    assert not (tmp_path / "m").exists()
+    onnx(lambda x: x[1:] - x[:-1], x, tmp_path / "m", check=False)  # which have one meaning
 
 
 def test_numbers_are_outputs(tmp_path: Path) -> None:

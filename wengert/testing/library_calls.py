@@ -51,7 +51,7 @@ class Comparisons:
         The functions whose comparisons have taken so long that later calls were not compared.
     """
 
-    def __init__(self, backend: Backend, seconds: float = 5.0) -> None:
+    def __init__(self, backend: Backend, seconds: float = 60.0) -> None:
         self.backend, self.seconds = backend, seconds
         self.faults: dict[str, Fault] = {}
         self.unfinished: set[str] = set()

@@ -62,7 +62,8 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=LIMIT,
         metavar="SECONDS",
-        help=f"how long each check may take on the library; {LIMIT:g} by default",
+        help=f"how long each check, and the comparisons of the calls of each of the library's own "
+        f"functions, may take; {LIMIT:g} by default",
     )
     return parser
 
@@ -121,7 +122,7 @@ def examine(backend: Backend, spec: str, only: Sequence[str], limit: float) -> F
     others = {} if only else dict(scenes(spec, limit))
     chosen = only or names()
     functions = {}
-    with Comparisons(backend) as compared:
+    with Comparisons(backend, limit) as compared:
         for i, name in enumerate(chosen):
             if sys.stderr.isatty():
                 print(f"\r{i + 1}/{len(chosen)} {name:40}", end="", file=sys.stderr, flush=True)
@@ -218,8 +219,10 @@ def rst(found: Findings) -> str:
         lines += [f"    {'* -' if i == 0 else '  -'} {x}".rstrip() for i, x in enumerate(row)]
     bad = {name: o for name, o in found.scenes.items() if o.verdict != "ok"}
     good = ", ".join(name for name in found.scenes if name not in bad)
-    lines += ["", f"Works: {good}.", ""] if good else [""]
-    lines += [f"- {name}: {o.verdict}: ``{o.told}``" for name, o in bad.items()]
+    lines += ["", f"Works: {good}."] if good else []
+    lines += (
+        ["", *(f"- {name}: {o.verdict}: ``{o.told}``" for name, o in bad.items())] if bad else []
+    )
     if found.faults:
         lines += ["", "Calls of the library itself that are not as NumPy's are:", ""]
         lines += [f"- ``{f.call}``: ``{f.told}``" for _, f in sorted(found.faults.items())]
