@@ -53,6 +53,8 @@ def _spread(program: Program) -> Program:
     So a short row is added to a matrix, and so are the rows of ``x[:, None, :] - x``.
     """
     steps: list[Instruction] = []
+    zeros: dict[int, Value] = {}  # indices, by how many there are
+    constants = dict(program.constants)
     for step in program.instructions:
         row = next((x for x in step.used() if x.shape is not None and len(x.shape) == 1), None)
         if row is not None and step.function is np.add and _is_narrow(step.result):
@@ -67,13 +69,18 @@ def _spread(program: Program) -> Program:
             for x in step.operands:
                 times = _stretched(x, step)
                 if times is not None:
+                    number, axis = times
+                    if number not in zeros:
+                        index = np.zeros(number, np.intp)
+                        zeros[number] = Value.like(index)
+                        constants[zeros[number]] = index
                     whole = Value(step.result.shape, x.dtype)
-                    given = (x, *times)
+                    given = (x, zeros[number], axis)
                     steps.append(Instruction("repeat", REPEAT, given, {}, (whole,), line=step.line))
                     step = step.with_values({x: whole})
                     break
         steps.append(step)
-    return replace(program, instructions=tuple(steps))
+    return replace(program, instructions=tuple(steps), constants=constants)
 
 
 def _stretched(x: Any, step: Instruction) -> tuple[int, int] | None:

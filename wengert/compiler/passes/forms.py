@@ -85,9 +85,10 @@ COPY: Final = Method("copy")
 DOT: Final = Method("dot")
 #: Of an array by flat indices, all of which are there.
 TAKE: Final = Method("take")
+#: Of an array's one row along an axis, as often as there are zeros in the indices.
+REPEAT: Final = Method("take")
 ARGMAX: Final = Method("argmax")
 ASTYPE: Final = Method("astype")
-REPEAT: Final = Method("repeat")
 RESHAPE: Final = Method("reshape")
 TRANSPOSE: Final = Method("transpose")
 VIEW: Final = Method("view")
@@ -151,10 +152,10 @@ FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_reductions.CHOOSING, _REDUCTION),
     COPY: _FRESH,
-    REPEAT: _FRESH,
     DOT: Form("{0}.dot({1}, {out})"),
     # Any mode but the default writes without a copy; no index is out of bounds.
     TAKE: Form('{0}.take({1}, None, {out}, "wrap")'),
+    REPEAT: Form('{0}.take({1}, {2}, {out}, "clip")'),
     ARGMAX: Form("{0}.argmax({1}, {out})"),
     ASTYPE: Form('np.copyto({out}, {0}, "unsafe")', statement=True),
     RESHAPE: _VIEW,
