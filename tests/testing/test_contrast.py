@@ -340,7 +340,7 @@ def test_likeness_of_complex_derivatives():
         "the sign is flipped",
     )
     # t -> (2 + 3i) t, of a real number: the second part alone is turned.
-    kinds = {"inputs": [((), False)], "results": [((), True)]}
+    kinds = {"inputs": [Segment((), False)], "results": [Segment((), True)]}
     one = found([[2], [-3]], [[2], [3]], **kinds)
     assert likeness(one._replace(wrong=np.ones((2, 1), bool))) == "conjugated"
 
