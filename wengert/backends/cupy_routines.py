@@ -5,13 +5,16 @@ inside of a kernel. Kernels that do several functions at once are made of the sa
 variables of the same types: so they compute the same.
 """
 
+import cmath
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 __all__ = [
+    "NUMBERS",
     "ROUNDED",
     "Reduced",
     "Routine",
@@ -45,6 +48,9 @@ _C_TYPES: Final = {
     "q": "long long", "Q": "unsigned long long", "f": "float", "d": "double",
     "F": "complex<float>", "D": "complex<double>",
 }  # fmt: skip
+
+#: Python's numbers.
+NUMBERS: Final = (bool, int, float, complex)
 
 _KINDS: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 2}
 
@@ -117,7 +123,7 @@ def cast(name: str, text: str) -> str:
 def c_number(x: Any, dtype: Any) -> str | None:
     """A finite Python number as an expression of a type; None where the type lacks it."""
     dtype, name = np.dtype(dtype), c_type(dtype)
-    if name is None or type(x) not in (bool, int, float, complex) or not np.isfinite(x):
+    if name is None or type(x) not in NUMBERS or not _finite(x):
         return None
     if dtype.kind == "b":
         return None if x not in (0, 1) else str(bool(x)).lower()
@@ -125,16 +131,14 @@ def c_number(x: Any, dtype: Any) -> str | None:
         limits = np.iinfo(dtype)
         fits = type(x) in (bool, int) and limits.min <= x <= limits.max and abs(x) < 1 << 63
         return cast(name, str(int(x))) if fits else None
+    if abs(x) > float(np.finfo(dtype).max):
+        return None
     if dtype.kind == "c":
         z = complex(x)
         return f"{name}({z.real!r}, {z.imag!r})"
     if type(x) is complex:
         return None
-    with np.errstate(over="ignore"):
-        value = dtype.type(x).item()
-    if not np.isfinite(value):
-        return None
-    return cast(name, repr(float(x) if abs(x) < 1 << 53 else value))
+    return cast(name, repr(float(x) if abs(x) < 1 << 53 else dtype.type(x).item()))
 
 
 def universal(function: Any) -> Any:
@@ -161,6 +165,13 @@ def routine(function: Any, operands: Sequence[Any], gives: Any) -> Routine | Non
     gives : dtype
         Of the result.
     """
+    given = tuple(operands)
+    return _found(function, given, tuple(map(type, given)), gives)
+
+
+@lru_cache(maxsize=4096)
+def _found(function: Any, operands: Any, types: Any, gives: Any) -> Routine | None:
+    """What `routine` answers, which depends on the types of numbers, too: 1 is no 1.0."""
     if function.nin != len(operands) or function.nout != 1:
         return None
     if any(isinstance(x, np.dtype) and c_type(x) is None for x in operands):
@@ -207,7 +218,12 @@ def _fits(x: Any, dtype: Any, operands: Sequence[Any]) -> bool:
 def _representable(x: Any, dtype: Any) -> bool:
     if dtype.kind in "iu":
         return bool(np.iinfo(dtype).min <= x <= np.iinfo(dtype).max)
-    return dtype.kind != "f" or not np.isfinite(x) or c_number(x, dtype) is not None
+    return dtype.kind != "f" or not _finite(x) or c_number(x, dtype) is not None
+
+
+def _finite(x: Any) -> bool:
+    """Whether it is no infinity and no nan; integers may be larger than any float."""
+    return type(x) in (bool, int) or cmath.isfinite(x)
 
 
 def conversion(given: Any, gives: Any) -> Routine | None:

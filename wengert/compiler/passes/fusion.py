@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends.cupy_routines import (
+    NUMBERS,
     Reduced,
     Routine,
     conversion,
@@ -337,6 +338,8 @@ def _routine(step: Instruction) -> Routine | None:
         return None if given is None else conversion(given, step.result.dtype)
     function = universal(step.function)
     if function is None or step.parameters:
+        return None
+    if not all(isinstance(x, Value) or type(x) in NUMBERS for x in operands):
         return None
     shapes = [x.shape for x in operands if isinstance(x, Value) and x.shape is not None]
     shape = np.broadcast_shapes(*shapes) if shapes else None
