@@ -104,6 +104,13 @@ def test_a_saved_program_solves(tmp_path: Any) -> None:
         np.testing.assert_array_equal(found, own.numpy())
 
 
+def test_large_matrices_are_not_kept(counted: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factorised, "LARGEST", N * N - 1)
+    x, y = matrix(), RNG.normal(size=N)
+    np.testing.assert_array_equal(factorised.solve(x, y), np.linalg.solve(x, y))
+    assert not counted
+
+
 def test_without_scipy_it_is_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(factorised, "_functions", lambda char: None)
     x, y = matrix(), RNG.normal(size=N)

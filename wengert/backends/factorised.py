@@ -15,6 +15,8 @@ __all__ = ["solve"]
 
 #: Rows from which factorising takes longer than to look whether it has been done.
 FEWEST = 32
+#: Elements of the largest matrix that is kept twice, as a copy and as its factors.
+LARGEST = 1 << 22
 
 
 class _Factors(NamedTuple):
@@ -67,11 +69,12 @@ def _factors(x: Any) -> tuple[Any, Any]:
 
 
 def solve(x1: Any, x2: Any, /) -> Any:
-    """``np.linalg.solve``, of one large matrix by factors that are kept as long as it lives."""
+    """``np.linalg.solve``, of one matrix by factors that are kept as long as it lives."""
     if (
         x1.ndim != 2
         or x2.ndim > 2
         or len(x1) < FEWEST
+        or x1.size > LARGEST
         or not x2.size
         or x1.dtype.char not in "fdFD"
         or x1.dtype != x2.dtype
