@@ -122,7 +122,7 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     """``take_along_axis`` in one launch instead of seven; places beyond the axis wrap around."""
     axis = axis % x.ndim
     others = x.shape[:axis] + x.shape[axis + 1 :]
-    if others != indices.shape[:axis] + indices.shape[axis + 1 :]:
+    if others != indices.shape[:axis] + indices.shape[axis + 1 :] or not x.shape[axis]:
         return BACKEND.cupy.take_along_axis(x, indices, axis)
     after = math.prod(x.shape[axis + 1 :])
     return _taking()(x, indices, x.shape[axis], indices.shape[axis], after)
