@@ -215,9 +215,9 @@ class _Fusion:
                 yield from self._made(due[places[-1]], places.pop(), made)
             if i == len(self.steps):
                 return
-            step = self.steps[i]
-            if step in self.absorbing and not self._there(step.operands[0], (i, LARGEST)):
-                yield from made([self._map(step, (i, LARGEST))])
+            step, last = self.steps[i], (i, len(self.steps))  # all parts of what is due before
+            if step in self.absorbing and not self._there(step.operands[0], last):
+                yield from made([self._map(step, last)])
             elif step not in self.place:
                 yield step
 
