@@ -199,9 +199,8 @@ def difference(found: Any, expected: Any, up_to_phase: bool = False) -> str:
     if found.dtype != expected.dtype:
         return f"{found.dtype} instead of {expected.dtype}"
     if expected.dtype.kind not in "fc":
-        if np.array_equal(found, expected):
-            return ""
-        return f"{_few(found)} instead of {_few(expected)}"
+        wrong = np.asarray(found != expected)
+        return f"{_few(found[wrong])} instead of {_few(expected[wrong])}" if wrong.any() else ""
     if up_to_phase:
         found, expected = np.abs(found), np.abs(expected)
     tolerance = np.finfo(expected.dtype).eps ** 0.6
