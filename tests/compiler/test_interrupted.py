@@ -120,7 +120,7 @@ CALLS = {
     "replay": ("plain", {"check": 0}, True, 80),
     "replay in place": ("large", {"check": 0}, True, 120),
     "refused call": ("refused", {}, True, 20),
-    "program that fails": ("fails", {"check": 0}, True, 60),
+    "program that fails": ("fails", {"check": 0}, True, 200),
     "check of a program that fails": ("fails", {"check": 1}, True, 20),
 }
 

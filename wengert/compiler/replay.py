@@ -223,7 +223,11 @@ def _undrawn(function: Function) -> Function:
         try:
             return function(*inputs)
         except BaseException:
-            generators.set_rng_state(before)
+            try:
+                generators.set_rng_state(before)
+            except BaseException:  # an interrupt
+                generators.set_rng_state(before)
+                raise
             raise
 
     return call
