@@ -263,7 +263,13 @@ def test_containers_among_the_arguments_that_are_changed():
         numbers[0] += 1
         return x * numbers[0]
 
+    def rename(x, state):
+        (key,) = state
+        state[f"{key}h"] = state.pop(key)
+        return x * state[f"{key}h"]
+
     for function, make in (
+        (rename, lambda: {"h": wg.ones(2)}),
         (carry, lambda: {"h": wg.zeros(2)}),
         (queue, lambda: [wg.zeros(2), wg.ones(2)]),
         (count, lambda: [1, 2]),

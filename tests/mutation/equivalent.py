@@ -273,4 +273,47 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         'array = getattr(g, "_array", g)',
         "array = getattr(g, '_array_', g)",
     ): "a Tensor is opened two lines below, too",
+    (
+        "wengert/interpreters/batched.py",
+        "recorded: bool = False,",
+        "recorded: bool = True,",
+    ): SPEED,
+    (
+        "wengert/tape/domain.py",
+        "reach = range(0 if self.period < 0 else -_MANY, _MANY + 1)",
+        "reach = range(0 if self.period < 0 else -_MANY, _MANY + 2)",
+    ): "no range is so long",
+    (
+        "wengert/interpreters/batched.py",
+        (
+            'namespaces[RecordedBatched] = namespace( f"{__name__}.recorded", _function, '
+            "plain=False, restore=differentiable.restore, backend=None, device=_device, )"
+        ),
+        (
+            "namespaces[RecordedBatched] = namespace(f'{__name__}.recorded', _function, "
+            "plain=False, backend=None, device=_device)"
+        ),
+    ): "it is found by its name otherwise",
+    (
+        "wengert/ops/utility.py",
+        (
+            '_diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", '
+            "view=None, batch=along(n=1))"
+        ),
+        (
+            '_diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", '
+            "view=None, batch=along(n=2))"
+        ),
+    ): "every call says it",
+    (
+        "wengert/testing/libraries.py",
+        (
+            "return repr(wg.asarray([1.5, 2.5])), str(wg.asarray(3)), repr(wg.ones(2, "
+            "requires_grad=True))"
+        ),
+        (
+            "return repr(wg.asarray([1.5, 2.5])), str(wg.asarray(4)), repr(wg.ones(2, "
+            "requires_grad=True))"
+        ),
+    ): "any number shows how one is printed",
 }
