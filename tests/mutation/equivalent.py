@@ -316,4 +316,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
             "requires_grad=True))"
         ),
     ): "any number shows how one is printed",
+    (
+        "wengert/nn/storage.py",
+        '"F8_E5M2": DTYPES["float8_e5m2"],',
+        "'F8_E5M2_': DTYPES[\"float8_e5m2\"],",
+    ): OTHERS,
 }
