@@ -2,12 +2,14 @@
 
 import math
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import wengert as wg
 from tests.compiler.recorded import agrees, names, traces
 from wengert.backends import Backend, get_backend
 from wengert.compiler.passes import common, dead, folding, optimise
@@ -188,6 +190,17 @@ def test_equal_calls_are_one(call: Any) -> None:
 def test_different_calls_are_two(first: Any, second: Any) -> None:
     program = _pair(first, second)
     assert common(program) is program
+
+
+def test_what_equal_views_are_given_to_is_done_once() -> None:
+    matrix, right = np.eye(3) * 4 + 1, np.ones(3)
+    derivative = wg.compile(
+        wg.grad(lambda a, b: (wg.linalg.solve(a, b) ** 2).sum(), argnums=(0, 1)), check=1
+    )
+    for _ in range(2):
+        derivative(matrix, right)
+    solutions = re.findall(r"= .*\bsolve\(", derivative.source)
+    assert len(solutions) == 2  # of the matrix, and once of its transpose
 
 
 def test_functions_of_one_name_are_two() -> None:

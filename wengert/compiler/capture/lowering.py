@@ -9,7 +9,6 @@ done with them. Other libraries have no such protocol, and their kernels are cal
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from operator import attrgetter
 from types import FunctionType, ModuleType
 from typing import Any, Final
 
@@ -31,6 +30,7 @@ from wengert.compiler.passes.forms import (
     TAKE,
     TRANSPOSE,
     VIEW,
+    getter,
     put,
     set_part,
 )
@@ -133,7 +133,7 @@ class _Array(NDArrayOperatorsMixin):
 
     @property
     def mT(self) -> Any:
-        return self._view("matrix_transpose", attrgetter("mT"))
+        return self._view("matrix_transpose", getter("mT"))
 
     def _view(self, name: str, function: Callable[..., Any], *operands: Any) -> Any:
         self.own = False

@@ -7,7 +7,6 @@ What is asked of values, or done in place, a replay could not do again.
 
 import operator
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +17,7 @@ from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced, own, traced
-from wengert.compiler.passes.forms import Method
+from wengert.compiler.passes.forms import Method, getter
 from wengert.compiler.program import Value, mapped
 from wengert.func.trees import tree_leaves
 from wengert.tape.tensor import Tensor
@@ -144,7 +143,7 @@ class RawArray(Traced):
         if name == "__array_priority__" or not hasattr(inner, name):
             raise AttributeError(f"{type(inner).__name__!r} object has no attribute {name!r}")
         if name in _PARTS:
-            return self.call(name, attrgetter(name), (self,))
+            return self.call(name, getter(name), (self,))
         if name.startswith("__"):
             self._read()
         own = isinstance(inner, np.ndarray) and name in _IN_PLACE

@@ -2,14 +2,13 @@
 
 import math
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
 
 from wengert.backends.keys import cut
 from wengert.backends.numpy import SHORT, SMALL, broadcast_to
-from wengert.compiler.passes.forms import REPEAT, RESHAPE, TRANSPOSE, Form, form, taken
+from wengert.compiler.passes.forms import REPEAT, RESHAPE, TRANSPOSE, Form, form, getter, taken
 from wengert.compiler.passes.liveness import Liveness, liveness
 from wengert.compiler.program import Instruction, Program, Value
 
@@ -268,7 +267,7 @@ def _made(
         if found.shape != shape:
             found = view(found, "reshape", RESHAPE, shape)
         if axes == (1, 0):
-            found = view(found, "matrix_transpose", attrgetter("mT"))
+            found = view(found, "matrix_transpose", getter("mT"))
         elif axes is not None:
             at = tuple([int(k) for k in np.argsort(axes)])
             found = view(found, "permute_dims", TRANSPOSE, at)

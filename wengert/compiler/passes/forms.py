@@ -6,6 +6,8 @@ CuPy's universal functions, which take ``out`` as NumPy's do.
 
 import importlib
 from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -32,6 +34,7 @@ __all__ = [
     "Method",
     "form",
     "fresh",
+    "getter",
     "put",
     "row",
     "set_part",
@@ -92,6 +95,8 @@ ASTYPE: Final = Method("astype")
 RESHAPE: Final = Method("reshape")
 TRANSPOSE: Final = Method("transpose")
 VIEW: Final = Method("view")
+#: Takes an attribute: one function for each name, so that calls of it are known as equal.
+getter: Final = cache(attrgetter)
 
 
 def put(x: Any, places: Any, values: Any) -> Any:
