@@ -44,12 +44,15 @@ def _forget(gone: Any) -> None:
 
 @lru_cache
 def _functions(char: str) -> Any:
-    """LAPACK's factorisation, and its solution, for a dtype; None without SciPy."""
+    """LAPACK's factorisation, and its solution, in double precision; None without SciPy.
+
+    ``np.linalg.solve`` computes in double precision, whatever the dtype.
+    """
     try:
         scipy = importlib.import_module("scipy.linalg")
     except ImportError:
         return None
-    return scipy.get_lapack_funcs(("getrf", "getrs"), dtype=char)
+    return scipy.get_lapack_funcs(("getrf", "getrs"), dtype="d" if char in "fd" else "D")
 
 
 def _factors(x: Any) -> tuple[Any, Any]:
@@ -87,4 +90,4 @@ def solve(x1: Any, x2: Any, /) -> Any:
     turned = x1.flags.c_contiguous
     factors = _factors(x1.T if turned else x1)
     found, _ = _functions(x1.dtype.char)[1](*factors, x2, trans=int(turned))
-    return np.ascontiguousarray(found)
+    return np.ascontiguousarray(found, x1.dtype)

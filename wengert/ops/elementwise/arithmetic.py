@@ -348,5 +348,7 @@ def pow(x1: Any, x2: Any, /) -> Tensor:
     ):  # a number that a trace follows, whose value says how powers are taken
         return pow(x1, x2.pinned())
     if isinstance(x2, np.generic):
-        return pow(x1, x2.item())
+        number = x2.item()
+        if not isinstance(number, np.generic):  # as it does of a long double
+            return pow(x1, number)
     return _pow(x1, x2)
