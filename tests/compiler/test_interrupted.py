@@ -139,6 +139,7 @@ def test_interrupted_calls_leave_one_state_whole(
         monkeypatch.setattr(sys, "_current_frames", dict.fromkeys([0]).copy)
         warnings.resetwarnings()
         warnings.simplefilter("ignore")
+    threshold = gc.get_threshold()
     start, x, following = training.left(), batch(training, 4), batch(training, 5)
     expected = [start]
     for each in (x, following, following):
@@ -163,6 +164,7 @@ def test_interrupted_calls_leave_one_state_whole(
         after = expected[reached[0] + 1] if reached else expected[1]
         if kind == "large" and reached == [1]:
             assert weight._array.ctypes.data == where
+        assert gc.get_threshold() == threshold, interrupt.where
         gc.collect()  # where the copy of a program is lost
         step(following if reached == [1] else x)
         assert alike(training.left(), after), interrupt.where

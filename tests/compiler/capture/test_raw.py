@@ -356,3 +356,18 @@ def test_the_functions_that_are_recorded_are_their_librarys() -> None:
     places: Any = np, np.linalg, np.fft, np.random, np.ndarray
     numpys = {name for place in places for name in dir(place)}
     assert raw._PURE - numpys == {*PYTORCHS.split()}
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_products_keep_their_order(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    x, y = (_complex(rng, dtype) for _ in range(2))
+    parameter = wg.tensor(y)
+    for function in (lambda x: x * parameter, lambda x: parameter * x):
+        step = wg.compile(function, check=0)
+        for _ in range(2):
+            assert same_bits(step(x).numpy(), function(x).numpy())
+
+
+def _complex(rng: np.random.Generator, dtype: str) -> Any:
+    return (rng.normal(size=64) + 1j * rng.normal(size=64)).astype(dtype)

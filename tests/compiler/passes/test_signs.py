@@ -108,3 +108,15 @@ def test_cotangents_of_parts_are_subtracted_in_place() -> None:
     emitted = emit(optimise(program), NUMPY)
     assert "[1:] -= " in emitted.source, emitted.source
     check_emitted(program, emitted, points)
+
+
+@pytest.mark.parametrize("reader", [wg.copysign, lambda one, x: wg.where(wg.signbit(x), -one, one)])
+def test_signs_of_nan_are_kept_where_they_are_read(reader: Any) -> None:
+    def function(x: Any) -> Any:
+        return reader(wg.ones_like(x), -(x * 2.0)), reader(wg.ones_like(x), -x * 3.0 + x)
+
+    step = wg.compile(function, check=0)
+    for value in (1.0, -2.0, np.nan, -np.nan, 0.0):
+        x = wg.asarray([value, -value])
+        for found, expected in zip(step(x), function(x), strict=True):
+            assert same_bits(found.numpy(), expected.numpy())

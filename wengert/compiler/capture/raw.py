@@ -241,6 +241,9 @@ def _wrapped(x: Any) -> Any:
 def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
     def method(self: RawArray, other: Any) -> Any:
         if isinstance(other, Tensor):
+            if name == "mul" and isinstance(self.inner, np.ndarray):
+                # NumPy's operators ask so. A complex product depends on the order in its last bit.
+                return other.__array_ufunc__(np.multiply, "__call__", self, other)
             return NotImplemented
         pair = (other, self) if reflected else (self, other)
         return self.call(name, function, pair)

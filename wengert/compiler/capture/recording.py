@@ -313,12 +313,20 @@ def seldom_collected() -> Iterator[None]:
     """Let the collector of cycles look seldom at instructions, which have none."""
     before = gc.get_threshold()
     seldom = (max(before[0], SELDOM), *before[1:]) if before[0] else before
-    gc.set_threshold(*seldom)
-    try:
-        yield
-    finally:
+
+    def put_back() -> None:
         if gc.get_threshold() == seldom:
             gc.set_threshold(*before)
+
+    try:
+        gc.set_threshold(*seldom)
+        yield
+    finally:
+        try:
+            put_back()
+        except BaseException:  # an interrupt
+            put_back()
+            raise
 
 
 def raised_inside(error: BaseException) -> bool:

@@ -17,6 +17,8 @@ __all__ = ["signs"]
 
 #: What is negated where one operand is.
 _PRODUCTS: Final = (np.multiply, np.divide)
+#: What gives numbers for the sign of NaN.
+_READERS: Final = (np.copysign, np.signbit)
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -25,10 +27,11 @@ def signs(program: Program) -> Program:
 
     A product, a quotient or a sum of floats is rounded alike whatever its sign. Sums of two negated
     numbers stay: where these cancel, both ``-a + -b`` and ``a + b`` are 0.0, of which -0.0 is the
-    negation.
+    negation. The sign of NaN is another, so nothing changes where a function reads it.
     """
     steps = program.instructions
-    if not any(step.function is np.negative for step in steps):
+    functions = [step.function for step in steps]
+    if not any(x is np.negative for x in functions) or any(x in _READERS for x in functions):
         return program
     uses = Counter([value for step in steps for value in step.used()])
     walk = _Walk(uses, shown(program))
