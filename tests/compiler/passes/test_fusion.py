@@ -261,3 +261,20 @@ def test_a_chain_of_a_thousand_calls_is_several_kernels() -> None:
     for _ in range(1000):
         wanted = wanted * np.float32(0.999) + np.float32(0.001)
     np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: wg.sum(x[1:] * x[:-1]), lambda x: wg.sum(wg.sort(x) * x), lambda x: wg.mean(x**2)],
+    ids=["parts", "sorted", "mean"],
+)
+def test_what_a_lone_call_takes_is_there(function: Callable[..., Any]) -> None:
+    """No kernel is made of one product, and the view of the cotangent that it takes comes first."""
+    gradients = []
+    for f in (function, wg.compile(function)):
+        x = wg.asarray([2.0, 3.0, 1.0], requires_grad=True)
+        for _ in range(3):
+            x.grad = None
+            f(x).backward()
+        gradients.append(x.grad.tolist())
+    assert gradients[0] == gradients[1]

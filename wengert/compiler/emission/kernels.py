@@ -174,7 +174,8 @@ def _plain(body: Body) -> list[Instruction]:
             continue
         changed = step.with_values(values)
         if body.reduced is not None or result not in body.outputs:
-            result = values[result] = Value(result.shape, result.dtype, result.name, result.order)
+            result = Value(result.shape, result.dtype, result.name, result.order)
+            values[step.result] = result
         found.append(replace(changed, results=(result,)))
     return found if body.reduced is None else [*found, body.reduced[0].with_values(values)]
 
