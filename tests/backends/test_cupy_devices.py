@@ -1,13 +1,18 @@
 """CuPy with several devices, simulated: results are where the operands are, whatever is current."""
 
 import copy
+import functools
+import operator
 import pickle
+import runpy
 import subprocess
 import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +21,10 @@ import pytest
 import wengert as wg
 import wengert.nn.functional as F
 from tests import simulated_cupy
+from tests.compiler.test_checking import swapped
 from wengert import nn, optim
+from wengert.compiler import replay as replays
+from wengert.compiler.capture.errors import CompileError
 from wengert.func.trees import tree_leaves
 from wengert.testing.calls import arguments, prepared
 from wengert.testing.libraries import MODES, chapter, names
@@ -108,6 +116,130 @@ def test_a_compiled_step_runs_on_another_current_device(backend: Any) -> None:
     for current in (1, 1, 0, 0):
         with backend.cupy.cuda.Device(current):
             assert places(run()) == {1}
+
+
+def differentiated(results: list[wg.Tensor], x: wg.Tensor) -> list[wg.Tensor]:
+    """Results, and the gradient of ``x``, if they are differentiable."""
+    ends = [wg.sum(y) for y in results if y.requires_grad]
+    if ends:
+        x.grad = None
+        functools.reduce(operator.add, ends).backward()
+        results = [*results, x.grad]
+    return results
+
+
+def stepping(x: wg.Tensor) -> Callable[[wg.Tensor], Any]:
+    """A training that takes its rows as an argument."""
+    wg.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Dropout(0.2), nn.Linear(4, 1))
+    model.to(dtype="float64", device=x.device)
+    updates = optim.Adam(model.parameters(), lr=0.1)
+
+    def step(x: wg.Tensor) -> wg.Tensor:
+        updates.zero_grad()
+        loss = wg.mean(model(x.detach()) ** 2)
+        loss.backward()
+        updates.step()
+        return loss.detach()
+
+    return step
+
+
+def changing(x: wg.Tensor) -> Callable[[wg.Tensor], Any]:
+    """What a function changes: a Tensor that it reaches, and the elements of another."""
+    held, out = wg.zeros_like(x.detach()), wg.zeros_like(x.detach())
+    kept = {"mean": held}
+
+    def changed(x: wg.Tensor) -> wg.Tensor:
+        kept["mean"] = kept["mean"] * 0.9 + x.detach()
+        out[0] = kept["mean"][0] + 1
+        return out * kept["mean"]
+
+    return changed
+
+
+#: By what a function does, what makes it.
+COMPILED: dict[str, Callable[[wg.Tensor], Callable[[wg.Tensor], Any]]] = {
+    "values": lambda x: lambda x: wg.exp(x.detach()) * 2,
+    "gradients inside": lambda x: wg.func.grad(lambda x: wg.sum(wg.sin(x) * x)),
+    "gradients through": lambda x: lambda x: wg.mean(x**2),
+    "second derivatives": lambda x: wg.func.hessian(lambda x: wg.sum(wg.sin(x) * x)),
+    "a training step": stepping,
+    "dropout": lambda x: lambda x: F.dropout(x, 0.5),
+    "several outputs": lambda x: lambda x: {"a": wg.mean(x**2), "b": (x * 2, wg.exp(x), 3)},
+    "changes": changing,
+    "views and products": lambda x: lambda x: wg.sum(x[1:] * x[:-1]) + wg.sum(wg.sort(x) * x),
+    "new arrays": lambda x: lambda x: x + wg.ones(3, device=x.device) + wg.zeros_like(x),
+}
+
+
+@pytest.mark.parametrize("check", [None, 1], ids=["by default", "each call"])
+@pytest.mark.parametrize(("home", "current"), [(1, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("what", COMPILED)
+def test_compiled_functions(
+    what: str, home: int, current: int, check: int | None, backend: Any
+) -> None:
+    found: list[list[list[wg.Tensor]]] = []
+    for compiled in (False, True):
+        x = wg.tensor([1.0, 2.0, 3.0], dtype="float64", device=f"cuda:{home}", requires_grad=True)
+        function = COMPILED[what](x)
+        run = wg.compile(function, check=check) if compiled else function
+        wg.manual_seed(1)
+        found.append([])
+        with backend.cupy.cuda.Device(current):
+            for _ in range(4):
+                results = [y for y in tree_leaves(run(x)) if isinstance(y, wg.Tensor)]
+                found[-1].append(differentiated(results, x))
+            assert backend.cupy.cuda.runtime.getDevice() == current
+    assert run.report.checks > 0
+    assert "ran eagerly" not in str(run.report)
+    assert places(found) == {home}
+    for x, y in zip(*map(tree_leaves, found), strict=True):
+        np.testing.assert_allclose(y.detach().numpy(), x.detach().numpy(), rtol=1e-12)
+
+
+def test_a_wrong_program_names_its_line(
+    elsewhere: None, backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = partial(swapped, "matmul", lambda x, y: x @ y * 2)
+    monkeypatch.setattr(replays, "optimise", wrong)
+    f = wg.compile(lambda x: wg.sum(x @ x))  # the product
+    x = wg.ones((2, 2))
+    f(x)
+    with pytest.raises(CompileError, match=r"line \d+ of its source .*the product"):
+        f(x)
+
+
+def test_elements_are_put_back(backend: Any) -> None:
+    """What a recording has done to an array is taken back where that is."""
+    with backend.cupy.cuda.Device(1):
+        held = backend.cupy.zeros(3)
+
+    def f(x: wg.Tensor) -> wg.Tensor:
+        with backend.cupy.cuda.Device(1):
+            held[...] += 1
+        return x * 2
+
+    run, x = wg.compile(f), wg.ones((3,), device="cuda:1")
+    for calls in (1, 2, 3):
+        assert places(run(x)) == {1}
+        assert held.get().tolist() == [calls] * 3
+
+
+def test_a_saved_program_runs_on_the_current_device(backend: Any, tmp_path: Path) -> None:
+    model = nn.Linear(3, 2).to(dtype="float64", device="cuda:1")
+    x = wg.tensor(np.arange(6.0).reshape(2, 3), device="cuda:1")
+    run = wg.compile(lambda x: F.dropout(model(x), 0.5))
+    run(x), run(x)
+    run.save(tmp_path / "saved.py")
+    wanted = run(x).detach()
+    with backend.cupy.cuda.Device(1):
+        (found,) = [
+            f for name, f in runpy.run_path(str(tmp_path / "saved.py")).items() if "lambda" in name
+        ]
+        made = found(x._array)
+    assert made.device.id == 1
+    np.testing.assert_allclose(made.get(), wanted.numpy(), rtol=1e-12)
 
 
 def test_the_backward_pass_of_another_thread() -> None:

@@ -162,7 +162,7 @@ def _seen(answer: Any, before: Snapshot, keep: Callable[[Any], Any] = lambda arr
     parts = {}
     for owner, key, then, now in before.changes():
         if key is ...:
-            now = backend_of(owner).xp.asarray(owner, copy=True)
+            now = backend_of(owner).namespace.asarray(owner, copy=True)
         parts[id(owner), _hashable(key)] = owner, key, _held(then), _held(now, keep)
     return _Seen(structure, [_held(x) for x in leaves], parts, generators.get_rng_state())
 
@@ -316,6 +316,6 @@ def _of_gradients(one: _Seen, other: _Seen, tensors: Sequence[Tensor]) -> Iterat
 
 def _gradients(x: _Held, numbers: Container[int]) -> dict[int, Any]:
     """The gradients of a result, whose graph is kept, by the numbers of Tensors."""
-    g = backend_of(x.array).xp.ones_like(x.array)
+    g = backend_of(x.array).namespace.ones_like(x.array)
     arrived = sweep([(x.node, g)], keep=True, targets=numbers)
     return {leaf.number: g for leaf, g in arrived.items() if g is not None}

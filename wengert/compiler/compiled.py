@@ -173,6 +173,7 @@ class Compiled(Generic[P, R]):
         takes Tensors, leaf by leaf, without static values; runs the program on the state as it is
         now; and keeps what becomes of that. The state (parameters, what an optimiser keeps,
         hyper-parameters) is the dict ``state`` there. Random numbers go on as they would here.
+        CuPy makes the state on its current device when the file is imported, and computes there.
 
         Parameters
         ----------

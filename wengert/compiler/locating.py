@@ -9,6 +9,8 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from wengert.backends.backend import bare
+from wengert.backends.registry import placed_by
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.trace import copied
 from wengert.compiler.checking import different
@@ -86,13 +88,19 @@ def _run(
     emitted: Emitted, inputs: tuple[Any, ...]
 ) -> Iterator[tuple[int, Instruction, tuple[Any, ...]]]:
     """Run a program statement by statement: what each gives, before others write over it."""
-    function: Any = emitted.function
+    function = bare(emitted.function)
+    execute = placed_by(inputs, _execute)
     names = function.__globals__ | dict(zip(function.__code__.co_varnames, inputs, strict=False))
     (body,) = [x.body for x in ast.parse(emitted.source).body if isinstance(x, ast.FunctionDef)]
     for statement in body:
         if isinstance(statement, ast.Return):
             return
-        exec(compile(ast.Module([statement], []), "<statement>", "exec"), names)  # noqa: S102
+        execute(statement, names, *inputs)
         if statement.lineno in emitted.lines:
             step, given = emitted.lines[statement.lineno]
             yield statement.lineno, step, tuple([names[name] for name in given])
+
+
+def _execute(statement: ast.stmt, names: dict[str, Any], *inputs: Any) -> None:
+    """Run a statement. The program's inputs tell on which device."""
+    exec(compile(ast.Module([statement], []), "<statement>", "exec"), names)  # noqa: S102

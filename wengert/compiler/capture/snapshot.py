@@ -167,7 +167,9 @@ class Snapshot:
                 kind.write(owner, before, now)
         for array, copy in self._elements:
             if not _same_elements(array, copy):
-                array[...] = copy
+                backend = backend_of(array)
+                with backend.on(backend.device(array)):
+                    array[...] = copy
         self.rewind()
         if changes[0] != self._version:
             changes[0] += 1  # what modules were in between may have been remembered
@@ -190,7 +192,7 @@ class Snapshot:
             return
         backend = backend_of(array)
         if not backend.immutable and math.prod(array.shape) <= largest:
-            self._elements.append((array, backend.xp.asarray(array, copy=True)))
+            self._elements.append((array, backend.namespace.asarray(array, copy=True)))
 
 
 def same_states(one: Any, other: Any) -> bool:

@@ -544,7 +544,7 @@ def _is_mask(x: Any) -> bool:
 
 def copied(x: Any) -> Any:
     """A copy of an array; a number as it is."""
-    return backend_of(x).xp.asarray(x, copy=True) if hasattr(x, "dtype") else x
+    return backend_of(x).namespace.asarray(x, copy=True) if hasattr(x, "dtype") else x
 
 
 def _inner(x: Any) -> Any:
