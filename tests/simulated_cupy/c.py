@@ -49,6 +49,7 @@ _TESTS = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "signbi
 #: What preambles define.
 _DEFINED: dict[str, Callable[..., Any]] = {
     "rounded": lambda x: x,
+    "wrapped": lambda x: x,
     "expit": scipy.special.expit,
     "log_expit": scipy.special.log_expit,
     "integral_power": np.power,
@@ -103,7 +104,7 @@ class Program:
     def __init__(self, text: str, preamble: str = "") -> None:
         self.functions: dict[str, tuple[Any, list[tuple[Any, str, bool]], Any]] = {}
         self.known = {
-            name for name in _DEFINED if re.search(rf"\b{name}\((T|float|double) \w+", preamble)
+            name for name in _DEFINED if re.search(rf"\b{name}\((T|float|double|int) \w+", preamble)
         }
         self.nan = "#define NAN" in preamble
         for found in re.finditer(
@@ -504,6 +505,8 @@ class Lanes:
                 return np.asarray(np.floor_divide(*parts))
             if name in self.program.known:
                 if name == "rounded" and parts[0].dtype.char not in "fd":
+                    raise DoesNotCompileError(f"{name} of {parts[0].dtype}")
+                if name == "wrapped" and parts[0].dtype.kind not in "biu":
                     raise DoesNotCompileError(f"{name} of {parts[0].dtype}")
                 return np.asarray(_DEFINED[name](*parts))
         raise DoesNotCompileError(f"identifier {name!r} is undefined")

@@ -55,7 +55,8 @@ class _Kernel:
                 raise TypeError(f"Unsupported type {type(x)}")
 
     def _number(self, x: Any, dtype: np.dtype) -> np.ndarray:
-        return np.asarray(x).astype(dtype).reshape(1)
+        with np.errstate(all="ignore"):
+            return np.asarray(x).astype(dtype).reshape(1)
 
     def _refused(self, error: DoesNotCompileError, source: str) -> Exception:
         from cupy.cuda.compiler import CompileException

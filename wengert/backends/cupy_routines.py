@@ -7,8 +7,10 @@ variables of the same types: so they compute the same.
 
 import cmath
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 __all__ = [
     "NUMBERS",
     "ROUNDED",
+    "WRAPPED",
     "Reduced",
     "Routine",
     "c_number",
@@ -40,6 +43,18 @@ ROUNDED: Final = {
     return x;
 }""",
 }
+
+#: C leaves open what an overflow of signed integers gives, and a shift by more than there are bits,
+#: and so a compiler takes ``x + 1 > x`` for true. It knows nothing of what passes through here.
+WRAPPED: Final = "\n".join([
+    f"""static __device__ inline {name} wrapped({name} x) {{
+    asm("" : "+{register}"(x));
+    return x;
+}}"""
+    for name, register in (
+        ("int", "r"), ("unsigned int", "r"), ("long long", "l"), ("unsigned long long", "l"),
+    )
+])  # fmt: skip
 
 #: What CUDA calls the data types. Of half precision CuPy has classes that not every kernel knows.
 _C_TYPES: Final = {
@@ -78,18 +93,21 @@ class Routine(NamedTuple):
         Statements.
     preamble : str
         What they need to be defined.
-    calls : bool
-        Whether functions are called that a compiler may compute otherwise of a number it knows.
+    folds : bool
+        Whether a compiler may compute something else of a number that it knows.
     rounds : bool
         Whether the result may be merged with what takes it.
+    wraps : bool
+        Whether integers may overflow.
     """
 
     takes: tuple[Any, ...]
     gives: Any
     text: str
     preamble: str = ""
-    calls: bool = False
+    folds: bool = False
     rounds: bool = False
+    wraps: bool = False
 
 
 class Reduced(NamedTuple):
@@ -174,51 +192,98 @@ def _found(function: Any, operands: Any, types: Any, gives: Any) -> Routine | No
     """What `routine` answers, which depends on the types of numbers, too: 1 is no 1.0."""
     if function.nin != len(operands) or function.nout != 1:
         return None
-    if any(isinstance(x, np.dtype) and c_type(x) is None for x in operands):
+    if any(c_type(_own(x)) is None for x in operands):
         return None
-    for op in function._ops.ops:
-        takes = tuple([np.dtype(x) for x in op.in_types])
-        if all(_fits(x, dtype, operands) for x, dtype in zip(operands, takes, strict=True)):
-            break
-    else:
+    op = _loop(function, operands, gives)
+    if op is None:
         return None
-    result = np.dtype(op.out_types[0])
+    takes, result = tuple([np.dtype(x) for x in op.in_types]), np.dtype(op.out_types[0])
     names = [c_type(x) for x in (*takes, result)]
     if None in names or result != gives or not isinstance(op.routine, str):
         return None
     calls = set(re.findall(r"\b([A-Za-z_]\w*)\s*\(", op.routine)) - _EXACT
     calls -= {"out0_type", "in0_type", "in1_type"}
     kinds = {x.kind for x in (*takes, result)}
-    product = "*" in op.routine
-    if not calls <= _KNOWN or (product and "f" in kinds and re.search(r"[-+]", op.routine)):
+    times = "*" in op.routine
+    if not calls <= _KNOWN or (times and "f" in kinds and re.search(r"[-+]", op.routine)):
         return None
     # Products and quotients of complex numbers are made of several operations.
     if "c" in kinds and (calls or re.search("[*/]|max|min|abs", op.routine)):
         return None
-    rounds = result.char in ROUNDED and (product or bool(calls))
-    return Routine(takes, result, op.routine.strip(), function._preamble, bool(calls), rounds)
+    whole = result.kind in "iu"
+    folds = bool(calls) or (whole and bool(re.search("<<|>>|_floor_divide", op.routine)))
+    rounds = result.char in ROUNDED and (times or bool(calls))
+    wraps = whole and (bool(calls) or bool(re.search("[-+*]|<<|>>|_floor_divide", op.routine)))
+    text = op.routine.strip()
+    return Routine(takes, result, text, function._preamble, folds, rounds, wraps)
 
 
-def _fits(x: Any, dtype: Any, operands: Sequence[Any]) -> bool:
-    """Whether an operand may be given to a loop of this type, as CuPy decides it."""
-    if isinstance(x, np.dtype) or dtype.kind == "V":  # bfloat16, which is no type here
-        return not isinstance(x, np.dtype) or np.can_cast(x, dtype)
-    kind = type(x) if not isinstance(x, type) else x
-    own = np.dtype(kind)
-    most = max([_KINDS[y.kind] for y in operands if isinstance(y, np.dtype)], default=-1)
-    if _KINDS[own.kind] > most:  # numbers of a higher kind are arrays of no axes
-        return np.can_cast(own, dtype)
-    if own.kind == "c" and dtype.kind != "c":
-        return False
-    if isinstance(x, type):  # a number that may be any
-        return (kind is float and dtype.char in "fdFD") or (kind is int and dtype.char in "lqfd")
-    return _KINDS[dtype.kind] >= _KINDS[own.kind] and _representable(x, dtype)
+def _loop(function: Any, operands: Sequence[Any], gives: Any) -> Any:
+    """The loop that CuPy chooses, or None where it depends on a number that is not known."""
+    looked = _by_kind if int(sys.modules["cupy"].__version__.split(".")[0]) >= 14 else _by_value
+    found = {function._ops._guess_routine_from_in_types(*types) for types in looked(operands)}
+    if len(found) == 1:
+        return found.pop()
+    # With a float the type of the result says which loop it was, unless several give that type.
+    # (CuPy 13 multiplies by more than a float32 holds in double; such a rate would be infinite.)
+    fitting = [op for op in function._ops.ops if op.out_types[0] == gives]
+    return fitting[0] if len(fitting) == 1 and int not in operands else None
 
 
-def _representable(x: Any, dtype: Any) -> bool:
-    if dtype.kind in "iu":
-        return bool(np.iinfo(dtype).min <= x <= np.iinfo(dtype).max)
-    return dtype.kind != "f" or not _finite(x) or c_number(x, dtype) is not None
+def _by_kind(operands: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """What CuPy 14 looks for: Python's numbers have no type beside arrays of their kind."""
+    weak = [_type(x) in (int, float, complex) for x in operands]
+    strong = [_KINDS[_own(x).kind] for x, number in zip(operands, weak, strict=True) if not number]
+    fits = max(strong, default=-1) >= max(_KINDS[_own(x).kind] for x in operands)
+    kinds = tuple([fits and y and _type(x) for x, y in zip(operands, weak, strict=True)])
+    for own in product(*map(_owns, operands)):
+        yield own, kinds
+
+
+def _by_value(operands: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """What CuPy 13 looks for: numbers beside arrays of their kind have the smallest type."""
+    arrays = max([_KINDS[x.kind] for x in operands if isinstance(x, np.dtype)], default=-1)
+    of_their_kind = arrays >= max(_KINDS[_own(x).kind] for x in operands)
+    for types in product(*map(_least if of_their_kind else _owns, operands)):
+        yield (tuple([x.type if isinstance(x, np.dtype) else x for x in types]),)
+
+
+def _least(x: Any) -> list[Any]:
+    """The type of an array, and the smallest of a number; several of one that is not known."""
+    if isinstance(x, np.dtype):
+        return [x]
+    if isinstance(x, type):
+        return [least for value in _SMALL[x] for least in _least(value)]
+    least = np.min_scalar_type(x)
+    if least.kind != "u":
+        return [least.type]
+    signed = np.dtype(least.char.lower())  # in which those that are not negative may be, too
+    return [least.type if x > np.iinfo(signed).max else (least.type, signed.type)]
+
+
+#: By type, numbers of each smallest type.
+_SMALL: Final[dict[type, tuple[Any, ...]]] = {
+    bool: (True,),
+    int: (1, -1, 2**7, 2**8, -(2**8), 2**15, 2**16, -(2**16), 2**31, 2**32, -(2**32), 2**63),
+    float: (1.0, 1e30, 1e300),
+    complex: (1j, 1e300j),
+}
+
+
+def _type(x: Any) -> Any:
+    return x if isinstance(x, type) else type(x)
+
+
+def _owns(x: Any) -> list[Any]:
+    """The type of an array, and of a number by itself; several of one that is not known."""
+    return [_own(x), np.dtype("uint64")] if x is int else [_own(x)]  # for those beyond int64
+
+
+def _own(x: Any) -> Any:
+    """The type of an array, or of a number by itself."""
+    if isinstance(x, np.dtype):
+        return x
+    return np.dtype(x) if isinstance(x, type) else np.asarray(x).dtype
 
 
 def _finite(x: Any) -> bool:
@@ -232,7 +297,8 @@ def conversion(given: Any, gives: Any) -> Routine | None:
     name = c_type(gives)
     if name is None or c_type(given) is None or given.kind == "c":
         return None
-    return Routine((given,), gives, f"out0 = {cast(name, 'in0')}")
+    wraps = given.kind == "f" and gives.kind in "iu"  # C leaves open what is out of range
+    return Routine((given,), gives, f"out0 = {cast(name, 'in0')}", wraps=wraps)
 
 
 def reduction(name: str, dtype: Any, gives: Any) -> Reduced | None:

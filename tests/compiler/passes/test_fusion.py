@@ -1,5 +1,7 @@
 """Kernels of CuPy's: fused programs compute what the function does, to the bit, in few launches."""
 
+import contextlib
+import importlib
 import re
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,6 +15,7 @@ import wengert as wg
 import wengert.nn.functional as F
 from tests.simulated_cupy import counting
 from wengert import nn, optim
+from wengert.backends.cupy_routines import routine
 
 pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("backend")]
 
@@ -221,6 +224,80 @@ def test_saved_programs_have_their_kernels(tmp_path: Path) -> None:
         found, wanted = saved(*arrays), run(*given)
     wanted = run(*given)
     np.testing.assert_array_equal(found.get(), wanted.detach().numpy())
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_parameters_of_several_dtypes_have_their_own_numbers(optimiser: str) -> None:
+    found: list[list[bytes]] = []
+    for compiled in (False, True):
+        dtypes = ("float32", "float64")
+        parameters = [wg.ones((3,), dtype=dtype, requires_grad=True) for dtype in dtypes]
+        updates = OPTIMISERS[optimiser](parameters)
+
+        def step(parameters: Any = parameters, updates: Any = updates) -> None:
+            updates.zero_grad()
+            for x in parameters:
+                wg.sum(x**2).backward()
+            updates.step()
+
+        run = wg.compile(step, check=0) if compiled else step
+        for rate in (0.5, 0.25, 0.1, 0.1):
+            updates.param_groups[0]["lr"] = rate
+            run()
+        found.append([x.detach().numpy().tobytes() for x in parameters])
+    assert found[0] == found[1]
+
+
+#: Numbers about the limits of types: which loop CuPy takes may depend on them.
+NUMBERS = [
+    0, 1, 5, -1, 127, 255, -129, 40_000, 70_000, 2**24 + 1, 2**31, 2**40 + 1, 2**62 + 1, 2**63, 0.5,
+    0.1, -0.0, 70_000.5, 1e38, float("inf"), float("nan"), 1j,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", sorted({*DTYPES, "int8", "uint16", "uint64", "complex128"}))
+def test_loops_are_those_that_cupy_takes(dtype: str) -> None:
+    cupy = importlib.import_module("cupy")
+    array, count = cupy.zeros(2, dtype), 0
+    names = (
+        "add multiply equal less greater_equal logical_and true_divide floor_divide power maximum "
+        "left_shift bitwise_or arctan2"
+    )
+    for function in [getattr(cupy, name) for name in names.split()]:
+        loops = {}
+        for x in NUMBERS:
+            with contextlib.suppress(TypeError):
+                loops[repr(x)] = x, *function._loop([array, x], None)
+        for x, takes, (gives,) in loops.values():
+            known = routine(function, [array.dtype, x], gives)
+            assert known is None or known.takes == takes
+            open_ = routine(function, [array.dtype, type(x)], gives)
+            for other, others, (result,) in loops.values():
+                if open_ is not None and type(other) is type(x):
+                    assert (open_.takes, open_.gives) == (others, result)
+            count += known is not None
+    assert count or dtype == "float16"
+
+
+COMPARED: dict[str, tuple[Callable[..., Any], Any, Any, Any]] = {
+    "half precision": (lambda x, t: (x == t) & (x < 5), np.float16([0.1, 2.5]), 0.5, 0.1),
+    "a float32": (lambda x, t: (x == t) | (x < 0), np.float32([0.1, np.inf]), 0.5, 1e300),
+    "a literal": (lambda x, t: (x == 1e300) | (x < t), np.float32([1, np.inf]), 0.5, 0.25),
+    "large": (lambda x, t: (x == t) & (x > 0), np.uint64([2**63 + 1, 3]), 3, 2**63),
+    "larger": (lambda x, t: (x > t) & (x > 0), np.uint64([2**62 + 1, 3]), 3, 2**62),
+    "an integer": (lambda x, t: wg.astype(x * t + 1, "float64"), np.float32([1, 2]), 3, 2**24 + 1),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_numbers_are_compared_in_the_dtype_of_the_function(name: str) -> None:
+    function, host, first, second = COMPARED[name]
+    x, compiled = wg.asarray(host), wg.compile(function, check=0)
+    for number in (first, first, second):
+        found = compiled(x, number)
+        np.testing.assert_array_equal(found.numpy(), function(x, number).numpy())
+    # By a large integer CuPy 13 multiplies in another dtype, of which the program is not.
+    assert name == "an integer" or "ran eagerly" not in str(compiled.report)
 
 
 def test_one_kernel_takes_no_more_arguments_than_there_is_room_for() -> None:

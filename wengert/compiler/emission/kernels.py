@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends.cupy_routines import ROUNDED, c_number, c_type, cast
+from wengert.backends.cupy_routines import ROUNDED, WRAPPED, c_number, c_type, cast
 from wengert.compiler.emission.spelling import Names, identifier
 from wengert.compiler.passes.forms import RESHAPE, Kernel
 from wengert.compiler.passes.fusion import ARGUMENTS, Alignment, Body, fuse
@@ -119,7 +119,7 @@ class _Text:
         for i, ((x, below), dtype) in enumerate(zip(operands, found.takes, strict=True)):
             kind = c_type(dtype) or ""
             if below is None:
-                words[f"in{i}"] = self._number(x, dtype, given=found.calls)
+                words[f"in{i}"] = self._number(x, dtype, given=found.folds)
             else:
                 name = self._known[x, below]
                 words[f"in{i}"] = name if x.dtype == dtype else cast(kind, name)
@@ -137,18 +137,19 @@ class _Text:
         text = re.sub(
             r"\b(?:in\d|out0)(?:_type)?\b", lambda match: words[match.group()], found.text
         )
-        if found.rounds:
-            self.preambles[ROUNDED[found.gives.char]] = None
+        through = "rounded" if found.rounds else "wrapped" if found.wraps else ""
+        if through:
+            self.preambles[ROUNDED[found.gives.char] if found.rounds else WRAPPED] = None
         simple = re.fullmatch(rf"{name} = ([^;]*);?", text)
         if simple is not None:
-            value = f"rounded({simple[1]})" if found.rounds else simple[1]
+            value = f"{through}({simple[1]})" if through else simple[1]
             self.lines.append(f"{kind} {name} = {value};" if declared else f"{name} = {value};")
             return
         if declared:
             self.lines.append(f"{kind} {name};")
         self.lines += ["{", *[f"    {line}" for line in text.strip().splitlines()], "}"]
-        if found.rounds:
-            self.lines.append(f"{name} = rounded({name});")
+        if through:
+            self.lines.append(f"{name} = {through}({name});")
 
 
 def _indented(lines: Sequence[str]) -> str:
