@@ -158,6 +158,11 @@ def changing(x: wg.Tensor) -> Callable[[wg.Tensor], Any]:
     return changed
 
 
+def weighing(x: wg.Tensor) -> Callable[[wg.Tensor], Any]:
+    weight = wg.tensor([1.0, 2.0, 4.0], dtype="float64", device=f"cuda:{1 - x.device.id}")
+    return lambda x: wg.sum((x * x).to_device(weight.device) * weight).to_device(x.device)
+
+
 #: By what a function does, what makes it.
 COMPILED: dict[str, Callable[[wg.Tensor], Callable[[wg.Tensor], Any]]] = {
     "values": lambda x: lambda x: wg.exp(x.detach()) * 2,
@@ -169,6 +174,13 @@ COMPILED: dict[str, Callable[[wg.Tensor], Callable[[wg.Tensor], Any]]] = {
     "several outputs": lambda x: lambda x: {"a": wg.mean(x**2), "b": (x * 2, wg.exp(x), 3)},
     "changes": changing,
     "views and products": lambda x: lambda x: wg.sum(x[1:] * x[:-1]) + wg.sum(wg.sort(x) * x),
+    "another device": lambda x: (
+        lambda x: wg.sum(wg.exp(x.to_device(f"cuda:{1 - x.device.id}")).to_device(x.device) * x)
+    ),
+    "there and back": lambda x: (
+        lambda x: (x.to_device(f"cuda:{1 - x.device.id}") * 2).to_device(x.device)
+    ),
+    "a weight on another device": weighing,
     "new arrays": lambda x: lambda x: x + wg.ones(3, device=x.device) + wg.zeros_like(x),
 }
 
@@ -293,6 +305,14 @@ def test_arrays_of_two_devices_are_an_error_that_names_both() -> None:
         with pytest.raises(RuntimeError, match=r"two devices, cuda:0 and cuda:1.*to_device"):
             call()
     np.testing.assert_array_equal((here + there.to_device(here.device)).numpy(), [2, 2])
+
+
+def test_views_move_to_another_device() -> None:
+    x = wg.asarray(np.arange(12.0).reshape(3, 4), device="cuda:1")
+    for view in (x[:, 1:3], x[:, ::-1], wg.broadcast_to(x[0], (2, 4)), x.T):
+        moved = view.to_device("cuda:0")
+        assert places(moved) == {0}
+        np.testing.assert_array_equal(moved.numpy(), view.numpy())
 
 
 def test_one_device_costs_nothing() -> None:

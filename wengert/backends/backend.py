@@ -220,28 +220,39 @@ class Backend:
 
 
 class Placed:
-    """A function whose results are on its operands' device, for libraries with a current device."""
+    """A function whose results are on its operands' device, for libraries with a current device.
 
-    __slots__ = ("_backend", "_elsewhere", "function")
+    ``apart`` is called in its place where the operands are on several devices.
+    """
 
-    def __init__(self, backend: Backend, function: Kernel) -> None:
-        self.function = function
+    __slots__ = ("_apart", "_backend", "_elsewhere", "function")
+
+    def __init__(self, backend: Backend, function: Kernel, apart: Kernel | None = None) -> None:
+        self.function, self._apart = function, apart
         self._backend, self._elsewhere = backend, backend.elsewhere
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        device = self._elsewhere(args, kwargs)  # type: ignore[misc]
+        try:
+            device = self._elsewhere(args, kwargs)  # type: ignore[misc]
+        except ValueError:
+            if self._apart is None:
+                raise
+            return self._apart(*args, **kwargs)
         if device is None:
             return self.function(*args, **kwargs)
         with self._backend.on(device):
             return self.function(*args, **kwargs)
 
 
-def placed(backend: Backend | None, function: Any) -> Any:
-    """A function with its results on its operands' device; itself where they are there anyway."""
+def placed(backend: Backend | None, function: Any, apart: Kernel | None = None) -> Any:
+    """A function with its results on its operands' device; itself where they are there anyway.
+
+    ``apart`` is what does the same for operands on several devices.
+    """
     if backend is None or backend.elsewhere is None:
         return function
     is_function = callable(function) and not isinstance(function, type)
-    return Placed(backend, function) if is_function else function
+    return Placed(backend, function, apart) if is_function else function
 
 
 def bare(function: Any) -> Any:

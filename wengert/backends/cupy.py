@@ -332,6 +332,10 @@ class CupyBackend(Backend):
         return [self.cupy.cuda.Device(i) for i in range(count)]
 
     def to_device(self, array: Any, device: Any) -> Any:
+        flags = array.flags
+        if array.device != device and not (flags.c_contiguous or flags.f_contiguous):
+            with array.device:  # between devices CuPy copies contiguous memory alone
+                array = self.cupy.ascontiguousarray(array)
         with device:
             return self.cupy.asarray(array)
 

@@ -60,6 +60,8 @@ def located(
     if len(again.instructions) > len(program.instructions):
         step = again.instructions[len(program.instructions)]
         return _at(emitted, step, "the function takes another way there now")
+    if isinstance(emitted.function, Program):
+        return "it can't be found, for the program runs call by call, on several devices"
     start()
     for number, step, values in _run(emitted, inputs):
         for value, x in zip(step.results, values, strict=True):

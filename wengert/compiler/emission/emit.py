@@ -41,7 +41,8 @@ class Emitted:
     source : str
         The module that defines the function.
     function : callable
-        ``function(*inputs)`` returns a tuple.
+        ``function(*inputs)`` returns a tuple. It is a program itself if that moves arrays between
+        devices of a library with a current one.
     bound : dict of str to object
         What the source takes from its globals: constants, and kernels that are no library's.
     lines : dict of int to (Instruction, tuple of str)
@@ -73,6 +74,7 @@ def emit(
     library = backend.name if backend is not None else ""
     if backend is None or not backend.immutable:
         program = own(program, partial(_copying, backend))
+    calls = program
     if library == "cupy":
         program = fused(program)
     if library in ("numpy", "cupy"):
@@ -86,7 +88,20 @@ def emit(
     exec(compile(source, file, "exec"), names)  # noqa: S102
     function: Any = names.pop(writer.name)  # which need not hold itself
     weakref.finalize(function, linecache.cache.pop, file, None)
-    return Emitted(source, placed(backend, function), dict(writer.speller.bound), writer.lines)
+    return Emitted(
+        source, _placed(backend, function, calls), dict(writer.speller.bound), writer.lines
+    )
+
+
+def _placed(backend: Backend | None, function: Any, calls: Program) -> Any:
+    """A function on the device of its operands.
+
+    Where there are several devices, the calls are made one by one, each where its operands are.
+    """
+    moves = any(step.name == "to_device" for step in calls.instructions)
+    if moves and backend is not None and backend.elsewhere is not None:
+        return calls
+    return placed(backend, function, calls)
 
 
 def _copying(backend: Backend | None, x: Value, result: Value) -> Instruction:
