@@ -222,6 +222,16 @@ def test_a_wrong_program_names_its_line(
         f(x)
 
 
+def test_a_program_without_arguments_is_where_its_arrays_are(backend: Any) -> None:
+    run = wg.compile(lambda n: wg.exp(wg.ones(3, device="cuda:1") * n) + wg.arange(3, device=1))
+    for n in (1.0, 2.0, 3.0):
+        result = run(n)
+        assert places(result) == {1}
+        np.testing.assert_allclose(result.numpy(), np.exp(n) + np.arange(3), rtol=1e-6)
+    assert run.report.checks > 0
+    assert "ran eagerly" not in str(run.report)
+
+
 def test_elements_are_put_back(backend: Any) -> None:
     """What a recording has done to an array is taken back where that is."""
     with backend.cupy.cuda.Device(1):

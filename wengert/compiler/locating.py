@@ -61,7 +61,7 @@ def located(
         step = again.instructions[len(program.instructions)]
         return _at(emitted, step, "the function takes another way there now")
     if isinstance(emitted.function, Program):
-        return "it can't be found, for the program runs call by call, on several devices"
+        return "it can't be found, for the program runs call by call"
     start()
     for number, step, values in _run(emitted, inputs):
         for value, x in zip(step.results, values, strict=True):

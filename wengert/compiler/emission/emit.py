@@ -41,8 +41,8 @@ class Emitted:
     source : str
         The module that defines the function.
     function : callable
-        ``function(*inputs)`` returns a tuple. It is a program itself if that moves arrays between
-        devices of a library with a current one.
+        ``function(*inputs)`` returns a tuple. It is a program itself where a library has a
+        current device, and the inputs don't tell on which one all is computed.
     bound : dict of str to object
         What the source takes from its globals: constants, and kernels that are no library's.
     lines : dict of int to (Instruction, tuple of str)
@@ -96,12 +96,13 @@ def emit(
 def _placed(backend: Backend | None, function: Any, calls: Program) -> Any:
     """A function on the device of its operands.
 
-    Where there are several devices, the calls are made one by one, each where its operands are.
+    Where these don't tell one device, the calls are made one by one, each where its own are.
     """
+    if backend is None or backend.elsewhere is None:
+        return function
     moves = any(step.name == "to_device" for step in calls.instructions)
-    if moves and backend is not None and backend.elsewhere is not None:
-        return calls
-    return placed(backend, function, calls)
+    given = any(x.shape is not None for x in calls.inputs)
+    return placed(backend, function, calls) if given and not moves else calls
 
 
 def _copying(backend: Backend | None, x: Value, result: Value) -> Instruction:
