@@ -211,7 +211,8 @@ def _found(function: Any, operands: Any, types: Any, gives: Any) -> Routine | No
     if "c" in kinds and (calls or re.search("[*/]|max|min|abs", op.routine)):
         return None
     whole = result.kind in "iu"
-    folds = bool(calls) or (whole and bool(re.search("<<|>>|_floor_divide", op.routine)))
+    # By powers of 2 a compiler does not divide, but multiplies, and may merge that with a sum.
+    folds = bool(calls) or bool(re.search("<<|>>|/|_floor_divide", op.routine))
     rounds = result.char in ROUNDED and (times or bool(calls))
     wraps = whole and (bool(calls) or bool(re.search("[-+*]|<<|>>|_floor_divide", op.routine)))
     text = op.routine.strip()

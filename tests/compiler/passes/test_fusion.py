@@ -248,6 +248,15 @@ def test_parameters_of_several_dtypes_have_their_own_numbers(optimiser: str) -> 
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_divisions_by_numbers_stay_divisions(dtype: str) -> None:
+    compiled = wg.compile(lambda x, y: x / 4 + y, check=0)
+    x = wg.asarray([0.5, 3.0], dtype=dtype)
+    for _ in range(2):
+        compiled(x, x)
+    assert f"{dtype} number_1" in compiled.source  # by a known power of 2, C multiplies
+
+
 #: Numbers about the limits of types: which loop CuPy takes may depend on them.
 NUMBERS = [
     0, 1, 5, -1, 127, 255, -129, 40_000, 70_000, 2**24 + 1, 2**31, 2**40 + 1, 2**62 + 1, 2**63, 0.5,
