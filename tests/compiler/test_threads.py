@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.compiler.bits import same_bits
 from wengert.compiler import checking, turns
 from wengert.compiler.capture import recording
 from wengert.compiler.capture.errors import TraceError
@@ -303,7 +304,9 @@ def test_programs_run_before_or_after_a_recording(monkeypatch):
     pool = count._replays[0].pool
     look = wg.compile(functions["look"])
     copy = pool.take()  # as a call does
-    look(x)
+    with monkeypatch.context() as running:
+        running.setattr(turns, "_lost", lambda programs: False)
+        look(x)
     assert look.report.recordings == 0
     pool.give(copy)
     stop = Stop(monkeypatch, recording, "check_arguments")
@@ -542,3 +545,20 @@ def test_what_a_handler_raises_beside_the_program_is_raised():
     with pytest.raises(ZeroDivisionError) as other:
         1 / 0  # noqa: B018
     assert failed(other.value).failed
+
+
+def test_a_copy_that_an_interrupt_has_lost_keeps_no_function_from_being_recorded():
+    def made():
+        return wg.compile(lambda x: wg.sin(x) * 2)
+
+    x, first = wg.ones(3), made()
+    for _ in range(3):
+        first(x)
+    first._replays[0].pool.take()
+    others = threading.get_ident() + 1  # a thread that has ended
+    turns._eager[others] = 1
+    second = made()
+    for _ in range(3):
+        assert same_bits(second(x).numpy(), first(x).numpy())
+    assert "1 times" in str(second.report)
+    assert "eagerly" not in str(second.report)

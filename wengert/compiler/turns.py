@@ -8,10 +8,12 @@ Waiting has a limit, since a function may itself wait for another thread: then t
 eagerly.
 """
 
+import sys
 import time
 from _thread import RLock, get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -87,7 +89,11 @@ class Pool:
     def stop(self) -> bool:
         """Take all copies that no call uses; return whether these are all."""
         _move(self._free, self._taken)
-        return len(self._taken) == len(self._all)
+        return len(self._taken) >= len(self._all)
+
+    def forget_lost(self) -> None:
+        """Forget the copies that no call uses and none has given back, as after an interrupt."""
+        self._all = list(self._taken)
 
     def go_on(self) -> None:
         """Let calls have the copies again."""
@@ -140,7 +146,7 @@ def alone() -> Iterator[bool]:
     try:
         _alone = me
         stopped += pools
-        yield _wait(lambda: _stopped(stopped) and not _others_run(me), PAUSE)
+        yield _wait(lambda: _stopped(stopped) and not _others_run(me), PAUSE) or _lost(stopped)
     finally:
         _alone = before
         for pool in stopped:
@@ -149,6 +155,29 @@ def alone() -> Iterator[bool]:
 
 def _stopped(programs: list[Pool]) -> bool:
     return not [pool for pool in programs if not pool.stop()]
+
+
+def _lost(programs: list[Pool]) -> bool:
+    """Whether nothing runs, so that what is not there was lost in interrupts; it is forgotten."""
+    me = get_ident()
+    if any(_runs(frame, thread == me) for thread, frame in sys._current_frames().items()):
+        return False
+    _eager.clear()
+    for pool in programs:
+        pool.forget_lost()
+    return True
+
+
+def _runs(frame: FrameType | None, mine: bool) -> bool:
+    """Whether a thread is inside a program, or another one inside the compiler."""
+    while frame is not None:
+        code, module = frame.f_code, str(frame.f_globals.get("__name__"))
+        if code.co_filename.startswith(("<glue>", "<compiled ")) or code is Pool.__call__.__code__:
+            return True
+        if not mine and module.startswith("wengert.compiler"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _others_run(me: int) -> bool:
