@@ -248,8 +248,8 @@ def _recorded(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str,
 
     Rules leave out what has a default, and count axes from the end: the public function knows.
     """
-    public, accepted = _public(primitive)
-    if accepted is not None:
+    public, accepted, by_position = _public(primitive)
+    if accepted is not None and by_position.isdisjoint(parameters):
         try:
             accepted.bind(*inputs, **parameters)
         except TypeError:
@@ -259,10 +259,18 @@ def _recorded(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str,
 
 
 @cache
-def _public(primitive: Primitive) -> tuple[Any, Signature | None]:
-    """The public function of a primitive's name, if there is one, and its signature."""
+def _public(primitive: Primitive) -> tuple[Any, Signature | None, frozenset[str]]:
+    """The public function of a primitive's name, its signature, and what comes by position alone.
+
+    There is no signature where there is no such function.
+    """
     function = attrgetter(primitive.name)(differentiable)
-    return function, None if function == primitive.bind else signature(function)
+    if function == primitive.bind:
+        return function, None, frozenset()
+    found = signature(function)
+    # Beside ``**keywords`` Python 3.13 binds such a name to these.
+    by_position = [x.name for x in found.parameters.values() if x.kind is x.POSITIONAL_ONLY]
+    return function, found, frozenset(by_position)
 
 
 def run(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
