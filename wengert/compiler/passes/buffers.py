@@ -8,8 +8,17 @@ import numpy as np
 
 from wengert.backends.keys import cut
 from wengert.backends.numpy import SHORT, SMALL, broadcast_to
-from wengert.compiler.passes.forms import REPEAT, RESHAPE, TRANSPOSE, Form, form, getter, taken
-from wengert.compiler.passes.liveness import Liveness, liveness
+from wengert.compiler.passes.forms import (
+    COPY,
+    REPEAT,
+    RESHAPE,
+    TRANSPOSE,
+    Form,
+    form,
+    getter,
+    taken,
+)
+from wengert.compiler.passes.liveness import Liveness, liveness, shown
 from wengert.compiler.program import Instruction, Program, Value
 
 __all__ = ["buffers"]
@@ -47,14 +56,23 @@ def buffers(program: Program, *, kept: bool = True) -> Program:
 
 
 def _spread(program: Program) -> Program:
-    """Give NumPy whole arrays of copies where its inner loops would be short.
+    """Say apart what calls copy, so that buffers take the copies.
 
-    So a short row is added to a matrix, and so are the rows of ``x[:, None, :] - x``.
+    NumPy gets whole arrays of copies where its inner loops would be short: so a short row is added
+    to a matrix, and so are the rows of ``x[:, None, :] - x``. What no view can have in another
+    shape is copied first.
     """
+    leaving = shown(program)
     steps: list[Instruction] = []
     zeros: dict[int, Value] = {}  # indices, by how many there are
     constants = dict(program.constants)
     for step in program.instructions:
+        if step.function is RESHAPE and step.result not in leaving and _copies(step):
+            x = step.operands[0]
+            whole = Value(x.shape, x.dtype)
+            steps.append(Instruction("copy", COPY, (x,), {}, (whole,), line=step.line))
+            steps.append(step.with_values({x: whole}))
+            continue
         row = next((x for x in step.used() if x.shape is not None and len(x.shape) == 1), None)
         if row is not None and step.function is np.add and _is_narrow(step.result):
             whole = Value(step.result.shape, row.dtype)
@@ -80,6 +98,19 @@ def _spread(program: Program) -> Program:
                     break
         steps.append(step)
     return replace(program, instructions=tuple(steps), constants=constants)
+
+
+def _copies(step: Instruction) -> bool:
+    """Whether NumPy copies what it is to give in another shape, of which nothing is read here."""
+    x, *shape = step.operands
+    if not isinstance(x, Value) or not x.order or x.dtype.kind == "c":
+        return False
+    stands = np.lib.stride_tricks.as_strided(np.empty(1, x.dtype), x.shape, x.order)
+    try:
+        stands.reshape(*shape, copy=False)
+    except ValueError:
+        return True
+    return False
 
 
 def _stretched(x: Any, step: Instruction) -> tuple[int, int] | None:

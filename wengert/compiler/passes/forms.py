@@ -156,7 +156,7 @@ FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(numpy_networks.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_reductions.CHOOSING, _REDUCTION),
-    COPY: _FRESH,
+    COPY: Form("{out}[...] = {0}", statement=True),
     DOT: Form("{0}.dot({1}, {out})"),
     # Any mode but the default writes without a copy; no index is out of bounds.
     TAKE: Form('{0}.take({1}, None, {out}, "wrap")'),
