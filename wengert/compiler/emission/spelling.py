@@ -307,12 +307,14 @@ class Speller:
         if symbol in OTHERWISE or symbol is None or step.parameters or len(operands) != 2:
             return None
         kinds = [getattr(x, "dtype", type(x)) for x in step.operands]
-        mixed = self._library == "numpy" and (int in kinds or float in kinds)
+        # By identity: a dtype equals the Python type of its name, and Python computes what is of a
+        # complex number and a scalar by itself.
+        mixed = self._library == "numpy" and any(kind is int or kind is float for kind in kinds)
         if kinds[0] != kinds[1] and not mixed:
             return None
         scalar = self._library in ("numpy", "cupy") and step.result.shape == ()
-        if scalar and step.name == "multiply" and np.dtype(step.result.dtype).kind == "c":
-            return None  # NumPy's operator on complex scalars rounds otherwise than the function
+        if scalar and any(np.dtype(kind).kind == "c" for kind in kinds):
+            return None  # NumPy's operators on complex scalars round and compare NaN otherwise
         if self.public(step.function, step.name) is None:
             return None
         return f"{operands[0]} {symbol} {operands[1]}"
