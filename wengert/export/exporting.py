@@ -4,6 +4,7 @@ import importlib
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -20,6 +21,7 @@ from wengert.compiler.compiled import Compiled
 from wengert.compiler.emission.part import Part, present
 from wengert.compiler.program import Value
 from wengert.export.graph import NUMBERS, Graph
+from wengert.export.lengths import Asked, differing, refusal
 from wengert.export.recording import array_in, record, resized, restoring
 from wengert.export.sizes import Shapes, Sized, choose, common
 from wengert.func.trees import tree_flatten
@@ -99,7 +101,8 @@ def onnx(
     Notes
     -----
     Random numbers can't be drawn: call ``model.eval()``, or leave dropout out of the step. Numbers
-    on which the function branches are constants of the model. The model has no checks of values:
+    on which the function branches are constants of the model. What it decides by the batch size, or
+    rounds, is an error where it is not the same for all batches. The model has no checks of values:
     where eager code raises, it continues.
     """
     tools = _Tools()
@@ -112,7 +115,7 @@ def onnx(
     axes = _axes(call, batch_axes)
     sizes = choose(_lengths(call.leaves, state)) if axes else [0]
     given = [resized(call.leaves, axes, size) if axes else call.leaves for size in sizes]
-    parts = [record(strict, call, state, leaves) for leaves in given]
+    parts, lengths = zip(*[record(strict, call, state, leaves) for leaves in given], strict=True)
     _, state = strict.looked(args, {})  # in which there are the numbers that the function changes
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
@@ -123,8 +126,11 @@ def onnx(
     if not found[0].program.outputs:
         raise ExportError(f"{compiled.report.name} returns nothing, and changes nothing")
     try:
+        others = differing(lengths, sizes) if axes else {}
         part, shapes = common(found, sizes)
+        _refuse_taken(strict, call, axes, others)
         model = _Model(tools, part, shapes, state, call, axes, constants=constants)
+        model.least = max(others, default=-1) + 1
         text = model.text
     except ValueError as error:
         raise ExportError(str(error)) from error
@@ -206,6 +212,8 @@ class _Model:
         The state that there is.
     outputs : dict of str to int
         Positions among the program's outputs.
+    least : int
+        The least batch that the model takes.
     """
 
     def __init__(
@@ -220,6 +228,7 @@ class _Model:
         constants: bool,
     ) -> None:
         self.tools, self.part, self.shapes = tools, part, shapes
+        self.least = 0
         fixed = _fixed(part)
         taken: set[str] = set()
         leaves = dict(zip(call.layout.names, call.leaves, strict=True))
@@ -277,6 +286,10 @@ class _Model:
             named[self.names[i]] = x
             if i in self.axes:
                 if graph.size is None:
+                    if self.least:
+                        n = x.dynamic_shape[self.axes[i]]
+                        shape[self.axes[i]] = ndx.maximum(n, ndx.asarray(self.least, dtype=n.dtype))
+                        x = graph.reshaped(x, shape)  # which raises for a smaller batch
                     graph.size = x.dynamic_shape[self.axes[i]]
                 else:  # onnxruntime does not see to it that batches are of one size
                     shape[self.axes[i]] = graph.size
@@ -364,6 +377,37 @@ def _refuse_ambiguous(part: Part, shapes: Shapes, small: Sequence[int]) -> None:
             )
 
 
+def _refuse_taken(
+    compiled: Compiled[..., Any], call: Call, axes: Mapping[int, int], others: Mapping[int, Asked]
+) -> None:
+    """Raise if the function takes small batches for which its code decides otherwise.
+
+    The model refuses them. That is the same where the function raises, as by an assertion.
+    """
+    _, reached = compiled.looked(*call.layout.structure.unflatten(call.leaves))
+    taken = list[int]()
+    with restoring(reached, call.leaves), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in sorted(others, reverse=True):
+            args, kwargs = call.layout.structure.unflatten(resized(call.leaves, axes, n))
+            with suppress(Exception):
+                compiled.eagerly(*args, **kwargs)
+                taken.append(n)
+    if taken and taken[0]:
+        raise refusal(others[taken[0]], taken[0])
+    if taken:
+        _warn_least(1)
+
+
+def _warn_least(n: int) -> None:
+    warnings.warn(
+        f"the model takes batches of {n} and more: onnxruntime raises for smaller ones, which the "
+        "function takes",
+        RuntimeWarning,
+        stacklevel=4,
+    )
+
+
 def _slices(given: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     """The ends of all slices in operands."""
     for x in given:
@@ -449,12 +493,7 @@ def _check(
                     raise ExportError(f"{error}{_SMALL}") from error
             state |= {name: gave[NEXT + name] for name in following}
     if least:
-        warnings.warn(
-            f"the model takes batches of {least} and more: onnxruntime raises for smaller ones, "
-            "which the function takes",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        _warn_least(least)
 
 
 def _largest(x: Host) -> float:

@@ -16,6 +16,7 @@ from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.compiled import Compiled
 from wengert.compiler.emission.part import Part
 from wengert.export.graph import SUMS
+from wengert.export.lengths import Lengths, watched
 from wengert.nn.conversion import convert, replace
 from wengert.tape.hooks import has_hooks
 from wengert.tape.tensor import Tensor
@@ -98,17 +99,19 @@ def restoring(state: State, leaves: Sequence[Any]) -> Iterator[None]:
 
 def record(
     strict: Compiled[..., Any], call: Call, state: State, leaves: Sequence[Any]
-) -> Part | None:
+) -> tuple[Part | None, Lengths]:
     """Record a call with other leaves on array-api-strict; its changes are undone.
 
-    The result is None if the function makes state, as in its first call.
+    The part is None if the function makes state, as in its first call. Beside it stands what was
+    asked about lengths.
     """
     quiet = np.errstate(all="ignore")  # the function itself, which runs in the check, may warn
     with restoring(state, leaves), _recording() as backend, quiet:
         moved = _moved(state, leaves, backend)
         args, kwargs = call.layout.structure.unflatten(moved)
-        strict(*args, **kwargs)
-        return strict.part()
+        with watched() as lengths:
+            strict(*args, **kwargs)
+        return strict.part(), lengths
 
 
 def _moved(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:

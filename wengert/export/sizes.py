@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler.capture.lines import described
+from wengert.compiler.capture.live import Followed
 from wengert.compiler.emission.part import Part
 from wengert.compiler.program import Instruction, Line, Value
 
-__all__ = ["Shapes", "Sized", "choose", "common"]
+__all__ = ["Shapes", "Sized", "choose", "common", "differ", "sized"]
 
 #: Of arrays; None for a length that follows the batch size.
 Shapes = Mapping[Value, tuple[int | None, ...]]
@@ -64,19 +65,19 @@ def common(parts: Sequence[Part], sizes: Sequence[int]) -> tuple[Part, Shapes]:
     matched = _Matched(parts, sizes)
     facts = [(part.refs, part.arguments, part.updates, len(part.program.outputs)) for part in parts]
     if any(fact != facts[0] for fact in facts):
-        raise _differ("what the function reads or changes", None)
+        raise differ("what the function reads or changes", None)
     matched.same([program.inputs for program in programs], None)
     made: list[Instruction] = []
     for steps in zip(*[program.instructions for program in programs], strict=False):
         step = steps[0]
         if any((x.name, x.several) != (step.name, step.several) for x in steps):
-            raise _differ("which operation runs", step.line)
+            raise differ("which operation runs", step.line)
         operands = matched.joined([x.operands for x in steps], step.line)
         parameters = matched.joined([dict(x.parameters) for x in steps], step.line)
         matched.same([x.results for x in steps], step.line)
         made.append(replace(step, operands=operands, parameters=parameters))
     if any(len(program.instructions) != len(made) for program in programs):
-        raise _differ("the number of operations", made[-1].line if made else None)
+        raise differ("the number of operations", made[-1].line if made else None)
     outputs = matched.joined([program.outputs for program in programs], None)
     steps = (*matched.filled, *made)
     constants = {x: array for x, array in programs[0].constants.items() if x in matched.known}
@@ -99,11 +100,11 @@ class _Matched:
     def same(self, values: Sequence[tuple[Value, ...]], line: Line | None) -> None:
         """Note that values correspond."""
         if len({len(x) for x in values}) > 1:
-            raise _differ("the number of results", line)
+            raise differ("the number of results", line)
         for found in zip(*values, strict=True):
             kinds = {(str(x.dtype), x.shape is None or len(x.shape)) for x in found}
             if len(kinds) > 1:
-                raise _differ("the dtype or the number of axes of an array", line)
+                raise differ("the dtype or the number of axes of an array", line)
             self._know(found)
 
     def _know(self, values: tuple[Value, ...]) -> None:
@@ -113,27 +114,28 @@ class _Matched:
 
     def joined(self, given: Sequence[Any], line: Line | None) -> Any:
         """Return one operand for the corresponding operands of the programs."""
+        given = [y.alone() if isinstance(y, Followed) else y for y in given]
         x = given[0]
         if any(type(y) is not type(x) for y in given):
-            raise _differ("what an operation is given", line)
+            raise differ("what an operation is given", line)
         if isinstance(x, Value):
             return self._value(tuple(given), line)
         if isinstance(x, tuple | list):
             if any(len(y) != len(x) for y in given):
-                raise _differ("what an operation is given", line)
+                raise differ("what an operation is given", line)
             return type(x)([self.joined(each, line) for each in zip(*given, strict=True)])
         if isinstance(x, dict):
             if any(y.keys() != x.keys() for y in given):
-                raise _differ("what an operation is given", line)
+                raise differ("what an operation is given", line)
             return {key: self.joined([y[key] for y in given], line) for key in x}
         if isinstance(x, slice):
             ends = [(y.start, y.stop, y.step) for y in given]
             return slice(*self.joined(ends, line))
         if all(y == x or (y != y and x != x) for y in given):
             return x
-        made = _sized(given, self.sizes) if type(x) in (int, float) else None
+        made = sized(given, self.sizes) if type(x) in (int, float) else None
         if made is None:
-            raise _differ(f"a number ({given[0]!r}, {given[1]!r}, …)", line)
+            raise differ(f"a number ({given[0]!r}, {given[1]!r}, …)", line)
         return made
 
     def _value(self, given: tuple[Value, ...], line: Line | None) -> Value:
@@ -145,7 +147,7 @@ class _Matched:
             self._know(given)
             found = given
         if found != given:
-            raise _differ("what an operation is given", line)
+            raise differ("what an operation is given", line)
         return given[0]
 
     def _filling(
@@ -155,7 +157,7 @@ class _Matched:
         firsts = [x.reshape(-1)[:1] for x in arrays]
         filled = all(x.size and _equal([x, np.full_like(x, x.flat[0])]) for x in arrays)
         if not filled or not _equal(firsts):
-            raise _differ("an array that does not come from the arguments", line)
+            raise differ("an array that does not come from the arguments", line)
         shape = self.joined([x.shape for x in arrays], line)
         return Instruction("full", np.full, (shape, firsts[0][0].item()), {}, values[:1], line=line)
 
@@ -166,8 +168,8 @@ def _equal(arrays: Sequence[Any]) -> bool:
     return all(y.shape == x.shape and y.tobytes() == x.tobytes() for y in others)
 
 
-def _sized(numbers: Sequence[Any], sizes: Sequence[int]) -> Sized | None:
-    """A formula for numbers that holds at all sizes, of which there are more than unknowns."""
+def sized(numbers: Sequence[Any], sizes: Sequence[int]) -> Sized | None:
+    """Return a formula for numbers that holds at all sizes, which are more than its unknowns."""
     if all(type(x) is int for x in numbers):
         made = _whole(numbers, sizes)
         return made if [made.at(n) for n in sizes] == list(numbers) else None
@@ -230,9 +232,10 @@ def _line(numbers: Sequence[float], sizes: Sequence[int]) -> tuple[float, float]
     return slope, 0.0 if abs(offset) <= 1e-13 * largest else offset
 
 
-def _differ(what: str, line: Line | None) -> ValueError:
+def differ(what: str, line: Line | None, example: str = "") -> ValueError:
+    """Return the error for what follows the batch size, and no model can."""
     where = "" if line is None else f"{described(line)}: "
     return ValueError(
-        f"{where}{what} depends on the batch size in a way that no formula is known for; give "
-        "batch_axes=None for a model of one batch size"
+        f"{where}{what} depends on the batch size in a way that no formula is known for"
+        f"{example}; give batch_axes=None for a model of one batch size"
     )

@@ -12,7 +12,7 @@ from wengert.compiler.capture.calls import kind_of
 from wengert.compiler.capture.containers import item_name, whole
 from wengert.compiler.capture.errors import CountError, DecisionError, TraceError
 from wengert.compiler.capture.lines import user_line
-from wengert.compiler.capture.live import LiveNumber
+from wengert.compiler.capture.live import Followed, LiveNumber
 from wengert.compiler.capture.places import NUMBERS, Missing, State, same
 from wengert.compiler.capture.reads import reads
 from wengert.compiler.capture.recorded import Effect, Ref
@@ -124,6 +124,7 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
     for ref, first in (*arrays, *numbers):
         place, number = call.state.place(*ref), ref.kind == "number"
         now = place.get()
+        now = now.alone() if isinstance(now, Followed) else now
         if isinstance(now, Traced | LiveNumber):
             if not _is_input(call, first, now):
                 effects.append(Effect(ref, call.output(now) if number else call.made(now)))
@@ -244,7 +245,7 @@ def _described(change: Change, changes: list[Change], state: State) -> tuple[str
 
 
 def _is_number(x: Any) -> bool:
-    return type(x) in NUMBERS or type(x) is LiveNumber
+    return type(x) in NUMBERS or isinstance(x, LiveNumber | Followed)
 
 
 def check_arguments(call: Any, arguments: Any) -> None:

@@ -9,7 +9,15 @@ import numpy as np
 
 from wengert.compiler.program import Value, mapped
 
-__all__ = ["LiveNumber"]
+__all__ = ["Followed", "LiveNumber"]
+
+
+class Followed:
+    """A number that others follow by arithmetic of its own, and that is a constant to programs."""
+
+    def alone(self) -> Any:
+        """The number of Python's own type."""
+        raise NotImplementedError
 
 
 class LiveNumber:
@@ -118,6 +126,8 @@ def _as_numbers(number: LiveNumber, other: Any, function: Callable[..., Any]) ->
     kind = type(other)
     if kind in _PYTHONS:
         return number, other
+    if isinstance(other, Followed):
+        return number, other.alone()
     base = next(base for base in (int, float, complex) if isinstance(other, base))
     name = function.__name__.strip("_")
     for key in (f"__{name}__", f"__r{name}__"):

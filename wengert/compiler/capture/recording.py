@@ -30,7 +30,7 @@ from wengert.compiler.capture.effects import (
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import immutable
 from wengert.compiler.capture.lines import user_line
-from wengert.compiler.capture.live import LiveNumber
+from wengert.compiler.capture.live import Followed, LiveNumber
 from wengert.compiler.capture.places import NUMBERS, PLAIN, State, is_array
 from wengert.compiler.capture.raw import RawArray, raw_input, shared
 from wengert.compiler.capture.recorded import (
@@ -474,6 +474,8 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
             if value is leaf.value:
                 return "given", ref
         return "array", call.made(leaf)
+    if isinstance(leaf, Followed):
+        return "plain", leaf.alone()
     if isinstance(leaf, LiveNumber):
         return "number", call.output(leaf)
     if is_array(leaf) and not any(leaf is x for x in call.state.objects):

@@ -24,7 +24,7 @@ from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, refusals
 from wengert.compiler.capture.foreign import users
 from wengert.compiler.capture.lines import described, running_line, user_line
-from wengert.compiler.capture.live import LiveNumber
+from wengert.compiler.capture.live import Followed, LiveNumber
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.passes.common import common
@@ -556,6 +556,8 @@ def _inner(x: Any) -> Any:
         return x.inner
     if kind is LiveNumber:
         return x.number
+    if issubclass(kind, Followed):
+        return x.alone()
     return mapped(_inner, x) if isinstance(x, _SEQUENCES) and not is_literal(x) else x
 
 

@@ -1,0 +1,440 @@
+"""Lengths of arrays as the user's code sees them, which know what is computed from them.
+
+A recording is of one batch size. Where Python decides by a length, or rounds it, the program has
+the answer alone: that of ``min(len(x), 5)`` is 5 in all recordings. So each length remembers where
+it comes from, and what was asked of it is asked again for other batch sizes.
+"""
+
+import builtins
+import inspect
+import math
+import operator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, zip_longest
+from threading import get_ident
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert.compiler.capture.foreign import users
+from wengert.compiler.capture.live import Followed
+from wengert.compiler.capture.raw import RawArray
+from wengert.compiler.capture.traced import current
+from wengert.compiler.program import Line
+from wengert.export.sizes import Sized, differ, sized
+from wengert.tape.tensor import Tensor
+
+__all__ = ["Asked", "Lengths", "differing", "refusal", "watched"]
+
+#: A length that was asked for, and its axis.
+Key = tuple[int, int]
+#: What a number is for the lengths that keys give.
+Formula = Callable[[Callable[[Key], Any]], Any]
+
+
+class Asked(NamedTuple):
+    """A question about lengths whose answer a program does not ask for again.
+
+    Attributes
+    ----------
+    line : Line
+        Where it is asked.
+    kind : str
+        "decides" for a comparison, "rounds" for a number that is no smooth function of lengths, and
+        "leaves" for a number that is not followed further.
+    told : str
+        The operation, for an error.
+    keys : frozenset
+        The lengths that the answer depends on.
+    answer : callable
+        The answer, and for a comparison the sign of the difference.
+    """
+
+    line: Line
+    kind: str
+    told: str
+    keys: frozenset[Key]
+    answer: Formula
+
+
+class Lengths:
+    """The lengths that one recording has given to the user's code, and what was asked about them.
+
+    Attributes
+    ----------
+    given : list of (Line, tuple)
+        Shapes, and the lines that have asked for them.
+    asked : list of Asked
+        The questions.
+    """
+
+    def __init__(self) -> None:
+        self.given: list[tuple[Line, tuple[int, ...]]] = []
+        self.asked: list[Asked] = []
+        self._trace: Any = None
+
+    def shape(self, lengths: Sequence[int], frame: FrameType) -> tuple[int, ...]:
+        """Return lengths that remember that they are these."""
+        trace = current()
+        if trace is not self._trace:  # a function is run again where it counts
+            self.given, self.asked, self._trace = [], [], trace
+        number = len(self.given)
+        self.given.append((_line(frame), tuple(lengths)))
+        return tuple(
+            [
+                _Int(n)._from(self, frozenset({(number, axis)}), _looked((number, axis)))
+                for axis, n in enumerate(lengths)
+            ]
+        )
+
+
+def _looked(key: Key) -> Formula:
+    return lambda at: at(key)
+
+
+class _Length(Followed):
+    """What an int and a float that come from lengths have in common."""
+
+    lengths: Lengths
+    keys: frozenset[Key]
+    formula: Formula
+
+    def _from(self, lengths: Lengths, keys: frozenset[Key], formula: Formula) -> Any:
+        self.lengths, self.keys, self.formula = lengths, keys, formula
+        return self
+
+    def _ask(self, kind: str, told: str, others: Sequence[Any], answer: Formula) -> None:
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and frame.f_globals is globals():
+            frame = frame.f_back
+        if frame is not None and users(frame.f_globals.get("__name__")):
+            keys = self.keys.union(*[x.keys for x in others if isinstance(x, _Length)])
+            self.lengths.asked.append(Asked(_line(frame), kind, told, keys, answer))
+
+    def alone(self) -> Any:
+        """The number without what is known of it."""
+        return _plain(self)
+
+    def regularise(self, arrays: list[Any], weak: bool) -> type:
+        """Take the numbers alone beside arrays, which are traced ones, in place."""
+        arrays[:] = map(_plain, arrays)
+        trace: Any = current()
+        return trace.regularise(arrays, weak)  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> Any:
+        return _plain, (_plain(self),)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        if not any(isinstance(x, Tensor | RawArray | np.ndarray) for x in inputs):
+            self._ask("leaves", f"NumPy's {ufunc.__name__}", inputs, lambda at: None)
+        elif any(isinstance(x, Tensor | RawArray) for x in inputs):
+            return NotImplemented
+        return getattr(ufunc, method)(*map(_plain, inputs), **keywords)
+
+
+class _Int(int, _Length):
+    """A length, or an int that was computed from lengths."""
+
+
+class _Float(float, _Length):
+    """A float that was computed from lengths."""
+
+
+def _plain(x: Any) -> Any:
+    """The Python number that a length is."""
+    if isinstance(x, _Int):
+        return int.__pos__(x)
+    return float.__pos__(x) if isinstance(x, _Float) else x
+
+
+def _formula(x: Any) -> Formula:
+    return x.formula if isinstance(x, _Length) else lambda at: x
+
+
+def _number(x: Any) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, np.generic)
+
+
+def _made(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    """What a function makes of numbers, as a number that comes from them."""
+    result = function(*map(_plain, operands))
+    kind = {int: _Int, float: _Float}.get(type(result))
+    if kind is None:  # a complex number, or a tuple
+        return result
+    of = [x for x in operands if isinstance(x, _Length)]
+    formulas = [*map(_formula, operands)]
+    keys = frozenset().union(*[x.keys for x in of])
+    return kind(result)._from(
+        of[0].lengths, keys, lambda at: function(*[formula(at) for formula in formulas])
+    )
+
+
+def _arithmetic(
+    name: str, function: Callable[..., Any], *, rounds: bool, reflected: bool
+) -> Callable[..., Any]:
+    def method(self: Any, other: Any, *modulus: Any) -> Any:
+        if modulus or not _number(other):
+            return NotImplemented
+        operands = (other, self) if reflected else (self, other)
+        made = _made(function, operands)
+        if rounds:
+            formula = _formula(made) if isinstance(made, _Length) else lambda at: None
+            self._ask("rounds", name, operands, formula)
+        return made
+
+    return method
+
+
+def _smooth(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self: _made(function, (self,))
+
+
+def _rounding(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any, *given: Any) -> Any:
+        made = _made(lambda x: function(x, *given), (self,))
+        self._ask("rounds", function.__name__, (), made.formula)
+        return made
+
+    return method
+
+
+def _comparison(name: str, function: Callable[..., bool]) -> Callable[..., Any]:
+    def method(self: Any, other: Any) -> Any:
+        if not _number(other):
+            return NotImplemented
+        mine, others = _formula(self), _formula(other)
+
+        def answer(at: Callable[[Key], Any]) -> Any:
+            x, y = mine(at), others(at)
+            # Lengths between those that are tried may be equal where the sign changes.
+            return function(x, y), (x > y) - (x < y) if name in ("==", "!=") else 0
+
+        self._ask("decides", name, (other,), answer)
+        return function(_plain(self), _plain(other))
+
+    return method
+
+
+def _leaving(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any) -> Any:
+        self._ask("leaves", function.__name__, (), lambda at: None)
+        return function(_plain(self))
+
+    return method
+
+
+def _truth(self: Any) -> bool:
+    formula = self.formula
+    self._ask("decides", "a condition", (), lambda at: (bool(formula(at)), 0))
+    return bool(_plain(self))
+
+
+def _divmod(self: Any, other: Any) -> Any:
+    return (self // other, self % other) if _number(other) else NotImplemented
+
+
+def _rdivmod(self: Any, other: Any) -> Any:
+    return (other // self, other % self) if _number(other) else NotImplemented
+
+
+def _complete() -> None:
+    smooth = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "**": "pow"}
+    rounding = {"//": "floordiv", "%": "mod"}
+    bits = {"&": "and_", "|": "or_", "^": "xor", "<<": "lshift", ">>": "rshift"}
+    order = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+    for kind in (_Int, _Float):
+        binary = chain(smooth.items(), rounding.items(), bits.items() if kind is _Int else ())
+        for sign, name in binary:
+            function, short = getattr(operator, name), name.strip("_")
+            for prefix in ("", "r"):
+                method = _arithmetic(
+                    sign, function, rounds=name not in smooth.values(), reflected=bool(prefix)
+                )
+                setattr(kind, f"__{prefix}{short}__", method)
+        for sign, name in order.items():
+            setattr(kind, f"__{name}__", _comparison(sign, getattr(operator, name)))
+        asking: list[tuple[Any, Sequence[Any]]] = [
+            (_rounding, (abs, round, math.floor, math.ceil, math.trunc)),
+            (_leaving, (int, float, hash)),
+            (_smooth, (operator.neg, operator.pos)),
+        ]
+        for make, functions in asking:
+            for each in functions:
+                setattr(kind, f"__{each.__name__}__", make(each))
+        others = {"bool": _truth, "divmod": _divmod, "rdivmod": _rdivmod}
+        for name, other in others.items():
+            setattr(kind, f"__{name}__", other)
+    setattr(_Int, "__invert__", _smooth(operator.invert))  # noqa: B010 -- as those above
+
+
+_complete()
+
+
+def _line(frame: FrameType) -> Line:
+    return Line(frame.f_code.co_filename, frame.f_lineno)
+
+
+# -- a recording -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def watched() -> Iterator[Lengths]:
+    """Give the user's code, in this thread, lengths that remember what they are."""
+    lengths, thread = Lengths(), get_ident()
+    count, shape_of, size_of = builtins.len, np.shape, np.size
+
+    def user() -> FrameType | None:
+        """The frame of the user's code that asks; None if other code does."""
+        frame = sys._getframe(2)
+        mine = get_ident() == thread and users(frame.f_globals.get("__name__"))
+        return frame if mine else None
+
+    def length(x: Any, /) -> int:
+        frame = user() if isinstance(x, Tensor | RawArray) and x.shape else None
+        return count(x) if frame is None else lengths.shape(x.shape, frame)[0]
+
+    def numpys_shape(a: Any) -> tuple[int, ...]:
+        frame = user() if isinstance(a, Tensor | RawArray) else None
+        return shape_of(a) if frame is None else lengths.shape(a.shape, frame)
+
+    def numpys_size(a: Any, axis: Any = None) -> int:
+        frame = user() if isinstance(a, Tensor | RawArray) else None
+        if frame is None:
+            return size_of(a, axis)
+        found = lengths.shape(a.shape, frame)
+        chosen = range(count(found)) if axis is None else axis
+        return math.prod([found[i] for i in (chosen if np.iterable(chosen) else (chosen,))])
+
+    def shape(before: Callable[[Any], Any]) -> property:
+        def get(self: Any) -> tuple[int, ...]:
+            found, frame = before(self), user()
+            return found if frame is None else lengths.shape(found, frame)
+
+        return property(get)
+
+    def size(before: Callable[[Any], Any]) -> property:
+        def get(self: Any) -> int:
+            frame = user()
+            return before(self) if frame is None else math.prod(lengths.shape(self.shape, frame))
+
+        return property(get)
+
+    def put(kind: Any, name: str, made: Any) -> None:
+        replaced.append((kind, name, vars(kind).get(name)))
+        setattr(kind, name, made)
+
+    replaced: list[tuple[Any, str, Any]] = []
+    try:
+        put(builtins, "len", length)
+        put(np, "shape", numpys_shape)
+        put(np, "size", numpys_size)
+        for kind in (Tensor, RawArray):
+            put(kind, "size", size(_elements if kind is RawArray else vars(kind)["size"].fget))
+            put(kind, "shape", shape(inspect.getattr_static(kind, "shape").fget))
+        yield lengths
+    finally:
+        for kind, name, before in reversed(replaced):
+            if before is None:
+                delattr(kind, name)
+            else:
+                setattr(kind, name, before)
+
+
+def _elements(x: Any) -> int:
+    return math.prod(x.shape)
+
+
+# -- all batch sizes -------------------------------------------------------------------------------
+
+#: The batch sizes for which is asked again: all small ones, and some of all magnitudes.
+_TRIED = (*range(1, 1025), *(2**k + d for k in range(11, 32) for d in (-1, 0, 1)))
+
+
+def differing(found: Sequence[Lengths], sizes: Sequence[int]) -> dict[int, Asked]:
+    """Return the batch sizes below the recordings' for which an answer is another, with a question.
+
+    Raises
+    ------
+    ValueError
+        If answers differ in larger batches, or can't be known. It names the line.
+    """
+    lines = [[line for line, _ in each.given] for each in found]
+    for given in zip_longest(*lines):
+        if any(line != given[0] for line in given):
+            raise differ("how often a length is asked for", next(filter(None, given)))
+    formulas = _formulas(found, sizes)
+    others: dict[int, Asked] = {}
+    for asked in found[0].asked:
+        followed = asked.keys & formulas.keys()
+        if not followed:
+            continue
+        if asked.kind == "leaves" or not all(formulas[key] for key in followed):
+            raise _unknown(asked)
+        answers = _answers(asked, found[0], formulas)
+        recorded = [answers(n) for n in sizes]
+        fit = None
+        if asked.kind == "rounds":
+            fit = None if any(x is None for x in recorded) else sized(recorded, sizes)
+            if fit is None:
+                raise _unknown(asked)
+        for n in (*_TRIED, *sizes, 0):
+            answer = answers(n)
+            if answer == recorded[0] if fit is None else _close(answer, fit, n):
+                continue
+            if n >= min(sizes):
+                raise _unknown(asked, n)
+            others.setdefault(n, asked)
+    return others
+
+
+def _close(answer: Any, fit: Sized, n: int) -> bool:
+    """Whether a number that was rounded is that of a formula."""
+    return answer is not None and math.isclose(answer, fit.at(n))
+
+
+def _formulas(found: Sequence[Lengths], sizes: Sequence[int]) -> dict[Key, Sized | None]:
+    """Of the lengths that follow the batch size; None for one that no formula is known for."""
+    formulas: dict[Key, Sized | None] = {}
+    for number, shapes in enumerate(zip(*[each.given for each in found], strict=True)):
+        for axis, lengths in enumerate(zip(*[shape for _, shape in shapes], strict=True)):
+            if len(set(lengths)) > 1:
+                formulas[number, axis] = sized(lengths, sizes)
+    return formulas
+
+
+def _answers(
+    asked: Asked, first: Lengths, formulas: Mapping[Key, Sized | None]
+) -> Callable[[int], Any]:
+    """The answer for a batch size; None where Python raises."""
+
+    def answer(n: int) -> Any:
+        def at(key: Key) -> Any:
+            formula = formulas.get(key)
+            return first.given[key[0]][1][key[1]] if formula is None else formula.at(n)
+
+        try:
+            return asked.answer(at)
+        except (ArithmeticError, ValueError):
+            return None
+
+    return answer
+
+
+def _unknown(asked: Asked, n: int | None = None) -> ValueError:
+    if asked.kind == "leaves":
+        what = (
+            f"{asked.told} is given a length, and what comes of it is not followed (compute with "
+            "the length itself, as in len(x) ** 0.5): it"
+        )
+    else:
+        verb = "decides by" if asked.kind == "decides" else "gives for"
+        what = f"what {asked.told} {verb} a length"
+    return differ(what, asked.line, "" if n is None else f", as in a batch of {n}")
+
+
+def refusal(asked: Asked, n: int) -> ValueError:
+    """Return the error for a function that takes a batch to which an answer is another."""
+    return _unknown(asked, n)
