@@ -219,6 +219,35 @@ def test_slow_calls_are_compared_in_part(capsys: pytest.CaptureFixture[str]) -> 
         assert "not all of its own calls were compared" in report(found)
 
 
+def test_a_check_goes_on_from_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep = tmp_path / "kept"
+    only = [x for name in ("exp", "isin", "sin") for x in ("--only", name)]
+    asked: list[str] = []
+
+    def counted(name: str, *rest: Any) -> Any:
+        if name == "sin" and "sin" not in asked:
+            asked.append(name)
+            raise KeyboardInterrupt
+        asked.append(name)
+        return compare(name, *rest)
+
+    assert main(["array_api_strict", *only]) == 1
+    whole = capsys.readouterr().out
+    monkeypatch.setattr("wengert.testing.library_command.compare", counted)
+    command = ["array_api_strict", *only, "--keep", str(keep)]
+    with pytest.raises(KeyboardInterrupt):
+        main(command)
+    assert main(command) == 1
+    assert asked == ["exp", "isin", "sin", "sin"]
+    assert capsys.readouterr().out == whole  # with the library's own faults
+    assert main(command[:3] + command[-2:]) == 0  # exp alone
+    assert asked == ["exp", "isin", "sin", "sin"]
+    assert main(["numpy", *command[1:]]) == 2
+    assert "is of array_api_strict" in capsys.readouterr().err
+
+
 def test_differences() -> None:
     x = np.asarray([1.0, -2.0])
     assert difference(x, x.copy()) == ""

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import json
 import sys
 import textwrap
 from collections import Counter
@@ -58,6 +59,12 @@ def _parser() -> argparse.ArgumentParser:
         "--only", action="append", default=[], metavar="NAME", help="a function; more than once"
     )
     parser.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FILE",
+        help="write what is found there after each function, and go on from what is there",
+    )
+    parser.add_argument(
         "--limit",
         type=float,
         default=LIMIT,
@@ -81,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         backend = _backend(name, given.write)
         spec = f"{backend.name}:{device}" if device else backend.name
-        found = examine(backend, spec, given.only, given.limit)
+        found = examine(backend, spec, given.only, given.limit, given.keep)
     except (BackendError, ImportError, ValueError) as error:
         print(f"{parser.prog}: error: {error}", file=sys.stderr)
         return 2
@@ -117,22 +124,64 @@ def _version(name: str) -> str:
     return str(getattr(package, "__version__", ""))
 
 
-def examine(backend: Backend, spec: str, only: Sequence[str], limit: float) -> Findings:
-    """Check some functions, or all of them and the rest, with a line of progress on a terminal."""
-    others = {} if only else dict(scenes(spec, limit))
-    chosen = only or names()
-    functions = {}
-    with Comparisons(backend, limit) as compared:
-        for i, name in enumerate(chosen):
-            if sys.stderr.isatty():
-                print(f"\r{i + 1}/{len(chosen)} {name:40}", end="", file=sys.stderr, flush=True)
-            functions[name] = compare(name, spec, limit)
-    if sys.stderr.isatty():
-        print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
+def examine(
+    backend: Backend, spec: str, only: Sequence[str], limit: float, keep: Path | None = None
+) -> Findings:
+    """Check some functions, or all of them and the rest, with a line of progress on a terminal.
+
+    What is found is kept in a file after each function. What is there already is not checked again.
+    """
     devices = ", ".join(map(backend.device_name, backend.devices()))
     library = backend.name if backend.name in KNOWN else backend.module
     title = f"{backend.name} {_version(library)} ({devices})"
-    return Findings(title, functions, others, compared.faults, sorted(compared.unfinished))
+    kept = Findings(title, {}, {}, {}) if keep is None else _kept(keep, title)
+    chosen = only or names()
+    with Comparisons(backend, limit) as compared:
+        compared.faults.update(kept.faults)
+        compared.unfinished.update(kept.unfinished)
+        for i, name in enumerate(chosen):
+            if sys.stderr.isatty():
+                print(f"\r{i + 1}/{len(chosen)} {name:40}", end="", file=sys.stderr, flush=True)
+            if name not in kept.functions:
+                kept.functions[name] = compare(name, spec, limit)
+                kept = kept._replace(faults=compared.faults, unfinished=sorted(compared.unfinished))
+                _keep(keep, kept)
+    if sys.stderr.isatty():
+        print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
+    if not only and not kept.scenes:
+        kept.scenes.update(scenes(spec, limit))
+        _keep(keep, kept)
+    functions = {name: kept.functions[name] for name in chosen}
+    return kept._replace(functions=functions, scenes={} if only else kept.scenes)
+
+
+def _keep(path: Path | None, found: Findings) -> None:
+    if path is not None:
+        made = path.with_name(f"{path.name}.new")
+        made.write_text(json.dumps(found._asdict()), encoding="utf-8")
+        made.replace(path)  # at once, so that an end in between leaves the one or the other
+
+
+def _kept(path: Path, title: str) -> Findings:
+    """What an earlier run has kept of the same library; nothing if there is none.
+
+    Raises
+    ------
+    ValueError
+        If it is of another one.
+    """
+    if not path.exists():
+        return Findings(title, {}, {}, {})
+    held = json.loads(path.read_text(encoding="utf-8"))
+    if held["title"] != title:
+        raise ValueError(f"--keep: {path} is of {held['title']}, and this is {title}; name another")
+    outcomes = {
+        name: {mode: Outcome(*each) for mode, each in modes.items()}
+        for name, modes in held["functions"].items()
+    }
+    others = {name: Outcome(*each) for name, each in held["scenes"].items()}
+    faults = {name: Fault(*each) for name, each in held["faults"].items()}
+    return Findings(title, outcomes, others, faults, held["unfinished"])
 
 
 def table(found: Findings) -> list[list[str]]:
