@@ -80,8 +80,9 @@ settings.register_profile("ci")
 settings.register_profile("quick")
 
 
-def pytest_addoption(parser):
-    parser.addoption("--wengert-backend")
+def pytest_addoption(parser, pluginmanager):
+    if not pluginmanager.hasplugin("wengert_pytest"):  # it is there where Wengert is installed
+        parser.addoption("--wengert-backend")
 
 
 def pytest_collection_modifyitems(config, items):
