@@ -49,9 +49,10 @@ class Interrupt:
         if called and before is not None:
             self._last[before] = None  # a return from Python is no such place
         written = file.startswith(("<glue>", "<compiled "))
-        if not (written or file.startswith(COMPILER) or Path(file).name == "contextlib.py"):
-            if called:
-                self._place(frame)
+        inside = written or file.startswith(COMPILER) or Path(file).name == "contextlib.py"
+        if called or inside:
+            self._place(frame)
+        if not inside:
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         self._last[frame] = None

@@ -7,6 +7,7 @@ so a wrong program costs an error, and nothing else.
 import math
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +22,7 @@ from wengert.compiler.capture.snapshot import Snapshot, alike, same_states
 from wengert.compiler.emission.glue import MISS
 from wengert.compiler.refusals import Refusal, failed
 from wengert.compiler.replay import Replay
+from wengert.compiler.restoring import restoring
 from wengert.func.trees import tree_flatten
 from wengert.tape.autograd import ancestors, sweep
 from wengert.tape.hooks import Hooked
@@ -72,20 +74,23 @@ def check(
     raises is not, and the function runs alone.
     """
     before = Snapshot.of(state, leaves, contents=True)
-    try:
+
+    def replayed() -> tuple[Any, tuple[Any, ...], _Seen | None, Refusal | None]:
         try:
             given, inputs = replay.tried(leaves, state)
             if given is MISS:
-                return None
+                return given, inputs, None, None
             one, failing = _seen(given, before, _digest), None
             if not replay.adjoints:
-                del given
+                given = None
         except Exception as error:
-            one, inputs, failing = None, (), failed(error, restored=True)
+            given, inputs, one, failing = None, (), None, failed(error, restored=True)
         before.restore()
-    except BaseException:  # an interrupt, perhaps while things were put back
-        before.restore()
-        raise
+        return given, inputs, one, failing
+
+    given, inputs, one, failing = restoring(replayed, before.restore)
+    if given is MISS:
+        return None
     answer = function()
     if one is None:
         return Checked(answer, [], failing, before, inputs)
@@ -93,14 +98,15 @@ def check(
     found = list(_differences(one, other, state))
     if found:  # by rounding alone, perhaps, of which a digest says nothing
         after = Snapshot.of(state, leaves, contents=True)
-        try:
+
+        def whole_arrays(seen: _Seen) -> _Seen:
             before.restore()
             with suppress(Exception):  # then the digests stand
-                one = _seen(replay.tried(leaves, state)[0], before)
+                seen = _seen(replay.tried(leaves, state)[0], before)
             after.restore()
-        except BaseException:
-            after.restore()
-            raise
+            return seen
+
+        one = restoring(partial(whole_arrays, one), after.restore)
         found = list(_differences(one, other, state))
     if not found and replay.adjoints:
         found = list(_of_gradients(one, other, tensors_of(leaves, state)))

@@ -41,6 +41,7 @@ from wengert.compiler.refusals import (
 )
 from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference, told
+from wengert.compiler.restoring import restoring
 from wengert.compiler.turns import alone, eagerly, looking
 from wengert.nn.module import changes
 
@@ -436,25 +437,25 @@ class Compiled(Generic[P, R]):
     def _located(self, replay: Replay, call: Call, found: Checked, state: State) -> str:
         """The first line of a program that differs; what the function has left stays."""
         after = Snapshot.of(state, call.leaves, contents=True)
-        try:
+
+        def again() -> str:
             try:
                 found.before.restore()
                 samples: dict[Any, Any] = {}
                 now = self._state(call.layout, call.layout.given(call.leaves))
-                again = record_call(
+                recorded = record_call(
                     *(self._function, now, call.layout, call.leaves),
                     lambda answer, found, kept: found,
                     samples,
                 )
                 program, inputs, start = replay.recording.program, found.inputs, found.before.rewind
-                where = located(program, replay.emitted, inputs, again.program, samples, start)
+                where = located(program, replay.emitted, inputs, recorded.program, samples, start)
             except Exception as error:
                 where = f"it can't be found, for the function can't be recorded again ({error})"
             after.restore()
-        except BaseException:  # an interrupt
-            after.restore()
-            raise
-        return where
+            return where
+
+        return restoring(again, after.restore)
 
     def _drop(self, replay: Replay) -> None:
         self._replays.remove(replay)

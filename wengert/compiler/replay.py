@@ -23,6 +23,7 @@ from wengert.compiler.passes import optimise
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program, Value
 from wengert.compiler.report import Report
+from wengert.compiler.restoring import restoring
 from wengert.compiler.turns import Pool, pools
 
 __all__ = ["Replay"]
@@ -84,8 +85,7 @@ class Replay:
     @cached_property
     def whole(self) -> Program:
         """The program after the passes for every library."""
-        with seldom_collected():
-            return optimise(self.recording.program)
+        return seldom_collected(lambda: optimise(self.recording.program))
 
     @cached_property
     def program(self) -> Program:
@@ -106,8 +106,8 @@ class Replay:
     def emitted(self) -> Emitted:
         """The program as calls of the library."""
         if self._emitted is None:
-            with seldom_collected():
-                self._emitted = emit(self.program, self.recording.backend)
+            backend = self.recording.backend
+            self._emitted = seldom_collected(lambda: emit(self.program, backend))
         return self._emitted
 
     @property
@@ -220,15 +220,7 @@ def _undrawn(function: Function) -> Function:
 
     def call(*inputs: Any) -> tuple[Any, ...]:
         before = generators.get_rng_state()
-        try:
-            return function(*inputs)
-        except BaseException:
-            try:
-                generators.set_rng_state(before)
-            except BaseException:  # an interrupt
-                generators.set_rng_state(before)
-                raise
-            raise
+        return restoring(lambda: function(*inputs), lambda: generators.set_rng_state(before))
 
     return call
 

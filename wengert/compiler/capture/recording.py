@@ -5,8 +5,8 @@ they hold the values that this run has computed, so that the traced call is a ca
 """
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from enum import Enum
 from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple, TypeVar
@@ -48,6 +48,7 @@ from wengert.compiler.capture.trace import Trace, copied
 from wengert.compiler.capture.traced import Traced, own
 from wengert.compiler.capture.watch import Stopped, Watch, check_names, functions_of, needed
 from wengert.compiler.program import Program, Value
+from wengert.compiler.restoring import restoring
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node
@@ -275,42 +276,45 @@ def record_call(
     """
     call = _Call(function, state, layout, leaves)
     call.trace.samples = samples
-    try:
-        with call.trace.running(), seldom_collected():
-            call.enter()
-            args, kwargs = layout.structure.unflatten(call.leaves)
-            functions = functions_of(state.objects, function)
-            if not looks_at_gradients(functions):
-                call.trace.begun = call.begun
-            check_names(functions)
-            check_asked(call, functions)
-            seen = call.trace.watched = watch or needed(state.objects, functions)
-            with Watch(stop=True).on() if seen else nullcontext():
-                returned = function(*args, **kwargs)
-            check_arguments(call, (args, kwargs))
-            recording, answer = _recorded(call, returned, (args, kwargs))
-            call.trace.draws.end()
-        del returned, args, kwargs
+
+    def run() -> T:
+        recording, answer = seldom_collected(lambda: _traced(call, function, watch))
         made = answer()
         call.leave()
         call.forget()
         call.leaves.clear()
         check_kept(call)
         return then(made, recording, call.kept)
-    except BaseException as error:
-        try:
-            call.undo()
-        except BaseException:  # an interrupt
-            call.undo()
-            raise
-        if isinstance(error, Stopped):
-            raise TraceError(str(error)) from None
-        raise
+
+    try:
+        return restoring(run, call.undo)
+    except Stopped as error:
+        raise TraceError(str(error)) from None
 
 
-@contextmanager
-def seldom_collected() -> Iterator[None]:
-    """Let the collector of cycles look seldom at instructions, which have none."""
+def _traced(
+    call: _Call, function: Callable[..., Any], watch: bool
+) -> tuple[Recording, Callable[[], list[Any]]]:
+    """What a call has recorded, and what makes the leaves of its answer; the trace is closed."""
+    with call.trace.running():
+        call.enter()
+        args, kwargs = call.layout.structure.unflatten(call.leaves)
+        functions = functions_of(call.state.objects, function)
+        if not looks_at_gradients(functions):
+            call.trace.begun = call.begun
+        check_names(functions)
+        check_asked(call, functions)
+        seen = call.trace.watched = watch or needed(call.state.objects, functions)
+        with Watch(stop=True).on() if seen else nullcontext():
+            returned = function(*args, **kwargs)
+        check_arguments(call, (args, kwargs))
+        recording, answer = _recorded(call, returned, (args, kwargs))
+        call.trace.draws.end()
+    return recording, answer
+
+
+def seldom_collected(run: Callable[[], T]) -> T:
+    """Run a function that makes many instructions, which have no cycles, and collect seldom."""
     before = gc.get_threshold()
     seldom = (max(before[0], SELDOM), *before[1:]) if before[0] else before
 
@@ -318,21 +322,19 @@ def seldom_collected() -> Iterator[None]:
         if gc.get_threshold() == seldom:
             gc.set_threshold(*before)
 
-    try:
+    def seldom_run() -> T:
         gc.set_threshold(*seldom)
-        yield
-    finally:
-        try:
-            put_back()
-        except BaseException:  # an interrupt
-            put_back()
-            raise
+        result = run()
+        put_back()
+        return result
+
+    return restoring(seldom_run, put_back)
 
 
 def raised_inside(error: BaseException) -> bool:
     """Whether an error comes out of a function that was recorded, and not of the recording."""
     at = error.__traceback__
-    while at is not None and at.tb_frame.f_code is not record_call.__code__:
+    while at is not None and at.tb_frame.f_code is not _traced.__code__:
         at = at.tb_next
     if at is None or at.tb_next is None:
         return at is not None

@@ -126,7 +126,7 @@ class Trace:
             self.close()
 
     def close(self) -> None:
-        """Record nothing any more; once more if this was interrupted."""
+        """Stop recording. Called again, as after an interrupt, it does the same."""
         self.open = False
         for variable, x in self._outside:
             variable.set(x)

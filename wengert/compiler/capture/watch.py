@@ -174,7 +174,7 @@ class Watch:
 
     def _go_on(self, frame: FrameType) -> None:
         """Watch while the stack is left, too: Python takes a hook away that raises."""
-        for each in takewhile(lambda x: x.f_code.co_name != "record_call", callers(frame)):
+        for each in takewhile(lambda x: x.f_code.co_name != "_traced", callers(frame)):
             each.f_trace = self._leaving
         sys.settrace(self._leaving)
 
