@@ -41,7 +41,7 @@ OF_THE_WHOLE: Final = (
     "x[1:] += 1; v = x[1:]. Or, if v is to keep the old values, say so by v = x[1:].clone()"
 )
 
-#: How much work NumPy may do to find out whether two views overlap.
+#: How much work NumPy may do to find out whether two arrays overlap.
 WORK: Any = 10_000
 
 
@@ -73,7 +73,7 @@ def check(x: Tensor, result: Tensor, operand: Any, key: Any) -> None:
         if any(one is beside for one in others) and not _is_held(operand, frame):
             others = [one for one in others if one is not beside]
     changed = as_view(_view(own), key=_basic(key))
-    seen = [one for one in others if _overlap(changed, _view(one))]
+    seen = [one for one in others if overlap(changed, _view(one))]
     if seen:
         of_a_view = any(one.depth < own.depth for one in seen)
         warnings.warn(OF_A_VIEW if of_a_view else OF_THE_WHOLE, ViewWarning, stacklevel=depth)
@@ -124,7 +124,8 @@ def _basic(key: Any) -> tuple[Any, ...]:
     return parts if static else (...,)
 
 
-def _overlap(a: Any, b: Any) -> bool:
+def overlap(a: Any, b: Any) -> bool:
+    """Whether two NumPy arrays have elements in common, or may have where that is hard to tell."""
     try:
         return np.shares_memory(a, b, max_work=WORK)
     except (np.exceptions.TooHardError, OverflowError):

@@ -20,12 +20,11 @@ from wengert.compiler.capture.traced import Traced, own, traced
 from wengert.compiler.passes.forms import Method, getter
 from wengert.compiler.program import Value, mapped
 from wengert.func.trees import tree_leaves
+from wengert.tape.aliases import overlap
 from wengert.tape.tensor import Tensor
 
 __all__ = ["RawArray", "raw_input", "shared"]
 
-#: How much work NumPy may do to find out whether two arrays overlap.
-_WORK: Any = 1000
 #: Attributes that are known where shape and dtype are.
 _STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "size", "strides"})
 #: Methods of some libraries that give the same.
@@ -293,9 +292,4 @@ def shared(x: Any, y: Any) -> bool:
     if hasattr(x, "untyped_storage") and hasattr(y, "untyped_storage"):
         pair = x.untyped_storage(), y.untyped_storage()
         return bool(pair[0].data_ptr() == pair[1].data_ptr() and x.numel())
-    if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
-        return False
-    try:
-        return np.shares_memory(x, y, max_work=_WORK)
-    except np.exceptions.TooHardError:
-        return True
+    return isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and overlap(x, y)

@@ -22,9 +22,9 @@ LARGEST = 1 << 16
 def folding(program: Program) -> Program:
     """Compute instructions of constants, and of nothing at all, such as ``zeros``, beforehand.
 
-    Python numbers are written where they are used, also for constants of NumPy's that are full of
-    one number. What an output is made of in each run anew
-    stays an instruction: constants belong to the program, and outputs to the caller.
+    Python numbers are written where they are used, also in place of NumPy's constants of which all
+    elements are one number. What makes an output stays an instruction: constants belong to the
+    program, and outputs to the caller.
     """
     apart = shown(program) | blanks(program)
     constants = dict(program.constants)
@@ -67,13 +67,13 @@ def _with_numbers(
         alike = (other.shape, other.dtype, other.order) == (result.shape, x.dtype, result.order)
         if alike and other.shape and other not in constants and x.dtype == result.dtype:
             if x not in full:
-                full[x] = _filling(constants[x])
+                full[x] = _element(constants[x])
             if full[x] is not None:
                 return step.with_values({x: full[x]})
     return step
 
 
-def _filling(array: Any) -> float | None:
+def _element(array: Any) -> float | None:
     """The number that all elements of an array of floats are, to the bit."""
     if type(array) is not np.ndarray or array.dtype.kind != "f" or not array.size:
         return None

@@ -82,11 +82,11 @@ class Known:
         """Take note of what an instruction makes."""
         for result in step.results:
             self.made[result] = step
-        number = self._filling(step, found)
+        number = self._number(step, found)
         if number is not None:
             self.full[step.result] = number
 
-    def _filling(self, step: Instruction, found: Primitive | None) -> Any:
+    def _number(self, step: Instruction, found: Primitive | None) -> Any:
         """The number that a result is full of, if it is one that every dtype has."""
         filled = _FILLED.get(step.name.removesuffix("_like"))
         if filled is not None:

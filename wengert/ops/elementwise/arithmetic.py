@@ -343,9 +343,7 @@ def pow(x1: Any, x2: Any, /) -> Tensor:
         return square(x1)
     if type(x2) in SCALARS:
         return _pow_scalar(x1, exponent=x2)  # type: ignore[no-any-return]
-    if hasattr(
-        x2, "pinned"
-    ):  # a number that a trace follows, whose value says how powers are taken
+    if hasattr(x2, "pinned"):  # a number of a trace: its value decides how the power is computed
         return pow(x1, x2.pinned())
     if isinstance(x2, np.generic):
         number = x2.item()
