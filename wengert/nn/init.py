@@ -1,7 +1,7 @@
 """Initialisers of parameters.
 
-All draw from the host's generator, in the parameter's own shape, and then move the numbers to the
-parameter's device: after `wengert.manual_seed` a model starts the same on every backend.
+Random numbers are drawn on the CPU, and then moved to the parameter's device. So after
+`wengert.manual_seed` a model starts from the same numbers on every backend.
 """
 
 import math
@@ -39,7 +39,7 @@ Mode = Literal["fan_in", "fan_out"]
 
 
 def _fill(tensor: Tensor, values: Any) -> Tensor:
-    """Give a leaf new values. Like PyTorch's, initialisers are not recorded."""
+    """Give a leaf new values; as in PyTorch, that is not recorded."""
     if not tensor.is_leaf and recording():
         raise RuntimeError(IN_PLACE_ON_LEAF.replace("leaf Variable that", "computed Tensor that"))
     tensor._array = convert(
@@ -52,7 +52,7 @@ def _fill(tensor: Tensor, values: Any) -> Tensor:
 
 
 def _drawn(draw: Any, tensor: Tensor) -> Any:
-    """Random numbers of a Tensor's shape on the host."""
+    """Random numbers of a Tensor's shape, on the CPU."""
     dtype = dtype_of(tensor._array.dtype)
     if not dtype.inexact:
         raise TypeError(f"only floating and complex Tensors are initialised at random, not {dtype}")
@@ -62,7 +62,7 @@ def _drawn(draw: Any, tensor: Tensor) -> Any:
 
 @takes(constant="tensor", a="a number", b="a number")
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
-    """Fill a Tensor with uniform numbers of [a, b); each part of complex ones.
+    """Fill a Tensor with uniform numbers in [a, b); complex ones in both parts.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
 
 @takes(constant="tensor", mean="a number", std="a number")
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Fill a Tensor with normal numbers of a mean and a standard deviation, and return it."""
+    """Fill a Tensor with normal numbers of a given mean and standard deviation, and return it."""
     mean, std = number(mean, "normal_", "mean"), number(std, "normal_", "std")
     return _fill(tensor, mean + std * _drawn(randn, tensor))
 
@@ -108,7 +108,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 @takes(param="a number")
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    r"""Return the factor by which a nonlinearity asks for larger weights.
+    r"""Return the factor of weights that makes up for the variance that a nonlinearity takes away.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     Raises
     ------
     ValueError
-        For another nonlinearity, or a slope that is no number.
+        If the nonlinearity is another one, or the slope is no number.
     """
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
@@ -150,12 +150,12 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
 
 @takes(constant="tensor", gain="a number")
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    r"""Fill a Tensor with uniform numbers below :math:`g\sqrt{6 / (n_{in} + n_{out})}`.
+    r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{6 / (n_{in} + n_{out})}`.
 
     Parameters
     ----------
     tensor : Tensor
-        Of at least two axes: outputs, inputs, and a kernel's extent.
+        A leaf with at least two axes: outputs, inputs, and those of a kernel.
     gain : float
         :math:`g`, see `calculate_gain`.
 
@@ -177,7 +177,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
-    As `xavier_uniform_`.
+    The parameters, result and source are those of `xavier_uniform_`.
     """
     gain = number(gain, "xavier_normal_", "gain")
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))))
@@ -194,18 +194,19 @@ def _kaiming(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: Mode = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Tensor:
-    r"""Fill a Tensor with uniform numbers below :math:`g\sqrt{3 / n}`.
+    r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{3 / n}`.
 
     Parameters
     ----------
     tensor : Tensor
-        Of at least two axes: outputs, inputs, and a kernel's extent. An empty one is left alone.
+        A leaf with at least two axes: outputs, inputs, and those of a kernel. An empty one stays.
     a : float
         The slope of the leaky ReLU that follows.
     mode : {"fan_in", "fan_out"}
-        Whether :math:`n` counts inputs, which keeps the variance of the forward pass, or outputs.
+        Whether :math:`n` is the number of inputs, which keeps the variance in the forward pass, or
+        of outputs, which keeps it in the backward pass.
     nonlinearity : str
-        What follows; it decides :math:`g`, see `calculate_gain`.
+        The nonlinearity that follows, of gain :math:`g`; see `calculate_gain`.
 
     Returns
     -------
@@ -229,7 +230,7 @@ def kaiming_normal_(
 ) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g / \sqrt n`.
 
-    As `kaiming_uniform_`.
+    The parameters, result and source are those of `kaiming_uniform_`.
     """
     if not tensor.size:
         return tensor

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
         def forward(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
-#: Counts the changes of modules' attributes: what is cached of modules is compared with it alone.
+#: Counts the changes of modules' attributes: a cache of modules is current while it stays the same.
 changes = [0]
 
 
 class IncompatibleKeys(NamedTuple):
-    """The names without a counterpart in `Module.load_state_dict`."""
+    """The names that `Module.load_state_dict` has not found in the mapping, and in the module."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -35,14 +35,13 @@ class Module:
     """A function of Tensors with parameters: the base of every layer and network.
 
     A subclass makes its parameters and submodules in ``__init__`` as plain attributes and computes
-    in ``forward``. An attribute that is a `Parameter` or a `Module` is found by its type, in the
-    order in which the attributes were made; so ``super().__init__()`` may be called, and need
-    not be.
+    in ``forward``. Attributes that are of type `Parameter` or `Module` are its parameters and
+    submodules, in the order of assignment. ``super().__init__()`` may be left out.
 
     Attributes
     ----------
     training : bool
-        Whether the module behaves as in training (`Dropout` drops); see `train` and `eval`.
+        Whether the module is in training mode, in which `Dropout` drops; see `train` and `eval`.
 
     Examples
     --------
@@ -59,12 +58,12 @@ class Module:
     #: Names of the buffers, and whether each is part of the state_dict.
     _buffers: Mapping[str, bool] = {}
 
-    if TYPE_CHECKING:  # a call takes and gives what the subclass's `forward` does
+    if TYPE_CHECKING:  # a call has the signature of the subclass's `forward`
 
         def __call__(self: _HasForward[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
     else:
-        #: Calling a module calls its `forward`, found by C code: no Python function lies between.
+        #: Calling a module calls its `forward`. The property saves a Python call in between.
         __call__ = property(attrgetter("forward"))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -120,7 +119,7 @@ class Module:
             raise KeyError(f"attribute {name!r} already exists")
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter under a name that need not be an identifier. None reserves the name."""
+        """Add a parameter by a name, which may be no identifier. None reserves the name."""
         self._claim(name)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
@@ -130,16 +129,16 @@ class Module:
         setattr(self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a Tensor that is part of the module's state and is not learnt.
+        """Add a Tensor that is part of the module's state and is not trained.
 
         Parameters
         ----------
         name : str
-            The attribute that holds it. Assigning another Tensor to it keeps it a buffer.
+            The attribute's name. A Tensor that is assigned to it later is a buffer too.
         tensor : Tensor or None
-            The values.
+            The buffer. None reserves the name.
         persistent : bool
-            Whether it is part of the `state_dict`.
+            Whether the `state_dict` has it.
         """
         self._claim(name)
         if isinstance(tensor, Parameter) or not isinstance(tensor, Tensor | None):
@@ -151,7 +150,7 @@ class Module:
         object.__setattr__(self, "_buffers", {**self._buffers, name: bool(persistent)})
 
     def add_module(self, name: str, module: "Module | None") -> None:
-        """Add a submodule under a name that need not be an identifier, such as ``"0"``."""
+        """Add a submodule by a name, which may be no identifier, such as ``"0"``."""
         self._claim(name)
         if not isinstance(module, Module | None):
             raise hints().no_module(module, f"nn.{type(self).__name__}")
@@ -160,12 +159,12 @@ class Module:
     register_module = add_module
 
     def get_submodule(self, target: str) -> "Module":
-        """Return the submodule at a dotted path; the module itself for an empty one.
+        """Return the submodule at a dotted path, such as ``"encoder.0"``; for ``""``, this module.
 
         Raises
         ------
         AttributeError
-            If the path leads nowhere, or to something else.
+            If there is no module at the path.
         """
         found: Module = self
         for name in target.split(".") if target else ():
@@ -197,7 +196,7 @@ class Module:
             raise AttributeError(f"{type(owner).__name__} has no buffer {name!r}")
         return found
 
-    # -- what is in it -------------------------------------------------------------------------
+    # -- contents ------------------------------------------------------------------------------
 
     def named_children(self) -> Iterator[tuple[str, "Module"]]:
         """Yield the direct submodules with their names, each once."""
@@ -220,7 +219,7 @@ class Module:
         Parameters
         ----------
         memo : set of int, optional
-            Ids of the modules that are not to be listed; those listed are added to it.
+            Ids of modules to leave out. The ids of the modules listed are added to it.
         prefix : str
             Path of this module.
         remove_duplicate : bool
@@ -299,17 +298,17 @@ class Module:
                     if remove_duplicate:
                         seen.add(id(tensor))
 
-    # -- what is done to all of it ---------------------------------------------------------------
+    # -- changes of all of it --------------------------------------------------------------------
 
     def apply(self, fn: Callable[["Module"], object]) -> Self:
-        """Call a function with every module, children before parents, and return this module."""
+        """Call a function on every module, children before parents, and return this module."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode here and in all submodules, and return this module."""
+        """Set training or evaluation mode of this module and all below, and return this module."""
         if not isinstance(mode, bool):
             raise ValueError(  # noqa: TRY004 -- PyTorch's error
                 f"training mode is expected to be boolean, not {mode!r}"
@@ -319,11 +318,11 @@ class Module:
         return self
 
     def eval(self) -> Self:
-        """Set evaluation mode: `train` with False."""
+        """Set evaluation mode, as ``train(False)`` does."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Freeze or unfreeze all parameters, and return this module."""
+        """Set ``requires_grad`` of all parameters: False freezes them. Return this module."""
         for parameter in self.parameters():
             parameter.requires_grad = requires_grad
         return self
@@ -347,19 +346,19 @@ class Module:
         Parameters
         ----------
         *args
-            Backends (``"torch"``, ``"torch:cuda:0"``), dtypes (``wg.float64``), devices
-            (``"cuda:0"``), or a Tensor to be like, told apart by what they are.
+            A backend (``"torch"``, ``"torch:cuda:0"``), dtype (``wg.float64``) or device
+            (``"cuda:0"``), or a Tensor that is on the device and of the dtype wanted.
         backend : str, optional
             As for `wengert.set_backend`.
         dtype : dtype, optional
-            For those that are floating or complex; the others keep theirs.
+            Of floating and complex parameters and buffers; others keep theirs.
         device : optional
             As the array library names it.
 
         Raises
         ------
         BackendError
-            If there is no such backend or its library is not installed. Nothing has moved then.
+            If there is no such backend, or its library is not installed. Nothing is moved then.
         """
         wanted: dict[str, Any] = {"backend": None, "dtype": None, "device": None}
         for argument in args:
@@ -398,16 +397,16 @@ class Module:
         return self.to(dtype="float16")
 
     def cpu(self) -> Self:
-        """Move all parameters and buffers to host memory: to NumPy, if their library has none."""
+        """Move all parameters and buffers to the CPU; to NumPy, if their library has no CPU."""
         try:
             return self.to(device="cpu")
         except ValueError:
             return self.to("numpy")
 
     def cuda(self, device: int | None = None) -> Self:
-        """Move all parameters and buffers to a GPU of their library: the current one, or by number.
+        """Move all parameters and buffers to a GPU: the current one, or the one of that number.
 
-        ``module.to("cupy")`` moves them to a library for GPUs.
+        The library stays the same, and must have GPUs. ``module.to("cupy")`` moves them to CuPy.
         """
         return self.to(device="cuda" if device is None else f"cuda:{device}")
 
@@ -416,14 +415,14 @@ class Module:
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
         """Return all parameters and persistent buffers by their dotted paths.
 
-        The Tensors are detached, and keep their values when the module is trained further.
+        The Tensors are detached. They keep their values while the module is trained further.
 
         Parameters
         ----------
         prefix : str
-            Written before each name.
+            Put before each name.
         keep_vars : bool
-            Whether to return the parameters themselves.
+            Whether to return the parameters and buffers themselves, with ``requires_grad``.
         """
         return {
             prefix + name: tensor if keep_vars else untracked(tensor._array)
@@ -443,14 +442,14 @@ class Module:
     ) -> IncompatibleKeys:
         """Copy values from a `state_dict` into the parameters and buffers.
 
-        Each parameter keeps its own backend, device and dtype, whatever those of the values are.
+        Parameters and buffers keep their backend, device and dtype: the values are converted.
 
         Parameters
         ----------
         state_dict : mapping of str to Tensor or array
-            By the names that `state_dict` gives.
+            The values by the names of `state_dict`.
         strict : bool
-            Whether a missing or unexpected name is an error.
+            Whether missing and unexpected names are an error.
 
         Returns
         -------
@@ -460,8 +459,8 @@ class Module:
         Raises
         ------
         RuntimeError
-            If names are missing or unexpected, or entries are no arrays or have another shape.
-            One error lists them all, and nothing has been loaded.
+            If names are missing or unexpected, or a value is no array or has the wrong shape.
+            The error lists all of them. Nothing is loaded then.
         """
         if not isinstance(state_dict, Mapping):
             raise hints().no_state(state_dict)
@@ -501,7 +500,7 @@ class Module:
     # -- printing --------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """Return what stands between the parentheses of this module's own line."""
+        """Return the text in parentheses after the class's name in ``repr``, such as the sizes."""
         return ""
 
     def __repr__(self) -> str:
@@ -514,7 +513,7 @@ class Module:
 
 
 def bracketed(name: str, extra: str, children: list[str]) -> str:
-    """Lay out a module's name, its own line and its children's as PyTorch does."""
+    """The ``repr`` of a module from its class's name, its own text and its children's lines."""
     if not children:
         return f"{name}({extra})"
     lines = [*extra.splitlines(), *children]
@@ -533,7 +532,7 @@ def clear_grad(tensor: Tensor) -> None:
 
 
 def hints() -> Any:
-    """Return the texts of errors, which are imported when there is one."""
+    """The module of errors' texts, which is imported when there is an error."""
     return import_module("wengert.nn.hints")
 
 
@@ -550,7 +549,7 @@ def _moved(tensor: Tensor, backend: Any, dtype: DType | None, device: Any) -> An
 
 
 def _misfit(array: Any, tensor: Tensor) -> str:
-    """The reason why an array cannot be loaded into a Tensor; empty if it can."""
+    """Why an array can't be loaded into a Tensor; empty if it can."""
     try:
         backend_of(array)
     except TypeError:

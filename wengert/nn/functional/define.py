@@ -15,20 +15,20 @@ _OPTIONS = """\
 weight : Tensor, optional
     $weight
 ignore_index : int
-    Target that adds nothing to the loss; for class indices alone.
+    The class whose targets are left out of the loss; for targets that are class indices.
 reduction : {"mean", "sum", "none"}
-    What is done with the elements' losses.
+    Whether the result is the mean, the sum, or the loss of each element.
 pos_weight : Tensor, optional
     Weights :math:`p` of positive targets, of a shape that broadcasts to the input's.
 label_smoothing : float or Tensor
-    From 0 to 1: how much of each target is spread over all classes evenly. The loss is
-    differentiable in a Tensor.
+    The share of each target, from 0 to 1, that is spread evenly over all classes. If it is a
+    Tensor, it is differentiated too.
 delta : float or Tensor
-    The difference :math:`\\delta` at which the form changes, positive. The loss is differentiable
-    in a Tensor.
+    The difference :math:`\\delta` at which the formula changes, positive. If it is a Tensor, it is
+    differentiated too.
 beta : float or Tensor
-    The difference :math:`\\beta` at which the form changes; 0 is the absolute error. The loss is
-    differentiable in a Tensor.
+    The difference :math:`\\beta` at which the formula changes; 0 gives the absolute error. If it is
+    a Tensor, it is differentiated too.
 """
 _PER_ELEMENT = "Weights :math:`w`, of a shape that broadcasts to the input's."
 _PER_CLASS = "A weight :math:`w` for each class, of shape (C,)."
@@ -52,7 +52,7 @@ Notes
 -----
 PyTorch: ``torch.nn.functional.$name``.
 """
-#: Losses of numbers, and of classes, as functions and as modules.
+#: What docstrings of losses share: of numbers and of classes, as functions and as modules.
 LOSS = Family(_LOSS)(weight=_PER_ELEMENT, shape="``input``")
 LOSS_OF_CLASSES = Family(_LOSS)(weight=_PER_CLASS, shape="``input`` without C")
 _MODULE = f"Parameters\n----------\n{_OPTIONS}\nNotes\n-----\nPyTorch: ``torch.nn.$name``."
@@ -64,9 +64,9 @@ _DLPACK_CPU = 1
 
 
 def on_host(array: Any) -> bool:
-    """Whether looking at a raw array's values waits for no device.
+    """Whether a raw array's values can be read without waiting for a device.
 
-    It is False for arrays that are not yet computed.
+    False for arrays that are not yet computed.
     """
     try:
         return bool(array.__dlpack_device__()[0] == _DLPACK_CPU)
@@ -75,9 +75,9 @@ def on_host(array: Any) -> bool:
 
 
 def look(array: Any, check: Callable[..., None], *settings: Any) -> None:
-    """Call ``check(values, *settings)``, which raises, where `on_host` finds values.
+    """Call ``check(values, *settings)``, which may raise, for values that are `on_host`.
 
-    A program that is traced does so in each run.
+    A compiled program calls it in each run.
     """
     later = getattr(array, "look", None)
     if later is None:
@@ -88,7 +88,7 @@ def look(array: Any, check: Callable[..., None], *settings: Any) -> None:
 
 
 def refused(value: Any, holds: Callable[[Any], Any]) -> bool:
-    """Whether a condition does not hold of a number, or of a Tensor's where `look` finds any."""
+    """Whether a condition fails for a number, or for a Tensor's values if they are `on_host`."""
     if not isinstance(value, Tensor):
         return not holds(value)
     try:
@@ -99,14 +99,14 @@ def refused(value: Any, holds: Callable[[Any], Any]) -> bool:
 
 
 def check_holds(values: Any, holds: Callable[[Any], Any]) -> None:
-    """Raise for a value of which a condition does not hold."""
+    """Raise `ValueError` if a condition fails for one of the values."""
     wrong = values[~holds(values)]
     if wrong.shape[0]:
         raise ValueError(f"{wrong[0]} is refused")
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
-    """The mean or the sum of the elements' losses, or these as they are."""
+    """The mean or the sum of the elements' losses, or the losses themselves."""
     if reduction == "mean":
         return ops.mean(loss)
     if reduction == "sum":
@@ -116,7 +116,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
 
 
 def check_reduction(reduction: str) -> None:
-    """Raise for a reduction that is none."""
+    """Raise `ValueError` for an unknown reduction."""
     if reduction not in REDUCTIONS:
         raise ValueError(
             f"{reduction} is not a valid value for reduction: it is 'mean', 'sum' or 'none'"

@@ -1,4 +1,4 @@
-"""Losses of numbers against numbers."""
+"""Losses of regression: of predicted numbers against true ones."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tenso
     Raises
     ------
     ValueError
-        If the shapes differ: PyTorch broadcasts with a warning, which is hardly ever meant.
+        If the shapes differ. PyTorch warns and broadcasts, which is seldom what was meant.
     """
     return reduced(ops.square(_difference("mse_loss", input, target, reduction)), reduction)
 
@@ -57,7 +57,7 @@ def _is_not_negative(value: Any) -> Any:
 def huber_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", delta: float = 1.0
 ) -> Tensor:
-    r"""Squared error near, absolute error far: :math:`d^2/2` or :math:`\delta (|d| - \delta/2)`.
+    r"""Huber's loss: :math:`d^2/2` for :math:`|d| < \delta`, else :math:`\delta (|d| - \delta/2)`.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def huber_loss(
 
 
 def _huber(difference: Tensor, delta: Any) -> Tensor:
-    # d m - m^2 / 2 with d limited to m is both forms, and has no branch and no kink at 0.
+    # With m, which is d clipped to [-delta, delta], both formulas are d m - m^2 / 2.
     lowest = ops.negative(delta) if isinstance(delta, Tensor) else -delta
     near = ops.clip(difference, lowest, delta)
     return ops.multiply(near, ops.subtract(difference, ops.multiply(near, 0.5)))
@@ -82,7 +82,7 @@ def _huber(difference: Tensor, delta: Any) -> Tensor:
 def smooth_l1_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", beta: float = 1.0
 ) -> Tensor:
-    r"""Absolute error, rounded near 0: :math:`d^2 / 2\beta` or :math:`|d| - \beta/2`.
+    r"""Absolute error, smooth near 0: :math:`d^2 / 2\beta` and, farther, :math:`|d| - \beta/2`.
 
     Raises
     ------
@@ -97,8 +97,8 @@ def smooth_l1_loss(
         if beta == 0:
             return reduced(ops.abs(difference), reduction)
         return reduced(ops.divide(_huber(difference, beta), beta), reduction)
-    # The same without a division by beta after all: the derivative by a small beta would lose all
-    # digits. Where the difference is larger, the quotient is not computed: it may overflow.
+    # The same as above, without dividing the result by beta: the derivative with respect to a small
+    # beta would lose all digits. The quotient is not computed where |d| >= beta: it may overflow.
     far = ops.greater_equal(ops.abs(difference), beta)
     share = ops.divide(ops.where(far, 0, difference), ops.where(far, 1, beta))
     share = ops.where(far, ops.sign(difference), share)
