@@ -114,18 +114,18 @@ def batch(training: Training, i: int) -> Any:
 #: What is called: what kind of training, its options, whether it was compiled before, and how many
 #: of the places are tried.
 CALLS = {
-    "recording": ("plain", {}, False, 10),
-    "recording what is refused": ("refused", {}, False, 10),
-    "check": ("plain", {"check": 1}, True, 20),
-    "replay": ("plain", {"check": 0}, True, 80),
-    "replay in place": ("large", {"check": 0}, True, 120),
-    "refused call": ("refused", {}, True, 20),
-    "program that fails": ("fails", {"check": 0}, True, 200),
-    "check of a program that fails": ("fails", {"check": 1}, True, 20),
+    "recording": ("plain", {}, False, 5),
+    "recording what is refused": ("refused", {}, False, 5),
+    "check": ("plain", {"check": 1}, True, 10),
+    "replay": ("plain", {"check": 0}, True, 40),
+    "replay in place": ("large", {"check": 0}, True, 60),
+    "refused call": ("refused", {}, True, 10),
+    "program that fails": ("fails", {"check": 0}, True, 100),
+    "check of a program that fails": ("fails", {"check": 1}, True, 10),
 }
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [1, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CALLS)
 def test_interrupted_calls_leave_one_state_whole(
     name: str, times: int, monkeypatch: pytest.MonkeyPatch

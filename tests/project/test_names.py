@@ -74,7 +74,9 @@ def test_every_listed_name_is_there(name: str) -> None:
         getattr(module, one)
 
 
-@pytest.mark.parametrize("name", ["fft", "linalg", "special"])
+@pytest.mark.parametrize(
+    "name", ["special", *(pytest.param(x, marks=pytest.mark.slow) for x in ("fft", "linalg"))]
+)
 def test_extensions_are_modules_by_their_public_names(name: str) -> None:
     code = (
         f"import wengert.{name} as by_name, wengert as wg, wengert.ops.{name} as home, sys\n"
@@ -90,7 +92,9 @@ def home(name: str) -> str:
     return {"fft": "rfft", "linalg": "solve", "special": "digamma"}[name]
 
 
-@pytest.mark.parametrize("name", ["func", "nn", "optim", "testing"])
+@pytest.mark.parametrize(
+    "name", ["nn", *(pytest.param(x, marks=pytest.mark.slow) for x in ("func", "optim", "testing"))]
+)
 def test_submodules_need_no_import_of_their_own(name: str) -> None:
     run(f"import wengert as wg; wg.{name}.__all__")
 

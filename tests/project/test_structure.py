@@ -41,15 +41,19 @@ MODULES = modules()
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
 def imported(path: Path) -> list[tuple[str, bool]]:
     """Wengert's modules that one names, and whether it imports them when it is imported itself."""
     return list(_imported(path))
 
 
 def _imported(path: Path) -> Iterator[tuple[str, bool]]:
-    tree = ast.parse(path.read_text())
-    top = set(map(id, tree.body))
-    for node in ast.walk(tree):
+    top = set(map(id, parsed(path).body))
+    for node in ast.walk(parsed(path)):
         names: list[str] = []
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
@@ -91,7 +95,7 @@ def test_imports_in_functions_are_by_name() -> None:
     functions = (
         (module, node)
         for module, path in MODULES.items()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.FunctionDef)
     )
     assert [
@@ -132,7 +136,7 @@ def test_rooms_keep_private_names_to_themselves() -> None:
     homes: dict[str, set[str]] = {}
     uses: list[tuple[str, str]] = []
     for module, path in MODULES.items():
-        own, used = private(ast.parse(path.read_text()))
+        own, used = private(parsed(path))
         for name in own:
             homes.setdefault(name, set()).add(room(module))
         uses += [(module, name) for name in used - SLOTS]

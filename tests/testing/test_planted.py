@@ -258,7 +258,11 @@ TIES = {
 @pytest.mark.parametrize(
     ("name", "fast_mode"),
     [
-        pytest.param(name, (at + k) % 2 == 0, marks=pytest.mark.slow if k else ())
+        pytest.param(
+            name,
+            (at + k) % 2 == 0,
+            marks=pytest.mark.slow if k or name in ("numpy", "quantiles") else (),
+        )
         for at, name in enumerate(TIES)
         for k in range(2)
     ],
