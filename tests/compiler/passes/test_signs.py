@@ -28,6 +28,15 @@ def _twice(negated: Any, y: Any) -> Any:
     return wg.subtract(wg.add(y, negated), wg.exp(negated))
 
 
+def _negative(x: Any) -> Any:
+    return wg.negative(x)
+
+
+def _both(x: Any) -> Any:
+    """A value and its negation, as the two operands of a difference give their gradients."""
+    return wg.exp(x) * wg.exp(wg.negative(x))
+
+
 #: How many negations stay.
 CASES: dict[str, tuple[int, Function]] = {
     "x + -y": (0, lambda x, y: wg.add(x, -y)),
@@ -48,6 +57,10 @@ CASES: dict[str, tuple[int, Function]] = {
     "-(x / 3)": (0, lambda x, y: wg.negative(wg.divide(x, 3))),
     "-(0 * x)": (0, lambda x, y: wg.negative(wg.multiply(0, x))),
     "-(-x * 2) + y": (0, lambda x, y: wg.add(wg.negative(wg.multiply(-x, 2)), y)),
+    "-(-x / y) alone": (0, lambda x, y: wg.negative(wg.divide(-x, y))),
+    "-(-x) alone": (2, lambda x, y: wg.negative(-x)),
+    "-(-x * y) and -x * y": (1, lambda x, y: _both(wg.multiply(-x, y))),
+    "-(-(-x * y) / y)": (1, lambda x, y: wg.negative(wg.divide(_negative(wg.multiply(-x, y)), y))),
     "square": (0, lambda x, y: wg.square(-x)),
     "1 - -x": (0, lambda x, y: wg.subtract(1, -x)),
     "-x + 0": (0, lambda x, y: wg.add(-x, 0)),
@@ -120,3 +133,59 @@ def test_signs_of_nan_are_kept_where_they_are_read(reader: Any) -> None:
         x = wg.asarray([value, -value])
         for found, expected in zip(step(x), function(x), strict=True):
             assert same_bits(found.numpy(), expected.numpy())
+
+
+UNARY: list[Callable[[Any], Any]] = [
+    wg.negative,
+    wg.negative,
+    wg.negative,
+    wg.square,
+    lambda x: wg.multiply(x, -2),
+    lambda x: wg.divide(0, x),
+    lambda x: wg.broadcast_to(wg.sum(x, axis=0, keepdims=True), x.shape),
+    lambda x: wg.broadcast_to(wg.sum(x, axis=1, keepdims=True), x.shape),
+    lambda x: wg.add(x, -x[:1]),
+    lambda x: wg.exp(x) if wg.isdtype(x.dtype, "real floating") else wg.conj(x),
+]
+BINARY = [wg.add, wg.subtract, wg.multiply, wg.divide]
+
+
+def _drawn(seed: int) -> Function:
+    """A program in which a value may be negated by some, negated back by others, and returned."""
+
+    def function(x: Any, y: Any) -> Any:
+        rng = np.random.default_rng(seed)
+        made = [x, y]
+        for _ in range(12):
+            if rng.random() < 0.5:
+                made.append(UNARY[rng.integers(len(UNARY))](made[rng.integers(len(made))]))
+            else:
+                a, b = (made[rng.integers(len(made))] for _ in range(2))
+                made.append(BINARY[rng.integers(4)](a, b))
+        return tuple([made[2 + i] for i in rng.choice(11, 2, replace=False)] + made[-1:])
+
+    return function
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64"])
+def test_negations_in_random_programs(dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    spared = 0
+    for seed in range(60):
+        x, y = (rng.choice(SPECIAL, (4, 3)) for _ in range(2))
+        if dtype == "int64":
+            x, y = rng.integers(1, 9, (2, 4, 3)).astype(float)
+        with np.errstate(all="ignore"):
+            points = [[x.astype(dtype), y.astype(dtype)], [y.astype(dtype), x.astype(dtype)]]
+            if dtype == "complex128":
+                points = [[a + 1j * b, b - 1j * a] for a, b in points]
+            if dtype == "int64":  # which has no quotients
+                program = dead(trace_arrays(lambda x, y: wg.negative(-x * y) - -y, *points[0]))
+            else:
+                program = dead(trace_arrays(_drawn(seed), *points[0]))
+            made = signs(program)
+            spared += names(dead(program)).count("negative") - names(dead(made)).count("negative")
+            check_emitted(program, emit(optimise(program), NUMPY), points)
+            if dtype not in ("float64", "float32"):
+                assert made is program  # whose negations mean something else
+    assert dtype not in ("float64", "float32") or spared > 30

@@ -11,7 +11,7 @@ import numpy as np
 from wengert.backends.numpy import add_part
 from wengert.compiler.passes.forms import subtract_part
 from wengert.compiler.passes.liveness import shown
-from wengert.compiler.program import Instruction, Program, Value
+from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["signs"]
 
@@ -39,7 +39,8 @@ def signs(program: Program) -> Program:
         walk.take(step)
     if walk.written == list(steps):
         return program
-    return replace(program, instructions=tuple(walk.written))
+    outputs = substitute(program.outputs, walk.same)
+    return replace(program, instructions=tuple(walk.written), outputs=outputs)
 
 
 class _Walk:
@@ -50,20 +51,49 @@ class _Walk:
         self.written: list[Instruction] = []
         #: Negations that are put off: of what, by what they give.
         self.off: dict[Value, Instruction] = {}
+        #: Of what a value is the negation, whether that is written or not.
+        self.negated: dict[Value, Value] = {}
+        #: What stands for negations of negations.
+        self.same: dict[Value, Any] = {}
         #: Products and quotients that are written, by what they give.
         self.products: dict[Value, Instruction] = {}
 
     def take(self, step: Instruction) -> None:
         """Write an instruction, in another form where that spares a negation."""
+        if self.same:
+            step = step.with_values(self.same)
         found = self._spared(step)
+        if self._is_back(found):
+            return
         for x in found.used():
             negation = self.off.pop(x, None)
             if negation is not None:
                 self._write(negation)
+        if _negates(found):
+            self.negated[found.result] = found.operands[0]
         if found.function is np.negative and self._may_wait(found):
             self.off[found.result] = found
         else:
             self._write(found)
+
+    def _is_back(self, step: Instruction) -> bool:
+        """Whether it negates what is the negation of a value, which then stands for its result.
+
+        Such pairs come about where a product hands on a negation to one.
+        """
+        before = step.operands[0] if _negates(step) else None
+        x = self.negated.get(before) if isinstance(before, Value) else None
+        if x is None:
+            return False
+        if step.result in self.apart:  # whose memory is the caller's, and nobody else's
+            if x in self.apart or x not in self.products:
+                return False
+            self.apart.add(x)
+        self.same[step.result] = x
+        self.uses[x] += self.uses[step.result]
+        self.uses[before] -= 1
+        self.off.pop(before, None)
+        return True
 
     def _write(self, step: Instruction) -> None:
         self.written.append(step)
@@ -72,14 +102,7 @@ class _Walk:
 
     def _may_wait(self, step: Instruction) -> bool:
         """Whether a negation may be done later: one instruction takes it, and nobody else."""
-        x = step.operands[0]
-        return (
-            self._alone(step.result)
-            and isinstance(x, Value)
-            and not step.parameters
-            and step.result.dtype.kind == "f"
-            and (x.shape, x.order) == (step.result.shape, step.result.order)
-        )
+        return self._alone(step.result) and _negates(step)
 
     def _alone(self, x: Value) -> bool:
         """Whether one instruction takes a value, and nobody else."""
@@ -169,6 +192,15 @@ def _call(
     """A call that gives what another instruction gives."""
     name = str(function.__name__)
     return Instruction(name, function, operands, parameters, step.results, line=step.line)
+
+
+def _negates(step: Instruction) -> bool:
+    """Whether it gives the negation of an array of floats, which lies in memory as that does."""
+    if step.function is not np.negative or step.parameters:
+        return False
+    x, result = step.operands[0], step.result
+    alike = isinstance(x, Value) and (x.shape, x.order) == (result.shape, result.order)
+    return alike and result.dtype.kind == "f"
 
 
 def _negated(x: Any) -> Any:
