@@ -59,7 +59,7 @@ CASES: dict[str, tuple[int, Function]] = {
     "-(-x * 2) + y": (0, lambda x, y: wg.add(wg.negative(wg.multiply(-x, 2)), y)),
     "-(-x / y) alone": (0, lambda x, y: wg.negative(wg.divide(-x, y))),
     "-(-x) alone": (2, lambda x, y: wg.negative(-x)),
-    "-(-x * y) and -x * y": (1, lambda x, y: _both(wg.multiply(-x, y))),
+    "-(-x * y) and -x * y": (2, lambda x, y: _both(wg.multiply(-x, y))),
     "-(-(-x * y) / y)": (1, lambda x, y: wg.negative(wg.divide(_negative(wg.multiply(-x, y)), y))),
     "square": (0, lambda x, y: wg.square(-x)),
     "1 - -x": (0, lambda x, y: wg.subtract(1, -x)),

@@ -51,8 +51,6 @@ class _Walk:
         self.written: list[Instruction] = []
         #: Negations that are put off: of what, by what they give.
         self.off: dict[Value, Instruction] = {}
-        #: Of what a value is the negation, whether that is written or not.
-        self.negated: dict[Value, Value] = {}
         #: What stands for negations of negations.
         self.same: dict[Value, Any] = {}
         #: Products and quotients that are written, by what they give.
@@ -69,20 +67,19 @@ class _Walk:
             negation = self.off.pop(x, None)
             if negation is not None:
                 self._write(negation)
-        if _negates(found):
-            self.negated[found.result] = found.operands[0]
         if found.function is np.negative and self._may_wait(found):
             self.off[found.result] = found
         else:
             self._write(found)
 
     def _is_back(self, step: Instruction) -> bool:
-        """Whether it negates what is the negation of a value, which then stands for its result.
+        """Whether it negates a negation that is put off, whose operand then stands for its result.
 
-        Such pairs come about where a product hands on a negation to one.
+        Such pairs come about where a product hands a negation on to one. Where others need the
+        negation too, two in place take less time than one into memory of its own.
         """
         before = step.operands[0] if _negates(step) else None
-        x = self.negated.get(before) if isinstance(before, Value) else None
+        x = self._inside(before)
         if x is None:
             return False
         if step.result in self.apart:  # whose memory is the caller's, and nobody else's
@@ -90,9 +87,8 @@ class _Walk:
                 return False
             self.apart.add(x)
         self.same[step.result] = x
-        self.uses[x] += self.uses[step.result]
-        self.uses[before] -= 1
-        self.off.pop(before, None)
+        self.uses[x] = self.uses[step.result]
+        del self.off[before]
         return True
 
     def _write(self, step: Instruction) -> None:
