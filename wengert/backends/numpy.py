@@ -358,6 +358,14 @@ class NumpyBackend(Backend):
         **(scipy_special() if _HAS_SCIPY else {}),
     }
 
+    def adopt(self, array: Any) -> Any:
+        """In the machine's byte order, and of NumPy's own class."""
+        kind, dtype = type(array), array.dtype
+        if kind is not np.ndarray and issubclass(kind, np.ndarray):
+            array = np.asarray(array)
+        # An array that is traced records this.
+        return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
+
     def public(self, module: Any) -> dict[str, Any]:
         # NumPy imports dozens of modules, such as f2py and testing, when it is asked for them.
         return {name: x for name, x in vars(module).items() if name[0] != "_"}

@@ -371,3 +371,71 @@ def test_complex_products_keep_their_order(dtype: str) -> None:
 
 def _complex(rng: np.random.Generator, dtype: str) -> Any:
     return (rng.normal(size=64) + 1j * rng.normal(size=64)).astype(dtype)
+
+
+class Named(np.ndarray):
+    """A subclass of NumPy's arrays without an arithmetic of its own."""
+
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "plain": lambda x: x,
+    "in the other byte order": lambda x: x.astype(x.dtype.newbyteorder(">")),
+    "not to be written": lambda x: np.frombuffer(x.tobytes()).reshape(x.shape),
+    "without strides": lambda x: np.broadcast_to(x[:1], x.shape),
+    "backwards": lambda x: x[::-1],
+    "backwards in rows": lambda x: x[:, ::-1],
+    "in columns": np.asfortranarray,
+    "not aligned": lambda x: np.frombuffer(b"." + x.tobytes(), offset=1).reshape(x.shape),
+    "of a subclass": lambda x: x.view(Named),
+    "of records": lambda x: x.view(np.recarray),
+    "masked": lambda x: np.ma.masked_array(x, mask=x > 5),
+    "a matrix": np.matrix,
+    "of single precision, in the other byte order": lambda x: x.astype(">f4"),
+    "of integers, in the other byte order": lambda x: x.astype(">i8"),
+    "of complex numbers, in the other byte order": lambda x: x.astype(">c16"),
+    "structured": lambda x: np.zeros(x.shape, [("a", "f8"), ("b", "i4")]),
+    "of objects": lambda x: x.astype(object),
+}
+
+WORK: dict[str, Callable[[Any], Any]] = {
+    "itself": lambda x: x,
+    "arithmetic": lambda x: x * 2,
+    "beside what is not used": lambda x: (x[0], np.sort(x), x.astype("<f8"), x + 1)[3],
+    "a view": lambda x: x.T,
+    "a copy": lambda x: x.copy(),
+    "a Tensor": wg.asarray,
+    "a Tensor's product": lambda x: wg.asarray(x) * wg.ones((3, 4)),
+    "beside a Tensor": lambda x: wg.ones((3, 4)) * x,
+    "strides": lambda x: x * x.strides[0],
+    "byte order": lambda x: x * 2 if x.dtype.str == "<f8" else x * 3,
+    "flags": lambda x: x * 2 if x.flags.writeable else x * 3,
+    "zeros": np.zeros_like,
+    "a gradient": wg.grad(lambda x: wg.sum(x * x)),
+}
+
+
+def _seen(function: Callable[[Any], Any], x: Any) -> Any:
+    """All that can be told of what a function gives, or its error."""
+    try:
+        answer = function(x)
+    except Exception as error:
+        return type(error), str(error)
+    array = answer.numpy() if isinstance(answer, wg.Tensor) else answer
+    told = array.dtype, array.shape, array.flags.c_contiguous, array.flags.f_contiguous
+    return type(answer), *told, repr(array.tolist())
+
+
+@pytest.mark.filterwarnings("ignore:wg.compile has recorded", "ignore::PendingDeprecationWarning")
+@pytest.mark.parametrize("how", ["argument", "global"])
+@pytest.mark.parametrize("name", WORK)
+def test_arrays_of_every_layout_and_class_after_one_another(name: str, how: str) -> None:
+    function, held = WORK[name], [np.zeros(1)]
+    base = np.arange(12.0).reshape(3, 4) + 0.5
+    arrays = [make(base) for make in LAYOUTS.values()]
+    step = (lambda x: function(x)) if how == "argument" else (lambda x: function(held[0]))
+    for first in arrays[:9]:
+        compiled = wg.compile(step, check=0, cache_size=32)
+        for x in (first, first, *arrays, first):
+            held[0] = x
+            given = x if how == "argument" else 0
+            assert _seen(compiled, given) == _seen(step, given), (type(first), type(x), x.dtype)

@@ -212,7 +212,7 @@ class Identity:
 
 
 class Contents(tuple[Any, ...]):
-    """What is in a raw array: dtype, shape, strides and bytes."""
+    """What is in a raw array: dtype, shape, strides and bytes, and its class and NumPy's flags."""
 
     __slots__ = ()
 
@@ -336,4 +336,6 @@ def contents(array: Any) -> "Contents":
     """What is in a raw array, to be compared with what was."""
     backend = backend_of(array)
     held = backend.to_numpy(backend.array(array))
-    return Contents((held.dtype.str, held.shape, held.strides, held.tobytes()))
+    flags = array.flags.num if isinstance(array, np.ndarray) else None
+    told = type(array), flags
+    return Contents((held.dtype.str, held.shape, held.strides, held.tobytes(), *told))

@@ -23,7 +23,7 @@ from wengert.func.trees import tree_leaves
 from wengert.tape.aliases import overlap
 from wengert.tape.tensor import Tensor
 
-__all__ = ["RawArray", "raw_input", "shared"]
+__all__ = ["RawArray", "check_class", "raw_input", "shared"]
 
 #: Attributes that are known where shape and dtype are.
 _STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "size", "strides"})
@@ -63,6 +63,8 @@ _PURE: Final = frozenset(
         *("vector_norm", "view", "view_as", "vsplit", "vstack", "where", "zeros_like"),
     }
 )
+#: NumPy's arrays in memory and in files: results of the latter are of the former.
+_NUMPYS: Final = (np.ndarray, np.memmap)
 #: Those of them that are in place where they are methods of NumPy's arrays.
 _IN_PLACE: Final = frozenset({"partition", "sort"})
 _METHODS_OF_UFUNCS: Final = frozenset({"__call__", "accumulate", "outer", "reduce"})
@@ -280,8 +282,22 @@ for _name in ("neg", "pos", "abs", "invert"):
 namespaces[RawArray] = traced
 
 
+def check_class(x: Any, name: str) -> None:
+    """Raise if an array is of a user's subclass of NumPy's arrays.
+
+    What class its results are of, its own methods say.
+    """
+    kind = type(x)
+    if kind not in _NUMPYS and issubclass(kind, np.ndarray):
+        raise TraceError(
+            f"{name} is a {kind.__module__}.{kind.__qualname__}, whose results may be such arrays, "
+            "too, or not: give np.asarray(x) instead"
+        )
+
+
 def raw_input(trace: Trace, x: Any, name: str) -> RawArray:
     """A raw array as an input of a trace, as the user's code sees it."""
+    check_class(x, name)
     value = Value.like(x, name)
     trace.inputs.append(value)
     return RawArray(x, value, trace)

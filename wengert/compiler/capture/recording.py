@@ -32,7 +32,7 @@ from wengert.compiler.capture.foreign import immutable
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.live import Followed, LiveNumber
 from wengert.compiler.capture.places import NUMBERS, PLAIN, State, is_array
-from wengert.compiler.capture.raw import RawArray, raw_input, shared
+from wengert.compiler.capture.raw import RawArray, check_class, raw_input, shared
 from wengert.compiler.capture.recorded import (
     Arithmetic,
     Outside,
@@ -208,6 +208,7 @@ class _Call:
         if id(x) not in self._made:
             array = x._array if isinstance(x, Tensor) else x
             if not isinstance(array, Traced):  # which the library has made
+                check_class(array, "what the compiled function returns or keeps")
                 array = RawArray(array, self.trace.constant(array).value, self.trace)
             self._made[id(x)] = self.output(array), x
         return self._made[id(x)][0]
