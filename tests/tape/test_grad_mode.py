@@ -6,6 +6,7 @@ import threading
 import pytest
 
 import wengert as wg
+from wengert.tape import grad_mode
 
 
 @pytest.fixture
@@ -159,3 +160,33 @@ def test_long_arrays_are_abbreviated_as_pytorch_abbreviates_them():
     whole, longer = repr(wg.arange(1000)), repr(wg.arange(1001))
     assert whole.count(",") == 999 and "..." not in whole
     assert longer == "tensor([   0,    1,    2,  ...,  998,  999, 1000])"
+
+
+class Failing:
+    """A context variable that lacks memory once, after it has been set."""
+
+    def __init__(self, variable):
+        self.variable, self.get, self.failed = variable, variable.get, False
+
+    def set(self, value):
+        token = self.variable.set(value)
+        if not self.failed:
+            self.failed = True
+            raise MemoryError
+        return token
+
+    def reset(self, token):
+        self.variable.reset(token)
+        self.set(self.get())
+
+
+@pytest.mark.parametrize("name", ["_recording", "_inference"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_modes_that_fail_for_want_of_memory_end(name, inside, monkeypatch):
+    before = grad_mode.modes()
+    failing = Failing(getattr(grad_mode, name))
+    failing.failed = inside
+    monkeypatch.setattr(grad_mode, name, failing)
+    with pytest.raises(MemoryError), wg.no_grad():
+        failing.failed = False
+    assert grad_mode.modes() == before

@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Any, Self, TypeVar, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,7 +46,7 @@ class _Mode:
     """A context that sets the recording state, and a decorator that sets it for each call."""
 
     def __init__(self) -> None:
-        self._tokens: list[tuple[Token[bool | int], Token[bool]]] = []
+        self._before_each: list[tuple[bool | int, bool]] = []
 
     def _states(self) -> tuple[bool | int, bool]:
         """The states to enter: recording, inference."""
@@ -57,13 +57,22 @@ class _Mode:
         return type(self)()
 
     def __enter__(self) -> None:
-        recording, inference = self._states()
-        self._tokens.append((_recording.set(recording), _inference.set(inference)))
+        states, before = self._states(), modes()
+        try:
+            set_modes(*states)
+            self._before_each.append(before)
+        except BaseException:  # an interrupt, or no memory: no exit follows
+            set_modes(*before)
+            raise
 
     def __exit__(self, *exception: object) -> None:
-        recording, inference = self._tokens.pop()
-        _inference.reset(inference)
-        _recording.reset(recording)
+        before = self._before_each[-1]
+        try:
+            set_modes(*before)
+            del self._before_each[-1]
+        except BaseException:
+            set_modes(*before)
+            raise
 
     def __call__(self, function: F) -> F:
         """Decorate a function, generator function or coroutine function."""
