@@ -2,12 +2,14 @@
 
 import functools
 import warnings
+import weakref
+from operator import attrgetter
 from typing import Any
 
 import cupy
 import numpy as np
 
-from tests.simulated_cupy.counters import copied, launched, synchronised
+from tests.simulated_cupy.counters import copied, launched, local, synchronised
 from tests.simulated_cupy.devices import Device, Memory, check_resides, current
 
 RELEASE = tuple(int(number) for number in cupy.__version__.split(".")[:2])
@@ -31,7 +33,7 @@ class Flags:
 class ndarray:
     """``cupy.ndarray``. ``_host`` has its elements, and ``base`` whose memory it is."""
 
-    __slots__ = ("__weakref__", "_device_id", "_host", "base")
+    __slots__ = ("__weakref__", "_device_id", "_host", "_pool", "base")
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
 
@@ -57,15 +59,28 @@ class ndarray:
                 self._host.fill(np.nan)  # what reads memory that nothing wrote shows it
         self._device_id = current()
         self.base = None
+        self._allocated()
 
     @staticmethod
     def of(host: Any, device_id: int | None = None) -> "ndarray":
         """The array with these elements, on this thread's device."""
+        made = ndarray.at(host, current() if device_id is None else device_id)
+        return made._allocated()
+
+    @staticmethod
+    def at(host: Any, device_id: int) -> "ndarray":
+        """An array in this memory."""
         made = object.__new__(ndarray)
-        made._host = np.asarray(host)
-        made._device_id = current() if device_id is None else device_id
-        made.base = None
+        made._host, made._device_id = np.asarray(host), device_id
+        made.base = made._pool = None
         return made
+
+    def _allocated(self) -> "ndarray":
+        pool = getattr(local, "pool", None)
+        self._pool = None if pool is None else weakref.ref(pool)
+        if (capture := getattr(local, "capture", None)) is not None:
+            capture.allocated()
+        return self
 
     # -- what it is ------------------------------------------------------------------------------
 
@@ -74,8 +89,7 @@ class ndarray:
     ndim = property(lambda self: self._host.ndim)
     size = property(lambda self: self._host.size)
     dtype = property(lambda self: self._host.dtype)
-    itemsize = property(lambda self: self._host.itemsize)
-    nbytes = property(lambda self: self._host.nbytes)
+    itemsize, nbytes = (property(attrgetter(f"_host.{name}")) for name in ("itemsize", "nbytes"))
     flags = property(lambda self: Flags(self._host, self.base is None))
     device = property(lambda self: Device(self._device_id))
     data = property(lambda self: Memory(self._host, self._device_id))
@@ -511,7 +525,7 @@ _STATISTICS = {"mean": _mean, "var": _deviation, "std": _deviation}
 
 def view(of: ndarray, host: np.ndarray) -> ndarray:
     """An array on the memory of another."""
-    made = ndarray.of(host, of._device_id)
+    made = ndarray.at(host, of._device_id)
     made.base = of if of.base is None else of.base
     return made
 

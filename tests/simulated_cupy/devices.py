@@ -110,6 +110,10 @@ class Memory:
 class MemoryPool:
     """``cupy.get_default_memory_pool()``, which knows what arrays are alive."""
 
+    def malloc(self, size: int) -> Any:
+        """What `using_allocator` is given; arrays here have memory of NumPy's."""
+        raise NotImplementedError
+
     def used_bytes(self) -> int:
         from tests.simulated_cupy.arrays import ndarray
 

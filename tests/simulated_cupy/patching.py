@@ -9,7 +9,16 @@ import cupy
 import cupy._core as core
 from cupy._core import _gufuncs
 
-from tests.simulated_cupy import arrays, devices, kernels, keys, libraries, routines, ufuncs
+from tests.simulated_cupy import (
+    arrays,
+    devices,
+    graphs,
+    kernels,
+    keys,
+    libraries,
+    routines,
+    ufuncs,
+)
 
 #: What is replaced in `cupy._core` and wherever CuPy imports it from there.
 _COMPILED = {
@@ -30,6 +39,20 @@ _COMPILED = {
     "_internal_ascontiguousarray": routines.ascontiguousarray,
     "_internal_asfortranarray": routines.asfortranarray,
 }
+
+#: What a stream captures; other launches are an error meanwhile.
+_CAPTURED = (
+    (ufuncs.ufunc, "__call__"),
+    (kernels.ElementwiseKernel, "__call__"),
+    (kernels.ReductionKernel, "__call__"),
+    (routines.Kernel, "__call__"),
+    (routines.Reduction, "__call__"),
+    (arrays.ndarray, "_call"),
+    (arrays.ndarray, "reshape"),
+    (arrays.ndarray, "__setitem__"),
+    (arrays.ndarray, "__getitem__"),
+    (arrays.ndarray, "take"),
+)
 
 
 def install() -> None:
@@ -56,7 +79,10 @@ def install() -> None:
         if isinstance(module, ModuleType):
             _replace(module, replaced, kept)
     devices.install()
-    for module in (arrays, devices, kernels, keys, libraries, routines, ufuncs):
+    graphs.install()
+    for owner, name in _CAPTURED:
+        setattr(owner, name, graphs.captured(getattr(owner, name)))
+    for module in (arrays, devices, graphs, kernels, keys, libraries, routines, ufuncs):
         # A compiled function knows what is an array library by the names of its modules.
         module.__name__ = module.__name__.replace("tests.simulated_cupy", "cupy.simulated")
 

@@ -306,3 +306,83 @@ def test_a_reduction_computes_its_terms(cp: Any) -> None:
     np.testing.assert_array_equal(found.get(), [8, 26])
     assert kernel(x, y, axis=(0, 1), keepdims=True).shape == (1, 1)
     assert counts.launches == {"dots": 1}
+
+
+# -- graphs --------------------------------------------------------------------------------------
+
+
+def _stream(cp: Any) -> Any:
+    return cp.cuda.Stream(non_blocking=True)
+
+
+def test_a_graph_runs_again_on_its_memory_with_the_numbers_it_was_captured_with(cp: Any) -> None:
+    pool, stream, rate = cp.cuda.MemoryPool(), _stream(cp), 2.0
+    x, own = cp.arange(3.0), cp.zeros(3)
+    with cp.cuda.using_allocator(pool.malloc), stream:
+        stream.begin_capture()
+        assert stream.is_capturing()
+        y = x * rate
+        top = cp.max(y)
+        cp.add(own, y, out=own)
+        graph = stream.end_capture()
+    np.testing.assert_array_equal(own.get(), 0)  # nothing is computed meanwhile
+    assert np.isnan(y.get()).all()
+    assert np.isnan(top.get())
+    rate = 100.0
+    for i in (1, 2):
+        with counting() as counts:
+            graph.launch()
+        assert counts.launches == {"graph": 1}
+        np.testing.assert_array_equal(own.get(), i * np.array([0, 2, 4]))
+    x[...] = 1
+    graph.launch()
+    np.testing.assert_array_equal(y.get(), 2)
+    assert top.get() == 2
+
+
+def test_what_is_refused_while_a_stream_captures(cp: Any) -> None:
+    pool, x = cp.cuda.MemoryPool(), cp.eye(3)
+    with cp.cuda.using_allocator(pool.malloc):
+        for call, why in ((lambda: x @ x, "cuBLAS"), (lambda: cp.linalg.inv(x), "can't capture")):
+            with _stream(cp) as stream:
+                stream.begin_capture()
+                with pytest.raises(NotImplementedError, match=why):
+                    call()
+                stream.end_capture()
+        for call in (lambda: x.get(), lambda: bool(x[0, 0]), lambda: cp.array([1, 2])):
+            with _stream(cp) as stream:
+                stream.begin_capture()
+                with pytest.raises(RuntimeError, match="is capturing"):
+                    call()
+                with pytest.raises(RuntimeError, match="Invalidated"):
+                    stream.end_capture()
+                assert not stream.is_capturing()
+    with pytest.raises(RuntimeError, match="default"):
+        cp.cuda.Stream.null.begin_capture()
+    with _stream(cp) as stream, pytest.raises(RuntimeError, match="IllegalState"):
+        stream.end_capture()
+
+
+def test_a_graph_s_memory_has_to_be_there(cp: Any) -> None:
+    x = cp.ones(3)
+    with _stream(cp) as stream:
+        stream.begin_capture()
+        with pytest.raises(RuntimeError, match="common pool"):
+            x * 2  # as it is freed, another array gets it
+        stream.end_capture()
+    pools = [cp.cuda.MemoryPool(), cp.cuda.MemoryPool()]
+    graphs = []
+    for pool in pools:
+        with cp.cuda.using_allocator(pool.malloc), _stream(cp) as stream:
+            stream.begin_capture()
+            y = x * 2
+            graphs.append(stream.end_capture())
+    graphs[1].launch()
+    np.testing.assert_array_equal(y.get(), 2)
+    del pools[1], pool
+    with pytest.raises(RuntimeError, match="pool that was freed"):
+        graphs[1].launch()
+    graphs[0].launch()
+    del x
+    with pytest.raises(RuntimeError, match="memory that was freed"):
+        graphs[0].launch()

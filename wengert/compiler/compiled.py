@@ -70,6 +70,7 @@ class Options(NamedTuple):
     torch_compile: bool | str
     strict: bool
     check: int | None
+    capture: bool
 
 
 class Programs(dict["Compiled[Any, Any]", "Compiled[Any, Any]"]):
@@ -205,7 +206,7 @@ class Compiled(Generic[P, R]):
         It keeps all programs, and compares none with the function.
         """
         options = self._options._replace(size=sys.maxsize, torch_compile=False)
-        options = options._replace(strict=True, check=0)
+        options = options._replace(strict=True, check=0, capture=False)
         return Compiled(self._function, options)
 
     def looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, State]:
@@ -491,7 +492,8 @@ class Compiled(Generic[P, R]):
 
         def made(answer: Any, found: Recording, kept: Any) -> tuple[Any, Recording, Replay]:
             again = Again(function, layout, signature, state, found, leaves)
-            replay = Replay(found, signature, layout, again, self.report, options.torch_compile)
+            how = options.torch_compile, options.capture
+            replay = Replay(found, signature, layout, again, self.report, *how)
             replay.given(leaves)
             if replay.adjoints:
                 replay.attach(answer, kept, tensors_of(leaves, state), leaves)

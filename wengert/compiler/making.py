@@ -25,6 +25,7 @@ def compile(
     torch_compile: bool | str = False,
     strict: bool = False,
     check: int | None = None,
+    capture: bool = False,
 ) -> Compiled[P, R]: ...
 @overload
 def compile(
@@ -35,6 +36,7 @@ def compile(
     torch_compile: bool | str = False,
     strict: bool = False,
     check: int | None = None,
+    capture: bool = False,
 ) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def compile(
     function: Callable[..., Any] | None = None,
@@ -44,6 +46,7 @@ def compile(
     torch_compile: bool | str = False,
     strict: bool = False,
     check: int | None = None,
+    capture: bool = False,
 ) -> Any:
     """Record a function once for each signature, and replay it as straight-line array code.
 
@@ -80,6 +83,11 @@ def compile(
     check : int, optional
         At every how many calls a program is checked; 0 for never. By default when it runs for
         the first time, and then as the environment variable ``WENGERT_COMPILE_CHECK`` says.
+    capture : bool
+        Whether programs of CuPy's are captured as CUDA graphs, between the calls that CuPy can't
+        capture, such as products of matrices. They keep memory of their own from call to call.
+        Where that fails or starts no less, and on other backends, programs run as without it, and
+        ``report`` says so. It has not been run on a GPU yet.
 
     Returns
     -------
@@ -115,7 +123,7 @@ def compile(
         check = int(given)
     if check is not None and check < 0:
         raise ValueError(f"check is how often calls are checked, 0 for never, and not {check}")
-    options = Options(names, cache_size, torch_compile, strict, check)
+    options = Options(names, cache_size, torch_compile, strict, check, capture)
     if function is None:
         return lambda f: Compiled(_callable(f), options)
     return Compiled(_callable(function), options)

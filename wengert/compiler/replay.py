@@ -60,9 +60,10 @@ class Replay:
         again: Again,
         report: Report,
         torch_compile: bool | str = False,
+        capture: bool = False,
     ) -> None:
         self.signature, self.recording, self.layout = signature, found, layout
-        self._copies = Copies(found.backend, report, torch_compile)
+        self._copies = Copies(found.backend, report, torch_compile, capture)
         self.used = _now()
         self.left: int | None = 0
         self.checked = False
@@ -90,8 +91,11 @@ class Replay:
     @cached_property
     def program(self) -> Program:
         """The program that is emitted; on NumPy updates of small parameters are joined."""
-        numpy = self.recording.backend is not None and self.recording.backend.name == "numpy"
-        return flatten(self.whole, self._becomes()) if numpy else self.whole
+        return flatten(self.whole, self._becomes()) if self._is_numpy else self.whole
+
+    @property
+    def _is_numpy(self) -> bool:
+        return self.recording.backend is not None and self.recording.backend.name == "numpy"
 
     def _becomes(self) -> dict[Value, Value]:
         """The outputs that are the next values of inputs, and these."""
@@ -120,8 +124,9 @@ class Replay:
     def pool(self) -> Pool:
         """The copies of the program that run."""
         if self._pool is None:
-            again = partial(flatten, self.whole, self._becomes())
-            self._pool = self._copies.pool(self.program, self.emitted.function, again)
+            program, again = self.program, partial(flatten, self.whole, self._becomes())
+            copy: Callable[[], Program] = again if self._is_numpy else lambda: program
+            self._pool = self._copies.pool(program, self.emitted.function, copy)
             pools.add(self._pool)
         return self._pool
 
@@ -234,9 +239,13 @@ class Copies:
         Whether programs have memory of their own, so that each call at a time needs a copy.
     """
 
-    def __init__(self, backend: Any, report: Report, torch_compile: bool | str) -> None:
-        self.backend, self._report, self._torch_compile = backend, report, torch_compile
-        self.needed = backend is not None and backend.name == "numpy"
+    def __init__(
+        self, backend: Any, report: Report, torch_compile: bool | str, capture: bool
+    ) -> None:
+        self.backend, self._report = backend, report
+        self._torch_compile, self._capture = torch_compile, capture
+        kept = ("numpy", "cupy") if capture else ("numpy",)
+        self.needed = backend is not None and backend.name in kept
 
     def pool(self, program: Program, function: Function, again: Callable[[], Program]) -> Pool:
         """What runs a program; copies are made of what ``again`` gives."""
@@ -251,7 +260,8 @@ class Copies:
         return Pool(first, another)
 
     def _finished(self, program: Program, function: Function) -> Function:
-        made = finish(program, function, self.backend, self._report, self._torch_compile)
+        options = self._torch_compile, self._capture
+        made = finish(program, function, self.backend, self._report, *options)
         return _undrawn(made) if draws(program) else made
 
 

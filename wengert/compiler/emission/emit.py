@@ -24,7 +24,7 @@ from wengert.compiler.passes.liveness import holders
 from wengert.compiler.passes.own import own
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 
-__all__ = ["Emitted", "emit", "wrapped"]
+__all__ = ["Emitted", "emit", "owned", "wrapped"]
 
 _made: Callable[[], int] = count(1).__next__
 
@@ -72,8 +72,7 @@ def emit(
         The file name under which tracebacks find the source; a new one by default.
     """
     library = backend.name if backend is not None else ""
-    if backend is None or not backend.immutable:
-        program = own(program, partial(_copying, backend))
+    program = owned(program, backend)
     calls = program
     if library == "cupy":
         program = fused(program)
@@ -91,6 +90,13 @@ def emit(
     return Emitted(
         source, _placed(backend, function, calls), dict(writer.speller.bound), writer.lines
     )
+
+
+def owned(program: Program, backend: Backend | None) -> Program:
+    """The program whose outputs are the caller's own, where somebody could write into them."""
+    if backend is not None and backend.immutable:
+        return program
+    return own(program, partial(_copying, backend))
 
 
 def _placed(backend: Backend | None, function: Any, calls: Program) -> Any:

@@ -1,10 +1,11 @@
 """What a backend does with a program before it runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from wengert.compiler.emission.emit import emit
+from wengert.compiler.emission.emit import emit, owned
+from wengert.compiler.emission.graphs import captured
 from wengert.compiler.program import Program, Value, values_in
 from wengert.compiler.report import Report
 
@@ -19,8 +20,14 @@ def finish(
     backend: Any,
     report: Report,
     torch_compile: bool | str = False,
+    capture: bool = False,
 ) -> Function:
     """Return what is called for a program: its function, or what its library makes of it."""
+    if capture:
+        if backend is not None and backend.name == "cupy":
+            return _captured(program, backend, report)
+        library = "a program of several backends" if backend is None else backend.name
+        report.note(f"capture=True is for CuPy: {library} has no CUDA graphs")
     if backend is not None and backend.name == "torch" and torch_compile:
         return _inducted(function, backend.torch, report, torch_compile)
     if backend is None or backend.name != "jax":
@@ -62,9 +69,7 @@ def _jitted(program: Program, function: Function, backend: Any, report: Report) 
     numbers, arrays = _parted(program)
     before = emit(numbers, backend, name="numbers").function
     compiled: Function | None = jax.jit(emit(arrays, backend, name="arrays").function)
-    # Where each output comes from: the numbers' program, the arrays', or it is a constant.
-    computed = {value: i for i, value in enumerate(numbers.outputs)}
-    made = {value: i for i, value in enumerate(arrays.outputs)}
+    join = _joined(program, numbers, arrays)
     report.note("jax.jit has compiled the program")
 
     def call(*inputs: Any) -> tuple[Any, ...]:
@@ -79,6 +84,33 @@ def _jitted(program: Program, function: Function, backend: Any, report: Report) 
             reason = str(error).partition("\n")[0]
             report.note(f"jax.jit can't compile the program ({reason}): plain calls instead")
             return function(*inputs)
+        return join(known, answer)
+
+    return call
+
+
+def _captured(program: Program, backend: Any, report: Report) -> Function:
+    """The arrays' part in CUDA graphs, the numbers' in Python; by plain calls where that fails."""
+    program = owned(program, backend)
+    numbers, arrays = _parted(program)
+    before = emit(numbers, backend, name="numbers").function
+    graphs = captured(arrays, emit(arrays, backend, name="arrays").function, backend, report)
+    join = _joined(program, numbers, arrays)
+
+    def call(*inputs: Any) -> tuple[Any, ...]:
+        known = before(*inputs)
+        return join(known, graphs(*inputs, *known))
+
+    return call
+
+
+def _joined(program: Program, numbers: Program, arrays: Program) -> Function:
+    """A function that puts a program's outputs together of those of its parts."""
+    # Where each output comes from: the numbers' program, the arrays', or it is a constant.
+    computed = {value: i for i, value in enumerate(numbers.outputs)}
+    made = {value: i for i, value in enumerate(arrays.outputs)}
+
+    def join(known: Sequence[Any], answer: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(
             [
                 known[computed[x]] if x in computed else answer[made[x]] if x in made else x
@@ -86,7 +118,7 @@ def _jitted(program: Program, function: Function, backend: Any, report: Report) 
             ]
         )
 
-    return call
+    return join
 
 
 def _parted(program: Program) -> tuple[Program, Program]:

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,13 +19,22 @@ from wengert.compiler.program import Instruction, Program, Value
 __all__ = ["fused"]
 
 
-def fused(program: Program) -> Program:
+def fused(program: Program, *, stored: bool = False) -> Program:
     """The program with kernels of CuPy's in place of calls on single elements.
 
     They are CUDA's: on AMD's GPUs, whose compiler has other options, a program keeps its calls.
+
+    Parameters
+    ----------
+    program : Program
+        Of CuPy arrays.
+    stored : bool
+        Whether kernels are given numbers that change from call to call in arrays of no axes.
     """
     cupy = sys.modules.get("cupy")
-    return program if cupy is None or cupy.cuda.runtime.is_hip else fuse(program, _made)
+    if cupy is None or cupy.cuda.runtime.is_hip:
+        return program
+    return fuse(program, partial(_made, stored=stored))
 
 
 @lru_cache(maxsize=1024)
@@ -34,7 +43,7 @@ def _kernel(kind: str, arguments: tuple[Any, ...], keywords: tuple[tuple[str, An
     return Kernel(kind, arguments, dict(keywords))
 
 
-def _made(bodies: Sequence[Body]) -> list[Instruction]:
+def _made(bodies: Sequence[Body], *, stored: bool) -> list[Instruction]:
     """The calls that compute what kernels, which need no order, compute."""
     if bodies[0].reduced is not None:
         return [step for body in bodies for step in _reducing(body)]
@@ -46,7 +55,7 @@ def _made(bodies: Sequence[Body]) -> list[Instruction]:
         while flat and (not together or size + flat[0].size <= ARGUMENTS):
             size += flat[0].size
             together.append(flat.pop(0))
-        found += _joint(together) if len(together) > 1 else _elementwise(together[0])
+        found += _joint(together, stored) if len(together) > 1 else _elementwise(together[0])
     return found
 
 
@@ -276,7 +285,7 @@ def _reducing(body: Body) -> list[Instruction]:
     return [*found, made]
 
 
-def _joint(bodies: Sequence[Body]) -> list[Instruction]:
+def _joint(bodies: Sequence[Body], stored: bool) -> list[Instruction]:
     """One kernel over the elements of several shapes, one shape after the other."""
     line = bodies[-1].last.line
     functions: dict[tuple[Any, ...], str] = {}
@@ -306,15 +315,16 @@ def _joint(bodies: Sequence[Body]) -> list[Instruction]:
             array = isinstance(operand, tuple)
             value = operand[0] if array else operand
             same = (value if isinstance(value, Value) else repr(value)), kind
+            raw = array or (stored and isinstance(value, Value))
             if same not in given:
                 wanted = identifier(value.name) if isinstance(value, Value) and value.name else "x"
                 given[same] = (
-                    (f"raw {kind}" if array else kind),
+                    (f"raw {kind}" if raw else kind),
                     names.new(wanted, numbered=True),
                     value,
                 )
             name = given[same][1]
-            passed.append(name + ((at if value.size == size else "[0]") if array else ""))
+            passed.append(name + (at if array and value.size == size else "[0]" if raw else ""))
         for kind, _, value in text.outputs:
             out = identifier(value.name) if value.name else "out"
             outs.append((f"raw {kind}", names.new(out, numbered=True), value))
