@@ -110,6 +110,21 @@ class TestTraining:
         assert not counts.copies
 
 
+@pytest.mark.simulated
+@pytest.mark.usefixtures("backend")
+def test_launches_of_six_layers() -> None:
+    found = []
+    for capture in (False, True):
+        layers = [x for _ in range(6) for x in (nn.Linear(8, 8), nn.ReLU())]
+        model = nn.Sequential(*layers[:-1])
+        step = _training(model, optim.Adam(model.parameters()), capture=capture)
+        for x, t in _batches(5):
+            with counting() as counts:
+                step(x, t)
+        found.append(sum(counts.launches.values()))
+    assert found == [44, 31]
+
+
 class TestNeverStale:
     pytestmark = simulated
 
