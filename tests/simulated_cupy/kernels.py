@@ -1,6 +1,7 @@
 """``cupy.ElementwiseKernel`` and ``cupy.ReductionKernel``: their text, run by NumPy."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -171,37 +172,54 @@ class ReductionKernel(_Kernel):
         self.type = reduce_type
 
     def __call__(self, *args: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        if len(args) != len(self.ins):
+        if len(args) not in (len(self.ins), len(self.ins) + len(self.outs)):
             raise TypeError(f"Wrong number of arguments for {self.name!r}.")
         self._checked(args)
         function = {"a + b": np.sum, "a * b": np.prod}.get(self.reduce)
         if function is None or str(self.identity) != ("0" if function is np.sum else "1"):
             raise NotImplementedError(f"the simulation has no reduction {self.reduce}")
         letters: dict[str, np.dtype] = {}
-        types = [p.taken(x, letters) for p, x in zip(self.ins, args, strict=True)]
-        shape = np.broadcast_shapes(*[x.shape for x in args if isinstance(x, ndarray)])
-        (out,) = self.outs
+        types = [p.taken(x, letters) for p, x in zip([*self.ins, *self.outs], args, strict=False)]
+        given = list(zip(self.ins, args, types, strict=False))
+        shape = np.broadcast_shapes(
+            *[x.shape for p, x, _ in given if isinstance(x, ndarray) and not p.raw]
+        )
         launched(self.name)
         count = int(np.prod(shape))
-        variables = {
-            p.name: np.broadcast_to(x._host, shape).reshape(-1)
-            if isinstance(x, ndarray)
-            else self._number(x, dtype)
-            for p, x, dtype in zip(self.ins, args, types, strict=True)
-        }
-        kind = kind_of(self.type) if self.type else out.dtype
+        variables = {p.name: self._read(p, x, dtype, shape) for p, x, dtype in given}
+        if axis is None:  # the number of the element along what is reduced
+            variables["_J"] = np.arange(count)
+        kind = kind_of(self.type) if self.type else self.outs[0].dtype
         try:
             mapped = self._mapped(variables, count).reshape(shape)
             whole = kind.kind in "iu"
             with np.errstate(all="ignore"):
                 made = function(convert(mapped, kind) if whole else mapped, axis, keepdims=keepdims)
             a = np.asarray(made).astype(kind)
-            given = {"a": a.reshape(-1), out.name: np.empty(a.size, out.dtype)}
-            after = Lanes(Program(self.after), a.size, given, {"a"})
-            after.run(after.program.statements)
+            after = {out.name: np.empty(a.size, out.dtype) for out in self.outs}
+            lanes = Lanes(Program(self.after), a.size, {"a": a.reshape(-1), **after}, {"a"})
+            lanes.run(lanes.program.statements)
         except DoesNotCompileError as error:
             raise self._refused(error, self.map) from None
-        return ndarray.of(after.variables[out.name].reshape(a.shape))
+        return self._written(args[len(self.ins) :], lanes.variables, a.shape)
+
+    def _read(self, parameter: Parameter, x: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Any:
+        if not isinstance(x, ndarray):
+            return self._number(x, dtype)
+        if parameter.raw:
+            return Raw(x._host, True)
+        return np.broadcast_to(x._host, shape).reshape(-1)
+
+    def _written(self, given: Sequence[Any], made: dict[str, Any], shape: tuple[int, ...]) -> Any:
+        """The first result: CuPy returns no other, and writes into those that it is given."""
+        outs = list(given) or [ndarray(shape, out.dtype) for out in self.outs]
+        for parameter, out in zip(self.outs, outs, strict=True):
+            if not isinstance(out, ndarray):
+                raise TypeError("Output arguments type must be cupy.ndarray")
+            if out.shape != shape:
+                raise ValueError(f"Out shape is mismatched: {out.shape} for {shape}")
+            out._host[...] = made[parameter.name].reshape(shape)
+        return outs[0]
 
     def _mapped(self, variables: dict[str, Any], count: int) -> np.ndarray:
         """What is reduced."""

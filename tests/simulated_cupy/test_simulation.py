@@ -386,3 +386,37 @@ def test_a_graph_s_memory_has_to_be_there(cp: Any) -> None:
     del x
     with pytest.raises(RuntimeError, match="memory that was freed"):
         graphs[0].launch()
+
+
+ROWS = """
+template <typename Rows>
+static __device__ complex<float> of_row(const Rows& x, long long row, long long k) {
+    float found = 0;
+    for (long long c = 0; c < k; c = c + 1) {
+        if (x[row * 3 + c] > 0) {
+            found = found + x[row * 3 + c];
+        }
+    }
+    return complex<float>(found, 1.0f);
+}
+"""
+
+
+def test_a_reduction_reads_whole_arrays_by_the_number_of_the_element(cp: Any) -> None:
+    """As far as the element's own number of terms; it writes into the results that it is given."""
+    expressions = "of_row(x, _J, k)", "a + b", "total = a.real(), mean = total / a.imag()", "0"
+    types = "raw float32 x, int64 k", "float32 total, float32 mean"
+    options = {"reduce_type": "complex<float>", "preamble": ROWS}
+    kernel = cp.ReductionKernel(*types, *expressions, "rows", **options)
+    x = cp.asarray(np.arange(-3.0, 6.0).reshape(3, 3), "f")
+    total, mean = cp.empty((), "f"), cp.empty((), "f")
+    with counting() as counts:
+        assert kernel(x, cp.asarray([3, 2, 3]), total, mean) is total
+    assert (float(total.get()), float(mean.get())) == (13.0, np.float32(13) / np.float32(3))
+    assert counts.launches == {"rows": 1}
+    with pytest.raises(IndexError, match="beyond an array of 9"):
+        kernel(x, cp.asarray([3, 2, 4]), total, mean)
+    with pytest.raises(ValueError, match="Out shape"):
+        kernel(x, cp.asarray([3, 2, 3]), total, cp.empty(1, "f"))
+    with pytest.raises(TypeError, match="Wrong number"):
+        kernel(x, cp.asarray([3, 2, 3]), total)

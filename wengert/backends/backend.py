@@ -343,6 +343,11 @@ def composite(function: Any) -> Kernel | None:
     return None
 
 
+def composed(name: str) -> Kernel:
+    """What a function is composed of, also where a backend has a kernel of its name."""
+    return _composites[name]
+
+
 _composites: dict[str, Kernel] = {"conj": _conj, "real": _real, "imag": _imag}
 _made: list[ModuleType] = []
 

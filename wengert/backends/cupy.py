@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import Backend, Kernel
+from wengert.backends.backend import Backend, Kernel, composed
+from wengert.backends.cupy_networks import covered, cupy_softmax_cross_entropy
 from wengert.backends.dtypes import DType
 from wengert.backends.fused import cupy_kernels
 from wengert.backends.generators import stream
@@ -129,6 +130,16 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
 
 
 vars(take_along_axis)["launches"] = True  # kernels alone, so that a CUDA graph may hold it
+
+
+def softmax_cross_entropy_parts(x: Any, target: Any, **options: Any) -> Any:
+    if covered(x, target):
+        return cupy_softmax_cross_entropy(x, target, **options)
+    return composed("softmax_cross_entropy_parts")(BACKEND.namespace, x, target, **options)
+
+
+# Of the calls that it covers a trace records the kernel, and of others the pieces.
+vars(softmax_cross_entropy_parts).update(covers=covered, kernel=cupy_softmax_cross_entropy)
 
 
 def reciprocal(x: Any, /) -> Any:
@@ -277,6 +288,7 @@ class CupyBackend(Backend):
             "reciprocal": reciprocal,
             "scatter_add": scatter_add,
             "setitem": setitem,
+            "softmax_cross_entropy_parts": softmax_cross_entropy_parts,
             "take_along_axis": take_along_axis,
             **({"linalg.eig": eig} if hasattr(self.cupy.linalg, "eig") else {}),
             **cupy_kernels(self.cupy, importlib.import_module("cupyx.scipy.special")),

@@ -61,7 +61,12 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
 
     def noted_map(kernel: Any, variables: Any, count: int) -> np.ndarray:
         made: np.ndarray = mapped(kernel, variables, count)
-        given = [np.array(np.broadcast_to(variables[p.name], count)) for p in kernel.ins]
+        given = [
+            np.array(variables[p.name].host)
+            if p.raw
+            else np.array(np.broadcast_to(variables[p.name], count))
+            for p in kernel.ins
+        ]
         found.append(Run(kernel, [*given, np.zeros(count, made.dtype)], [made]))
         found[-1].count = count
         return made
@@ -79,8 +84,17 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
         _replayed(_overflowing, (wg.asarray([limits.max, limits.min, 3], dtype=dtype),))
     x = wg.asarray(np.linspace(-3, 3, 7), dtype="float32")
     y = wg.asarray(np.linspace(0.1, 3, 7), dtype="float64")
+    classes = wg.asarray([0, 2, -100, 1, 5])
+    for kind, smoothing in (("float32", 0.0), ("float64", 0.2)):
+        logits = wg.asarray(np.linspace(-3, 3, 15).reshape(5, 3) ** 3, dtype=kind)
+        _replayed(_entropy, (logits, classes, smoothing))
     _replayed(lambda x, y: [F.gelu(x) * F.silu(y), wg.log1p(wg.exp(y)) ** x, wg.sum(y * x)], (x, y))
     return [each for each in found if each.kernel.name != "take_along_axis"]
+
+
+def _entropy(x: wg.Tensor, classes: wg.Tensor, smoothing: float) -> list[wg.Tensor]:
+    few = [classes, wg.where(classes == 5, -100, classes)]  # the loss is nan, and not
+    return [F.cross_entropy(x, each, label_smoothing=smoothing) for each in few]
 
 
 def _overflowing(x: wg.Tensor) -> list[wg.Tensor]:
@@ -109,7 +123,7 @@ def _cpp(runs: list[Run]) -> Iterator[str]:
         preamble = re.sub(r'asm\("add[^\n]*\);', "", run.kernel.preamble)
         preamble = preamble.replace('"+l"', '"+r"')  # which is CUDA's alone
         yield f"namespace k{number} {{\n{preamble}\nvoid run(long long n, void **_given) {{"
-        yield "for (ptrdiff_t i = 0; i < n; i++) {"
+        yield "for (ptrdiff_t i = 0; i < n; i++) {\nptrdiff_t _J = i;"
         for at, (kind, name, raw) in enumerate([*run.names, *run.outs]):
             place = f"(({TYPES[kind]} *)_given[{at}])"
             own = at >= len(run.names)
@@ -159,7 +173,7 @@ def _cuda(runs: list[Run]) -> Iterator[str]:
         parameters.append("CIndexer<1> _ind")
         yield f"namespace k{number} {{\n{run.kernel.preamble}"
         yield f"__global__ void run({', '.join(parameters)}) {{"
-        yield "CUPY_FOR(i, _ind.size()) {\n_ind.set(i);"
+        yield "CUPY_FOR(i, _ind.size()) {\n_ind.set(i);\nptrdiff_t _J = i;"
         yield from views
         yield f"{run.body};\n}}\n}}\n}}"
 

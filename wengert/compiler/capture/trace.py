@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import Backend, DType, Selection, backend_of, dtype_of, generators, selection
-from wengert.backends.backend import bare, composite
+from wengert.backends.backend import bare, composed, composite, placed
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, refusals
@@ -225,13 +225,18 @@ class Trace:
         if answer is not NotImplemented:
             return answer
         function = attrgetter(name)(backend.namespace)
-        composed = composite(function)
+        forward, part = composite(function), bare(function)
+        if hasattr(part, "covers"):  # a kernel for some calls
+            if part.covers(*operands):
+                function = placed(backend, part.kernel)
+            else:
+                forward = composed(name)
         whole = row is not None and row.whole
         if row is not None and row.variadic == "indices" and any(map(_is_mask, operands[1:])):
             whole = True  # which places a mask names is in its values
             self._check_shape("indexing with a mask", row.dynamic == "masks")
-        if composed is not None and not whole:
-            return composed(traced, *operands, **parameters)
+        if forward is not None and not whole:
+            return forward(traced, *operands, **parameters)
         return self.call(name, function, operands, parameters, pure=not is_draw(name))
 
     def call(

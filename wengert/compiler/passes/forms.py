@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from wengert.backends import numpy_networks, numpy_reductions
+from wengert.backends import cupy_networks, numpy_networks, numpy_reductions
 from wengert.backends.numpy import add_part, broadcast_to
 from wengert.compiler.program import Instruction
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
@@ -155,6 +155,7 @@ _REDUCTION: Final = Form("keyword")
 FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(numpy_networks.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
+    cupy_networks.cupy_softmax_cross_entropy: _FRESH,
     **dict.fromkeys(numpy_reductions.CHOOSING, _REDUCTION),
     COPY: Form("{out}[...] = {0}", statement=True),
     DOT: Form("{0}.dot({1}, {out})"),
