@@ -78,6 +78,30 @@ class Family:
         return {k: _entries(body) if k in _LISTS else body for k, body in found.items()}
 
 
+def inherited(cls: type, function: Callable[..., Any], says: str, more: str) -> None:
+    """Complete the docstring of a class with what a function's says of parameters of the same name.
+
+    Parameters
+    ----------
+    cls : type
+        Without a docstring it gets the function's summary, and ``says``.
+    function : callable
+        Whose docstring is complete.
+    says : str
+        A paragraph.
+    more : str
+        Further parameters, and sections that follow.
+    """
+    text = function.__doc__
+    if text is None:
+        return
+    sections = _sections(text)
+    if vars(cls).get("__doc__") is None:
+        cls.__doc__ = f"{sections[''].partition(chr(10))[0]}\n\n{says}"
+    known = sections.get("Parameters", "")
+    Family(f"Parameters\n----------\n{known}\n{more}").complete(cls)
+
+
 def _joined(own: dict[str, str], common: dict[str, Any], names: tuple[str, ...]) -> str:
     """The text of a function's own sections and those of its family."""
     found = dict(own)
@@ -148,7 +172,11 @@ def _parameters(own: dict[str, str], common: dict[str, str], names: tuple[str, .
 
 def _parameters_of(function: Any) -> tuple[str, ...]:
     """The names of a signature as docstrings have them, with stars, and in its order."""
-    code = (vars(function)["__init__"] if isinstance(function, type) else function).__code__
+    if isinstance(function, type):
+        function = vars(function).get("__init__")
+        if function is None:
+            return ()
+    code = function.__code__
     names, fixed, flags = code.co_varnames, code.co_argcount, code.co_flags
     rest = fixed + code.co_kwonlyargcount
     if not flags & (_VARIADIC | _KEYWORDS):
