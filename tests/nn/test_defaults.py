@@ -8,9 +8,31 @@ from wengert import nn, optim
 from wengert.nn import functional, init
 
 #: One name has one default, but for these.
-OTHERWISE = {("AdamW", "weight_decay"): 0.01}
+OTHERWISE = {
+    ("AdamW", "weight_decay"): 0.01,
+    ("normalize", "eps"): 1e-12,
+    ("normalize", "p"): 2.0,
+    ("normalize", "dim"): 1,
+    ("batch_norm", "training"): False,
+    **dict.fromkeys((("RMSNorm", "eps"), ("rms_norm", "eps")), None),
+    **{
+        (name, parameter): default
+        for names, defaults in (
+            ("layer_norm group_norm LayerNorm GroupNorm", {"eps": 1e-5}),
+            ("batch_norm BatchNorm1d BatchNorm2d", {"eps": 1e-5, "momentum": 0.1}),
+            ("instance_norm", {"eps": 1e-5, "momentum": 0.1}),
+            (
+                "InstanceNorm1d InstanceNorm2d",
+                {"eps": 1e-5, "momentum": 0.1, "affine": False, "track_running_stats": False},
+            ),
+        )
+        for name in names.split()
+        for parameter, default in defaults.items()
+    },
+}
 DEFAULTS = {
     "a": 0,
+    "affine": True,
     "alpha": 1.0,
     "amsgrad": False,
     "approximate": "none",
@@ -25,6 +47,7 @@ DEFAULTS = {
     "device": None,
     "dim": None,
     "dtype": None,
+    "elementwise_affine": True,
     "end_dim": -1,
     "eps": 1e-8,
     "gain": 1.0,
@@ -50,7 +73,9 @@ DEFAULTS = {
     "start_dim": 1,
     "std": 1.0,
     "threshold": 20.0,
+    "track_running_stats": True,
     "training": True,
+    "use_input_stats": True,
     "weight": None,
     "weight_decay": 0,
 }
@@ -73,9 +98,9 @@ def defaults(function):
 @pytest.mark.whole
 @pytest.mark.parametrize(("space", "name"), OURS)
 def test_defaults(space, name):
-    if space is functional and name == "linear":
-        return  # its bias is an array
     for parameter, default in defaults(getattr(space, name)).items():
+        if default is None and parameter in ("bias", "running_mean", "running_var"):
+            continue  # an array
         if parameter in DEFAULTS or (name, parameter) in OTHERWISE:
             wanted = OTHERWISE.get((name, parameter), DEFAULTS.get(parameter))
             assert (type(default) is bool) == (type(wanted) is bool)

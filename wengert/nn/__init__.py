@@ -27,6 +27,15 @@ from wengert.nn.losses import (
     SmoothL1Loss,
 )
 from wengert.nn.module import Module
+from wengert.nn.normalisation import (
+    BatchNorm1d,
+    BatchNorm2d,
+    GroupNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    LayerNorm,
+    RMSNorm,
+)
 from wengert.nn.parameter import Parameter
 from wengert.nn.storage import load, save
 
@@ -35,12 +44,18 @@ __all__ = [
     "GELU",
     "BCELoss",
     "BCEWithLogitsLoss",
+    "BatchNorm1d",
+    "BatchNorm2d",
     "CrossEntropyLoss",
     "Dropout",
     "Flatten",
+    "GroupNorm",
     "HuberLoss",
     "Identity",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
     "L1Loss",
+    "LayerNorm",
     "LeakyReLU",
     "Linear",
     "LogSigmoid",
@@ -51,6 +66,7 @@ __all__ = [
     "ModuleList",
     "NLLLoss",
     "Parameter",
+    "RMSNorm",
     "ReLU",
     "Sequential",
     "SiLU",

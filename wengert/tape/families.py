@@ -173,8 +173,9 @@ def _parameters(own: dict[str, str], common: dict[str, str], names: tuple[str, .
 def _parameters_of(function: Any) -> tuple[str, ...]:
     """The names of a signature as docstrings have them, with stars, and in its order."""
     if isinstance(function, type):
-        function = vars(function).get("__init__")
-        if function is None:
+        init: Any = function.__init__  # type: ignore[misc]
+        function = getattr(init, "__wrapped__", init)
+        if not hasattr(function, "__code__"):
             return ()
     code = function.__code__
     names, fixed, flags = code.co_varnames, code.co_argcount, code.co_flags

@@ -26,14 +26,17 @@ OPTIONS: Final = {
     **dict.fromkeys(("axis1", "axis2"), _INTEGER),
     **dict.fromkeys(("n", "k", "offset", "num", "n_rows", "n_cols", "num_classes"), _INTEGER),
     **dict.fromkeys(("d", "seed", "ignore_index", "start_dim", "end_dim"), _INTEGER),
-    **dict.fromkeys(("in_features", "out_features"), _INTEGER),
+    **dict.fromkeys(("in_features", "out_features", "num_features"), _INTEGER),
+    **dict.fromkeys(("num_groups", "num_channels"), _INTEGER),
     **dict.fromkeys(("shape", "more", "lengths", "size", "sizes", "repeats", "s"), _INTEGERS),
     **dict.fromkeys(("indices", "sorter", "shapes", "pad_width", "stat_length"), _INTEGERS),
+    "normalized_shape": _INTEGERS,
     **dict.fromkeys(("unflattened_size", "repetitions", "shift"), _INTEGERS),
     **dict.fromkeys(("keepdims", "requires_grad", "endpoint", "include_initial"), _FLAG),
     **dict.fromkeys(("descending", "stable", "invert", "upper", "full_matrices"), _FLAG),
     **dict.fromkeys(("left", "unitriangular"), _FLAG),
     **dict.fromkeys(("return_sign", "training", "inplace", "amsgrad", "maximize"), _FLAG),
+    **dict.fromkeys(("affine", "elementwise_affine", "track_running_stats"), _FLAG),
     **dict.fromkeys(("decoupled_weight_decay", "nesterov"), _FLAG),
     "copy": "True, False or None",
     **dict.fromkeys(("lr", "eps", "weight_decay", "momentum", "dampening"), _NUMBER),
@@ -137,7 +140,8 @@ def check_constructor(cls: type) -> None:
         for name, value in (*zip(names, args, strict=False), *kwargs.items()):
             kind, what = kinds.get(name, ("", ""))
             if kind == "option" and differentiates(value):
-                raise option_error(cls.__name__, name, what)
+                whose = type(self) if cls.__name__[0] == "_" else cls
+                raise option_error(whose.__name__, name, what)
         init(self, *args, **kwargs)
 
     cls.__init__ = checked  # type: ignore[misc]

@@ -84,6 +84,10 @@ _OTHER = np.array([[0.61, 0.22, 0.93], [0.34, 0.75, 0.16]])
 _SQUARE = np.array([[2.1, 0.3, 0.4], [0.2, 1.3, 0.5], [0.6, 0.1, 3.2]])
 _SYMMETRIC = (_SQUARE + _SQUARE.T) / 2
 _SIGNED = np.array([[0.31, -0.72, 0.53], [-0.84, 1.15, -0.46]])
+_IMAGES = np.stack([_MATRIX, _OTHER, -_MATRIX, _OTHER - 0.5])  # of three channels
+_IMAGES = np.moveaxis(_IMAGES, 1, 2)
+_CHANNELS = {"weight": _MATRIX[0], "bias": _OTHER[0]}
+_AVERAGES = {"running_mean": _MATRIX[1], "running_var": _OTHER[1]}
 _INTEGERS = np.array([[1, 2, 3], [4, 5, 6]])
 _FLAGS = np.array([[True, False, True], [False, False, True]])
 _CLASSES = np.array([2, 0])
@@ -181,6 +185,17 @@ CALLS: dict[str, dict[str, Any]] = {
     "special.polygamma": {"n": 1},
     "special.zeta": {"x": _MATRIX + 2, "q": _OTHER},
     "special.erfcinv": {},
+    "F.batch_norm": {**_AVERAGES, **_CHANNELS, "momentum": 0.2},
+    "F.group_norm": {"input": _IMAGES, "num_groups": 3, **_CHANNELS},
+    "F.instance_norm": {
+        **_AVERAGES,
+        **_CHANNELS,
+        "input": _IMAGES,
+        "use_input_stats": False,
+        "momentum": 0.2,
+    },
+    "F.layer_norm": {"normalized_shape": 3, **_CHANNELS},
+    "F.rms_norm": {"normalized_shape": 3, "weight": _OTHER[0]},
     "F.binary_cross_entropy": {"weight": _OTHER},
     "F.binary_cross_entropy_with_logits": {"weight": _OTHER, "pos_weight": _MATRIX},
     "F.cross_entropy": {"weight": _OTHER[0], "label_smoothing": 0.2},

@@ -35,6 +35,19 @@ def elus(draw):
 
 
 @st.composite
+def centred(draw):
+    shape = draw(ws.shapes(min_dims=1, max_dims=3, min_side=1))
+    axis = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
+    x = draw(ws.arrays("float64", shape, elements=BOX))
+    return Case(x, axis, draw(st.sampled_from([0.5, 0.1])), draw(st.booleans()))
+
+
+def standardised(x, axis, eps, centred):
+    x = x - x.mean(axis, keepdims=True) if centred else x
+    return x / np.sqrt((x * x).mean(axis, keepdims=True) + eps)
+
+
+@st.composite
 def classified(draw):
     rows, classes = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     x = draw(ws.arrays("float64", (rows, classes), elements=BOX))
@@ -77,6 +90,12 @@ NETWORKS = {
     "elu": Entry(
         real=elus(), call=F.elu, torch="nn.functional.elu", jax="elu",
         reference=lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
+    ),
+    "standardised": Entry(
+        real=centred(), reference=standardised, torch=False, jax=False,
+        call=lambda x, axis, eps, centred: PRIMITIVES["standardised"].bind(
+            x, axis=axis, eps=eps, centred=centred
+        ),
     ),
     "logistic_loss": Entry(
         real=binary(BOX, BOX, scalars=False), call=PRIMITIVES["logistic_loss"].bind,

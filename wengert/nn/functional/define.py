@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 from wengert import ops
 from wengert.backends import backend_of
 from wengert.tape.families import Family
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, untracked
 
 Reduction = Literal["mean", "sum", "none"]
 REDUCTIONS = get_args(Reduction)
@@ -121,3 +121,9 @@ def check_reduction(reduction: str) -> None:
         raise ValueError(
             f"{reduction} is not a valid value for reduction: it is 'mean', 'sum' or 'none'"
         )
+
+
+def detached(x: Tensor) -> Tensor:
+    """The values, through which no derivative flows."""
+    array = x._array
+    return untracked(array.detached() if hasattr(array, "bottom") else array)

@@ -1,0 +1,293 @@
+"""Normalisations against formulas and against PyTorch: values, derivatives, averages, programs."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wengert as wg
+from wengert import nn
+from wengert.nn import functional as F
+from wengert.testing import gradcheck, gradgradcheck
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(4, 6, 3, 2)) * 2 + 1
+W, B = RNG.uniform(0.5, 2, size=6), RNG.normal(size=6)
+MEAN, VAR = RNG.normal(size=6), RNG.uniform(0.5, 2, size=6)
+
+
+def standard(x: np.ndarray, axis: Any, eps: float = 1e-5) -> np.ndarray:
+    return (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + eps)
+
+
+def channels(v: np.ndarray) -> np.ndarray:
+    return v[:, None, None]
+
+
+#: Functions of an input, a weight and a bias, with what they are by their formulas.
+FORMULAS: dict[str, tuple[Any, Any]] = {
+    "layer": (
+        lambda x, w, b: F.layer_norm(x.mT, 3, w[:3], b[:3], 0.1),
+        lambda x, w, b: standard(np.swapaxes(x, -1, -2), -1, 0.1) * w[:3] + b[:3],
+    ),
+    "layers": (
+        lambda x, w, b: F.layer_norm(x, (3, 2), w.reshape((3, 2)), b.reshape((3, 2))),
+        lambda x, w, b: standard(x, (-1, -2)) * w.reshape(3, 2) + b.reshape(3, 2),
+    ),
+    "rms": (
+        lambda x, w, b: F.rms_norm(x, (2,), w[:2]),
+        lambda x, w, b: x / np.sqrt(np.mean(x * x, -1, keepdims=True) + 2.0**-52) * w[:2],
+    ),
+    "groups": (
+        lambda x, w, b: F.group_norm(x, 2, w, b),
+        lambda x, w, b: (
+            standard(x.reshape(4, 2, 18), -1).reshape(x.shape) * channels(w) + channels(b)
+        ),
+    ),
+    "instance": (
+        lambda x, w, b: F.instance_norm(x, weight=w, bias=b, eps=0.3),
+        lambda x, w, b: standard(x, (2, 3), 0.3) * channels(w) + channels(b),
+    ),
+    "batch": (
+        lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True),
+        lambda x, w, b: standard(x, (0, 2, 3)) * channels(w) + channels(b),
+    ),
+    "averages": (
+        lambda x, w, b: F.batch_norm(x, wg.asarray(MEAN), wg.asarray(VAR), w, b, eps=0.2),
+        lambda x, w, b: (
+            (x - channels(MEAN)) / np.sqrt(channels(VAR) + 0.2) * channels(w) + channels(b)
+        ),
+    ),
+    "unit": (
+        lambda x, w, b: F.normalize(x, 3.0, 2),
+        lambda x, w, b: x / (abs(x) ** 3).sum(2, keepdims=True) ** (1 / 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_values_and_derivatives(backend: Any, name: str) -> None:
+    function, formula = FORMULAS[name]
+    inputs = [wg.asarray(a).requires_grad_() for a in (X, W, B)]
+    np.testing.assert_allclose(function(*inputs).detach().numpy(), formula(X, W, B), rtol=1e-10)
+    small = [wg.asarray(a).requires_grad_() for a in (X[:2, :, :, :], W, B)]
+    function = function if name != "groups" else lambda x, w, b: F.group_norm(x, 2, w, b)
+    used = [t for t, g in zip(small, gradients(function, small), strict=True) if g is not None]
+
+    def of_used(*given: Any) -> Any:
+        rest = {id(t): g for t, g in zip(used, given, strict=True)}
+        return function(*(rest.get(id(t), t) for t in small))
+
+    assert gradcheck(of_used, used)
+    if backend.name == "numpy":
+        assert gradgradcheck(of_used, used)
+
+
+def gradients(function: Any, inputs: Any) -> Any:
+    return wg.autograd.grad(wg.sum(function(*inputs)), inputs, allow_unused=True)
+
+
+def test_averages_are_moved_and_not_recorded(backend: Any) -> None:
+    layer = nn.BatchNorm2d(6, momentum=0.2, dtype=wg.float64)
+    x = wg.asarray(X).requires_grad_()
+    mean, var, held = np.zeros(6), np.ones(6), layer.running_mean
+    for step in range(1, 4):
+        layer(x)
+        mean = 0.8 * mean + 0.2 * X.mean((0, 2, 3))
+        var = 0.8 * var + 0.2 * X.var((0, 2, 3), ddof=1)
+        assert layer.num_batches_tracked.item() == step
+    assert layer.running_mean is held and not held.requires_grad
+    np.testing.assert_allclose(layer.running_mean.numpy(), mean, rtol=1e-12)
+    np.testing.assert_allclose(layer.running_var.numpy(), var, rtol=1e-12)
+    layer.eval()
+    expected = (X - channels(mean)) / np.sqrt(channels(var) + 1e-5)
+    np.testing.assert_allclose(layer(x).detach().numpy(), expected, rtol=1e-10)
+    assert layer.num_batches_tracked.item() == 3
+    layer.reset_running_stats()
+    assert layer.running_mean.tolist() == [0] * 6 and layer.num_batches_tracked.item() == 0
+    assert layer.running_var.tolist() == [1] * 6
+
+
+def test_averages_of_all_batches(backend: Any) -> None:
+    layer = nn.BatchNorm1d(6, momentum=None, affine=False, dtype=wg.float64)
+    batches = RNG.normal(size=(3, 5, 6))
+    for batch in batches:
+        layer(wg.asarray(batch))
+    np.testing.assert_allclose(layer.running_mean.numpy(), batches.mean((0, 1)), rtol=1e-10)
+    variance = batches.var(1, ddof=1).mean(0)
+    np.testing.assert_allclose(layer.running_var.numpy(), variance, rtol=1e-10)
+
+
+def test_averages_of_members() -> None:
+    layer = nn.InstanceNorm2d(6, track_running_stats=True, dtype=wg.float64)
+    layer(wg.asarray(X))
+    np.testing.assert_allclose(layer.running_mean.numpy(), 0.1 * X.mean((0, 2, 3)), rtol=1e-10)
+    variance = 0.9 + 0.1 * X.var((2, 3), ddof=1).mean(0)
+    np.testing.assert_allclose(layer.running_var.numpy(), variance, rtol=1e-10)
+    one = layer.eval()(wg.asarray(X[0]))
+    np.testing.assert_array_equal(one.numpy(), layer(wg.asarray(X)).numpy()[0])
+    assert nn.InstanceNorm2d(6).eval()(wg.asarray(X[0])).shape == X[0].shape
+
+
+@pytest.mark.parametrize("momentum", [0.3, None])
+def test_compiled_steps_are_those_of_eager_ones(backend: Any, momentum: Any) -> None:
+    def made() -> Any:
+        wg.manual_seed(0)
+        layers = nn.Linear(4, 8), nn.BatchNorm1d(8, momentum=momentum), nn.LayerNorm(8)
+        model = nn.Sequential(*layers, nn.Linear(8, 1))
+        optimiser = wg.optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x: Any) -> Any:
+            optimiser.zero_grad()
+            loss = wg.sum(model(x) ** 2)
+            loss.backward()
+            optimiser.step()
+            return loss
+
+        return model, step
+
+    (first, eager), (second, step) = made(), made()
+    compiled = wg.compile(step)
+    for x in RNG.normal(size=(4, 5, 4)).astype("float32"):
+        np.testing.assert_allclose(
+            compiled(wg.asarray(x)).item(), eager(wg.asarray(x)).item(), rtol=1e-5
+        )
+    for name, value in first.state_dict().items():
+        np.testing.assert_allclose(second.state_dict()[name].numpy(), value.numpy(), rtol=1e-4)
+    assert second[1].num_batches_tracked.item() == 4
+
+
+def test_transforms_go_through() -> None:
+    function = lambda x: F.batch_norm(x, None, None, training=True)
+    x = X[:, :3, 0, 0]
+    with wg.use_backend("numpy"):
+        jacobian = wg.jacobian(function)(x)
+        _, tangent = wg.jvp(function, (x,), (x * x,))
+    np.testing.assert_allclose(np.einsum("ijkl,kl->ij", jacobian, x * x), tangent, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_takes_its_statistics_in_single(dtype: str) -> None:
+    pytest.importorskip("torch")
+    with wg.use_backend("torch"):
+        x = wg.asarray(X * 300, dtype=dtype)
+        found = F.layer_norm(x, 2)
+        wide = F.layer_norm(wg.astype(x, "float32"), 2)
+        assert found.dtype.name == dtype
+        np.testing.assert_allclose(
+            wg.astype(found, "float32").numpy(), wide.numpy(), rtol=0, atol=5e-3
+        )
+        layer = nn.BatchNorm2d(6, dtype=dtype)
+        layer(x)
+        assert layer.running_mean.dtype.name == dtype
+
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "affine": st.booleans(),
+        "bias": st.booleans(),
+        "eps": st.sampled_from([1e-5, 0.3]),
+        "track_running_stats": st.booleans(),
+        "momentum": st.sampled_from([0.1, 0.7, None]),
+    }
+)
+
+
+def layers(lib: Any, dtype: Any, o: dict) -> list[Any]:
+    named = {"dtype": dtype, "eps": o["eps"]}
+    affine = {"affine": o["affine"], "bias": o["bias"]}
+    running = named | affine | {n: o[n] for n in ("track_running_stats", "momentum")}
+    members = running | {"momentum": o["momentum"] or 0.0}
+    return [
+        (lib.LayerNorm((3, 2), elementwise_affine=o["affine"], bias=o["bias"], **named), X),
+        (lib.RMSNorm(2, elementwise_affine=o["affine"], **named), X),
+        (lib.GroupNorm(3, 6, **named, **affine), X),
+        (lib.BatchNorm1d(6, **running), X[:, :, 0, 0]),
+        (lib.BatchNorm1d(6, **running), X[:, :, 0]),
+        (lib.BatchNorm2d(6, **running), X),
+        (lib.InstanceNorm1d(6, **members), X[:, :, 0]),
+        (lib.InstanceNorm1d(6, **members), X[0, :, 0]),
+        (lib.InstanceNorm2d(6, **members), X),
+    ]
+
+
+@pytest.mark.oracle
+@settings(max_examples=20)
+@given(options=OPTIONS)
+def test_layers_are_pytorchs(options: dict) -> None:
+    torch = pytest.importorskip("torch")
+    with wg.use_backend("numpy"):
+        ours, theirs = layers(nn, wg.float64, options), layers(torch.nn, torch.float64, options)
+        for (a, x), (b, _) in zip(ours, theirs, strict=True):
+            assert repr(a) == repr(b)
+            rng = np.random.default_rng(3)
+            for training in (True, True, False):
+                a.train(training)
+                b.train(training)
+                given = x + rng.normal(size=x.shape)
+                seed = rng.normal(size=x.shape)
+                p, q = wg.asarray(given).requires_grad_(), torch.tensor(given, requires_grad=True)
+                y, z = a(p), b(q)
+                np.testing.assert_allclose(y.detach().numpy(), z.detach().numpy(), rtol=1e-9)
+                inputs, others = [p, *a.parameters()], [q, *b.parameters()]
+                once = wg.autograd.grad(y, inputs, wg.asarray(seed), create_graph=True)
+                again = torch.autograd.grad(z, others, torch.tensor(seed), create_graph=True)
+                for g, h in zip(once, again, strict=True):
+                    np.testing.assert_allclose(
+                        g.detach().numpy(), h.detach().numpy(), rtol=1e-8, atol=1e-10
+                    )
+                if training or not options["track_running_stats"]:
+                    (second,) = wg.autograd.grad(wg.sum(once[0] ** 2), [p])
+                    (other,) = torch.autograd.grad((again[0] ** 2).sum(), [q])
+                    np.testing.assert_allclose(second.numpy(), other.numpy(), rtol=1e-6, atol=1e-9)
+            state = b.state_dict()
+            assert [*a.state_dict()] == [*state]
+            for name, value in a.state_dict().items():
+                np.testing.assert_allclose(value.numpy(), state[name].numpy(), rtol=1e-10)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.5, np.inf])
+@pytest.mark.parametrize("dim", [0, 1, (0, -1)])
+def test_normalize_is_pytorchs(p: float, dim: Any) -> None:
+    torch = pytest.importorskip("torch")
+    x = wg.asarray(X[:, :, 0]).requires_grad_()
+    y = torch.tensor(X[:, :, 0], requires_grad=True)
+    a, b = F.normalize(x, p, dim), torch.nn.functional.normalize(y, p, dim)
+    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12)
+    (a**3).sum().backward()
+    (b**3).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-8, atol=1e-12)
+    assert F.normalize(wg.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nn.LayerNorm(3)(wg.ones((2, 4))), r"expected input with shape \['\*', 3\]"),
+        (lambda: nn.GroupNorm(4, 6), r"num_channels \(6\) must be divisible by num_groups \(4\)"),
+        (lambda: F.group_norm(wg.ones((2, 6)), 4), "divisible by num_groups"),
+        (lambda: nn.BatchNorm1d(3)(wg.ones((1, 3))), "more than 1 value per channel"),
+        (lambda: nn.BatchNorm1d(3)(wg.ones((2, 4))), r"\(N, C\) or \(N, C, L\) with C=3"),
+        (lambda: nn.BatchNorm2d(3)(wg.ones((2, 3))), r"BatchNorm2d takes an input \(N, C, H, W\)"),
+        (lambda: nn.InstanceNorm1d(3)(wg.ones((2, 3, 1))), "more than 1 spatial element"),
+        (lambda: F.batch_norm(wg.ones((2, 3)), None, None), "when training=False, and got None"),
+        (lambda: F.batch_norm(wg.ones((2, 3)), wg.ones(2), wg.ones(3)), "contain 3 elements"),
+        (lambda: F.layer_norm(wg.ones((2, 3)), 3, wg.ones(2)), r"a weight of shape \(3,\)"),
+        (lambda: nn.LayerNorm(3)(wg.ones((2, 3), dtype=wg.float64)), r"module.to\(wg.float64\)"),
+        (lambda: F.rms_norm(wg.ones((2, 3), dtype=wg.int64), 3), "real floating input, not one"),
+    ],
+)
+def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
+    with pytest.raises((ValueError, RuntimeError, TypeError), match=message):
+        call()
+
+
+def test_nothing_has_changed_after_an_error() -> None:
+    layer = nn.BatchNorm1d(3)
+    with pytest.raises(ValueError, match="more than 1 value"):
+        layer(wg.ones((1, 3)))
+    assert layer.num_batches_tracked.item() == 0

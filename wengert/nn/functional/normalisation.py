@@ -1,0 +1,401 @@
+"""Normalisations: numbers less their mean, divided by their deviation."""
+
+import math
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any
+
+from wengert import ops
+from wengert.backends import DTYPES, dtype_of
+from wengert.interpreters.batching import along
+from wengert.nn.functional.define import detached
+from wengert.ops.axes import number, operand
+from wengert.ops.linalg import vector_norm
+from wengert.tape.families import Family
+from wengert.tape.grad_mode import no_grad
+from wengert.tape.parameters import takes
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor, wrapped
+
+Axes = tuple[int, ...]
+
+
+def _mean(xp: Any, x: Any, axis: Axes) -> Any:
+    return xp.mean(x, axis=axis, keepdims=True)
+
+
+def _inverse(xp: Any, x: Any, axis: Axes, eps: float) -> Any:
+    """One over the root of the mean square."""
+    return xp.divide(1, xp.sqrt(xp.add(_mean(xp, xp.square(x), axis), eps)))
+
+
+def _forward(xp: Any, x: Any, *, axis: Axes, eps: float, centred: bool) -> Any:
+    if centred:
+        x = xp.subtract(x, _mean(xp, x, axis))
+    return xp.multiply(x, _inverse(xp, x, axis, eps))
+
+
+def _rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, eps: float, centred: bool) -> Any:
+    # The matrix of derivatives is symmetric, so this is the tangent, too.
+    along_out = xp.multiply(out, _mean(xp, xp.multiply(g, out), axis))
+    rest = xp.subtract(g, along_out)
+    if centred:
+        x = xp.subtract(x, _mean(xp, x, axis))
+        rest = xp.subtract(rest, _mean(xp, g, axis))
+    return xp.multiply(rest, _inverse(xp, x, axis, eps))
+
+
+_standardised = Primitive(
+    "standardised",
+    ("x",),
+    {"x": _rule},
+    kind="irregular",
+    jvps={"x": _rule},
+    forward=_forward,
+    dtypes="real floating",
+    batch=along(),
+).bind
+
+_NORM = Family("""
+Parameters
+----------
+input : Tensor
+    Real floating, of shape $shape.
+normalized_shape : int or tuple of int
+    The lengths of the last axes, over which the statistics are taken.
+running_mean, running_var : Tensor or None
+    Averages over batches, of shape (C,).
+    $running
+weight : Tensor, optional
+    Factors, of shape $affine.
+bias : Tensor, optional
+    Terms, of shape $affine.
+momentum : float or Tensor
+    The share :math:`m` of a batch in the averages, :math:`(1 - m) r + m s`.
+eps : float
+    :math:`\\epsilon`, added to the variance.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of ``input``.
+
+Raises
+------
+RuntimeError
+    If shapes do not fit, or the dtypes of weight or bias differ from the input's.
+
+Notes
+-----
+PyTorch: ``torch.nn.functional.$name``.
+""")
+_OF_LAST = _NORM(shape="(..., \\*normalized_shape)", affine="``normalized_shape``")
+_OF_CHANNELS = _NORM(
+    shape="(N, C, ...)",
+    affine="(C,)",
+    running="A pass in training updates them in place; that is not recorded.",
+)
+
+
+def _floating(name: str, input: Any) -> Tensor:
+    x = wrapped(input)
+    if x.dtype.kind != "real floating":
+        raise TypeError(
+            f"{name} needs a real floating input, not one of {x.dtype.name}; convert with wg.astype"
+        )
+    return x
+
+
+def _standard(x: Tensor, axis: Axes, eps: float, centred: bool = True) -> Tensor:
+    """Standardised numbers; those of half precision by way of single, as squares overflow."""
+    if x.dtype.itemsize > 2:
+        return _standardised(x, axis=axis, eps=eps, centred=centred)  # type: ignore[no-any-return]
+    wide = _standardised(ops.astype(x, DTYPES["float32"]), axis=axis, eps=eps, centred=centred)
+    return ops.astype(wide, x.dtype)
+
+
+def _affine(name: str, x: Tensor, weight: Any, bias: Any, shape: Axes, after: int = 0) -> Tensor:
+    """``x`` times the weight plus the bias, of a shape that ends ``after`` axes before the last."""
+    for what, given in (("weight", weight), ("bias", bias)):
+        if given is None:
+            continue
+        given = wrapped(given)
+        if tuple(given.shape) != shape:
+            raise RuntimeError(
+                f"{name} needs a {what} of shape {shape}, and got one of {tuple(given.shape)}"
+            )
+        if dtype_of(given._array.dtype) is not x.dtype:
+            raise RuntimeError(
+                f"{name} got an input of {x.dtype.name} and a {what} of {given.dtype.name}; "
+                f"convert the module with module.to(wg.{x.dtype.name}), or the input with wg.astype"
+            )
+        if after:
+            given = ops.reshape(given, (*shape, *[1] * after))
+        x = (ops.multiply if what == "weight" else ops.add)(x, given)
+    return x
+
+
+def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> tuple[Axes, Axes]:
+    """The shape as a tuple, and the axes of the input that have it."""
+    given = normalized_shape if isinstance(normalized_shape, Sequence) else (normalized_shape,)
+    shape = tuple([index(n) for n in given])
+    n = len(shape)
+    if not n or tuple(x.shape[-n:]) != shape:
+        raise RuntimeError(
+            f"{name}: Given normalized_shape={[*shape]}, expected input with shape "
+            f"{['*', *shape]}, but got input of size {[*x.shape]}"
+        )
+    return shape, tuple(range(x.ndim - n, x.ndim))
+
+
+@takes("input weight bias", normalized_shape="integers", eps="a number", family=_OF_LAST)
+def layer_norm(
+    input: Any,
+    normalized_shape: int | Sequence[int],
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    r"""Normalise over the last axes, :math:`w (x - \mu) / \sqrt{\sigma^2 + \epsilon} + b`.
+
+    The variance :math:`\sigma^2` is the mean square. With the result :math:`y` before the weights,
+    the cotangent is :math:`(g - \bar g - y \overline{g y}) / \sqrt{\sigma^2 + \epsilon}`. Ba, Kiros
+    and Hinton, "Layer normalization" (2016).
+    """
+    x = _floating("layer_norm", input)
+    shape, axes = _last_axes("layer_norm", x, normalized_shape)
+    out = _standard(x, axes, number(eps, "layer_norm", "eps"))
+    return _affine("layer_norm", out, weight, bias, shape)
+
+
+@takes("input weight", normalized_shape="integers", family=_OF_LAST)
+def rms_norm(
+    input: Any,
+    normalized_shape: int | Sequence[int],
+    weight: Any = None,
+    eps: float | None = None,
+) -> Tensor:
+    r"""Divide by the root mean square of the last axes, :math:`w x / \sqrt{\bar{x^2} + \epsilon}`.
+
+    With the result :math:`y` before the weight, the cotangent is
+    :math:`(g - y \overline{g y}) / \sqrt{\bar{x^2} + \epsilon}`. Zhang and Sennrich, "Root mean
+    square layer normalization" (2019).
+
+    Parameters
+    ----------
+    eps : float, optional
+        :math:`\epsilon`, added to the mean square; by default the dtype's rounding.
+    """
+    x = _floating("rms_norm", input)
+    shape, axes = _last_axes("rms_norm", x, normalized_shape)
+    smallest = ops.finfo(x.dtype).eps if eps is None else number(eps, "rms_norm", "eps")
+    return _affine("rms_norm", _standard(x, axes, smallest, False), weight, None, shape)
+
+
+@takes("input weight bias", num_groups="an integer", family=_OF_CHANNELS)
+def group_norm(
+    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Tensor:
+    r"""Normalise over groups of channels: `layer_norm` of each, weighted by channel.
+
+    Wu and He, "Group normalization" (2018).
+
+    Parameters
+    ----------
+    num_groups : int
+        A divisor of C.
+    """
+    x = _floating("group_norm", input)
+    shape = tuple(x.shape)
+    groups = number(num_groups, "group_norm", "num_groups")
+    if len(shape) < 2 or groups < 1 or shape[1] % groups:
+        raise RuntimeError(
+            "group_norm expects the number of channels, axis 1, to be divisible by num_groups, and "
+            f"got an input of shape {shape} and num_groups={num_groups}"
+        )
+    within = math.prod(shape[1:]) // groups
+    parts = ops.reshape(x, (shape[0], groups, within))
+    out = ops.reshape(_standard(parts, (2,), number(eps, "group_norm", "eps")), shape)
+    return _affine("group_norm", out, weight, bias, shape[1:2], len(shape) - 2)
+
+
+def _by_averages(x: Tensor, mean: Any, var: Any, eps: float) -> Tensor:
+    shape = (-1, *[1] * (x.ndim - 2))
+    centred = ops.subtract(x, ops.reshape(mean, shape))
+    scale = ops.divide(1, ops.sqrt(ops.add(ops.reshape(var, shape), eps)))
+    return ops.multiply(centred, ops.astype(scale, x.dtype, copy=False))
+
+
+_STATISTICS: tuple[Callable[[Tensor, Axes], Tensor], ...] = (
+    lambda x, axis: ops.mean(x, axis=axis),
+    lambda x, axis: ops.var(x, axis=axis, correction=1),
+)
+
+
+def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> None:
+    """Move averages, which may be None, towards the statistics of the input's channels.
+
+    These are over ``axes``, the variance without bias, and then averaged over the batch.
+    """
+    x = detached(x)
+    momentum = detached(momentum) if isinstance(momentum, Tensor) else momentum
+    if x.dtype.itemsize < 4:
+        x = ops.astype(x, DTYPES["float32"])
+    with no_grad():
+        for average, statistic in zip(running, _STATISTICS, strict=True):
+            if average is None:
+                continue
+            found = statistic(x, axes)
+            found = ops.mean(found, axis=0) if 0 not in axes else found
+            found = ops.astype(found, average.dtype, copy=False)
+            step = ops.multiply(ops.subtract(found, average), momentum)
+            average.copy_(ops.add(average, step))
+
+
+def _averages(name: str, x: Tensor, running: tuple[Any, Any]) -> None:
+    """Raise unless the averages fit the channels, axis 1."""
+    for what, average in zip(("running_mean", "running_var"), running, strict=True):
+        if average is not None and tuple(average.shape) != tuple(x.shape[1:2]):
+            raise RuntimeError(
+                f"{name}: {what} should contain {x.shape[1]} elements, one for each channel of an "
+                f"input of shape {tuple(x.shape)}, and is of shape {tuple(average.shape)}"
+            )
+
+
+@takes(
+    "input weight bias running_mean running_var",
+    "momentum",
+    eps="a number",
+    family=_OF_CHANNELS,
+)
+def batch_norm(
+    input: Any,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    r"""Normalise each channel over the batch, :math:`w (x - \mu) / \sqrt{\sigma^2 + \epsilon} + b`.
+
+    In training with the batch's mean and mean square deviation, through which the derivative flows
+    as in `layer_norm`; the running variance is without bias. Ioffe and Szegedy, "Batch
+    normalization" (2015).
+
+    Parameters
+    ----------
+    training : bool
+        Whether the batch's own statistics are used. Otherwise the running ones are.
+
+    Raises
+    ------
+    ValueError
+        If a channel has a single number in training.
+    """
+    x = _floating("batch_norm", input)
+    running = running_mean, running_var
+    if x.ndim < 2:
+        raise RuntimeError(f"batch_norm needs an input (N, C, ...), not one of {tuple(x.shape)}")
+    _averages("batch_norm", x, running)
+    eps = number(eps, "batch_norm", "eps")
+    momentum = operand(momentum, x, "batch_norm", "momentum")
+    if training:
+        if math.prod(x.shape) == x.shape[1]:
+            raise ValueError(
+                f"Expected more than 1 value per channel when training, got input size {[*x.shape]}"
+            )
+        axes = (0, *range(2, x.ndim))
+        out = _standard(x, axes, eps)
+    else:
+        if running_mean is None or running_var is None:
+            raise RuntimeError(
+                "batch_norm needs running_mean and running_var when training=False, and got None"
+            )
+        out = _by_averages(x, *running, eps)
+    out = _affine("batch_norm", out, weight, bias, tuple(x.shape[1:2]), x.ndim - 2)
+    if training and (running_mean is not None or running_var is not None):
+        _update(x, axes, running, momentum)
+    return out
+
+
+@takes(
+    "input weight bias running_mean running_var",
+    "momentum",
+    eps="a number",
+    use_input_stats="True or False",
+    family=_OF_CHANNELS,
+)
+def instance_norm(
+    input: Any,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    r"""Normalise each channel of each member, as `batch_norm` does over the batch.
+
+    Ulyanov, Vedaldi and Lempitsky, "Instance normalization" (2016).
+
+    Parameters
+    ----------
+    use_input_stats : bool
+        Whether the member's own statistics are used. Otherwise the running ones are.
+
+    Raises
+    ------
+    ValueError
+        If a channel of a member has a single number, and its statistics are used.
+    """
+    x = _floating("instance_norm", input)
+    running = running_mean, running_var
+    if x.ndim < 3:
+        raise RuntimeError(
+            f"instance_norm needs an input (N, C, L, ...), not one of {tuple(x.shape)}"
+        )
+    _averages("instance_norm", x, running)
+    eps = number(eps, "instance_norm", "eps")
+    momentum = operand(momentum, x, "instance_norm", "momentum")
+    axes = tuple(range(2, x.ndim))
+    if use_input_stats:
+        if math.prod(x.shape[2:]) == 1:
+            raise ValueError(
+                f"Expected more than 1 spatial element when training, got input size {[*x.shape]}"
+            )
+        out = _standard(x, axes, eps)
+    else:
+        if running_mean is None or running_var is None:
+            raise RuntimeError(
+                "instance_norm needs running_mean and running_var when use_input_stats=False, and "
+                "got None"
+            )
+        out = _by_averages(x, *running, eps)
+    out = _affine("instance_norm", out, weight, bias, tuple(x.shape[1:2]), x.ndim - 2)
+    if use_input_stats and (running_mean is not None or running_var is not None):
+        _update(x, axes, running, momentum)
+    return out
+
+
+@takes("input", p="a number", eps="a number", family=_OF_LAST)
+def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-12) -> Tensor:
+    r"""Divide by the norm along an axis, :math:`x / \max(\|x\|_p, \epsilon)`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating or complex.
+    p : float
+        The order of the norm.
+    dim : int or tuple of int
+        The axis, or several that are taken as one.
+    eps : float
+        The smallest divisor :math:`\epsilon`.
+    """
+    x = wrapped(input)
+    order, smallest = number(p, "normalize", "p"), number(eps, "normalize", "eps")
+    norm = vector_norm(x, axis=dim, keepdims=True, ord=order)
+    return ops.divide(x, ops.clip(norm, smallest))

@@ -1,0 +1,327 @@
+"""Layers of normalisation; each is the function of its name, which has the formula."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+from wengert import ops
+from wengert.nn import functional as F
+from wengert.nn import init
+from wengert.nn.module import Module
+from wengert.nn.parameter import Parameter
+from wengert.tape.families import Family
+from wengert.tape.parameters import takes
+from wengert.tape.tensor import Tensor
+
+_LAYER = Family("""
+Parameters
+----------
+normalized_shape : int or sequence of int
+    The lengths of the last axes, over which the statistics are taken.
+num_groups, num_channels : int
+    How many groups, and how many channels C, a multiple of it.
+num_features : int
+    How many channels C there are.
+eps : float
+    Added to the variance.
+momentum : float or None
+    The share of a batch in the running averages. None, of `BatchNorm1d` and `BatchNorm2d`, takes
+    the mean over all batches.
+elementwise_affine, affine : bool
+    Whether the layer has a weight, which starts with ones, and a bias, which starts with zeros.
+track_running_stats : bool
+    Whether running averages are kept, and used in evaluation. Otherwise the batch's are, always.
+device, dtype : optional
+    Of the parameters; the selected device and the default dtype otherwise.
+bias : bool
+    False leaves the bias out.
+
+Notes
+-----
+PyTorch: ``torch.nn.$name``.
+""")
+
+
+class _Norm(Module):
+    """A layer with a weight, a bias, or neither."""
+
+    #: What ``repr`` shows: values, and after a bar values with their names.
+    _shown: str
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def _make(self, shape: tuple[int, ...], weight: bool, bias: bool, device: Any, of: Any) -> None:
+        self.weight = Parameter(ops.ones(shape, device=device, dtype=of)) if weight else None
+        self.bias = (
+            Parameter(ops.zeros(shape, device=device, dtype=of)) if weight and bias else None
+        )
+
+    def reset_parameters(self) -> None:
+        """Set the weight to ones and the bias to zeros."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def extra_repr(self) -> str:
+        plain, named = [part.split() for part in self._shown.split("|")]
+        held = {**vars(self), "bias": self.bias is not None}
+        return ", ".join([str(held[n]) for n in plain] + [f"{n}={held[n]}" for n in named])
+
+
+@takes(bias="True or False", family=_LAYER)
+class LayerNorm(_Norm):
+    """`functional.layer_norm` with a weight and a bias."""
+
+    _shown = "normalized_shape | eps elementwise_affine bias"
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        self.normalized_shape = _lengths(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self._make(self.normalized_shape, elementwise_affine, bias, device, dtype)
+
+    def forward(self, input: Any) -> Tensor:
+        """Normalise the last axes."""
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+@takes(family=_LAYER)
+class RMSNorm(_Norm):
+    """`functional.rms_norm` with a weight.
+
+    Parameters
+    ----------
+    eps : float or None
+        Added to the mean square; by default the dtype's rounding.
+    """
+
+    _shown = "normalized_shape | eps elementwise_affine"
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        self.normalized_shape = _lengths(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self._make(self.normalized_shape, elementwise_affine, False, device, dtype)
+
+    def forward(self, input: Any) -> Tensor:
+        """Divide by the root mean square of the last axes."""
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+
+@takes(bias="True or False", family=_LAYER)
+class GroupNorm(_Norm):
+    """`functional.group_norm` with a weight and a bias."""
+
+    _shown = "num_groups num_channels | eps affine bias"
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        if num_groups < 1 or num_channels % num_groups:
+            raise ValueError(
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
+            )
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        self._make((num_channels,), affine, bias, device, dtype)
+
+    def forward(self, input: Any) -> Tensor:
+        """Normalise the groups of channels."""
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+
+class _Running(_Norm):
+    """A layer of channels with running averages."""
+
+    _shown = "num_features | eps momentum affine bias track_running_stats"
+    #: The shapes that it takes.
+    _shapes: str
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def _set(
+        self,
+        num_features: int,
+        eps: float,
+        momentum: float | None,
+        affine: bool,
+        track_running_stats: bool,
+        device: Any,
+        dtype: Any,
+        bias: bool,
+    ) -> None:
+        self.num_features = index(num_features)
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        shape = (self.num_features,)
+        self._make(shape, affine, bias, device, dtype)
+        for name, make, lengths, of in (
+            ("running_mean", ops.zeros, shape, dtype),
+            ("running_var", ops.ones, shape, dtype),
+            ("num_batches_tracked", ops.zeros, (), "int64"),
+        ):
+            made = make(lengths, device=device, dtype=of) if track_running_stats else None
+            self.register_buffer(name, made)
+
+    def reset_running_stats(self) -> None:
+        """Set the averages to those of no batch."""
+        for buffer, fill in (
+            (self.running_mean, init.zeros_),
+            (self.running_var, init.ones_),
+            (self.num_batches_tracked, init.zeros_),
+        ):
+            if buffer is not None:
+                fill(buffer)
+
+    def reset_parameters(self) -> None:
+        """Set the weight to ones, the bias to zeros and the averages to those of no batch."""
+        self.reset_running_stats()
+        super().reset_parameters()
+
+    def _fits(self, input: Any) -> None:
+        """Raise unless the input has a shape that the layer takes."""
+        shape = tuple(input.shape)
+        layouts = [layout.split() for layout in self._shapes.split("|")]
+        fits = [layout for layout in layouts if len(layout) == len(shape)]
+        if not fits or shape[fits[0].index("C")] != self.num_features:
+            wanted = " or ".join(f"({', '.join(layout)})" for layout in layouts)
+            raise ValueError(
+                f"{type(self).__name__} takes an input {wanted} with C={self.num_features}, and "
+                f"got one of shape {shape}"
+            )
+
+    def _momentum(self) -> Any:
+        """The share in the averages that the next batch has."""
+        if self.momentum is not None or self.num_batches_tracked is None:
+            return self.momentum or 0.0
+        assert self.running_mean is not None
+        count = ops.astype(self.num_batches_tracked, self.running_mean.dtype)
+        return ops.divide(1, ops.add(count, 1))
+
+
+@takes(bias="True or False")
+class _BatchNorm(_Running):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        self._set(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def forward(self, input: Any) -> Tensor:
+        """Normalise the channels, and while training update the averages."""
+        self._fits(input)
+        out = F.batch_norm(
+            input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or self.running_mean is None,
+            self._momentum(),
+            self.eps,
+        )
+        if self.training and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+        return out
+
+
+@takes(bias="True or False")
+class _InstanceNorm(_Running):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        self._set(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def forward(self, input: Any) -> Tensor:
+        """Normalise the channels of each member, and while training update the averages."""
+        self._fits(input)
+        x = input if len(input.shape) == len(self._shapes.split("|")[-1].split()) else None
+        out = F.instance_norm(
+            ops.expand_dims(input, axis=0) if x is None else x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or self.running_mean is None,
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
+        return ops.squeeze(out, axis=0) if x is None else out
+
+
+@takes(bias="True or False", family=_LAYER)
+class BatchNorm1d(_BatchNorm):
+    """`functional.batch_norm` of vectors or sequences, (N, C) or (N, C, L)."""
+
+    _shapes = "N C | N C L"
+
+
+@takes(bias="True or False", family=_LAYER)
+class BatchNorm2d(_BatchNorm):
+    """`functional.batch_norm` of images, (N, C, H, W)."""
+
+    _shapes = "N C H W"
+
+
+@takes(bias="True or False", family=_LAYER)
+class InstanceNorm1d(_InstanceNorm):
+    """`functional.instance_norm` of sequences, (C, L) or (N, C, L)."""
+
+    _shapes = "C L | N C L"
+
+
+@takes(bias="True or False", family=_LAYER)
+class InstanceNorm2d(_InstanceNorm):
+    """`functional.instance_norm` of images, (C, H, W) or (N, C, H, W)."""
+
+    _shapes = "C H W | N C H W"
+
+
+def _lengths(given: int | Sequence[int]) -> tuple[int, ...]:
+    return tuple([index(n) for n in given]) if isinstance(given, Sequence) else (index(given),)
