@@ -1,10 +1,29 @@
 """Optimisers: they change parameters along their gradients."""
 
 from wengert.optim.adam import Adam, AdamW
+from wengert.optim.adaptive import Adadelta, Adagrad, Adamax, NAdam, RAdam, RMSprop
+from wengert.optim.averaged import ASGD
+from wengert.optim.muon import Muon
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.sgd import SGD
+from wengert.optim.signs import Lion, Rprop
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+__all__ = [
+    "ASGD",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lion",
+    "Muon",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+]
 
 
 def __dir__() -> list[str]:

@@ -3,41 +3,15 @@
 from collections.abc import Iterable
 from typing import Any
 
-from wengert.backends import dtype_of
-from wengert.optim import kernels as kernels
-from wengert.optim.optimizer import Group, Optimizer, Rule, State
-from wengert.tape.families import Family
+from wengert.optim.kernels import slope, squares
+from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, Rule, State, given
 from wengert.tape.parameters import takes
 
-#: What the docstrings of Adam and its kin have in common.
-ADAM = Family(r"""
-Parameters
-----------
-params : iterable of Tensor or of dict
-    The parameters, or groups of them.
-lr : float
-    Learning rate :math:`\gamma`.
-betas : tuple of float
-    :math:`\beta_1` and :math:`\beta_2`, at least 0 and below 1.
-eps : float
-    :math:`\epsilon`.
-amsgrad : bool
-    Whether the largest :math:`v` so far takes the place of the present one.
-maximize : bool
-    Whether to climb instead.
-
-Raises
-------
-ValueError
-    For a hyper-parameter outside its range.
-
-Notes
------
-PyTorch: ``torch.optim.$name``.
-""")
+#: The ranges of Adam and its kin.
+MOMENTS = {name: RANGES[name] for name in ("lr", "eps", "betas", "weight_decay")}
 
 
-@takes(constant="params", family=ADAM)
+@takes(constant="params", family=OPTIMIZER)
 class Adam(Optimizer):
     r"""Adam: steps scaled by running moments of the gradient.
 
@@ -49,18 +23,14 @@ class Adam(Optimizer):
 
     The real and imaginary part of a complex parameter are updated as two real ones.
 
-    Parameters
-    ----------
-    weight_decay : float
-        :math:`\lambda`; :math:`\lambda p_{t-1}` is added to the gradient.
-    decoupled_weight_decay : bool
-        Whether the parameter is scaled by :math:`1 - \gamma \lambda` instead, as in `AdamW`.
-
     Notes
     -----
     Kingma and Ba, "Adam: a method for stochastic optimization" (2015); Reddi et al., "On the
     convergence of Adam and beyond" (2018) for AMSGrad. Names and defaults are PyTorch's.
     """
+
+    ranges = MOMENTS
+    componentwise = True
 
     def __init__(
         self,
@@ -74,32 +44,9 @@ class Adam(Optimizer):
         maximize: bool = False,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults)
-
-    def check(self, group: Group) -> None:
-        if not group["lr"] >= 0:
-            raise ValueError(f"Invalid learning rate: {group['lr']}")
-        if not group["eps"] >= 0:
-            raise ValueError(f"Invalid epsilon value: {group['eps']}")
-        if len(group["betas"]) != 2:
-            raise ValueError(f"betas should be two numbers, not {group['betas']}")
-        for index, beta in enumerate(group["betas"]):
-            if not 0 <= beta < 1:
-                raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
-        if not group["weight_decay"] >= 0:
-            raise ValueError(f"Invalid weight_decay value: {group['weight_decay']}")
+        super().__init__(params, given(locals()))
 
     def init(self, xp: Any, p: Any) -> State:
-        p = _parts(xp, p)
         return {"step": 0, "exp_avg": xp.zeros_like(p), "exp_avg_sq": xp.zeros_like(p)}
 
     def rule(self, xp: Any, group: Group) -> Rule:
@@ -108,35 +55,26 @@ class Adam(Optimizer):
             group[name] for name in ("decoupled_weight_decay", "maximize", "amsgrad")
         )
         beta1, beta2 = group["betas"]
+        scaled, added = (decay, 0) if decoupled else (0, decay)
 
         def update(p: Any, g: Any, state: State) -> Any:
-            # Not a call of this function on the parts: a closure that refers to itself would be
-            # a reference cycle, one for each step.
-            whole = dtype_of(p.dtype).complex
-            if whole:
-                p, g = _parts(xp, p), _parts(xp, g)
-            if maximize:
-                g = xp.negative(g)
-            if decay and decoupled:
-                p = xp.multiply(p, 1 - lr * decay)
-            elif decay:
-                g = xp.axpby(1, g, decay, p)
+            if maximize or added:
+                g = slope(xp, p, g, maximize, added)
+            if scaled:
+                p = xp.multiply(p, 1 - lr * scaled)
             state["step"] = step = state["step"] + 1
             state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
-            state["exp_avg_sq"] = v = xp.axpby(
-                beta2, state["exp_avg_sq"], 1 - beta2, xp.multiply(g, g)
-            )
+            state["exp_avg_sq"] = v = squares(xp, beta2, state["exp_avg_sq"], g)
             if amsgrad:
                 held = state.get("max_exp_avg_sq")
                 state["max_exp_avg_sq"] = v = v if held is None else xp.maximum(held, v)
             move = xp.normalised(m, v, (1 - beta2**step) ** 0.5, eps)
-            p = xp.axpby(1, p, -lr / (1 - beta1**step), move)
-            return xp.add(p[..., 0], xp.multiply(p[..., 1], 1j)) if whole else p
+            return xp.axpby(1, p, -lr / (1 - beta1**step), move)
 
         return update
 
 
-@takes(constant="params", family=ADAM)
+@takes(constant="params", family=OPTIMIZER)
 class AdamW(Adam):
     r"""Adam with decoupled weight decay: the parameter is scaled by :math:`1 - \gamma \lambda`.
 
@@ -161,20 +99,4 @@ class AdamW(Adam):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            maximize=maximize,
-            decoupled_weight_decay=True,
-        )
-
-
-def _parts(xp: Any, z: Any) -> Any:
-    """A complex array as a real one with an axis more; a real one as it is."""
-    if not dtype_of(z.dtype).complex:
-        return z
-    return xp.stack([xp.real(z), xp.imag(z)], axis=-1)
+        super().__init__(params, **given(locals()), decoupled_weight_decay=True)

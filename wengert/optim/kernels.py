@@ -22,5 +22,17 @@ def normalised(xp: Any, m: Any, v: Any, scale: float, eps: float) -> Any:
     return xp.divide(m, xp.add(xp.divide(xp.sqrt(v), scale), eps))
 
 
+def slope(xp: Any, p: Any, g: Any, maximize: bool, decay: float) -> Any:
+    """Return what a step goes down along: the gradient or its negative, with weight decay."""
+    if maximize:
+        g = xp.negative(g)
+    return xp.axpby(1, g, decay, p) if decay else g
+
+
+def squares(xp: Any, beta: float, held: Any, g: Any) -> Any:
+    """Return the running mean of squares: ``beta * held + (1 - beta) * g**2``."""
+    return xp.axpby(beta, held, 1 - beta, xp.multiply(g, g))
+
+
 add_composite("axpby", axpby)
 add_composite("normalised", normalised)

@@ -1,17 +1,95 @@
 """The base of the optimisers: parameter groups, and the state of each parameter."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
 from wengert.interpreters.differentiable import differentiable
 from wengert.nn.conversion import as_number, convert
 from wengert.nn.module import Module, clear_grad
+from wengert.tape.families import Family
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.tensor import Tensor, untracked
 
 State = dict[str, Any]
 Rule = Callable[[Any, Any, State], Any]
+
+#: What the docstrings of optimisers have in common.
+OPTIMIZER: Final = Family(r"""
+Parameters
+----------
+params : iterable of Tensor or of dict
+    The parameters, or groups of them.
+lr : float
+    Learning rate :math:`\gamma`.
+betas : tuple of float
+    :math:`\beta_1` and :math:`\beta_2`, at least 0 and below 1.
+momentum : float
+    :math:`\mu`; zero keeps no state for it.
+eps : float
+    :math:`\epsilon`.
+weight_decay : float
+    :math:`\lambda`; :math:`\lambda p_{t-1}` is added to the gradient.
+decoupled_weight_decay : bool
+    Whether the parameter is scaled by :math:`1 - \gamma \lambda` instead, as in `AdamW`.
+amsgrad : bool
+    Whether the largest :math:`v` so far takes the place of the present one.
+maximize : bool
+    Whether to climb instead.
+
+Raises
+------
+ValueError
+    For a hyper-parameter outside its range.
+
+Notes
+-----
+PyTorch: ``torch.optim.$name``.
+""")
+
+
+class Range(NamedTuple):
+    """The numbers that a hyper-parameter may be, and what PyTorch's error says of others."""
+
+    low: float = 0
+    high: float = math.inf
+    says: str = "Invalid {name} value: {value}"
+    #: Below ``high``, and not ``high`` itself.
+    below: bool = False
+    #: How many numbers it is; 0 for one number that is not in a tuple.
+    count: int = 0
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise `ValueError` for a value outside the range."""
+        if self.count and len(value) != self.count:
+            words = {2: "two", 3: "three"}[self.count]
+            raise ValueError(f"{name} should be {words} numbers, not {value}")
+        for index, x in enumerate(value if self.count else (value,)):
+            if not self.low <= x <= self.high or (self.below and x == self.high):
+                raise ValueError(self.says.format(name=name, value=x, index=index))
+
+
+#: The ranges of hyper-parameters that mean the same in several optimisers.
+RANGES: Final = {
+    "lr": Range(says="Invalid learning rate: {value}"),
+    "betas": Range(0, 1, "Invalid beta parameter at index {index}: {value}", True, 2),
+    "eps": Range(says="Invalid epsilon value: {value}"),
+    "weight_decay": Range(),
+    "momentum": Range(),
+}
+
+#: Options of PyTorch's that choose among its kernels.
+_KERNELS: Final = ("foreach", "fused", "capturable", "differentiable")
+#: What schedulers keep in groups, beside an optimiser's own hyper-parameters.
+SCHEDULED: Final = frozenset(
+    ("initial_lr", "max_lr", "min_lr", "swa_lr", "base_momentum", "max_momentum")
+)
+
+
+def given(names: Mapping[str, Any]) -> dict[str, Any]:
+    """The hyper-parameters among the ``locals()`` of a constructor."""
+    return {k: v for k, v in names.items() if k not in ("self", "params", "__class__")}
 
 
 class Group(dict[str, Any]):
@@ -46,7 +124,20 @@ class Group(dict[str, Any]):
         return Group, (dict(self),)
 
 
-class Optimizer:
+class _Refusing:
+    # (A base of its own: `inspect.signature` shows the first of `__new__` and `__init__`.)
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuse options of PyTorch's that choose among its kernels."""
+        for name in _KERNELS:
+            if name in kwargs:
+                raise TypeError(
+                    f"{cls.__name__} takes no {name}, which chooses among PyTorch's kernels: leave "
+                    "it out (wg.compile fuses the updates of all parameters, on every backend)"
+                )
+        return super().__new__(cls)
+
+
+class Optimizer(_Refusing):
     """The base of the optimisers.
 
     A subclass defines two methods: `init` makes the state of a parameter, and `rule` reads the
@@ -77,6 +168,12 @@ class Optimizer:
         If there are no parameters, a parameter comes twice, is not a leaf, or a hyper-parameter
         is missing or invalid.
     """
+
+    #: What hyper-parameters may be, by their names.
+    ranges: ClassVar[Mapping[str, Range]] = {}
+    #: Whether `init` and `rule` are given the real and imaginary part of a complex parameter, along
+    #: a last axis. The arrays in its state are complex then, too.
+    componentwise: ClassVar[bool] = False
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         if isinstance(params, Module):
@@ -119,7 +216,7 @@ class Optimizer:
                 "ordering of tensors in sets will change between runs. Please use a list instead."
             )
         params = [given] if isinstance(given, Tensor) else list(given)
-        unknown = param_group.keys() - self.defaults.keys() - {"params"}
+        unknown = param_group.keys() - self.defaults.keys() - SCHEDULED - {"params"}
         if unknown:
             raise ValueError(
                 f"{type(self).__name__} has no hyper-parameter {', '.join(sorted(unknown))}; it "
@@ -144,7 +241,9 @@ class Optimizer:
         self.param_groups.append(group)
 
     def check(self, group: Group) -> None:
-        """Raise `ValueError` for hyper-parameters that make no sense."""
+        """Raise `ValueError` for hyper-parameters that make no sense: those outside `ranges`."""
+        for name, allowed in self.ranges.items():
+            allowed.check(name, group[name])
 
     def init(self, xp: Any, p: Any) -> State:
         """Return the state of a parameter before its first update.
@@ -196,19 +295,21 @@ class Optimizer:
                 loss = closure()
         states = self.state
         for group in self.param_groups:
-            kind = None
+            kind = dtype = None
             for param in group["params"]:
                 grad = param._grad
                 if grad is None:
                     continue
                 array = param._array
-                if type(array) is not kind:
-                    kind = type(array)
+                if type(array) is not kind or array.dtype is not dtype:
+                    kind, dtype = type(array), array.dtype
                     xp = namespaces[kind]
-                    update = self.rule(xp, group)
+                    update, init = self.rule(xp, group), self.init
+                    if self.componentwise and dtype_of(dtype).complex:
+                        update, init = _update_in_parts(xp, update), _init_in_parts(init)
                 state = states.get(param)
                 if state is None:
-                    state = states[param] = self.init(xp, array)
+                    state = states[param] = init(xp, array)
                 try:
                     array = update(array, grad._array, state)
                 except Exception:
@@ -284,7 +385,9 @@ class Optimizer:
                     f"parameters in group {number}"
                 )
             owners.update(zip(group["params"], held["params"], strict=True))
-            known = {name: group[name] for name in self.defaults if name in group}
+            known = {
+                name: x for name, x in group.items() if name in self.defaults.keys() | SCHEDULED
+            }
             merged.append(Group({**held, **known}))
             self.check(merged[-1])
         unknown = [key for key in state_dict["state"] if key not in owners]
@@ -307,6 +410,45 @@ class Optimizer:
             lines.append(f"Parameter Group {number}")
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join([*lines, ")"])
+
+
+def _parts(xp: Any, z: Any) -> Any:
+    """A complex array as a real one with an axis more; a real one as it is."""
+    if not dtype_of(z.dtype).complex:
+        return z
+    return xp.stack([xp.real(z), xp.imag(z)], axis=-1)
+
+
+def _whole(xp: Any, state: State, shape: Any) -> State:
+    """A state whose arrays of parts, which are of ``shape``, are complex arrays."""
+    return {
+        name: _joined(xp, x) if hasattr(x, "dtype") and x.shape == shape else x
+        for name, x in state.items()
+    }
+
+
+def _joined(xp: Any, parts: Any) -> Any:
+    return xp.add(parts[..., 0], xp.multiply(parts[..., 1], 1j))
+
+
+def _init_in_parts(init: Callable[[Any, Any], State]) -> Callable[[Any, Any], State]:
+    def whole(xp: Any, p: Any) -> State:
+        p = _parts(xp, p)
+        return _whole(xp, init(xp, p), p.shape)
+
+    return whole
+
+
+def _update_in_parts(xp: Any, update: Rule) -> Rule:
+    """A rule of real parameters as one of complex ones, which are two real ones each."""
+
+    def whole(p: Any, g: Any, state: State) -> Any:
+        own = {k: _parts(xp, x) if hasattr(x, "dtype") else x for k, x in state.items()}
+        p = update(_parts(xp, p), _parts(xp, g), own)
+        state.update(_whole(xp, own, p.shape))
+        return _joined(xp, p)
+
+    return whole
 
 
 def _check_backends(param: Tensor, state: State) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-from wengert.optim import kernels as kernels
-from wengert.optim.optimizer import Group, Optimizer, Rule, State
+from wengert.optim.kernels import slope
+from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, Rule, State, given
 from wengert.tape.parameters import takes
 
 
-@takes(constant="params")
+@takes(constant="params", family=OPTIMIZER)
 class SGD(Optimizer):
     r"""Stochastic gradient descent with momentum.
 
@@ -21,20 +21,10 @@ class SGD(Optimizer):
 
     Parameters
     ----------
-    params : iterable of Tensor or of dict
-        The parameters, or groups of them.
-    lr : float
-        Learning rate :math:`\gamma`.
-    momentum : float
-        :math:`\mu`; zero keeps no state.
     dampening : float
         :math:`\tau`.
-    weight_decay : float
-        :math:`\lambda`.
     nesterov : bool
         Whether to look ahead along the momentum; it needs one, and no dampening.
-    maximize : bool
-        Whether to climb instead.
 
     Raises
     ------
@@ -43,9 +33,11 @@ class SGD(Optimizer):
 
     Notes
     -----
-    The update rule, names and defaults are PyTorch's; Sutskever et al., "On the importance of
-    initialization and momentum in deep learning" (2013), differ in where :math:`\gamma` stands.
+    Sutskever et al., "On the importance of initialization and momentum in deep learning" (2013),
+    differ in where :math:`\gamma` stands.
     """
+
+    ranges = {name: RANGES[name] for name in ("lr", "momentum", "weight_decay")}
 
     def __init__(
         self,
@@ -58,23 +50,10 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, given(locals()))
 
     def check(self, group: Group) -> None:
-        if not group["lr"] >= 0:
-            raise ValueError(f"Invalid learning rate: {group['lr']}")
-        if not group["momentum"] >= 0:
-            raise ValueError(f"Invalid momentum value: {group['momentum']}")
-        if not group["weight_decay"] >= 0:
-            raise ValueError(f"Invalid weight_decay value: {group['weight_decay']}")
+        super().check(group)
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
 
@@ -88,10 +67,8 @@ class SGD(Optimizer):
         fresh = 1 - dampening if dampening else 1
 
         def update(p: Any, g: Any, state: State) -> Any:
-            if maximize:
-                g = xp.negative(g)
-            if decay:
-                g = xp.axpby(1, g, decay, p)
+            if maximize or decay:
+                g = slope(xp, p, g, maximize, decay)
             if momentum:
                 held = state.get("momentum_buffer")
                 if held is None:  # the gradient belongs to the user, the buffer to the state

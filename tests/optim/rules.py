@@ -1,0 +1,214 @@
+"""The optimisers' rules by formulas, in NumPy; and options of each, for tests."""
+
+from typing import Any
+
+import numpy as np
+
+#: For each optimiser that has PyTorch's options: values, of which tests take all pairs.
+OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
+    "RMSprop": {
+        "lr": (0.01, 0.03),
+        "alpha": (0.99, 0.5),
+        "eps": (1e-8, 0.1),
+        "weight_decay": (0, 0.2),
+        "momentum": (0, 0.7),
+        "centered": (False, True),
+        "maximize": (False, True),
+    },
+    "Adagrad": {
+        "lr": (0.01, 0.1),
+        "lr_decay": (0, 0.3),
+        "weight_decay": (0, 0.2),
+        "initial_accumulator_value": (0, 0.5),
+        "eps": (1e-10, 0.1),
+        "maximize": (False, True),
+    },
+    "Adadelta": {
+        "lr": (1.0, 0.3),
+        "rho": (0.9, 0.4),
+        "eps": (1e-6, 0.1),
+        "weight_decay": (0, 0.2),
+        "maximize": (False, True),
+    },
+    "Adamax": {
+        "lr": (0.002, 0.05),
+        "betas": ((0.9, 0.999), (0.7, 0.6)),
+        "eps": (1e-8, 0.1),
+        "weight_decay": (0, 0.2),
+        "maximize": (False, True),
+    },
+    "NAdam": {
+        "lr": (0.002, 0.05),
+        "betas": ((0.9, 0.999), (0.7, 0.6)),
+        "eps": (1e-8, 0.1),
+        "weight_decay": (0, 0.2),
+        "momentum_decay": (0.004, 0.3),
+        "decoupled_weight_decay": (False, True),
+        "maximize": (False, True),
+    },
+    "RAdam": {
+        "lr": (0.001, 0.05),
+        "betas": ((0.9, 0.999), (0.7, 0.8)),
+        "eps": (1e-8, 0.1),
+        "weight_decay": (0, 0.2),
+        "decoupled_weight_decay": (False, True),
+        "maximize": (False, True),
+    },
+    "ASGD": {
+        "lr": (0.01, 0.05),
+        "lambd": (1e-4, 0.2),
+        "alpha": (0.75, 0.4),
+        "t0": (1e6, 2),
+        "weight_decay": (0, 0.2),
+        "maximize": (False, True),
+    },
+    "Rprop": {
+        "lr": (0.01, 0.1),
+        "etas": ((0.5, 1.2), (0.9, 2.0)),
+        "step_sizes": ((1e-6, 50), (0.02, 0.04)),
+        "maximize": (False, True),
+    },
+    "Muon": {
+        "lr": (0.001, 0.05),
+        "weight_decay": (0.1, 0),
+        "momentum": (0.95, 0.5),
+        "nesterov": (True, False),
+        "ns_coefficients": ((3.4445, -4.775, 2.0315), (2, -1.5, 0.5)),
+        "eps": (1e-7, 50),
+        "ns_steps": (5, 2),
+        "adjust_lr_fn": (None, "original", "match_rms_adamw"),
+    },
+    "Lion": {
+        "lr": (1e-4, 0.05),
+        "betas": ((0.9, 0.99), (0.3, 0.5)),
+        "weight_decay": (0, 0.2),
+        "maximize": (False, True),
+    },
+}
+
+
+def prepared(p, g, o):
+    """The gradient with weight decay, and the parameter, by the options."""
+    g = -g if o.get("maximize") else g
+    if o.get("decoupled_weight_decay"):
+        return p * (1 - o["lr"] * o["weight_decay"]), g
+    return p, g + o.get("weight_decay", 0) * p
+
+
+def moments(g, s, o):
+    s["m"] = o["betas"][0] * s.get("m", 0) + (1 - o["betas"][0]) * g
+    s["v"] = o["betas"][1] * s.get("v", 0) + (1 - o["betas"][1]) * g**2
+    return s["m"], s["v"]
+
+
+def rmsprop(p, g, s, t, o):
+    p, g = prepared(p, g, o)
+    s["v"] = v = o["alpha"] * s.get("v", 0) + (1 - o["alpha"]) * g**2
+    s["mean"] = o["alpha"] * s.get("mean", 0) + (1 - o["alpha"]) * g
+    if o["centered"]:
+        v = v - s["mean"] ** 2
+    s["b"] = o["momentum"] * s.get("b", 0) + g / (np.sqrt(v) + o["eps"])
+    return p - o["lr"] * s["b"]
+
+
+def adagrad(p, g, s, t, o):
+    p, g = prepared(p, g, o)
+    s["sum"] = s.get("sum", o["initial_accumulator_value"]) + g**2
+    return p - o["lr"] / (1 + (t - 1) * o["lr_decay"]) * g / (np.sqrt(s["sum"]) + o["eps"])
+
+
+def adadelta(p, g, s, t, o):
+    p, g = prepared(p, g, o)
+    s["v"] = o["rho"] * s.get("v", 0) + (1 - o["rho"]) * g**2
+    d = g * np.sqrt((s.get("u", 0) + o["eps"]) / (s["v"] + o["eps"]))
+    s["u"] = o["rho"] * s.get("u", 0) + (1 - o["rho"]) * d**2
+    return p - o["lr"] * d
+
+
+def adamax(p, g, s, t, o):
+    p, g = prepared(p, g, o)
+    m, _ = moments(g, s, o)
+    s["u"] = np.maximum(o["betas"][1] * s.get("u", 0), abs(g) + o["eps"])
+    return p - o["lr"] * m / (1 - o["betas"][0] ** t) / s["u"]
+
+
+def nadam(p, g, s, t, o):
+    p, g = prepared(p, g, o)
+    m, v = moments(g, s, o)
+    mu, after = (o["betas"][0] * (1 - 0.96 ** (k * o["momentum_decay"]) / 2) for k in (t, t + 1))
+    s["M"] = s.get("M", 1) * mu
+    ahead = after * m / (1 - s["M"] * after) + (1 - mu) * g / (1 - s["M"])
+    return p - o["lr"] * ahead / (np.sqrt(v / (1 - o["betas"][1] ** t)) + o["eps"])
+
+
+def radam(p, g, s, t, o):
+    p, g = prepared(p, g, o)
+    m, v = moments(g, s, o)
+    beta = o["betas"][1]
+    most = 2 / (1 - beta) - 1
+    rho = most - 2 * t * beta**t / (1 - beta**t)
+    move = m / (1 - o["betas"][0] ** t)
+    if rho > 5:
+        r = np.sqrt((rho - 4) * (rho - 2) * most / (most - 4) / (most - 2) / rho)
+        move = move * r * np.sqrt(1 - beta**t) / (np.sqrt(v) + o["eps"])
+    return p - o["lr"] * move
+
+
+def asgd(p, g, s, t, o):
+    _, g = prepared(p, g, o)
+    eta = o["lr"] if t == 1 else o["lr"] / (1 + o["lambd"] * o["lr"] * (t - 1)) ** o["alpha"]
+    p = (1 - o["lambd"] * eta) * p - eta * g
+    mu = 1 / max(1, t - 1 - o["t0"])
+    s["ax"] = s.get("ax", 0) + mu * (p - s.get("ax", 0))
+    return p
+
+
+def rprop(p, g, s, t, o):
+    g = -g if o["maximize"] else g
+    agree = np.sign(g * s.get("prev", 0))
+    size = s.get("size", o["lr"]) * np.choose(
+        agree.astype(int) + 1, [o["etas"][0], 1, o["etas"][1]]
+    )
+    s["size"] = np.clip(size, *o["step_sizes"])
+    s["prev"] = g * (agree >= 0)
+    return p - np.sign(s["prev"]) * s["size"]
+
+
+def lion(p, g, s, t, o):
+    g = -g if o["maximize"] else g
+    m = s.get("m", 0)
+    s["m"] = o["betas"][1] * m + (1 - o["betas"][1]) * g
+    move = np.sign(o["betas"][0] * m + (1 - o["betas"][0]) * g)
+    return p * (1 - o["lr"] * o["weight_decay"]) - o["lr"] * move
+
+
+def muon(p, g, s, t, o):
+    """By the singular values, on which the iteration works."""
+    mu = o["momentum"]
+    s["b"] = b = mu * s.get("b", 0) + (1 - mu) * g
+    if o["nesterov"]:
+        b = mu * b + (1 - mu) * g
+    u, sigma, v = np.linalg.svd(b, full_matrices=False)
+    sigma = sigma / max(np.sqrt((sigma**2).sum()), o["eps"])
+    x, y, z = o["ns_coefficients"]
+    for _ in range(o["ns_steps"]):
+        sigma = x * sigma + y * sigma**3 + z * sigma**5
+    rows, columns = p.shape
+    scale = max(1, rows / columns) ** 0.5
+    if o["adjust_lr_fn"] == "match_rms_adamw":
+        scale = 0.2 * max(rows, columns) ** 0.5
+    return p * (1 - o["lr"] * o["weight_decay"]) - o["lr"] * scale * (u * sigma) @ v
+
+
+RULES = {
+    "RMSprop": rmsprop,
+    "Adagrad": adagrad,
+    "Adadelta": adadelta,
+    "Adamax": adamax,
+    "NAdam": nadam,
+    "RAdam": radam,
+    "ASGD": asgd,
+    "Rprop": rprop,
+    "Muon": muon,
+    "Lion": lion,
+}

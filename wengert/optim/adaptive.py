@@ -1,0 +1,371 @@
+"""Optimisers that scale steps by running means of the gradient's squares, or by its largest."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from wengert.optim.adam import MOMENTS
+from wengert.optim.kernels import slope, squares
+from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, Range, Rule, State, given
+from wengert.tape.parameters import takes
+
+_COMMON = {name: RANGES[name] for name in ("lr", "eps", "weight_decay")}
+
+
+@takes(constant="params", family=OPTIMIZER, alpha="a number")
+class RMSprop(Optimizer):
+    r"""RMSprop: steps scaled by a running mean of squares.
+
+    .. math::
+        v_t &= \alpha v_{t-1} + (1 - \alpha) g_t^2 \\
+        b_t &= \mu b_{t-1} + g_t / (\sqrt{v_t} + \epsilon) \\
+        p_t &= p_{t-1} - \gamma b_t
+
+    The centred form takes :math:`v_t - \bar g_t^2` for :math:`v_t`, with the running mean
+    :math:`\bar g_t` of the gradient.
+
+    Parameters
+    ----------
+    alpha : float
+        :math:`\alpha`, of the running means.
+    centered : bool
+        Whether the steps are scaled by an estimate of the gradient's variance.
+
+    Notes
+    -----
+    Hinton, "Neural networks for machine learning" (2012), lecture 6e; Graves, "Generating
+    sequences with recurrent neural networks" (2013) for the centred form.
+    """
+
+    ranges = _COMMON | {"momentum": RANGES["momentum"], "alpha": Range()}
+    componentwise = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def init(self, xp: Any, p: Any) -> State:
+        return {"step": 0, "square_avg": xp.zeros_like(p)}
+
+    def rule(self, xp: Any, group: Group) -> Rule:
+        lr, alpha, eps = group["lr"], group["alpha"], group["eps"]
+        momentum, centered = group["momentum"], group["centered"]
+        maximize, decay = group["maximize"], group["weight_decay"]
+
+        def update(p: Any, g: Any, state: State) -> Any:
+            if maximize or decay:
+                g = slope(xp, p, g, maximize, decay)
+            state["step"] += 1
+            state["square_avg"] = v = squares(xp, alpha, state["square_avg"], g)
+            if centered:
+                held = state.get("grad_avg")
+                mean = xp.multiply(g, 1 - alpha)
+                mean = mean if held is None else xp.axpby(alpha, held, 1, mean)
+                state["grad_avg"] = mean
+                v = xp.subtract(v, xp.multiply(mean, mean))
+            move = xp.normalised(g, v, 1, eps)
+            if momentum:
+                held = state.get("momentum_buffer")
+                move = move if held is None else xp.axpby(momentum, held, 1, move)
+                state["momentum_buffer"] = move
+            return xp.axpby(1, p, -lr, move)
+
+        return update
+
+
+@takes(constant="params", family=OPTIMIZER)
+class Adagrad(Optimizer):
+    r"""Adagrad: steps scaled by the sum of squares so far.
+
+    .. math::
+        s_t &= s_{t-1} + g_t^2 \\
+        p_t &= p_{t-1} - \frac{\gamma}{1 + (t - 1) \eta} \frac{g_t}{\sqrt{s_t} + \epsilon}
+
+    Parameters
+    ----------
+    lr_decay : float
+        :math:`\eta`.
+    initial_accumulator_value : float
+        :math:`s_0`.
+
+    Notes
+    -----
+    Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic
+    optimization" (2011).
+    """
+
+    ranges = _COMMON | {"lr_decay": Range(), "initial_accumulator_value": Range()}
+    componentwise = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def init(self, xp: Any, p: Any) -> State:
+        return {"step": 0}
+
+    def rule(self, xp: Any, group: Group) -> Rule:
+        lr, slower, eps = group["lr"], group["lr_decay"], group["eps"]
+        maximize, decay = group["maximize"], group["weight_decay"]
+        start = group["initial_accumulator_value"]
+
+        def update(p: Any, g: Any, state: State) -> Any:
+            if maximize or decay:
+                g = slope(xp, p, g, maximize, decay)
+            state["step"] = step = state["step"] + 1
+            held = state.get("sum")
+            square = xp.multiply(g, g)
+            state["sum"] = total = xp.add(square, start if held is None else held)
+            rate = lr / (1 + (step - 1) * slower)
+            return xp.axpby(1, p, -rate, xp.normalised(g, total, 1, eps))
+
+        return update
+
+
+@takes(constant="params", family=OPTIMIZER)
+class Adadelta(Optimizer):
+    r"""Adadelta: steps in units of the parameter, by running means of squares of both.
+
+    .. math::
+        v_t &= \rho v_{t-1} + (1 - \rho) g_t^2 \\
+        d_t &= g_t \sqrt{u_{t-1} + \epsilon} / \sqrt{v_t + \epsilon}, \qquad
+        u_t = \rho u_{t-1} + (1 - \rho) d_t^2 \\
+        p_t &= p_{t-1} - \gamma d_t
+
+    Parameters
+    ----------
+    rho : float
+        :math:`\rho`, from 0 to 1.
+
+    Notes
+    -----
+    Zeiler, "ADADELTA: an adaptive learning rate method" (2012).
+    """
+
+    ranges = _COMMON | {"rho": Range(0, 1)}
+    componentwise = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def init(self, xp: Any, p: Any) -> State:
+        return {"step": 0, "square_avg": xp.zeros_like(p), "acc_delta": xp.zeros_like(p)}
+
+    def rule(self, xp: Any, group: Group) -> Rule:
+        lr, rho, eps = group["lr"], group["rho"], group["eps"]
+        maximize, decay = group["maximize"], group["weight_decay"]
+
+        def update(p: Any, g: Any, state: State) -> Any:
+            if maximize or decay:
+                g = slope(xp, p, g, maximize, decay)
+            state["step"] += 1
+            state["square_avg"] = v = squares(xp, rho, state["square_avg"], g)
+            held = state["acc_delta"]
+            ratio = xp.divide(xp.sqrt(xp.add(held, eps)), xp.sqrt(xp.add(v, eps)))
+            move = xp.multiply(ratio, g)
+            state["acc_delta"] = squares(xp, rho, held, move)
+            return xp.axpby(1, p, -lr, move)
+
+        return update
+
+
+@takes(constant="params", family=OPTIMIZER)
+class Adamax(Optimizer):
+    r"""Adamax: Adam with a decaying maximum instead of the second moment.
+
+    .. math::
+        m_t &= \beta_1 m_{t-1} + (1 - \beta_1) g_t, \qquad
+        u_t = \max(\beta_2 u_{t-1}, |g_t| + \epsilon) \\
+        p_t &= p_{t-1} - \frac{\gamma}{1 - \beta_1^t} \frac{m_t}{u_t}
+
+    Notes
+    -----
+    Kingma and Ba, "Adam: a method for stochastic optimization" (2015), section 7.
+    """
+
+    ranges = MOMENTS
+    componentwise = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def init(self, xp: Any, p: Any) -> State:
+        return {"step": 0, "exp_avg": xp.zeros_like(p), "exp_inf": xp.zeros_like(p)}
+
+    def rule(self, xp: Any, group: Group) -> Rule:
+        lr, eps, (beta1, beta2) = group["lr"], group["eps"], group["betas"]
+        maximize, decay = group["maximize"], group["weight_decay"]
+
+        def update(p: Any, g: Any, state: State) -> Any:
+            if maximize or decay:
+                g = slope(xp, p, g, maximize, decay)
+            state["step"] = step = state["step"] + 1
+            state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
+            largest = xp.maximum(xp.multiply(state["exp_inf"], beta2), xp.add(xp.abs(g), eps))
+            state["exp_inf"] = largest
+            return xp.axpby(1, p, -lr / (1 - beta1**step), xp.divide(m, largest))
+
+        return update
+
+
+@takes(constant="params", family=OPTIMIZER)
+class NAdam(Optimizer):
+    r"""NAdam: Adam with Nesterov's momentum, which grows as training goes on.
+
+    With :math:`m_t` and :math:`v_t` as in `Adam`,
+
+    .. math::
+        \mu_t &= \beta_1 (1 - 0.96^{t \psi} / 2), \qquad M_t = \mu_1 \dots \mu_t \\
+        \hat m_t &= \frac{\mu_{t+1} m_t}{1 - M_{t+1}} + \frac{(1 - \mu_t) g_t}{1 - M_t} \\
+        p_t &= p_{t-1} - \gamma \frac{\hat m_t}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}
+
+    Parameters
+    ----------
+    momentum_decay : float
+        :math:`\psi`.
+
+    Notes
+    -----
+    Dozat, "Incorporating Nesterov momentum into Adam" (2016).
+    """
+
+    ranges = MOMENTS | {"momentum_decay": Range()}
+    componentwise = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def init(self, xp: Any, p: Any) -> State:
+        zeros = xp.zeros_like(p)
+        return {"step": 0, "mu_product": 1.0, "exp_avg": zeros, "exp_avg_sq": xp.zeros_like(p)}
+
+    def rule(self, xp: Any, group: Group) -> Rule:
+        lr, eps, (beta1, beta2) = group["lr"], group["eps"], group["betas"]
+        maximize, decay, psi = group["maximize"], group["weight_decay"], group["momentum_decay"]
+        scaled, added = (decay, 0) if group["decoupled_weight_decay"] else (0, decay)
+
+        def update(p: Any, g: Any, state: State) -> Any:
+            if maximize or added:
+                g = slope(xp, p, g, maximize, added)
+            if scaled:
+                p = xp.multiply(p, 1 - lr * scaled)
+            state["step"] = step = state["step"] + 1
+            mu = beta1 * (1 - 0.5 * 0.96 ** (step * psi))
+            following = beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * psi))
+            state["mu_product"] = product = state["mu_product"] * mu
+            state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
+            state["exp_avg_sq"] = v = squares(xp, beta2, state["exp_avg_sq"], g)
+            ahead = xp.axpby(following / (1 - product * following), m, (1 - mu) / (1 - product), g)
+            return xp.axpby(1, p, -lr, xp.normalised(ahead, v, (1 - beta2**step) ** 0.5, eps))
+
+        return update
+
+
+@takes(constant="params", family=OPTIMIZER)
+class RAdam(Optimizer):
+    r"""RAdam: Adam whose steps are scaled once the second moment's variance is bounded.
+
+    With :math:`m_t` and :math:`v_t` as in `Adam`, :math:`\rho = 2 / (1 - \beta_2) - 1` and
+    :math:`\rho_t = \rho - 2 t \beta_2^t / (1 - \beta_2^t)`,
+
+    .. math::
+        p_t = p_{t-1} - \gamma \frac{m_t}{1 - \beta_1^t}
+              \sqrt{\frac{(\rho_t - 4) (\rho_t - 2) \rho}{(\rho - 4) (\rho - 2) \rho_t}}
+              \frac{\sqrt{1 - \beta_2^t}}{\sqrt{v_t} + \epsilon}
+
+    where :math:`\rho_t > 5`, and without the last two factors elsewhere.
+
+    Notes
+    -----
+    Liu et al., "On the variance of the adaptive learning rate and beyond" (2020).
+    """
+
+    ranges = MOMENTS
+    componentwise = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def init(self, xp: Any, p: Any) -> State:
+        return {"step": 0, "exp_avg": xp.zeros_like(p), "exp_avg_sq": xp.zeros_like(p)}
+
+    def rule(self, xp: Any, group: Group) -> Rule:
+        lr, eps, (beta1, beta2) = group["lr"], group["eps"], group["betas"]
+        maximize, decay = group["maximize"], group["weight_decay"]
+        scaled, added = (decay, 0) if group["decoupled_weight_decay"] else (0, decay)
+        limit = 2 / (1 - beta2) - 1
+
+        def update(p: Any, g: Any, state: State) -> Any:
+            if maximize or added:
+                g = slope(xp, p, g, maximize, added)
+            if scaled:
+                p = xp.multiply(p, 1 - lr * scaled)
+            state["step"] = step = state["step"] + 1
+            state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
+            state["exp_avg_sq"] = v = squares(xp, beta2, state["exp_avg_sq"], g)
+            rate = lr / (1 - beta1**step)
+            rho = limit - 2 * step * beta2**step / (1 - beta2**step)
+            if rho > 5:
+                ratio = (rho - 4) * (rho - 2) * limit / ((limit - 4) * (limit - 2) * rho)
+                rate = rate * (ratio * (1 - beta2**step)) ** 0.5
+                m = xp.normalised(m, v, 1, eps)
+            return xp.axpby(1, p, -rate, m)
+
+        return update

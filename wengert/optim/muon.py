@@ -1,0 +1,125 @@
+"""Muon, whose steps are orthogonal matrices."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from wengert.optim.optimizer import OPTIMIZER, Group, Optimizer, Range, Rule, State, given
+from wengert.tape.parameters import takes
+
+_RATES = (None, "original", "match_rms_adamw")
+
+
+@takes(constant="params", family=OPTIMIZER)
+class Muon(Optimizer):
+    r"""Muon: momentum made orthogonal by a Newton-Schulz iteration, for matrices.
+
+    With :math:`b_t = \mu b_{t-1} + (1 - \mu) g_t` and, with Nesterov,
+    :math:`\mu b_t + (1 - \mu) g_t` in its place, :math:`X_0 = b_t / \max(\|b_t\|_F, \epsilon)` and
+
+    .. math::
+        X_{k+1} &= a X_k + (b A_k + c A_k^2) X_k, \qquad A_k = X_k X_k^T \\
+        p_t &= (1 - \gamma \lambda) p_{t-1} - \gamma' X_n
+
+    where :math:`X_0` is transposed if it has more rows than columns.
+
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        Real matrices. Other parameters, and usually embeddings and the last layer, belong to
+        another optimiser, such as `AdamW`.
+    weight_decay : float
+        :math:`\lambda`.
+    momentum : float
+        :math:`\mu`.
+    nesterov : bool
+        Whether to look ahead along the momentum.
+    ns_coefficients : tuple of float
+        :math:`a`, :math:`b` and :math:`c`.
+    ns_steps : int
+        :math:`n`, below 100.
+    adjust_lr_fn : {"original", "match_rms_adamw"}, optional
+        For a matrix of r rows and c columns, :math:`\gamma'` is
+        :math:`\gamma \sqrt{\max(1, r / c)}`, or :math:`0.2 \gamma \sqrt{\max(r, c)}`, at which
+        learning rates of AdamW may be used.
+
+    Notes
+    -----
+    Jordan, "Muon: an optimizer for hidden layers in neural networks" (2024). PyTorch iterates in
+    bfloat16, and this in the parameter's dtype.
+    """
+
+    ranges = {
+        "lr": Range(says="Learning rate should be >= 0 but is: {value}"),
+        "momentum": Range(says="momentum should be >= 0 but is: {value}"),
+        "weight_decay": Range(says="weight decay should be >= 0 but is: {value}"),
+        "ns_coefficients": Range(-math.inf, count=3),
+        "ns_steps": Range(0, 99),
+        "eps": Range(),
+    }
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:
+        super().__init__(params, given(locals()))
+
+    def check(self, group: Group) -> None:
+        super().check(group)
+        if group["adjust_lr_fn"] not in _RATES:
+            raise ValueError(
+                f"Adjust learning rate function {group['adjust_lr_fn']} is not supported; "
+                f"adjust_lr_fn should be one of {_RATES}"
+            )
+        for p in group["params"]:
+            if p.ndim != 2:
+                raise ValueError(
+                    "Muon only supports 2D parameters whereas we found a parameter with size: "
+                    f"{tuple(p.shape)}; give the others to another optimizer"
+                )
+            if p.dtype.complex:
+                raise ValueError("Muon does not support complex parameters")
+
+    def init(self, xp: Any, p: Any) -> State:
+        return {"momentum_buffer": xp.zeros_like(p)}
+
+    def rule(self, xp: Any, group: Group) -> Rule:
+        lr, decay, momentum = group["lr"], group["weight_decay"], group["momentum"]
+        nesterov, how = group["nesterov"], group["adjust_lr_fn"]
+        coefficients, steps, eps = group["ns_coefficients"], group["ns_steps"], group["eps"]
+
+        def update(p: Any, g: Any, state: State) -> Any:
+            held = state["momentum_buffer"]
+            state["momentum_buffer"] = move = xp.axpby(momentum, held, 1 - momentum, g)
+            if nesterov:
+                move = xp.axpby(momentum, move, 1 - momentum, g)
+            rows, columns = p.shape
+            move = _orthogonal(xp, move, rows > columns, coefficients, steps, eps)
+            if how == "match_rms_adamw":
+                ratio = 0.2 * math.sqrt(max(rows, columns))
+            else:
+                ratio = math.sqrt(max(1, rows / columns)) if columns else 1.0
+            return xp.axpby(1 - lr * decay, p, -lr * ratio, move)
+
+        return update
+
+
+def _orthogonal(xp: Any, x: Any, high: bool, coefficients: Any, steps: int, eps: float) -> Any:
+    """About the orthogonal matrix that is nearest to ``x``."""
+    a, b, c = coefficients
+    if high:
+        x = xp.matrix_transpose(x)
+    norm = xp.sqrt(xp.sum(xp.multiply(x, x)))
+    x = xp.divide(x, xp.maximum(norm, xp.add(xp.zeros_like(norm), eps)))
+    for _ in range(steps):
+        gram = xp.matmul(x, xp.matrix_transpose(x))
+        x = xp.axpby(a, x, 1, xp.matmul(xp.axpby(b, gram, c, xp.matmul(gram, gram)), x))
+    return xp.matrix_transpose(x) if high else x
