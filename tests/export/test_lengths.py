@@ -47,8 +47,19 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "ceiled": (lambda x: x * math.ceil(len(x) / 1000), "ceil"),
     "cut off": (lambda x: x * int(len(x) / 1000), "int"),
     "a float": (lambda x: x * min(float(len(x)), 5.0), "float"),
-    "a root": (lambda x: x * min(math.sqrt(len(x)), 50.0), "float"),
+    "a root": (lambda x: x * min(math.sqrt(len(x)), 50.0), ">|<"),
+    "a root of a float": (lambda x: x * min(math.sqrt(len(x) / 2), 20.0), ">|<"),
+    "a divisor": (lambda x: x * math.gcd(len(x), 1000), "math.gcd"),
+    "of several": (lambda x: x * math.dist([len(x)], [800]), "math.dist"),
+    "a logarithm": (lambda x: x * int(math.log10(len(x))), "int"),
     "NumPy's minimum": (lambda x: x * float(np.minimum(len(x), 5)), "minimum"),
+    "NumPy's minimum of a list": (lambda x: x * float(np.min([len(x), 800])), "np.min"),
+    "NumPy's limits": (lambda x: x * float(np.clip(len(x) / 2, 0, 800)), "np.clip"),
+    "an array": (lambda x: x * np.minimum(np.asarray(len(x)), 800).item(), "np.asarray"),
+    "digits": (lambda x: x * len(str(len(x))), "str"),
+    "digits of a string": (lambda x: x * len(f"{len(x)}"), "format"),
+    "bits": (lambda x: x * len(x).bit_length(), "bit_length"),
+    "whether it is whole": (lambda x: x * (2 - (len(x) / 800).is_integer()), "is_integer"),
     "a branch": (lambda x: x * 2 if len(x) > 100 else x, ">"),
     "a branch for one batch": (lambda x: x * 2 if x.shape[0] == 3 else x, "=="),
     "one between those that are tried": (lambda x: x * 2 if len(x) == 5000 else x, "=="),
@@ -58,6 +69,71 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a slice": (lambda x: x[: min(len(x), 3)], ">|<"),
     "a loop": (lambda x: sum((x[i] for i in range(min(len(x), 3))), 0 * x[0]), ">|<"),
 }
+
+
+def stored(key: Any) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        y = x * 1.0
+        y[key] = 2.0
+        return y
+
+    return function
+
+
+#: What a constant beyond the recordings cuts: other batches have other formulas.
+CUT: dict[str, Callable[[Any], Any]] = {
+    "an end": lambda x: x[:100],
+    "an end from behind": lambda x: x[:-100],
+    "a beginning": lambda x: x[100:],
+    "a beginning from behind": lambda x: x[-100:],
+    "both": lambda x: x[3:100],
+    "backwards": lambda x: x[100::-1],
+    "backwards until there": lambda x: x[:100:-1],
+    "backwards from behind": lambda x: x[-100::-1],
+    "backwards until there from behind": lambda x: x[:-100:-1],
+    "a step": lambda x: x[::100],
+    "a mean": lambda x: wg.mean(x[:100], axis=0),
+    "a mean by its length": lambda x: wg.sum(x[:100]) / len(x[:100]),
+    "of a result": lambda x: wg.sort(x, axis=0)[-100:],
+    "of more axes": lambda x: (x @ wg.matrix_transpose(x))[:, 100:],
+    "what is stored": stored(slice(None, 100)),
+    "what is stored behind": stored(slice(-100, None)),
+    "what is added": lambda x: wg.at(x)[:100].add(1.0),
+    "a diagonal": lambda x: wg.linalg.diagonal(x, offset=-100),
+    "a trace": lambda x: wg.linalg.trace(x @ wg.matrix_transpose(x), offset=100),
+    "a diagonal of NumPy's": lambda x: np.diagonal(x, -100),
+    "parts": lambda x: np.array_split(x, 100)[0],
+    "parts at places": lambda x: np.split(x, [2, 100])[1],
+    "a margin": lambda x: np.pad(x, ((2, 2), (0, 0)), mode="mean", stat_length=100),
+}
+
+
+def gradient(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: wg.grad(lambda y: wg.sum(function(y) ** 2))(x)
+
+
+@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize("differentiated", [False, True])
+def test_what_a_constant_cuts_in_larger_batches_alone_is_an_error(
+    tmp_path: Path, name: str, differentiated: bool
+) -> None:
+    function = gradient(CUT[name]) if differentiated else CUT[name]
+    told = r"^test_lengths.py, line \d+ \(.*\): what a constant leaves of a length.* of (99|1\d\d)"
+    with pytest.raises(ExportError, match=told):
+        onnx(function, wg.asarray(example(7)), tmp_path / "m", check=False)
+
+
+@pytest.mark.filterwarnings("ignore:(Degrees of freedom|invalid value|divide by zero)")
+@pytest.mark.parametrize("count", [2, 10, 100])
+def test_more_degrees_of_freedom_than_elements(tmp_path: Path, count: int) -> None:
+    function = lambda x: wg.var(x, axis=0, correction=count)
+    onnx(function, wg.asarray(example(7)), tmp_path / "m", check=False)
+    for n in (*SIZES, count, count + 1):
+        with np.errstate(all="ignore"):
+            expected = function(wg.asarray(example(n))).numpy()
+        np.testing.assert_allclose(run(tmp_path / "m", example(n)), expected, rtol=1e-12)
+    with pytest.raises(ExportError, match="what a constant leaves of a length"):
+        onnx(gradient(function), wg.asarray(example(7)), tmp_path / "m", check=False)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -85,10 +161,15 @@ FOLLOWED: dict[str, Callable[[Any], Any]] = {
     "an operand on the left": lambda x: len(x) * x - len(x) + 1.5 * len(x) / (2 + x.shape[0]),
     "a raw array's": lambda x: wg.grad(lambda y: np.sum(y**2) / (len(y) + 1))(x),
     "NumPy's": lambda x: x * np.size(x) / np.shape(x)[0] + np.size(x, axis=0),
+    "roots": lambda x: x * math.sqrt(len(x) / 2) / math.sqrt(x.shape[1]) * np.sqrt(x.shape[1]),
+    "slices": lambda x: wg.sum(x[2:], axis=0) - wg.sum(x[::-1][1:] ** 2, axis=0),
+    "slices' gradients": lambda x: wg.grad(lambda y: wg.sum(y[1:] ** 2) - wg.sum(y[::-1] ** 3))(x),
+    "spread": lambda x: wg.grad(lambda y: wg.var(y, correction=1))(x) * wg.std(x, correction=1),
     "a list": lambda x: x + sum([len(x)] * len(x.shape)),
 }
 
 
+@pytest.mark.filterwarnings("ignore:(Degrees of freedom|Mean of empty|invalid value)")
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_what_follows_the_batch_does_in_the_model(tmp_path: Path, name: str) -> None:
     function = FOLLOWED[name]

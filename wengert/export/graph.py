@@ -444,6 +444,31 @@ class Graph:
             x = ndx.concat([ndx.ones_like(x[*before, 0:1]), x], axis=axis)
         return x
 
+    def _std(self, step: Instruction, x: Any, **parameters: Any) -> Any:
+        return self.ndx.sqrt(self._var(step, x, **parameters))
+
+    def _var(
+        self,
+        step: Instruction,
+        x: Any,
+        *,
+        axis: Any = None,
+        correction: Any = 0.0,
+        keepdims: bool = False,
+    ) -> Any:
+        # Of ndonnx the degrees of freedom may be negative.
+        ndx, axes = self.ndx, range(x.ndim) if axis is None else axis
+        axes = tuple(axes) if isinstance(axes, tuple | list | range) else (axes,)
+        count = ndx.asarray(1, dtype=ndx.int64)
+        for i in axes:
+            count = ndx.multiply(count, x.dynamic_shape[i])
+        count = ndx.astype(count, x.dtype)
+        apart = ndx.subtract(x, ndx.mean(x, axis=axes, keepdims=True))
+        total = ndx.sum(ndx.multiply(apart, apart), axis=axes, keepdims=keepdims)
+        none = ndx.asarray(math.nan, dtype=x.dtype)
+        freedom = ndx.maximum(ndx.subtract(count, correction), 0)
+        return ndx.divide(total, ndx.where(ndx.equal(count, 0), none, freedom))
+
     def _linalg_vector_norm(
         self,
         step: Instruction,

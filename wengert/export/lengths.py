@@ -20,11 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler.capture.foreign import users
+from wengert.compiler.capture.lines import callers
 from wengert.compiler.capture.live import Followed
 from wengert.compiler.capture.raw import RawArray
 from wengert.compiler.capture.traced import current
 from wengert.compiler.program import Line
 from wengert.export.sizes import Sized, differ, sized
+from wengert.ops.axes import bending
 from wengert.tape.tensor import Tensor
 
 __all__ = ["Asked", "Lengths", "differing", "refusal", "watched"]
@@ -40,11 +42,11 @@ class Asked(NamedTuple):
 
     Attributes
     ----------
-    line : Line
+    line : Line or None
         Where it is asked.
     kind : str
-        "decides" for a comparison, "rounds" for a number that is no smooth function of lengths, and
-        "leaves" for a number that is not followed further.
+        "decides" for a comparison, "rounds" for a number that is no smooth function of lengths,
+        "clips" for a `Bent` one, and "leaves" for a number that is not followed further.
     told : str
         The operation, for an error.
     keys : frozenset
@@ -53,11 +55,32 @@ class Asked(NamedTuple):
         The answer, and for a comparison the sign of the difference.
     """
 
-    line: Line
+    line: Line | None
     kind: str
     told: str
     keys: frozenset[Key]
     answer: Formula
+
+
+class Bent(NamedTuple):
+    """A call of a function of lengths and constants that clips, say, and so is no formula of them.
+
+    Attributes
+    ----------
+    line : Line or None
+        The user's, for which it is called.
+    function : callable
+        The function.
+    numbers : tuple
+        Its operands.
+    small : bool
+        Whether other lengths below those of the recordings count.
+    """
+
+    line: Line | None
+    function: Callable[..., Any]
+    numbers: tuple[Any, ...]
+    small: bool
 
 
 class Lengths:
@@ -69,18 +92,32 @@ class Lengths:
         Shapes, and the lines that have asked for them.
     asked : list of Asked
         The questions.
+    bent : list of Bent
+        What Wengert's own functions have made of lengths and constants.
     """
 
     def __init__(self) -> None:
         self.given: list[tuple[Line, tuple[int, ...]]] = []
         self.asked: list[Asked] = []
+        self.bent: list[Bent] = []
         self._trace: Any = None
+
+    def _begin(self) -> None:
+        trace = current()
+        if trace is not self._trace:  # a function is run again where it counts
+            self.given, self.asked, self.bent, self._trace = [], [], [], trace
+
+    def hear(self, function: Callable[..., Any], numbers: tuple[Any, ...], small: bool) -> None:
+        """Note a call of a function that is no formula."""
+        self._begin()
+        frames = callers(sys._getframe(2))
+        frame = next((x for x in frames if users(x.f_globals.get("__name__"))), None)
+        line = None if frame is None else _line(frame)
+        self.bent.append(Bent(line, function, tuple(map(_plain, numbers)), small))
 
     def shape(self, lengths: Sequence[int], frame: FrameType) -> tuple[int, ...]:
         """Return lengths that remember that they are these."""
-        trace = current()
-        if trace is not self._trace:  # a function is run again where it counts
-            self.given, self.asked, self._trace = [], [], trace
+        self._begin()
         number = len(self.given)
         self.given.append((_line(frame), tuple(lengths)))
         return tuple(
@@ -226,6 +263,16 @@ def _leaving(function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+def _method_leaving(kind: type, name: str) -> Callable[..., Any]:
+    function = getattr(kind, name)
+
+    def method(self: Any, *given: Any, **keywords: Any) -> Any:
+        self._ask("leaves", name.strip("_"), (), lambda at: None)
+        return function(_plain(self), *given, **keywords)
+
+    return method
+
+
 def _truth(self: Any) -> bool:
     formula = self.formula
     self._ask("decides", "a condition", (), lambda at: (bool(formula(at)), 0))
@@ -258,7 +305,7 @@ def _complete() -> None:
             setattr(kind, f"__{name}__", _comparison(sign, getattr(operator, name)))
         asking: list[tuple[Any, Sequence[Any]]] = [
             (_rounding, (abs, round, math.floor, math.ceil, math.trunc)),
-            (_leaving, (int, float, hash)),
+            (_leaving, (int, float, hash, repr, str)),
             (_smooth, (operator.neg, operator.pos)),
         ]
         for make, functions in asking:
@@ -267,6 +314,11 @@ def _complete() -> None:
         others = {"bool": _truth, "divmod": _divmod, "rdivmod": _rdivmod}
         for name, other in others.items():
             setattr(kind, f"__{name}__", other)
+        for name in ("__format__", "as_integer_ratio", "bit_count", "bit_length", "hex"):
+            if hasattr(kind, name):
+                setattr(kind, name, _method_leaving(kind.__mro__[1], name))
+        if hasattr(kind, "is_integer"):
+            setattr(kind, "is_integer", _method_leaving(kind.__mro__[1], "is_integer"))  # noqa: B010
     setattr(_Int, "__invert__", _smooth(operator.invert))  # noqa: B010 -- as those above
 
 
@@ -322,11 +374,24 @@ def watched() -> Iterator[Lengths]:
 
         return property(get)
 
+    def of_numbers(module: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*operands: Any, **keywords: Any) -> Any:
+            given = (*operands, *keywords.values())
+            of = [x for x in chain(given, *filter(_several, given)) if isinstance(x, _Length)]
+            if of and module == "math" and name in _FOLLOWED:
+                return _made(function, operands)
+            if of and not any(isinstance(x, Tensor | RawArray) for x in given):
+                of[0]._ask("leaves", f"{module}.{name}", of[1:], lambda at: None)
+            return function(*operands, **keywords)
+
+        return call
+
     def put(kind: Any, name: str, made: Any) -> None:
         replaced.append((kind, name, vars(kind).get(name)))
         setattr(kind, name, made)
 
     replaced: list[tuple[Any, str, Any]] = []
+    token = bending.set(lengths.hear)
     try:
         put(builtins, "len", length)
         put(np, "shape", numpys_shape)
@@ -334,13 +399,41 @@ def watched() -> Iterator[Lengths]:
         for kind in (Tensor, RawArray):
             put(kind, "size", size(_elements if kind is RawArray else vars(kind)["size"].fget))
             put(kind, "shape", shape(inspect.getattr_static(kind, "shape").fget))
+        for name in _MATH:
+            put(math, name, of_numbers("math", name, getattr(math, name)))
+        for name in _NUMPYS:
+            put(np, name, of_numbers("np", name, getattr(np, name)))
         yield lengths
     finally:
+        bending.reset(token)
         for kind, name, before in reversed(replaced):
             if before is None:
                 delattr(kind, name)
             else:
                 setattr(kind, name, before)
+
+
+#: Functions of numbers that are followed, and those that ask the numbers themselves.
+_FOLLOWED = frozenset(
+    {"cbrt", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "pow", "sqrt"}
+)
+_ASKING = frozenset({"ceil", "floor", "prod", "trunc"})
+#: Python's functions of numbers, which give plain ones.
+_MATH = sorted(
+    name for name, x in vars(math).items() if callable(x) and name not in _ASKING and name[0] != "_"
+)
+
+
+#: Functions of NumPy that take numbers, alone or in lists, and not as lengths.
+_NUMPYS = (
+    *("amax", "amin", "array", "asanyarray", "asarray", "average", "clip", "cumsum", "diff"),
+    *("digitize", "interp", "max", "mean", "median", "min", "percentile", "prod", "quantile"),
+    *("round", "searchsorted", "select", "sort", "std", "sum", "unique", "var", "where"),
+)
+
+
+def _several(x: Any) -> bool:
+    return isinstance(x, tuple | list)
 
 
 def _elements(x: Any) -> int:
@@ -367,6 +460,7 @@ def differing(found: Sequence[Lengths], sizes: Sequence[int]) -> dict[int, Asked
             raise differ("how often a length is asked for", next(filter(None, given)))
     formulas = _formulas(found, sizes)
     others: dict[int, Asked] = {}
+    _refuse_bent(found, sizes, others)
     for asked in found[0].asked:
         followed = asked.keys & formulas.keys()
         if not followed:
@@ -388,6 +482,57 @@ def differing(found: Sequence[Lengths], sizes: Sequence[int]) -> dict[int, Asked
                 raise _unknown(asked, n)
             others.setdefault(n, asked)
     return others
+
+
+def _refuse_bent(found: Sequence[Lengths], sizes: Sequence[int], others: dict[int, Asked]) -> None:
+    """Raise where what clips gives another formula in larger batches; note smaller ones.
+
+    Raises
+    ------
+    ValueError
+        It names the line.
+    """
+    done = set[Any]()
+    for calls in zip(*[each.bent for each in found], strict=False):
+        line, function, _, small = calls[0]
+        if any((x.line, x.function) != (line, function) for x in calls):
+            return  # the programs differ, too, which is told of them
+        operands = [*zip(*[x.numbers for x in calls], strict=True)]
+        if all(len(set(x)) == 1 for x in operands):
+            continue
+        given = _fitted(operands, sizes)
+        known = (function, given)
+        if known in done:
+            continue
+        done.add(known)
+        asked = Asked(line, "clips", "", frozenset(), lambda at: None)
+        answers = [_parts(function(*x.numbers)) for x in calls]
+        fit = None if given is None else _fitted([*zip(*answers, strict=True)], sizes)
+        if given is None or fit is None:
+            raise _unknown(asked)
+        for n in (*_TRIED, *sizes, 0):
+            if n < min(sizes) and not small:
+                continue
+            answer = _parts(function(*_at(given, n)))
+            if not all(map(math.isclose, answer, _at(fit, n))):
+                if n >= min(sizes):
+                    raise _unknown(asked, n)
+                others.setdefault(n, asked)
+
+
+def _parts(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else (x,)
+
+
+def _fitted(numbers: Sequence[Sequence[Any]], sizes: Sequence[int]) -> tuple[Any, ...] | None:
+    """Numbers, or formulas of those that differ; None if one has none."""
+    fits = [x[0] if len(set(x)) == 1 else sized(x, sizes) for x in numbers]
+    lacking = any(fit is None and set(x) != {None} for fit, x in zip(fits, numbers, strict=True))
+    return None if lacking else tuple(fits)
+
+
+def _at(fits: Sequence[Any], n: int) -> tuple[Any, ...]:
+    return tuple([x.at(n) if isinstance(x, Sized) else x for x in fits])
 
 
 def _close(answer: Any, fit: Sized, n: int) -> bool:
@@ -429,6 +574,8 @@ def _unknown(asked: Asked, n: int | None = None) -> ValueError:
             f"{asked.told} is given a length, and what comes of it is not followed (compute with "
             "the length itself, as in len(x) ** 0.5): it"
         )
+    elif asked.kind == "clips":
+        what = "what a constant leaves of a length, as the end of a slice does,"
     else:
         verb = "decides by" if asked.kind == "decides" else "gives for"
         what = f"what {asked.told} {verb} a length"

@@ -1,6 +1,7 @@
 """Axes as functions take them, made canonical: what the chapters of this package share."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
 from operator import index
@@ -12,6 +13,21 @@ from wengert.backends import as_dtype, backend_of
 from wengert.ops.data_type import astype
 from wengert.tape.parameters import differentiates, refuse
 from wengert.tape.tensor import Tensor, wrapped
+
+#: Is told of the calls of `bent`, where one program is made for arrays of several lengths.
+bending: ContextVar[Callable[..., None] | None] = ContextVar("wengert_bending", default=None)
+
+
+def bent(function: Callable[..., Any], *numbers: Any, small: bool = False) -> Any:
+    """Call a function of lengths and constants that clips, compares or rounds.
+
+    An export knows its results for some lengths alone, and asks again for others: for smaller ones
+    too if it is said by ``small``, as where no array in the model would have another shape.
+    """
+    heard = bending.get()
+    if heard is not None:
+        heard(function, numbers, small)
+    return function(*numbers)
 
 
 def shape_of(x: Any) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert.backends import add_composite
 from wengert.backends.keys import SLOT, cut
-from wengert.ops.axes import inverse_permutation, kept
+from wengert.ops.axes import bent, inverse_permutation, kept
 
 add_composite("cut", lambda xp, x, key: cut(x, key=key))
 
@@ -92,10 +92,10 @@ class Layout:
                     self.sliced.append(len(self.cuts))
                     self.cuts.append((0, 1, n))
             elif type(part) is slice:
-                steps = range(*part.indices(shape[axis]))
-                lengths.append((place, len(steps)))
+                start, step, length = bent(_cut, part.start, part.stop, part.step, shape[axis])
+                lengths.append((place, length))
                 self.sliced.append(axis)
-                self.cuts.append((steps.start if steps else 0, steps.step, len(steps)))
+                self.cuts.append((start, step, length))
             elif type(part) is int:
                 advanced.append(place)
                 self.dropped.append(axis)
@@ -167,6 +167,12 @@ def _as_positions(xp: Any, x: Any, index: Any) -> _Positions:
         return _Positions([], found[0].shape, ())
     device = xp.device(x)
     return _Positions([xp.backend.from_numpy(i, device) for i in found], found[0].shape, shape)
+
+
+def _cut(start: int | None, stop: int | None, step: int | None, n: int) -> tuple[int, int, int]:
+    """The first index that a slice chooses, the step, and how many they are."""
+    steps = range(*slice(start, stop, step).indices(n))
+    return steps.start if steps else 0, steps.step, len(steps)
 
 
 def _width(part: Any) -> int:

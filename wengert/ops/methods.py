@@ -10,7 +10,7 @@ from typing import Any, Never
 
 from wengert.backends import backend_of
 from wengert.ops import linear_algebra, manipulation, searching, statistical
-from wengert.ops.axes import as_axes, as_axis, as_shape, unexpected
+from wengert.ops.axes import as_axes, as_axis, as_shape, bent, unexpected
 from wengert.ops.conversion import clone
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum
 from wengert.ops.data_type import astype, to_backend, to_device
@@ -195,6 +195,10 @@ def unsqueeze(x: Tensor, dim: int, /) -> Tensor:
 
 def ends(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
     """Where a diagonal starts, and how long it is."""
+    return bent(_ends, rows, columns, offset)  # type: ignore[no-any-return]
+
+
+def _ends(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
     row, column = max(0, -offset), max(0, offset)
     return row, column, max(0, min(rows - row, columns - column))
 

@@ -1,5 +1,6 @@
 """Statistical functions: the standard's chapter of that name, with their derivatives."""
 
+import builtins
 import math
 from typing import Any, Never
 
@@ -7,7 +8,7 @@ from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.identities import over_no_axes
-from wengert.ops.axes import all_axes, as_axes, operand, raw_dtype, shape_of, unexpected
+from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of, unexpected
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
 from wengert.ops.families import reduction
 from wengert.tape.calling import single
@@ -149,8 +150,13 @@ def _deviation(xp: Any, x: Any, axis: Axes) -> Any:
 
 def _scale(x_shape: Shape, axis: Axes, correction: float) -> float:
     """One over the degrees of freedom; infinite where there are none, as in PyTorch."""
-    freedom = _count(x_shape, axis) - correction
-    return 1 / freedom if freedom > 0 else math.inf
+    freedom = bent(_freedom, _count(x_shape, axis), correction, small=True)
+    return 1 / freedom if freedom else math.inf
+
+
+def _freedom(n: int, correction: float) -> float:
+    # Of no elements the mean is nan, whatever it is multiplied by.
+    return builtins.max(n - correction, 0) if n else n - correction
 
 
 def _var_rule(

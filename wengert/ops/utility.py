@@ -1,10 +1,10 @@
 """Utility functions: the standard's chapter of that name."""
 
-from operator import index
+from operator import index, not_
 from typing import Any, Never
 
 from wengert.interpreters.batching import along, over_axes
-from wengert.ops.axes import as_axes, as_axis, kept, shape_of, unexpected
+from wengert.ops.axes import as_axes, as_axis, bent, kept, shape_of, unexpected
 from wengert.ops.families import reduction, standard
 from wengert.ops.manipulation import concat, reshape
 from wengert.tape.parameters import takes
@@ -52,7 +52,7 @@ def any(
 
 
 def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> Any:
-    if not g.shape[axis]:
+    if bent(not_, g.shape[axis], small=True):
         return xp.zeros(x_shape, dtype=g.dtype, device=xp.device(g))
     end = xp.zeros(kept(g.shape, (axis,)), dtype=g.dtype, device=xp.device(g))
     for _ in range(n):

@@ -8,7 +8,7 @@ import numpy as np
 from wengert.backends import backend_of
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops import statistical
-from wengert.ops.axes import as_axis, at_axis, shape_of
+from wengert.ops.axes import as_axis, at_axis, bent, shape_of
 from wengert.ops.beyond.quantiles import median
 from wengert.ops.constants import float64
 from wengert.ops.creation import full, zeros
@@ -141,7 +141,7 @@ def _statistics(
 ) -> list[Tensor]:
     """Margins of one value for each line: a statistic of the elements at that end."""
     n = x.shape[axis]
-    before, after = (n, n) if lengths is None else (min(lengths[0], n), min(lengths[1], n))
+    before, after = (n, n) if lengths is None else [bent(min, length, n) for length in lengths]
     if not before or not after:
         raise ValueError(f"pad: stat_length={lengths} leaves no elements for mode {mode!r}")
     rounded = not x.dtype.inexact and mode in ("mean", "median")

@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.ops import manipulation as ma
 from wengert.ops import methods
-from wengert.ops.axes import as_axis, at_axis
+from wengert.ops.axes import as_axis, at_axis, bent
 from wengert.ops.creation import full_like, meshgrid, zeros_like
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem, setitem
@@ -187,6 +187,12 @@ def _places(obj: Any) -> Any:
     return host if host.size else host.astype(np.int64)
 
 
+def _cut(i: int, n: int, parts: int) -> int:
+    """Where a part begins: the first ones are longer by one where they differ."""
+    size, more = divmod(n, parts)
+    return i * size + min(i, more)
+
+
 def split(*, exact: bool) -> Callable[..., list[Tensor]]:
     """``np.split``, and ``np.array_split``, whose parts may differ in length by one."""
 
@@ -198,8 +204,7 @@ def split(*, exact: bool) -> Callable[..., list[Tensor]]:
             parts = int(indices_or_sections)
             if parts < 1 or (exact and n % parts):
                 raise ValueError(f"an axis of length {n} can't be split into {parts} equal parts")
-            size, more = divmod(n, parts)
-            cuts = [i * size + min(i, more) for i in range(1, parts)]
+            cuts = [bent(_cut, i, n, parts) for i in range(1, parts)]
         else:
             cuts = [index(cut) for cut in indices_or_sections]
         edges = [None, *cuts, None]
