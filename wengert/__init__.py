@@ -69,6 +69,7 @@ _TOOLS = {
     "wengert.compiler.making": ("compile",),
     "wengert.autograd": ("checkpoint", "checkpoint_sequential"),
     "wengert.inspection": ("draw",),
+    "wengert.storage": ("load", "save"),
     "wengert.tape.aliases": ("ViewWarning",),
     "wengert.func": (
         "custom_vjp",

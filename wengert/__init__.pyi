@@ -39,6 +39,8 @@ from wengert.func import vjp as vjp
 from wengert.inspection import draw as draw
 from wengert.ops import *
 from wengert.ops import random as random
+from wengert.storage import load as load
+from wengert.storage import save as save
 from wengert.tape.aliases import ViewWarning as ViewWarning
 from wengert.tape.listing import global_tape as global_tape
 from wengert.tape.tensor import Tensor as Tensor

@@ -317,7 +317,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         ),
     ): "any number shows how one is printed",
     (
-        "wengert/nn/storage.py",
+        "wengert/storage/files.py",
         '"F8_E5M2": DTYPES["float8_e5m2"],',
         "'F8_E5M2_': DTYPES[\"float8_e5m2\"],",
     ): OTHERS,

@@ -19,6 +19,7 @@ FLOORS = [
     {"ops"},
     {"linalg", "special", "fft", "random", "autograd"},
     {"func"},
+    {"storage"},
     {"nn", "inspection"},
     {"optim", "testing"},
     {"compiler"},

@@ -37,7 +37,7 @@ class TorchStream:
 
     @state.setter
     def state(self, value: Any) -> None:
-        self.generator.set_state(value)
+        self.generator.set_state(BACKEND.torch.as_tensor(value))  # of a file, in NumPy's array
 
 
 def uniform_like(generator: Any, x: Any, dtype: Any) -> Any:

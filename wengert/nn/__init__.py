@@ -37,7 +37,7 @@ from wengert.nn.normalisation import (
     RMSNorm,
 )
 from wengert.nn.parameter import Parameter
-from wengert.nn.storage import load, save
+from wengert.storage.weights import load, save
 
 __all__ = [
     "ELU",

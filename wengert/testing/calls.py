@@ -30,7 +30,7 @@ NAMESPACES = {
 #: Functions of functions, of files and of the process's state take no numbers to differentiate.
 ELSEWHERE = (
     *("wengert.autograd", "wengert.backends", "wengert.compiler", "wengert.inspection.drawing"),
-    *("wengert.func", "wengert.interpreters", "wengert.tape", "wengert.nn.storage"),
+    *("wengert.func", "wengert.interpreters", "wengert.tape", "wengert.storage"),
     *("wengert.nn.containers", "wengert.nn.parameter", "wengert.optimize.adapters"),
     *("wengert.nn.module", "wengert.optim.optimizer"),
 )

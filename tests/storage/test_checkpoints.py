@@ -1,0 +1,470 @@
+"""Checkpoints: what comes back, which files are refused, and that loading is all or none."""
+
+import json
+import math
+import random
+import struct
+from collections import Counter, OrderedDict
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wengert as wg
+from wengert import nn, optim
+
+numbers = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(min_value=2**70, max_value=2**300),
+    st.floats(),
+    st.complex_numbers(),
+    st.text(),
+)
+keys = st.one_of(
+    st.integers(), st.text(), st.none(), st.floats(allow_nan=False), st.tuples(st.integers())
+)
+nests = st.recursive(
+    numbers,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.lists(inner, max_size=3).map(tuple),
+        st.dictionaries(keys, inner, max_size=3),
+    ),
+)
+
+
+def exact(value):
+    """All of a value that equality does not tell: types, signs of zeros, nans."""
+    if isinstance(value, list | tuple):
+        return type(value), [exact(item) for item in value]
+    if isinstance(value, dict):
+        return type(value), [(exact(k), exact(v)) for k, v in value.items()]
+    if isinstance(value, float) and math.isnan(value):
+        return float, "nan"
+    if isinstance(value, complex):
+        return complex, exact(value.real), exact(value.imag)
+    return type(value), repr(value)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.safetensors"
+
+
+@given(value=nests)
+def test_values_come_back_exactly(value, tmp_path_factory):
+    path = tmp_path_factory.mktemp("values") / "x"
+    wg.save(path, value=value)
+    assert exact(wg.load(path)) == exact({"value": value})
+
+
+def test_containers_and_arrays(path):
+    value = {
+        "ordered": OrderedDict(b=1, a=2),
+        "counter": Counter([5, 5, 7]),
+        "a.b": {"c": np.arange(3, dtype="uint16")},
+        "a": {"b.c": np.array([[1.5]], dtype=">f8")},
+        "scalar": np.float32(0.1),
+        "complex scalar": np.complex64(1 - 2j),
+        "complex": np.array([[1j, math.nan]], dtype="complex64"),
+        "empty": np.zeros((0, 3), dtype="complex128"),
+        "bools": np.array(True),
+    }
+    wg.save(path, value=value)
+    back = wg.load(path)["value"]
+    assert [*back] == [*value]
+    for name in ("ordered", "counter", "scalar", "complex scalar"):
+        assert exact(back[name]) == exact(value[name])
+    for found, given_ in (
+        (back["a.b"]["c"], value["a.b"]["c"]),
+        (back["a"]["b.c"], value["a"]["b.c"].astype("f8")),
+        *((back[name], value[name]) for name in ("complex", "empty", "bools")),
+    ):
+        assert type(found) is np.ndarray and found.dtype == given_.dtype
+        np.testing.assert_array_equal(found, given_)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint64", "float16", "float64", "complex64", "complex128", "bfloat16"]
+)
+def test_tensors_come_back_on_the_backend(dtype, backend, path):
+    try:
+        x = wg.asarray([[1, 0, 3]], dtype=dtype)
+    except TypeError:
+        pytest.skip(f"{backend.name} has no {dtype}")
+    wg.save(path, x=x, one=x[0, 0], none=x[:0])
+    back = wg.load(path)
+    for name, tensor in (("x", x), ("one", x[0, 0]), ("none", x[:0])):
+        assert back[name].backend is backend and back[name].dtype is tensor.dtype
+        np.testing.assert_array_equal(back[name].numpy(), tensor.numpy())
+
+
+def network():
+    return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Dropout(0.5), nn.Linear(3, 1))
+
+
+def step(model, optimizer):
+    optimizer.zero_grad()
+    loss = wg.sum(model(wg.rand_like(wg.ones((4, 2)))) ** 2)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def bits(state):
+    return {name: tensor.numpy().tobytes() for name, tensor in state.items()}
+
+
+def test_training_goes_on_as_it_would_have(backend, path):
+    model = network()
+    optimizer = optim.Adam(model.parameters(), amsgrad=True)
+    step(model, optimizer)
+    own = np.random.default_rng(3), random.Random(3)
+    wg.save(path, model=model, optimizer=optimizer, generator=True, a=own[0], b=own[1], epoch=3)
+    rest = [step(model, optimizer) for _ in range(3)], own[0].random(), own[1].random()
+    wg.manual_seed(7)
+    other = network()
+    others = optim.Adam(other.parameters(), lr=5.0, amsgrad=True)
+    fresh = np.random.default_rng(), random.Random()
+    found = wg.load(path, model=other, optimizer=others, generator=True, a=fresh[0], b=fresh[1])
+    assert found == {"epoch": 3}
+    again = [step(other, others) for _ in range(3)], fresh[0].random(), fresh[1].random()
+    assert again == rest
+    assert bits(other.state_dict()) == bits(model.state_dict())
+
+
+def test_of_several_models_one_is_loaded(path):
+    one, two = network(), network()
+    wg.save(path, model=one, average=two)
+    other = network()
+    assert wg.load(path, average=other) == {}
+    assert bits(other.state_dict()) == bits(two.state_dict())
+    assert [*wg.load(path)] == ["model", "average"]
+
+
+def test_bfloat16_is_kept(path):
+    pytest.importorskip("torch")
+    with wg.use_backend("torch"):
+        model = network().to(wg.bfloat16)
+        optimizer = optim.Adam(model.parameters())
+        wg.sum(model(wg.ones((1, 2), dtype=wg.bfloat16))).backward()
+        optimizer.step()
+        wg.save(path, model=model, optimizer=optimizer)
+        other = network().to(wg.bfloat16)
+        again = optim.Adam(other.parameters())
+    held = json.loads(path.read_bytes()[8:].split(b"}}", 1)[0] + b"}}")["model.0.weight"]
+    assert held["dtype"] == "BF16"
+    with wg.use_backend("numpy"):  # which is only the way: the model is PyTorch's
+        wg.load(path, model=other, optimizer=again)
+        with pytest.raises(TypeError, match="bfloat16"):
+            wg.load(path)
+        narrow = network()
+        wg.load(path, model=narrow)
+    assert other[0].weight.dtype is wg.bfloat16
+    assert other[0].weight.tolist() == model[0].weight.tolist() == narrow[0].weight.tolist()
+    first, second = optimizer.state[model[0].weight], again.state[other[0].weight]
+    assert str(second["exp_avg"].dtype) == str(first["exp_avg"].dtype) == "torch.bfloat16"
+    assert second["exp_avg"].tolist() == first["exp_avg"].tolist()
+
+
+# -- refusals ------------------------------------------------------------------------------------
+
+
+class Point(NamedTuple):
+    x: int
+
+
+def nested(n):
+    value = []
+    for _ in range(n):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"a": [1, {2}]}, r"value\.a\.1 is of type set, and can't be stored"),
+        (Point(1), "value is of type Point"),
+        (b"bytes", "type bytes"),
+        (np.array(["a"]), "type ndarray of <U1"),
+        (nn.Linear, "value is the class Linear; give an object"),
+        (nested(70), "nested more than 64 deep"),
+        ([1 << 20_000], "more than 14000 bits"),
+        (lambda: 1, "type function"),
+    ],
+)
+def test_what_cannot_be_saved_leaves_the_file_alone(value, message, path):
+    wg.save(path, epoch=1)
+    with pytest.raises((TypeError, ValueError), match=message):
+        wg.save(path, epoch=2, value=value)
+    assert wg.load(path) == {"epoch": 1}
+    assert [*path.parent.iterdir()] == [path]
+
+
+def test_a_list_that_contains_itself(path):
+    value = []
+    value.append(value)
+    with pytest.raises(ValueError, match="contains itself"):
+        wg.save(path, value=value)
+
+
+def test_wrong_calls(path):
+    model = network()
+    with pytest.raises(TypeError, match=r"all else by name: wg.save\('run.safetensors'"):
+        wg.save(model, path)
+    with pytest.raises(TypeError, match="save takes a path"):
+        wg.save(model, model=path)
+    wg.save(path, model=model, epoch=1)
+    with pytest.raises(TypeError, match=r"all else by name: wg.load\("):
+        wg.load(path, model)
+    with pytest.raises(TypeError, match="epoch is a int, which has no load_state_dict"):
+        wg.load(path, epoch=1)
+    with pytest.raises(ValueError, match="there is no state of epoch, generator; there are: model"):
+        wg.load(path, epoch=model, generator=True)
+    with pytest.raises(TypeError, match="'__metadata__'"):
+        wg.save(path, __metadata__=1)
+
+
+class Failing:
+    """Takes a state and then fails, as a program might that is stopped in the middle."""
+
+    def __init__(self, error):
+        self.error, self.held = error, ["before"]
+
+    def state_dict(self):
+        return {"held": self.held}
+
+    def load_state_dict(self, state):
+        self.held.clear()
+        self.held.extend(state["held"])
+        if self.held == ["saved"]:
+            raise self.error
+
+
+@pytest.mark.parametrize("error", [KeyError("lr"), KeyboardInterrupt()])
+def test_a_load_that_fails_puts_all_back(error, backend, path):
+    model = network()
+    optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    step(model, optimizer)
+    failing = Failing(error)
+    failing.held = ["saved"]
+    wg.save(path, generator=True, model=model, optimizer=optimizer, failing=failing)
+    step(model, optimizer)
+    failing.held = ["before"]
+    optimizer.param_groups[0]["lr"] = 0.5
+    state, random_state = bits(model.state_dict()), wg.get_rng_state()["host"]
+    buffers = bits(
+        {str(k): v["momentum_buffer"] for k, v in optimizer.state_dict()["state"].items()}
+    )
+    with pytest.raises((ValueError, KeyboardInterrupt)) as caught:
+        wg.load(path, generator=True, model=model, optimizer=optimizer, failing=failing)
+    if isinstance(error, KeyError):
+        assert "the state of failing doesn't fit, and nothing was loaded: KeyError: 'lr'" in str(
+            caught.value
+        )
+    assert failing.held == ["before"]
+    assert bits(model.state_dict()) == state and wg.get_rng_state()["host"] == random_state
+    assert optimizer.param_groups[0]["lr"] == 0.5
+    now = optimizer.state_dict()["state"]
+    assert bits({str(k): v["momentum_buffer"] for k, v in now.items()}) == buffers
+
+
+def test_a_state_of_another_shape_changes_nothing(path):
+    model, other = nn.Linear(2, 3), nn.Linear(2, 4)
+    wg.save(path, first=model, model=model)
+    first = nn.Linear(2, 3)
+    before = bits(first.state_dict())
+    with pytest.raises(ValueError, match=r"(?s)state of model doesn't fit.*size mismatch for wei"):
+        wg.load(path, first=first, model=other)
+    assert bits(first.state_dict()) == before
+
+
+def rewritten(path, change):
+    """Write a file again with other descriptions."""
+    content = path.read_bytes()
+    n = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + n])
+    text = header["__metadata__"]["wengert"]
+    header["__metadata__"]["wengert"] = change(text)
+    made = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(made)) + made + content[8 + n :])
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"version": 1', '"version": 2', "of version 2, and this Wengert reads 1"),
+        ('"version": 1', '"version": "1"', "of version '1'"),
+        ('"version": 1', '"other": 1', "'version', 'content' was expected"),
+        ("3]", DEEP + "]", "can't be read"),
+        ("3]", "[" * 90 + "]" * 90 + "]", "nested more than 64 deep"),
+        ("3]", "NaN]", "NaN is no JSON"),
+        ("3]", "9" * 5000 + "]", "can't be read"),
+        ("3]", '{"float": "1e3"}]', "'1e3' is no float"),
+        ("3]", '{"float": [1]}]', "is no float"),
+        ("3]", '{"complex": [1.0]}]', "is no complex"),
+        ("3]", '{"complex": [1, 2]}]', "'float' was expected"),
+        ("3]", '{"pickle": "x"}]', "'pickle' that this version does not know"),
+        ("3]", '{"tuple": 3}]', "'tuple' that this version"),
+        ("3]", '{"tuple": [], "dict": []}]', "2 keys instead of one"),
+        ("3]", '{"dict": 3}]', "no pairs"),
+        ("3]", '{"dict": [[1, 2, 3]]}]', "no pairs"),
+        ("3]", '{"dict": [[1, 2], [1.0, 3]]}]', "key 1.0 twice"),
+        ("3]", '{"dict": [[[], 2]]}]', "list is the key of a dict"),
+        ("3]", '{"tensor": "nothing"}]', "array 'nothing' is missing"),
+        ("3]", '{"complex tensor": "model.bias"}]', "no complex numbers"),
+        ("3]", '{"scalar": "model.bias"}]', "no scalar"),
+        ("3]", "3, 4]", "list of its states"),
+        ('"epoch"', '"model"', "'model' can't be read, or is there twice"),
+        ('"value"', '"code"', "'epoch' can't be read"),
+        ('{"version"', '["version"', "can't be read"),
+        ('"content": [', '"content": 3, "x": [', "was expected"),
+        ('"model.weight"}', '"model.bias"}', "size mismatch for weight"),
+        ('"model.weight"}', "", "can't be read"),
+        ('["weight", {"tensor": "model.weight"}], ', "", "Missing key"),
+    ],
+)
+def test_hostile_descriptions_change_nothing(old, new, message, path):
+    model, other = nn.Linear(2, 3), nn.Linear(2, 3)
+    wg.save(path, model=model, epoch=3)
+    before = bits(other.state_dict())
+    rewritten(path, lambda text: text.replace(old, new, 1))
+    with pytest.raises(ValueError, match=message):
+        wg.load(path, model=other)
+    assert bits(other.state_dict()) == before
+
+
+def test_damaged_files_change_nothing(path):
+    model, other = nn.Linear(2, 3), nn.Linear(2, 3)
+    wg.save(path, model=model, generator=True, epoch=3)
+    whole = path.read_bytes()
+    before = bits(other.state_dict())
+    for n in (0, 3, 8, 40, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:n])
+        with pytest.raises(ValueError, match="safetensors file, or is not complete"):
+            wg.load(path, model=other)
+    path.write_bytes(struct.pack("<Q", 2**62) + whole[8:])
+    with pytest.raises(ValueError, match="no safetensors file"):
+        wg.load(path, model=other)
+    assert bits(other.state_dict()) == before
+
+
+@pytest.mark.parametrize("position", range(60))
+def test_a_flipped_byte_of_the_header_is_an_error_or_another_value(position, path):
+    """It never ends in anything but a state or one of the errors that are promised."""
+    model = nn.Linear(2, 3)
+    wg.save(path, model=model, generator=True, epoch=3)
+    content = bytearray(path.read_bytes())
+    n = int.from_bytes(content[:8], "little")
+    content[8 + position * n // 60] ^= 1
+    path.write_bytes(content)
+    other = nn.Linear(2, 3)
+    before = bits(other.state_dict()), wg.get_rng_state()["host"]
+    try:
+        wg.load(path, model=other, generator=True)
+    except (ValueError, TypeError):
+        assert (bits(other.state_dict()), wg.get_rng_state()["host"]) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s["devices"].update(seed=-1), "seed -1"),
+        (lambda s: s["devices"].update(seed=1.0), r"seed 1\.0"),
+        (lambda s: s.pop("host"), "'host'"),
+        (lambda s: s["host"].update(bit_generator="MT19937"), "PCG64"),
+        (lambda s: s["devices"]["streams"].update({"torch": np.zeros(3, "u1")}), "no device"),
+        (lambda s: s["devices"]["streams"].update({("torch", "cpu"): [1]}), "no vector"),
+        (lambda s: s["devices"]["streams"].update({("numpy", "cpu"): {}}), "state"),
+    ],
+)
+def test_random_states_are_looked_at(change, message, path):
+    from wengert.storage.checkpoints import _random_state
+
+    state = _random_state()
+    change(state)
+
+    class Source:
+        def state_dict(self):
+            return state
+
+        load_state_dict = None
+
+    wg.save(path, generator=Source())
+    before = wg.get_rng_state()
+    with pytest.raises(ValueError, match=message):
+        wg.load(path, generator=True)
+    after = wg.get_rng_state()
+    assert after["host"] == before["host"] and after["devices"]["seed"] == before["devices"]["seed"]
+
+
+# -- PyTorch -------------------------------------------------------------------------------------
+
+
+@pytest.mark.oracle
+def test_weights_of_pytorch_and_back(path):
+    torch = pytest.importorskip("torch")
+    storage = pytest.importorskip("safetensors.torch")
+    theirs = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
+    storage.save_file(theirs.state_dict(), path)
+    ours = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+    assert wg.load(path, model=ours) == {}
+    x = np.random.default_rng(0).normal(size=(5, 2)).astype("float32")
+    np.testing.assert_allclose(
+        ours(wg.asarray(x)).detach().numpy(), theirs(torch.asarray(x)).detach().numpy(), rtol=1e-5
+    )
+    with pytest.raises(ValueError, match=r"no checkpoint of Wengert's.*not into model, other"):
+        wg.load(path, model=ours, other=ours)
+    with pytest.raises(ValueError, match=r"without a checkpoint; wg.nn.load"):
+        wg.load(path)
+    nn.init.zeros_(ours[0].weight)
+    wg.save(path, model=ours)
+    wg.load(path, model=theirs)
+    assert theirs[0].weight.tolist() == ours[0].weight.tolist()
+    found = storage.load_file(path)
+    assert {f"model.{name}" for name in theirs.state_dict()} == found.keys()
+
+
+@pytest.mark.oracle
+def test_optimisers_of_pytorch_and_back(path):
+    torch = pytest.importorskip("torch")
+    rows = np.random.default_rng(0).normal(size=(6, 3))
+
+    def run(library, parameter, optimizer, rows):
+        for row in rows:
+            optimizer.zero_grad()
+            (parameter * library.asarray(row)).sum().backward()
+            optimizer.step()
+
+    x = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    y = wg.zeros(3, dtype=wg.float64, requires_grad=True)
+    theirs, ours = torch.optim.Adam([x], lr=0.1), optim.Adam([y], lr=0.5)
+    run(torch, x, theirs, rows[:2])
+    wg.save(path, optimizer=theirs, x=x.detach().numpy())
+    found = wg.load(path, optimizer=ours)
+    y = optim_parameter(ours, found["x"])
+    run(wg, y, ours, rows[2:4])
+    run(torch, x, theirs, rows[2:4])
+    np.testing.assert_allclose(y.detach().numpy(), x.detach().numpy(), rtol=1e-12)
+    wg.save(path, optimizer=ours)
+    back = torch.optim.Adam([x], lr=0.7)
+    wg.load(path, optimizer=back)
+    run(wg, y, ours, rows[4:])
+    run(torch, x, back, rows[4:])
+    np.testing.assert_allclose(y.detach().numpy(), x.detach().numpy(), rtol=1e-12)
+
+
+def optim_parameter(optimizer, value):
+    """Set the one parameter of an optimiser, and return it."""
+    (parameter,) = optimizer.param_groups[0]["params"]
+    with wg.no_grad():
+        parameter.copy_(wg.asarray(value))
+    return parameter

@@ -1,0 +1,9 @@
+"""Files of the safetensors format: weights, and checkpoints of training."""
+
+from wengert.storage.checkpoints import load, save
+
+__all__ = ["load", "save"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,126 @@
+"""Files of the safetensors format: their data types, and how one is written and read."""
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import DTYPES, DType
+from wengert.tape.tensor import Tensor
+
+#: Data types by the names that the format's header has for them.
+STORED = {
+    "BOOL": DTYPES["bool"],
+    "C64": DTYPES["complex64"],
+    "F8_E4M3": DTYPES["float8_e4m3fn"],
+    "F8_E5M2": DTYPES["float8_e5m2"],
+    "BF16": DTYPES["bfloat16"],
+    **{f"I{bits}": DTYPES[f"int{bits}"] for bits in (8, 16, 32, 64)},
+    **{f"U{bits}": DTYPES[f"uint{bits}"] for bits in (8, 16, 32, 64)},
+    **{f"F{bits}": DTYPES[f"float{bits}"] for bits in (16, 32, 64)},
+}
+#: Bytes; longer ones are not read.
+LONGEST_HEADER = 100_000_000
+
+
+def library(name: str) -> Any:
+    """A package that the extra installs."""
+    try:
+        if name == "safetensors":
+            import safetensors.numpy
+
+            return safetensors
+        import ml_dtypes
+    except ImportError as error:
+        raise ImportError(
+            f"this is stored in the safetensors format, which needs the package {name} here; "
+            "install wengert[safetensors]"
+        ) from error
+    return ml_dtypes
+
+
+def held(dtype: DType) -> np.dtype[Any]:
+    """NumPy's dtype of a data type; ml_dtypes has those that NumPy lacks."""
+    return np.dtype(
+        dtype.name if dtype.host == dtype.name else getattr(library("ml_dtypes"), dtype.name)
+    )
+
+
+def read_file(path: str) -> tuple[bytes, dict[str, tuple[np.ndarray[Any, Any], DType]]]:
+    """Return a file's bytes, and its arrays with their dtypes by name, sorted.
+
+    The format's own library checks that they lie within the file. Those of a dtype that NumPy lacks
+    are in float32.
+    """
+    package = library("safetensors")
+    content = Path(path).read_bytes()
+    try:
+        found = sorted(package.deserialize(content), key=itemgetter(0))
+    except package.SafetensorError as error:
+        raise ValueError(f"{path} is no safetensors file, or is not complete: {error}") from error
+    arrays = {}
+    for name, item in found:
+        if item["dtype"] not in STORED:
+            raise TypeError(f"{path} holds {name!r} in {item['dtype']}, which Wengert lacks")
+        dtype = STORED[item["dtype"]]
+        raw = np.frombuffer(item["data"], held(dtype) if dtype.name != "bool" else np.uint8)
+        array = raw != 0 if dtype.name == "bool" else raw.astype(dtype.host)
+        arrays[name] = array.reshape(item["shape"]), dtype
+    return content, arrays
+
+
+def hosted(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """A Tensor's values for a file: of its own dtype, in row-major order."""
+    return np.array(tensor.numpy(), dtype=held(tensor.dtype), order="C")
+
+
+def write_file(
+    path: str, arrays: dict[str, np.ndarray[Any, Any]], metadata: dict[str, str] | None = None
+) -> None:
+    """Write arrays to a file of the format, as a whole or not at all."""
+    content = library("safetensors").numpy.save(arrays, metadata)
+    if (size := int.from_bytes(content[:8], "little")) > LONGEST_HEADER:
+        raise ValueError(
+            f"the names and numbers to be stored take {size} bytes; the format allows "
+            f"{LONGEST_HEADER}"
+        )
+    replace_file(path, content)
+
+
+def replace_file(path: str, content: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    target = Path(path).resolve()  # of a link, what it leads to is replaced
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        mode = None
+    if mode is not None and not stat.S_ISREG(mode):  # a pipe or a device has no other beside it
+        with target.open("wb") as file:
+            file.write(content)
+        return
+    if mode is not None and not os.access(target, os.W_OK):
+        raise PermissionError(f"{path} may not be written; its permissions say so")
+    beside = target.with_name(f"{target.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        # Not by `tempfile`, whose files are for their owner alone: here the umask decides.
+        with beside.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is not None:
+            beside.chmod(stat.S_IMODE(mode))
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    with suppress(OSError):  # the name is on the disk too; not all systems open a directory
+        directory = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
