@@ -231,6 +231,11 @@ def test_a_length_beside_numbers_of_the_state(tmp_path: Path) -> None:
     np.testing.assert_allclose(two, 2 * one)
 
 
+def test_operators_of_raw_arrays_are_the_librarys(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"raw\.mul has no form .* give wg\.asarray\(x\)"):
+        onnx(lambda x: x * (len(x) + 3), example(7), tmp_path / "m")
+
+
 def test_a_length_that_is_kept(tmp_path: Path) -> None:
     class Counter(wg.nn.Module):
         def __init__(self) -> None:

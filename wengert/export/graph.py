@@ -197,6 +197,11 @@ class Graph:
         own: Callable[..., Any] | None = getattr(self, f"_{name.replace('.', '_')}", None)
         if own is not None:
             return own(step, *operands, **parameters)
+        if name.startswith("raw."):
+            raise self._error(
+                step,
+                "it is the array library's own: give wg.asarray(x), or call Wengert's function",
+            )
         function = ndx
         for part in name.split("."):
             function = getattr(function, part, None)
