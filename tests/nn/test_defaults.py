@@ -13,7 +13,10 @@ OTHERWISE = {
     ("normalize", "eps"): 1e-12,
     ("normalize", "p"): 2.0,
     ("normalize", "dim"): 1,
-    ("batch_norm", "training"): False,
+    **dict.fromkeys(
+        ((name, "training") for name in ("batch_norm", "rrelu", "alpha_dropout")), False
+    ),
+    **dict.fromkeys((("glu", "dim"), ("GLU", "dim")), -1),
     **dict.fromkeys((("RMSNorm", "eps"), ("rms_norm", "eps")), None),
     **{
         (name, parameter): default
@@ -54,10 +57,15 @@ DEFAULTS = {
     "generator": None,
     "ignore_index": -100,
     "inplace": False,
+    "init": 0.25,
     "label_smoothing": 0.0,
+    "lambd": 0.5,
+    "lower": 1 / 8,
     "lr": 1e-3,
+    "max_val": 1.0,
     "maximize": False,
     "mean": 0.0,
+    "min_val": -1.0,
     "mode": "fan_in",
     "modules": None,
     "momentum": 0,
@@ -65,6 +73,7 @@ DEFAULTS = {
     "nesterov": False,
     "nonlinearity": "leaky_relu",
     "num_classes": -1,
+    "num_parameters": 1,
     "p": 0.5,
     "param": None,
     "pos_weight": None,
@@ -75,6 +84,7 @@ DEFAULTS = {
     "threshold": 20.0,
     "track_running_stats": True,
     "training": True,
+    "upper": 1 / 3,
     "use_input_stats": True,
     "weight": None,
     "weight_decay": 0,

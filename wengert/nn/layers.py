@@ -9,7 +9,6 @@ from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.ops.axes import number
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor
@@ -86,33 +85,6 @@ class Linear(Module):
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
         )
-
-
-@takes(p="a probability")
-class Dropout(Module):
-    r"""Zeros for random elements while training; see `functional.dropout`.
-
-    Parameters
-    ----------
-    p : float
-        Probability of zero. The others are multiplied by :math:`1 / (1 - p)`.
-    inplace : bool
-        Accepted for PyTorch's sake. Values are never changed in place.
-    """
-
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        p = number(p, "Dropout", "p")
-        if not 0.0 <= p <= 1.0:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        self.p = p
-        self.inplace = inplace
-
-    def forward(self, input: Any) -> Tensor:
-        """Drop while training, and return the input otherwise."""
-        return F.dropout(input, self.p, self.training)
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
 
 
 @takes()

@@ -86,7 +86,7 @@ def inherited(cls: type, function: Callable[..., Any], says: str, more: str) -> 
     cls : type
         Without a docstring it gets the function's summary, and ``says``.
     function : callable
-        Whose docstring is complete.
+        Whose docstring has all its parameters.
     says : str
         A paragraph.
     more : str
@@ -95,7 +95,7 @@ def inherited(cls: type, function: Callable[..., Any], says: str, more: str) -> 
     text = function.__doc__
     if text is None:
         return
-    sections = _sections(text)
+    sections = _sections(text.replace("\n    ", "\n") if "\n    ---" in text else text)
     if vars(cls).get("__doc__") is None:
         cls.__doc__ = f"{sections[''].partition(chr(10))[0]}\n\n{says}"
     known = sections.get("Parameters", "")

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
-from wengert.ops.axes import operand
+from wengert.nn.functional.define import real_floating, refused
+from wengert.ops.axes import as_axis, at_axis, number, operand
 from wengert.ops.special import everyday
 from wengert.tape.families import Family
 from wengert.tape.parameters import takes
@@ -154,3 +155,298 @@ def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Ten
     Cotangent :math:`g - e^y \sum_j g_j` with the result :math:`y`.
     """
     return _along(everyday.log_softmax, input, dim, dtype)
+
+
+@takes("input min_val max_val", family=_ACTIVATION)
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """Limit each element to a range.
+
+    Derivative 1 inside, 0 outside and at the ends.
+
+    Parameters
+    ----------
+    min_val, max_val : float or Tensor
+        The range. The result is differentiable in Tensors.
+
+    Raises
+    ------
+    ValueError
+        If ``min_val`` is larger than ``max_val``.
+    """
+    x = real_floating("hardtanh", input)
+    low, high = (
+        operand(min_val, x, "hardtanh", "min_val"),
+        operand(max_val, x, "hardtanh", "max_val"),
+    )
+    if not (isinstance(low, Tensor) or isinstance(high, Tensor)) and low > high:
+        raise ValueError(f"min_val cannot be larger than max_val, and is {low}, above {high}")
+    return ops.where(ops.less_equal(x, low), low, ops.where(ops.greater_equal(x, high), high, x))
+
+
+@takes("input", family=_ACTIVATION)
+def relu6(input: Any) -> Tensor:
+    r"""Rectifier with a limit, :math:`\min(\max(x, 0), 6)`.
+
+    Derivative 1 between 0 and 6, 0 elsewhere. Krizhevsky, "Convolutional deep belief networks on
+    CIFAR-10" (2010).
+    """
+    return hardtanh(real_floating("relu6", input), 0.0, 6.0)
+
+
+@takes("input", family=_ACTIVATION)
+def hardsigmoid(input: Any) -> Tensor:
+    r"""Sigmoid in three straight pieces, :math:`\min(\max(x, -3), 3) / 6 + 1/2`.
+
+    Derivative 1/6 between -3 and 3, 0 elsewhere. Howard et al., "Searching for MobileNetV3" (2019).
+    """
+    x = real_floating("hardsigmoid", input)
+    return ops.add(ops.multiply(hardtanh(x, -3.0, 3.0), 1 / 6), 0.5)
+
+
+@takes("input", family=_ACTIVATION)
+def hardswish(input: Any) -> Tensor:
+    r"""Product with `hardsigmoid`: 0 up to -3, :math:`x (x + 3) / 6`, and :math:`x` from 3 on.
+
+    Derivative :math:`x / 3 + 1/2` between -3 and 3. Howard et al., "Searching for MobileNetV3"
+    (2019).
+    """
+    x = real_floating("hardswish", input)
+    low, high = ops.less_equal(x, -3), ops.greater_equal(x, 3)
+    inner = ops.where(ops.logical_or(low, high), 0, x)  # so that no product overflows
+    bent = ops.multiply(inner, ops.add(ops.multiply(inner, 1 / 6), 0.5))
+    return ops.where(low, 0, ops.where(high, x, bent))
+
+
+@takes("input", family=_ACTIVATION)
+def mish(input: Any) -> Tensor:
+    r"""Smooth rectifier :math:`x \tanh(\log(1 + e^x))`.
+
+    Misra, "Mish: a self regularized non-monotonic activation function" (2019).
+    """
+    x = real_floating("mish", input)
+    return ops.multiply(x, ops.tanh(everyday.softplus(x)))
+
+
+@takes("input alpha", family=_ACTIVATION)
+def celu(input: Any, alpha: float = 1.0) -> Tensor:
+    r"""Smooth exponential unit: :math:`x` above 0, :math:`\alpha (e^{x / \alpha} - 1)` below.
+
+    Derivative 1 above 0 and :math:`e^{x / \alpha}` below. Barron, "Continuously differentiable
+    exponential linear units" (2017).
+
+    Parameters
+    ----------
+    alpha : float or Tensor
+        :math:`\alpha`. The result is differentiable in a Tensor, which may also be an array that
+        broadcasts with ``input``.
+
+    Raises
+    ------
+    ValueError
+        If ``alpha`` is 0.
+    """
+    x = real_floating("celu", input)
+    unit = operand(alpha, x, "celu", "alpha")
+    if not isinstance(unit, Tensor) and unit == 0:
+        raise ValueError("celu's alpha cannot be 0, by which it divides")
+    left = ops.less(x, 0)
+    below = ops.expm1(ops.divide(ops.where(left, x, 0), unit))
+    return ops.where(left, ops.multiply(below, unit), x)
+
+
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@takes("input", family=_ACTIVATION)
+def selu(input: Any) -> Tensor:
+    r"""Scaled exponential unit, :math:`\lambda` times `elu`: it keeps mean 0 and variance 1.
+
+    :math:`\lambda = 1.0507...`, and the unit's :math:`\alpha = 1.6732...`. Klambauer et al.,
+    "Self-normalizing neural networks" (2017).
+    """
+    return ops.multiply(_elu(real_floating("selu", input), alpha=_SELU_ALPHA), _SELU_SCALE)
+
+
+@takes("input value", "threshold", family=_ACTIVATION)
+def threshold(input: Any, threshold: float, value: float) -> Tensor:
+    """Replace each element that is not above a threshold.
+
+    Derivative 1 above it and 0 elsewhere.
+
+    Parameters
+    ----------
+    threshold : float or Tensor
+        The threshold. The derivative with respect to a Tensor is 0.
+    value : float or Tensor
+        What stands for the others. The result is differentiable in a Tensor.
+    """
+    x = real_floating("threshold", input)
+    limit = operand(threshold, x, "threshold", "threshold")
+    other = operand(value, x, "threshold", "value")
+    return ops.where(ops.less_equal(x, limit), other, x)
+
+
+@takes("input", family=_SHARES)
+def glu(input: Any, dim: int = -1) -> Tensor:
+    r"""Gated linear unit: the first half of an axis times the sigmoid of the second.
+
+    Dauphin et al., "Language modeling with gated convolutional networks" (2017).
+
+    Parameters
+    ----------
+    dim : int
+        The axis, of even length.
+
+    Returns
+    -------
+    Tensor
+        Of half of the length along the axis.
+
+    Raises
+    ------
+    RuntimeError
+        If the length is odd.
+    """
+    x = wrapped(input)
+    axis = as_axis(dim, x.ndim, "glu")
+    if x.shape[axis] % 2:
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim} is size {x.shape[axis]}"
+        )
+    half = x.shape[axis] // 2
+    first, second = (x[at_axis(axis, part)] for part in (slice(half), slice(half, None)))
+    return ops.multiply(first, everyday.expit(second))
+
+
+@takes("input", family=_ACTIVATION)
+def softsign(input: Any) -> Tensor:
+    r"""Sigmoid that saturates slowly, :math:`x / (1 + |x|)`.
+
+    Derivative :math:`1 / (1 + |x|)^2`.
+    """
+    x = real_floating("softsign", input)
+    return ops.divide(x, ops.add(ops.abs(x), 1))
+
+
+@takes("input", family=_ACTIVATION)
+def tanhshrink(input: Any) -> Tensor:
+    r"""What the hyperbolic tangent takes away, :math:`x - \tanh x`.
+
+    Derivative :math:`\tanh^2 x`.
+    """
+    x = real_floating("tanhshrink", input)
+    return ops.subtract(x, ops.tanh(x))
+
+
+@takes("input lambd", family=_ACTIVATION)
+def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
+    r"""Bring each element nearer to 0 by :math:`\lambda`; those within :math:`\lambda` become 0.
+
+    Derivative 1 for :math:`|x| > \lambda`, 0 elsewhere.
+
+    Parameters
+    ----------
+    lambd : float or Tensor
+        :math:`\lambda`, not negative. The result is differentiable in a Tensor.
+
+    Raises
+    ------
+    ValueError
+        If ``lambd`` is negative.
+    """
+    x = real_floating("softshrink", input)
+    step = operand(lambd, x, "softshrink", "lambd")
+    if refused(step, _is_not_negative):
+        raise ValueError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    nearer = ops.subtract(x, ops.multiply(ops.sign(x), step))
+    return ops.where(ops.less_equal(ops.abs(x), step), 0, nearer)
+
+
+def _is_not_negative(value: Any) -> Any:
+    return value >= 0
+
+
+@takes("input", "lambd", family=_ACTIVATION)
+def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
+    r"""Zero for each element of :math:`|x| \le \lambda`; the others stay.
+
+    Derivative 1 for :math:`|x| > \lambda`, 0 elsewhere.
+
+    Parameters
+    ----------
+    lambd : float or Tensor
+        :math:`\lambda`. The derivative with respect to a Tensor is 0.
+    """
+    x = real_floating("hardshrink", input)
+    limit = operand(lambd, x, "hardshrink", "lambd")
+    return ops.where(ops.less_equal(ops.abs(x), limit), 0, x)
+
+
+@takes("input", family=_SHARES)
+def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    r"""Probabilities that fall with the input: `softmax` of :math:`-x`."""
+    return softmax(ops.negative(wrapped(input)), dim, dtype=dtype)
+
+
+@takes("input weight", family=_ACTIVATION)
+def prelu(input: Any, weight: Any) -> Tensor:
+    r"""Rectifier with a slope that is learnt: :math:`x` above 0, :math:`w x` below.
+
+    Derivative 1 above 0 and :math:`w` elsewhere; with respect to :math:`w` 0 above and :math:`x`
+    elsewhere. He et al., "Delving deep into rectifiers" (2015).
+
+    Parameters
+    ----------
+    weight : Tensor
+        :math:`w`, one number or one for each channel, axis 1; of shape (), (1,) or (C,).
+
+    Raises
+    ------
+    RuntimeError
+        If there are neither one nor C.
+    """
+    x, w = real_floating("prelu", input), wrapped(weight)
+    channels = x.shape[1] if x.ndim > 1 else 1
+    if w.ndim > 1 or w.size not in (1, channels):
+        raise RuntimeError(
+            f"prelu needs a weight of 1 or {channels} numbers, one for each channel of an input of "
+            f"shape {tuple(x.shape)}, and got one of shape {tuple(w.shape)}"
+        )
+    if w.dtype is not x.dtype:
+        raise RuntimeError(
+            f"prelu got an input of {x.dtype.name} and a weight of {w.dtype.name}; convert one "
+            "with wg.astype"
+        )
+    shape = (channels, *[1] * (x.ndim - 2)) if w.size > 1 else ()
+    slope: Any = ops.reshape(w, shape)
+    return everyday.leaky_relu(x, slope)
+
+
+@takes("input", lower="a number", upper="a number", family=_ACTIVATION)
+def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
+    """Rectifier with a random slope for each negative element; their mean when not training.
+
+    The derivative is the slope. Xu et al., "Empirical evaluation of rectified activations in
+    convolutional network" (2015).
+
+    Parameters
+    ----------
+    lower, upper : float
+        The slopes are uniform between them.
+    training : bool
+        Whether slopes are drawn.
+
+    Raises
+    ------
+    ValueError
+        If ``lower`` is larger than ``upper``.
+    """
+    x = real_floating("rrelu", input)
+    low, high = number(lower, "rrelu", "lower"), number(upper, "rrelu", "upper")
+    if low > high:
+        raise ValueError(f"rrelu: lower should not be above upper, and is {low}, above {high}")
+    if not training:
+        return everyday.leaky_relu(x, (low + high) / 2)
+    drawn: Any = ops.add(ops.multiply(ops.rand_like(x), high - low), low)
+    return everyday.leaky_relu(x, drawn)

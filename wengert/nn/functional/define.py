@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 from wengert import ops
 from wengert.backends import backend_of
 from wengert.tape.families import Family
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 Reduction = Literal["mean", "sum", "none"]
 REDUCTIONS = get_args(Reduction)
@@ -127,3 +127,13 @@ def detached(x: Tensor) -> Tensor:
     """The values, through which no derivative flows."""
     array = x._array
     return untracked(array.detached() if hasattr(array, "bottom") else array)
+
+
+def real_floating(name: str, input: Any) -> Tensor:
+    """The input of a function as a Tensor; an error if it is not real floating."""
+    x = wrapped(input)
+    if x.dtype.kind != "real floating":
+        raise TypeError(
+            f"{name} needs a real floating input, not one of {x.dtype.name}; convert with wg.astype"
+        )
+    return x

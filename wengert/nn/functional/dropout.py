@@ -3,10 +3,35 @@
 from typing import Any
 
 from wengert import ops
+from wengert.nn.functional.define import real_floating
 from wengert.ops.axes import number
+from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
+
+_CHANNELS = Family("""
+Parameters
+----------
+p : float
+    Probability of zero, from 0 to 1. The others are multiplied by :math:`1 / (1 - p)`.
+training : bool
+    False returns the input's values, in another Tensor.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of ``input``.
+
+Raises
+------
+ValueError
+    If ``p`` is no probability, or the input has another number of axes.
+
+Notes
+-----
+PyTorch: ``torch.nn.functional.$name``.
+""")
 
 
 @takes("input", p="a probability")
@@ -39,12 +64,97 @@ def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
 
     PyTorch: ``torch.nn.functional.dropout``.
     """
-    p = number(p, "dropout", "p")
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    return _dropped("dropout", input, p, training)
+
+
+def _dropped(name: str, input: Any, p: Any, training: bool, kept_axes: int | None = None) -> Tensor:
+    """Dropout of elements, or of all that is along the axes after the first few."""
+    p = _probability(name, p)
     x = wrapped(input)
     if not training or p == 0.0:
         return anew(x)
-    drawn = ops.rand_like(x)
-    kept = ops.astype(ops.greater_equal(drawn, p), drawn.dtype)
+    kept = _kept(x, p, kept_axes)
     return ops.multiply(x, ops.multiply(kept, 1 / (1 - p)) if p < 1 else kept)
+
+
+def _probability(name: str, p: Any) -> Any:
+    p = number(p, name, "p")
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    return p
+
+
+def _kept(x: Tensor, p: float, kept_axes: int | None = None) -> Tensor:
+    """Ones, and zeros of probability ``p``, that broadcast with ``x``."""
+    if kept_axes is not None:
+        x = x[(..., *[slice(1)] * (x.ndim - kept_axes))]
+    drawn = ops.rand_like(x)
+    return ops.astype(ops.greater_equal(drawn, p), drawn.dtype)
+
+
+def _channels(name: str, input: Any, p: Any, training: bool, sizes: str) -> Tensor:
+    x = wrapped(input)
+    members = len(sizes.split(", ")) + 1
+    if x.ndim not in (members, members + 1):
+        raise ValueError(
+            f"{name} takes an input (C, {sizes}) or (N, C, {sizes}), not one of {tuple(x.shape)}"
+        )
+    return _dropped(name, x, p, training, x.ndim - members + 1)
+
+
+@takes("input", p="a probability", family=_CHANNELS)
+def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
+    """Set random channels of sequences to zero and scale the others.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (C, L) or (N, C, L).
+    """
+    return _channels("dropout1d", input, p, training, "L")
+
+
+@takes("input", p="a probability", family=_CHANNELS)
+def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
+    """Set random channels of images to zero and scale the others.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (C, H, W) or (N, C, H, W).
+
+    Notes
+    -----
+    Tompson et al., "Efficient object localization using convolutional networks" (2015). PyTorch
+    warns of three axes, and takes the first for N.
+    """
+    return _channels("dropout2d", input, p, training, "H, W")
+
+
+_LOWEST = -1.7580993408473766  # of `selu`, far below 0
+
+
+@takes("input", p="a probability", family=_CHANNELS)
+def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Tensor:
+    """Set random elements to the lowest value of `selu`, so that mean 0 and variance 1 stay.
+
+    The result is then scaled and shifted. Klambauer et al., "Self-normalizing neural networks"
+    (2017).
+
+    Parameters
+    ----------
+    input : Tensor
+        Real floating.
+    p : float
+        Probability of the lowest value, from 0 to 1. With 1, all is zero.
+    """
+    p = _probability("alpha_dropout", p)
+    x = real_floating("alpha_dropout", input)
+    if not training or p == 0.0:
+        return anew(x)
+    if p == 1.0:
+        return ops.multiply(x, 0)
+    scale = ((_LOWEST**2 * p + 1) * (1 - p)) ** -0.5
+    kept = _kept(x, p)
+    low = ops.multiply(ops.subtract(1, kept), _LOWEST)
+    return ops.multiply(ops.add(ops.add(ops.multiply(x, kept), low), -_LOWEST * p), scale)

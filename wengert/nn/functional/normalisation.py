@@ -8,7 +8,7 @@ from typing import Any
 from wengert import ops
 from wengert.backends import DTYPES, dtype_of
 from wengert.interpreters.batching import along
-from wengert.nn.functional.define import detached
+from wengert.nn.functional.define import detached, real_floating
 from wengert.ops.axes import number, operand
 from wengert.ops.linalg import vector_norm
 from wengert.tape.families import Family
@@ -97,15 +97,6 @@ _OF_CHANNELS = _NORM(
 )
 
 
-def _floating(name: str, input: Any) -> Tensor:
-    x = wrapped(input)
-    if x.dtype.kind != "real floating":
-        raise TypeError(
-            f"{name} needs a real floating input, not one of {x.dtype.name}; convert with wg.astype"
-        )
-    return x
-
-
 def _standard(x: Tensor, axis: Axes, eps: float, centred: bool = True) -> Tensor:
     """Standardised numbers; those of half precision by way of single, as squares overflow."""
     if x.dtype.itemsize > 2:
@@ -162,7 +153,7 @@ def layer_norm(
     the cotangent is :math:`(g - \bar g - y \overline{g y}) / \sqrt{\sigma^2 + \epsilon}`. Ba, Kiros
     and Hinton, "Layer normalization" (2016).
     """
-    x = _floating("layer_norm", input)
+    x = real_floating("layer_norm", input)
     shape, axes = _last_axes("layer_norm", x, normalized_shape)
     out = _standard(x, axes, number(eps, "layer_norm", "eps"))
     return _affine("layer_norm", out, weight, bias, shape)
@@ -186,7 +177,7 @@ def rms_norm(
     eps : float, optional
         :math:`\epsilon`, added to the mean square; by default the dtype's rounding.
     """
-    x = _floating("rms_norm", input)
+    x = real_floating("rms_norm", input)
     shape, axes = _last_axes("rms_norm", x, normalized_shape)
     smallest = ops.finfo(x.dtype).eps if eps is None else number(eps, "rms_norm", "eps")
     return _affine("rms_norm", _standard(x, axes, smallest, False), weight, None, shape)
@@ -205,7 +196,7 @@ def group_norm(
     num_groups : int
         A divisor of C.
     """
-    x = _floating("group_norm", input)
+    x = real_floating("group_norm", input)
     shape = tuple(x.shape)
     groups = number(num_groups, "group_norm", "num_groups")
     if len(shape) < 2 or groups < 1 or shape[1] % groups:
@@ -294,7 +285,7 @@ def batch_norm(
     ValueError
         If a channel has a single number in training.
     """
-    x = _floating("batch_norm", input)
+    x = real_floating("batch_norm", input)
     running = running_mean, running_var
     if x.ndim < 2:
         raise RuntimeError(f"batch_norm needs an input (N, C, ...), not one of {tuple(x.shape)}")
@@ -351,7 +342,7 @@ def instance_norm(
     ValueError
         If a channel of a member has a single number, and its statistics are used.
     """
-    x = _floating("instance_norm", input)
+    x = real_floating("instance_norm", input)
     running = running_mean, running_var
     if x.ndim < 3:
         raise RuntimeError(

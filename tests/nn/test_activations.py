@@ -1,0 +1,210 @@
+"""Activations by their formulas and against PyTorch, at special points too; dropout of channels."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+from wengert.nn import functional as F
+from wengert.testing import gradcheck, gradgradcheck
+
+RNG = np.random.default_rng(11)
+X = RNG.normal(size=(2, 4, 3, 2)) * 2
+SPECIAL = np.resize([0.0, -3, 3, 6, 1, -1, 0.5, -0.5, -0.3, 0.7, 0.3, 0.1], X.shape)
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def softmin(x: np.ndarray, axis: int) -> np.ndarray:
+    e = np.exp(-x)
+    return e / e.sum(axis, keepdims=True)
+
+
+#: Layers, their options, and the formula.
+LAYERS: list[tuple[str, dict[str, Any], Any]] = [
+    ("ReLU6", {}, lambda x: np.clip(x, 0, 6)),
+    ("Hardtanh", {}, lambda x: np.clip(x, -1, 1)),
+    ("Hardtanh", {"min_val": -0.3, "max_val": 0.7}, lambda x: np.clip(x, -0.3, 0.7)),
+    ("Hardsigmoid", {}, lambda x: np.clip(x, -3, 3) / 6 + 0.5),
+    ("Hardswish", {}, lambda x: x * np.clip(x + 3, 0, 6) / 6),
+    ("Mish", {}, lambda x: x * np.tanh(np.logaddexp(x, 0))),
+    ("CELU", {}, lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0)))),
+    ("CELU", {"alpha": 0.4}, lambda x: np.where(x > 0, x, 0.4 * np.expm1(np.minimum(x, 0) / 0.4))),
+    (
+        "SELU",
+        {},
+        lambda x: (
+            1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0)))
+        ),
+    ),
+    ("Threshold", {"threshold": 0.3, "value": 7.0}, lambda x: np.where(x > 0.3, x, 7.0)),
+    ("GLU", {}, lambda x: x[..., :1] * sigmoid(x[..., 1:])),
+    ("GLU", {"dim": 1}, lambda x: x[:, :2] * sigmoid(x[:, 2:])),
+    ("Softsign", {}, lambda x: x / (1 + abs(x))),
+    ("Tanhshrink", {}, lambda x: x - np.tanh(x)),
+    ("Softshrink", {}, lambda x: np.sign(x) * np.maximum(abs(x) - 0.5, 0)),
+    ("Softshrink", {"lambd": 0.3}, lambda x: np.sign(x) * np.maximum(abs(x) - 0.3, 0)),
+    ("Hardshrink", {}, lambda x: np.where(abs(x) > 0.5, x, 0)),
+    ("Hardshrink", {"lambd": 0.3}, lambda x: np.where(abs(x) > 0.3, x, 0)),
+    ("Softmin", {"dim": 2}, lambda x: softmin(x, 2)),
+    ("Softmax2d", {}, lambda x: softmin(-x, 1)),
+    ("PReLU", {"dtype": "float64"}, lambda x: np.where(x > 0, x, 0.25 * x)),
+    (
+        "PReLU",
+        {"num_parameters": 4, "init": 0.1, "dtype": "float64"},
+        lambda x: np.where(x > 0, x, 0.1 * x),
+    ),
+    ("RReLU", {}, lambda x: np.where(x > 0, x, x * 11 / 48)),
+    ("RReLU", {"lower": 0.1, "upper": 0.2}, lambda x: np.where(x > 0, x, x * 0.15)),
+]
+NAMES = [f"{name}-{options}" for name, options, _ in LAYERS]
+
+
+@pytest.mark.parametrize(("name", "options", "formula"), LAYERS, ids=NAMES)
+def test_values_and_derivatives(backend: Any, name: str, options: Any, formula: Any) -> None:
+    layer = getattr(nn, name)(**options).eval()
+    for x in (X, SPECIAL):
+        found = layer(wg.asarray(x)).detach().numpy()
+        np.testing.assert_allclose(found, formula(x), rtol=1e-13, atol=1e-15)
+    x = wg.asarray(X[:1]).requires_grad_()
+    assert gradcheck(layer, [x])
+    if layer(x * 2).grad_fn is not None and backend.name == "numpy":
+        assert gradgradcheck(layer, [x])
+    low = wg.asarray(X, dtype="float32")
+    if name != "PReLU":
+        assert layer(low).dtype == wg.float32
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("name", "options", "formula"), LAYERS, ids=NAMES)
+@pytest.mark.parametrize("at", [X, SPECIAL, X * 40])
+def test_layers_are_pytorchs(name: str, options: Any, formula: Any, at: np.ndarray) -> None:
+    torch = pytest.importorskip("torch")
+    theirs = options | ({"dtype": torch.float64} if "dtype" in options else {})
+    a, b = getattr(nn, name)(**options).eval(), getattr(torch.nn, name)(**theirs).eval()
+    assert repr(a) == repr(b)
+    assert [*a.state_dict()] == [*b.state_dict()]
+    with wg.use_backend("numpy"):
+        x = [wg.asarray(at).requires_grad_(), *a.parameters()]
+    y = [torch.tensor(at, requires_grad=True), *b.parameters()]
+    p, q = a(x[0]), b(y[0])
+    seed = RNG.normal(size=tuple(p.shape))
+    once = wg.autograd.grad(p, x, wg.asarray(seed), create_graph=True)
+    again = torch.autograd.grad(q, y, torch.tensor(seed), create_graph=True)
+    # PyTorch's kernels of these two divide in single precision.
+    rtol = 3e-7 if name in ("Hardsigmoid", "CELU") else 1e-9
+    for g, h in zip(once, again, strict=True):
+        np.testing.assert_allclose(g.detach().numpy(), h.detach().numpy(), rtol=rtol, atol=1e-12)
+    other = np.zeros_like(at)
+    if again[0].requires_grad and name != "Hardsigmoid":  # which PyTorch has no second one of
+        (h,) = torch.autograd.grad((again[0] ** 2).sum(), y[:1], allow_unused=True)
+        other = other if h is None else h.numpy()
+    found = np.zeros_like(at)
+    if once[0].requires_grad:
+        (g,) = wg.autograd.grad((once[0] ** 2).sum(), x[:1], allow_unused=True)
+        found = found if g is None else g.numpy()
+    np.testing.assert_allclose(found, other, rtol=10 * rtol, atol=1e-11)
+
+
+def test_nothing_becomes_nan_at_infinity_and_nan_stays() -> None:
+    ends = np.array([np.inf, -np.inf, np.nan])
+    for name in [
+        "relu6",
+        "hardtanh",
+        "hardsigmoid",
+        "hardswish",
+        "celu",
+        "selu",
+        "softshrink",
+        "hardshrink",
+    ]:
+        x = wg.asarray(ends).requires_grad_()
+        y = getattr(F, name)(x)
+        assert np.isnan(y.detach().numpy()).tolist() == [False, False, True], name
+        y.backward(wg.asarray([1.0, 1.0, 0.0], dtype=wg.float64))
+        assert not np.isnan(x.grad.numpy()[:2]).any(), name
+
+
+def test_slopes_of_channels_learn(backend: Any) -> None:
+    x, w = wg.asarray(X).requires_grad_(), wg.asarray([0.1, 0.2, 0.3, 0.4], dtype="float64")
+    w.requires_grad = True
+    y = F.prelu(x, w)
+    np.testing.assert_allclose(
+        y.detach().numpy(), np.where(X > 0, X, X * w.detach().numpy()[:, None, None])
+    )
+    y.sum().backward()
+    np.testing.assert_allclose(w.grad.numpy(), np.minimum(X, 0).sum((0, 2, 3)), rtol=1e-12)
+
+
+def test_random_slopes(backend: Any) -> None:
+    wg.manual_seed(1)
+    layer = nn.RReLU(0.2, 0.6)
+    x = wg.full((100, 100), -1.0).requires_grad_()
+    y = layer(x)
+    slopes = -y.detach().numpy()
+    assert 0.2 <= slopes.min() < 0.201 and 0.599 < slopes.max() <= 0.6
+    assert abs(slopes.mean() - 0.4) < 5 * 0.4 / 12**0.5 / 100
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), slopes)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [("Dropout1d", (50, 40, 3)), ("Dropout2d", (40, 50, 2, 3))]
+)
+def test_channels_are_dropped_whole(backend: Any, name: str, shape: tuple[int, ...]) -> None:
+    wg.manual_seed(1)
+    layer = getattr(nn, name)(0.3)
+    x = wg.ones(shape).requires_grad_()
+    y = layer(x)
+    found = y.detach().numpy().reshape(2000, -1)
+    assert (found == found[:, :1]).all()
+    np.testing.assert_allclose(found[found != 0], 1 / 0.7, rtol=1e-6)
+    assert abs((found[:, 0] == 0).mean() - 0.3) < 5 * (0.21 / 2000) ** 0.5
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy().reshape(2000, -1), found)
+    assert len(np.unique(layer(wg.ones(shape[1:])).numpy().reshape(shape[1], -1).sum(1))) == 2
+    assert layer.eval()(x).detach().numpy().all()
+    with pytest.raises(ValueError, match="takes an input"):
+        layer(wg.ones((2,)))
+
+
+def test_alpha_dropout_keeps_mean_and_variance(backend: Any) -> None:
+    wg.manual_seed(1)
+    x = wg.randn(300, 300).requires_grad_()
+    layer = nn.AlphaDropout(0.4)
+    y = layer(x)
+    v = y.detach().numpy().astype("float64")
+    assert abs(v.mean()) < 0.02 and abs(v.std() - 1) < 0.02
+    _, count = np.unique(v, return_counts=True)
+    assert abs(count.max() / v.size - 0.4) < 5 * (0.24 / v.size) ** 0.5
+    y.sum().backward()
+    assert len(np.unique(x.grad.numpy())) == 2
+    assert not nn.AlphaDropout(1.0)(x).detach().numpy().any()
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nn.Hardtanh(1.0, -1.0), "max_val should be above min_val"),
+        (lambda: F.hardtanh(wg.ones(2), 1.0, -1.0), "min_val cannot be larger than max_val"),
+        (lambda: F.celu(wg.ones(2), 0.0), "alpha cannot be 0"),
+        (lambda: F.glu(wg.ones((2, 3))), "must be even, but dimension -1 is size 3"),
+        (lambda: F.softshrink(wg.ones(2), -1.0), "greater or equal to 0"),
+        (lambda: F.softmin(wg.ones(2)), "needs dim"),
+        (lambda: nn.Softmax2d()(wg.ones((2, 3))), r"\(C, H, W\) or \(N, C, H, W\), not one of"),
+        (lambda: F.prelu(wg.ones((2, 3)), wg.ones(2)), "a weight of 1 or 3 numbers"),
+        (lambda: F.prelu(wg.ones((2, 3)), wg.ones(3, dtype="float64")), "convert one"),
+        (lambda: F.rrelu(wg.ones(2), 0.5, 0.1), "lower should not be above upper"),
+        (lambda: F.hardswish(wg.ones(2, dtype="complex64")), "real floating input, not one of"),
+        (lambda: nn.Dropout2d(1.5), "between 0 and 1, but got 1.5"),
+        (lambda: F.alpha_dropout(wg.ones(2), -0.5), "between 0 and 1, but got -0.5"),
+    ],
+)
+def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
+    with pytest.raises((ValueError, RuntimeError, TypeError), match=message):
+        call()
