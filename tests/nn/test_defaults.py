@@ -17,6 +17,8 @@ OTHERWISE = {
         ((name, "training") for name in ("batch_norm", "rrelu", "alpha_dropout")), False
     ),
     **dict.fromkeys((("glu", "dim"), ("GLU", "dim")), -1),
+    ("RNN", "nonlinearity"): "tanh",
+    ("RNNCell", "nonlinearity"): "tanh",
     **dict.fromkeys((("RMSNorm", "eps"), ("rms_norm", "eps")), None),
     **{
         (name, parameter): default
@@ -127,4 +129,7 @@ def test_pytorch_has_the_same_defaults(space, name):
         pytest.skip("PyTorch has no such signature")
     shared = defaults(other)
     for parameter, default in defaults(getattr(space, name)).items():
+        if callable(default):  # a function, such as relu, of each library
+            assert shared[parameter].__name__ == default.__name__
+            continue
         assert shared.get(parameter, default) == default, parameter

@@ -35,6 +35,7 @@ from wengert.nn.activations import (
     Tanhshrink,
     Threshold,
 )
+from wengert.nn.attention import MultiheadAttention
 from wengert.nn.containers import ModuleDict, ModuleList, Sequential
 from wengert.nn.layers import Flatten, Identity, Linear, Unflatten
 from wengert.nn.losses import (
@@ -58,6 +59,13 @@ from wengert.nn.normalisation import (
     RMSNorm,
 )
 from wengert.nn.parameter import Parameter
+from wengert.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from wengert.nn.transformer import (
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from wengert.storage.weights import load, save
 
 __all__ = [
@@ -65,6 +73,9 @@ __all__ = [
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
     "AlphaDropout",
     "BCELoss",
@@ -76,6 +87,7 @@ __all__ = [
     "Dropout1d",
     "Dropout2d",
     "Flatten",
+    "GRUCell",
     "GroupNorm",
     "Hardshrink",
     "Hardsigmoid",
@@ -86,6 +98,7 @@ __all__ = [
     "InstanceNorm1d",
     "InstanceNorm2d",
     "L1Loss",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -96,10 +109,12 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiheadAttention",
     "NLLLoss",
     "PReLU",
     "Parameter",
     "RMSNorm",
+    "RNNCell",
     "RReLU",
     "ReLU",
     "ReLU6",
@@ -116,6 +131,10 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "Unflatten",
     "functional",
     "init",

@@ -29,6 +29,10 @@ from wengert.nn.functional.activation import (
     tanhshrink,
     threshold,
 )
+from wengert.nn.functional.attention import (
+    multi_head_attention_forward,
+    scaled_dot_product_attention,
+)
 from wengert.nn.functional.binary import binary_cross_entropy, binary_cross_entropy_with_logits
 from wengert.nn.functional.classification import cross_entropy, nll_loss, one_hot
 from wengert.nn.functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d
@@ -71,6 +75,7 @@ __all__ = [
     "logsigmoid",
     "mish",
     "mse_loss",
+    "multi_head_attention_forward",
     "nll_loss",
     "normalize",
     "one_hot",
@@ -79,6 +84,7 @@ __all__ = [
     "relu6",
     "rms_norm",
     "rrelu",
+    "scaled_dot_product_attention",
     "selu",
     "sigmoid",
     "silu",

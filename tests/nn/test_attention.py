@@ -1,0 +1,300 @@
+"""Attention: PyTorch's numbers, masks that leave queries without keys, and errors."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.nn.test_functional import check_against_torch, values
+from tests.nn.twins import check_twins, twin
+from tests.ops.spaces import pairs
+from wengert import nn
+from wengert.nn import functional as F
+
+RNG = np.random.default_rng(29)
+N, L, S, E, HEADS = 2, 3, 4, 6, 2
+
+BOOLEANS = np.asarray([[1, 1, 0, 1], [0, 0, 0, 0], [0, 1, 1, 1]], dtype=bool)
+ADDED = np.where(BOOLEANS, RNG.normal(size=(L, S)), -math.inf)
+MASKS = {"none": None, "booleans": BOOLEANS, "added": ADDED}
+FUNCTION = pairs(
+    {
+        "mask": ("none", "booleans", "added", "of each head", "causal"),
+        "scale": (None, 0.7),
+        "shapes": ("heads", "no batch", "groups", "broadcast"),
+    }
+)
+
+
+def tensors(mask: Any) -> tuple[Any, Any]:
+    if mask is None:
+        return None, None
+    return wg.asarray(mask), pytest.importorskip("torch").tensor(mask)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("options", FUNCTION)
+def test_the_function_is_pytorchs(backend: Any, options: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    lead = {
+        "heads": ((N, 4), (N, 4)),
+        "no batch": ((), ()),
+        "groups": ((N, 4), (N, 2)),
+        "broadcast": ((N, 4), (1, 4)),
+    }
+    first, second = lead[options["shapes"]]
+    arrays = [
+        RNG.normal(size=(*first, L, E)),
+        RNG.normal(size=(*second, S, E)),
+        RNG.normal(size=(*second, S, 5)),
+    ]
+    given = {"scale": options["scale"], "enable_gqa": options["shapes"] == "groups"}
+    given["is_causal"] = options["mask"] == "causal"
+    mask = MASKS.get(options["mask"])
+    if options["mask"] == "of each head":
+        mask = RNG.uniform(size=(*first, L, S)) < 0.6
+    ours, theirs = tensors(mask)
+    check_against_torch(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, ours, **given),
+        lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, theirs, **given),
+        arrays,
+        3,
+    )
+
+
+@pytest.mark.oracle
+def test_a_mask_is_differentiated() -> None:
+    torch = pytest.importorskip("torch")
+    arrays = [RNG.normal(size=(2, n, E)) for n in (L, S, S)] + [RNG.normal(size=(L, S))]
+    check_against_torch(
+        F.scaled_dot_product_attention,
+        torch.nn.functional.scaled_dot_product_attention,
+        arrays,
+        4,
+    )
+
+
+def test_the_function_by_its_formula(backend: Any) -> None:
+    q, k, v = RNG.normal(size=(L, E)), RNG.normal(size=(S, E)), RNG.normal(size=(S, 2))
+    weights = np.exp(q @ k.T / math.sqrt(E)) * BOOLEANS
+    weights[1] = 0
+    expected = weights / np.maximum(weights.sum(1, keepdims=True), 1e-300) @ v
+    given = [wg.asarray(x).requires_grad_() for x in (q, k, v)]
+    found = F.scaled_dot_product_attention(*given, wg.asarray(BOOLEANS))
+    np.testing.assert_allclose(values(found), expected, rtol=1e-10, atol=1e-15)
+    wg.sum(found**2).backward()
+    assert all(np.isfinite(values(x.grad)).all() for x in given)
+    assert (values(given[0].grad)[1] == 0).all()  # nothing flows through a query without a key
+    causal = F.scaled_dot_product_attention(given[0], given[1][:L], given[2][:L], is_causal=True)
+    np.testing.assert_array_equal(values(causal)[0], v[0])
+
+
+def test_dropout_of_weights() -> None:
+    q, k = wg.zeros((1, 8)), wg.zeros((1000, 8))
+    wg.manual_seed(0)
+    # Each of 1000 equal weights is 0 or twice itself; the deviation of the sum is 1 / sqrt(1000).
+    out = F.scaled_dot_product_attention(q, k, wg.ones((1000, 1)), dropout_p=0.5).item()
+    assert out != 1
+    assert abs(out - 1) < 5 / math.sqrt(1000)
+    layer = nn.MultiheadAttention(8, 2, dropout=0.5)
+    k = wg.asarray(RNG.normal(size=(20, 8)).astype(np.float32))
+    first, second = (values(layer(k, k, k)[0]) for _ in range(2))
+    assert not np.array_equal(first, second)
+    layer.eval()
+    np.testing.assert_array_equal(*(values(layer(k, k, k)[0]) for _ in range(2)))
+
+
+LAYER = pairs(
+    {
+        "bias": (True, False),
+        "add_bias_kv": (False, True),
+        "add_zero_attn": (False, True),
+        "dims": ((None, None), (5, None), (5, 3)),
+        "batch_first": (False, True),
+        "batched": (True, False),
+        "same": ("all", "keys", "none"),
+        "padding": (None, "booleans", "added"),
+        "mask": (None, "booleans", "added", "of each head"),
+        "need_weights": (True, False),
+        "average_attn_weights": (True, False),
+        "is_causal": (False, True),
+        "training": (True, False),
+    }
+)
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
+@pytest.mark.parametrize("options", LAYER)
+def test_the_layer_is_pytorchs(backend: Any, options: dict[str, Any]) -> None:
+    made = {k: options[k] for k in ("bias", "add_bias_kv", "add_zero_attn", "batch_first")}
+    made["kdim"], made["vdim"] = options["dims"] if options["same"] == "none" else (None, None)
+    ours, theirs = twin("MultiheadAttention", E, HEADS, **made)
+    ours.train(options["training"])
+    theirs.train(options["training"])
+    rows, columns = (L, L) if options["same"] == "all" else (L, S)
+    batch = N if options["batched"] else 1
+    masks = {}
+    if options["mask"]:
+        shape = (batch * HEADS,) if options["mask"] == "of each head" else ()
+        held = RNG.uniform(size=(*shape, rows, columns)) < 0.4
+        held[..., 0] = False  # PyTorch's weights are NaN without any key
+        if options["is_causal"]:
+            held = np.broadcast_to(~np.tri(rows, columns, dtype=bool), held.shape).copy()
+        added = np.where(held, -math.inf, RNG.normal(size=held.shape) * (not options["is_causal"]))
+        masks["attn_mask"] = added if options["mask"] == "added" else held
+    if options["padding"]:
+        held = np.zeros((N, columns) if options["batched"] else (columns,), dtype=bool)
+        held[..., -1] = True
+        kind = options["padding"]
+        masks["key_padding_mask"] = np.where(held, -math.inf, 0.3) if kind == "added" else held
+
+    def length(n: int, features: int) -> np.ndarray:
+        if not options["batched"]:
+            return RNG.normal(size=(n, features))
+        return RNG.normal(size=(N, n, features) if options["batch_first"] else (n, N, features))
+
+    inputs = [length(L, E)]
+    if options["same"] != "all":
+        inputs.append(length(S, made["kdim"] or E))
+    if options["same"] == "none":
+        inputs.append(length(S, made["vdim"] or E))
+    flags = {k: options[k] for k in ("need_weights", "average_attn_weights")}
+    flags["is_causal"] = options["is_causal"] and options["mask"] is not None
+
+    def call(module: Any, *xs: Any) -> Any:
+        where = 0 if isinstance(xs[0], wg.Tensor) else 1
+        given = {key: tensors(mask)[where] for key, mask in masks.items()}
+        three = xs if len(xs) == 3 else (xs[0], xs[-1], xs[-1])
+        return module(*three, **given, **flags)
+
+    check_twins(ours, theirs, inputs, call)
+
+
+@pytest.mark.oracle
+def test_static_keys_and_values(backend: Any) -> None:
+    torch = pytest.importorskip("torch")
+    static = (N * HEADS, S, E // HEADS)
+    x, weight = RNG.normal(size=(L, N, E)), RNG.normal(size=(3 * E, E))
+    arrays = [x, RNG.normal(size=static), RNG.normal(size=static), weight]
+
+    def of(function: Any) -> Any:
+        def call(x: Any, k: Any, v: Any, w: Any) -> Any:
+            bias = w[:, 0]
+            out = function(
+                *(x, x, x, E, HEADS, w, bias, None, None, False, 0.0, w[:E], None),
+                need_weights=False,
+                static_k=k,
+                static_v=v,
+            )
+            return out[0]
+
+        return call
+
+    theirs = torch.nn.functional.multi_head_attention_forward
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        check_against_torch(of(F.multi_head_attention_forward), of(theirs), arrays, 4)
+
+
+def test_a_query_without_keys() -> None:
+    wg.manual_seed(0)
+    layer = nn.MultiheadAttention(E, HEADS)
+    x = wg.asarray(RNG.normal(size=(L, N, E)).astype(np.float32))
+    mask = wg.asarray([[False] * L, [True] * L, [False] * L])
+    out, weights = layer(x, x, x, attn_mask=mask, need_weights=False)
+    assert weights is None
+    bias = np.broadcast_to(values(layer.out_proj.bias), (N, E))
+    np.testing.assert_array_equal(values(out)[1], bias)
+
+
+def test_the_layer_starts_as_pytorchs() -> None:
+    wg.manual_seed(0)
+    layer = nn.MultiheadAttention(64, 4, add_bias_kv=True)
+    bound = math.sqrt(6 / (4 * 64))  # Xavier's, of 64 inputs and 192 results
+    drawn = values(layer.in_proj_weight)
+    assert 0.99 * bound < abs(drawn).max() <= bound * (1 + 1e-6)
+    assert (values(layer.in_proj_bias) == 0).all()
+    assert (values(layer.out_proj.bias) == 0).all()
+    assert 0.1 < values(layer.bias_k).std() * math.sqrt((64 + 64) / 2) < 2
+    other = nn.MultiheadAttention(64, 4, kdim=32, bias=False)
+    assert other.in_proj_weight is None
+    assert other.in_proj_bias is None
+    assert other.k_proj_weight.shape == (64, 32)
+
+
+def test_a_causal_layer_sees_nothing_of_what_comes() -> None:
+    wg.manual_seed(0)
+    layer = nn.MultiheadAttention(E, HEADS, batch_first=True)
+    x = RNG.normal(size=(N, S, E)).astype(np.float32)
+    changed = x.copy()
+    changed[:, 2:] += 1
+    mask = ~wg.tril(wg.ones((S, S), dtype=wg.bool))
+    for flags in ({"need_weights": False, "is_causal": True}, {}):
+        outs = [
+            values(layer(a, a, a, attn_mask=mask, **flags)[0])
+            for a in map(wg.asarray, (x, changed))
+        ]
+        np.testing.assert_array_equal(outs[0][:, :2], outs[1][:, :2])
+        assert (outs[0][:, 2:] != outs[1][:, 2:]).any()
+
+
+ONES = wg.ones
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda f: f(ONES((3, 2)), ONES((4, 3)), ONES((4, 2))), RuntimeError, "it needs"),
+        (lambda f: f(ONES((3, 2)), ONES((4, 2)), ONES((3, 2))), RuntimeError, "it needs"),
+        (lambda f: f(ONES(3), ONES(3), ONES(3)), RuntimeError, "it needs"),
+        (
+            lambda f: f(ONES((3, 2)), ONES((4, 2), dtype=wg.float64), ONES((4, 2))),
+            RuntimeError,
+            "float32, float64, float32",
+        ),
+        (
+            lambda f: f(*[ONES((3, 2))] * 3, ONES((3, 3), dtype=wg.bool), is_causal=True),
+            RuntimeError,
+            "not both",
+        ),
+        (
+            lambda f: f(*[ONES((3, 2))] * 3, ONES((3, 3), dtype=wg.int64)),
+            RuntimeError,
+            "not of int64",
+        ),
+        (
+            lambda f: f(ONES((3, 3, 2)), *[ONES((2, 3, 2))] * 2, enable_gqa=True),
+            RuntimeError,
+            "multiple of the key's",
+        ),
+        (lambda f: f(*[ONES((3, 2))] * 3, dropout_p=2.0), ValueError, "between 0 and 1"),
+    ],
+)
+def test_what_does_not_fit_the_function(call: Any, error: Any, says: str) -> None:
+    with pytest.raises(error, match=says):
+        call(F.scaled_dot_product_attention)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda: nn.MultiheadAttention(5, 2), ValueError, "positive multiple"),
+        (lambda: nn.MultiheadAttention(4, 2, dropout=-1), ValueError, "between 0 and 1"),
+        (lambda: three(ONES((3, 5))), RuntimeError, "made for 4 features"),
+        (lambda: three(ONES((3, 2, 4)), ONES((3, 4))), RuntimeError, r"it needs \(L, N, E\)"),
+        (lambda: three(ONES((3, 2, 4)), ONES((3, 1, 4))), RuntimeError, "it needs"),
+        (lambda: three(ONES((3, 4)), is_causal=True), RuntimeError, "give attn_mask"),
+        (lambda: three(ONES((3, 4)), attn_mask=ONES((2, 3))), RuntimeError, r"of \(3, 3\)"),
+        (lambda: three(ONES((3, 4)), key_padding_mask=ONES(4)), RuntimeError, r"of \(1, 3\)"),
+    ],
+)
+def test_what_does_not_fit_the_layer(call: Any, error: Any, says: str) -> None:
+    with pytest.raises(error, match=says):
+        call()
+
+
+def three(query: Any, key: Any = None, **options: Any) -> Any:
+    key = query if key is None else key
+    return nn.MultiheadAttention(4, 2)(query, key, key, **options)

@@ -1,0 +1,287 @@
+"""Recurrent networks: the numbers of PyTorch from its parameters, on every backend, compiled."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.nn.test_functional import values
+from tests.nn.twins import check_twins, twin
+from tests.ops.spaces import pairs
+from wengert import nn
+
+RNG = np.random.default_rng(17)
+T, N, I, H = 4, 3, 2, 5
+SPACE: dict[str, tuple[Any, ...]] = {
+    "num_layers": (1, 2),
+    "bias": (True, False),
+    "batch_first": (True, False),
+    "bidirectional": (True, False),
+    "batched": (True, False),
+    "hx": (True, False),
+    "own": (0, 1),
+}
+CASES = [(name, options) for name in ("RNN", "LSTM", "GRU") for options in pairs(SPACE)]
+
+
+def starts(name: str, options: dict[str, Any], hidden: int, batched: bool) -> tuple[Any, ...]:
+    count = options["num_layers"] * (1 + options["bidirectional"])
+    lengths = (hidden, H)[: 1 + (name == "LSTM")]
+    return tuple(RNG.normal(size=(count, *([N] * batched), n)) for n in lengths)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_networks_are_pytorchs(backend: Any, name: str, options: dict[str, Any]) -> None:
+    options = dict(options)
+    batched, given, own = (options.pop(key) for key in ("batched", "hx", "own"))
+    if name == "RNN":
+        options["nonlinearity"] = ("tanh", "relu")[own]
+    if name == "LSTM":
+        options["proj_size"] = 3 * own
+    ours, theirs = twin(name, I, H, **options)
+    shape = ((N, T, I) if options["batch_first"] else (T, N, I)) if batched else (T, I)
+    start = starts(name, options, options.get("proj_size") or H, batched) if given else ()
+    tuples = (lambda h: h) if name == "LSTM" else (lambda h: h[0])
+    check_twins(
+        ours,
+        theirs,
+        [RNG.normal(size=shape), *start],
+        lambda module, x, *state: module(x, tuples(state) if state else None),
+    )
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("name", "bias", "batched", "given"),
+    list(product(("RNNCell", "LSTMCell", "GRUCell"), (True, False), (True, False), (True, False))),
+)
+def test_cells_are_pytorchs(name: str, bias: bool, batched: bool, given: bool) -> None:
+    options = {"nonlinearity": "relu"} if name == "RNNCell" and bias else {}
+    ours, theirs = twin(name, I, H, bias=bias, **options)
+    lead = (N,) if batched else ()
+    states = 1 + (name == "LSTMCell")
+    inputs = [RNG.normal(size=(*lead, I))]
+    inputs += [RNG.normal(size=(*lead, H)) for _ in range(states * given)]
+    tuples = (lambda h: h) if states == 2 else (lambda h: h[0])
+    check_twins(
+        ours,
+        theirs,
+        inputs,
+        lambda module, x, *state: module(x, tuples(state) if state else None),
+    )
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def test_an_lstm_by_its_formulas(backend: Any) -> None:
+    wg.manual_seed(3)
+    lstm = nn.LSTM(I, H, dtype=wg.float64)
+    w, u, b, d = (values(p) for p in lstm.parameters())
+    x, h, c = RNG.normal(size=(T, N, I)), RNG.normal(size=(N, H)), RNG.normal(size=(N, H))
+    out, (last, cell) = lstm(wg.asarray(x), (wg.asarray(h[None]), wg.asarray(c[None])))
+    for t in range(T):
+        i, f, g, o = np.split(x[t] @ w.T + b + h @ u.T + d, 4, axis=1)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        np.testing.assert_allclose(values(out)[t], h, rtol=1e-10)
+    np.testing.assert_allclose(values(last)[0], h, rtol=1e-10)
+    np.testing.assert_allclose(values(cell)[0], c, rtol=1e-10)
+
+
+def test_a_gru_by_its_formulas(backend: Any) -> None:
+    wg.manual_seed(3)
+    gru = nn.GRU(I, H, dtype=wg.float64, batch_first=True)
+    w, u, b, d = (values(p) for p in gru.parameters())
+    x, h = RNG.normal(size=(N, T, I)), np.zeros((N, H))
+    out, last = gru(wg.asarray(x))
+    for t in range(T):
+        r, z, n = np.split(x[:, t] @ w.T + b, 3, axis=1)
+        hr, hz, hn = np.split(h @ u.T + d, 3, axis=1)
+        r, z = sigmoid(r + hr), sigmoid(z + hz)
+        h = (1 - z) * np.tanh(n + r * hn) + z * h
+        np.testing.assert_allclose(values(out)[:, t], h, rtol=1e-10)
+    np.testing.assert_allclose(values(last)[0], h, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+def test_the_second_direction_is_the_first_of_the_turned_sequence(name: str) -> None:
+    wg.manual_seed(1)
+    both = getattr(nn, name)(I, H, bidirectional=True, dtype=wg.float64)
+    one = getattr(nn, name)(I, H, dtype=wg.float64)
+    one.load_state_dict(
+        {
+            key.removesuffix("_reverse"): value
+            for key, value in both.state_dict().items()
+            if key.endswith("_reverse")
+        }
+    )
+    x = wg.asarray(RNG.normal(size=(T, N, I)))
+    out, _ = both(x)
+    turned, _ = one(wg.flip(x, axis=0))
+    np.testing.assert_array_equal(values(out[..., H:]), values(wg.flip(turned, axis=0)))
+
+
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+def test_a_network_is_its_cell_step_by_step(name: str) -> None:
+    wg.manual_seed(2)
+    network = getattr(nn, name)(I, H, dtype=wg.float64)
+    cell = getattr(nn, name + "Cell")(I, H, dtype=wg.float64)
+    cell.load_state_dict(
+        {key.removesuffix("_l0"): value for key, value in network.state_dict().items()}
+    )
+    x = wg.asarray(RNG.normal(size=(T, N, I)))
+    out, _ = network(x)
+    state = None
+    for t in range(T):
+        state = cell(x[t], state)
+        found = state[0] if name == "LSTM" else state
+        np.testing.assert_allclose(values(found), values(out[t]), rtol=1e-12)
+
+
+def test_dropout_is_between_layers_while_training() -> None:
+    wg.manual_seed(0)
+    network = nn.GRU(I, 64, num_layers=2, dropout=0.5, dtype=wg.float64)
+    x = wg.asarray(RNG.normal(size=(T, N, I)))
+    first, second = values(network(x)[0]), values(network(x)[0])
+    assert not np.array_equal(first, second)
+    network.eval()
+    np.testing.assert_array_equal(values(network(x)[0]), values(network(x)[0]))
+    network.train()
+    network.dropout = 1.0  # nothing reaches the second layer
+    np.testing.assert_array_equal(values(network(x)[0]), values(network(3 * x)[0]))
+    with pytest.warns(UserWarning, match="does nothing with one layer"):
+        nn.LSTM(I, H, dropout=0.5)
+
+
+def test_initial_numbers() -> None:
+    wg.manual_seed(0)
+    network = nn.LSTM(30, 100)
+    for parameter in network.parameters():
+        drawn = values(parameter)
+        assert 0.098 < abs(drawn).max() <= 0.1
+        assert abs(drawn.mean()) < 5 * 0.1 / (3 * drawn.size) ** 0.5
+    cell = nn.GRUCell(30, 100)
+    assert all(0.098 < abs(values(p)).max() <= 0.1 for p in cell.parameters())
+
+
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+def test_compiled_training_has_the_bits_of_eager_training(name: str) -> None:
+    def trained(compiled: bool) -> list[np.ndarray]:
+        wg.manual_seed(5)
+        rng = np.random.default_rng(0)
+        network = nn.Sequential(getattr(nn, name)(4, 8, num_layers=2), First(), nn.Linear(8, 1))
+        optimizer = wg.optim.Adam(network.parameters(), lr=1e-2)
+
+        def step(x: Any, y: Any) -> Any:
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(network(x)[-1], y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = wg.compile(step) if compiled else step
+        losses = []
+        for _ in range(8):
+            x = wg.asarray(rng.normal(size=(30, 16, 4)).astype(np.float32))
+            losses.append(values(run(x, wg.sum(x, axis=(0, 2))[:, None] / 10)))
+        if compiled:
+            assert run.source
+        return [*losses, *map(values, network.parameters())]
+
+    with wg.use_backend("numpy"):
+        for found, expected in zip(trained(True), trained(False), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+class First(nn.Module):
+    def forward(self, results: Any) -> Any:
+        return results[0]
+
+
+def test_an_lstm_learns_over_thirty_steps() -> None:
+    """What was seen thirty steps ago, which a network without memory cannot tell."""
+    with wg.use_backend("numpy"):
+        wg.manual_seed(1)
+        rng = np.random.default_rng(1)
+        lstm, head = nn.LSTM(2, 16), nn.Linear(16, 1)
+        with wg.no_grad():
+            lstm.bias_hh_l0[16:32] += 3  # remember at first
+        optimizer = wg.optim.Adam([*lstm.parameters(), *head.parameters()], lr=2e-2)
+
+        @wg.compile
+        def step(x: Any, y: Any) -> Any:
+            optimizer.zero_grad()
+            out, _ = lstm(x)
+            loss = nn.functional.binary_cross_entropy_with_logits(head(out[-1])[:, 0], y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        losses = []
+        for _ in range(100):
+            x = rng.normal(size=(30, 32, 2)).astype(np.float32) * 0.3
+            x[0, :, 0] = rng.choice((-1, 1), size=32)
+            y = (x[0, :, 0] > 0).astype(np.float32)
+            losses.append(step(wg.asarray(x), wg.asarray(y)).item())
+        assert losses[0] > 0.6
+        assert max(losses[-5:]) < 0.1
+
+
+def test_gradients_in_batches_and_forward(backend: Any) -> None:
+    wg.manual_seed(4)
+    gru = nn.GRU(I, H, dtype=wg.float64)
+    x = wg.asarray(RNG.normal(size=(T, I)))
+    jacobian = wg.func.jacrev(lambda x: gru(x)[1])(x)
+    np.testing.assert_allclose(
+        values(wg.func.jacfwd(lambda x: gru(x)[1])(x)), values(jacobian), rtol=1e-9, atol=1e-14
+    )
+    step = 1e-6
+    for t in range(T):
+        for i in range(I):
+            moved = np.zeros((T, I))
+            moved[t, i] = step
+            up, down = gru(x + wg.asarray(moved))[1], gru(x - wg.asarray(moved))[1]
+            np.testing.assert_allclose(
+                values(jacobian)[..., t, i], values((up - down) / (2 * step)), atol=1e-8
+            )
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda: nn.LSTM(0, 3), ValueError, "input_size is positive"),
+        (lambda: nn.LSTM(2.0, 3), TypeError, "input_size is an integer"),
+        (lambda: nn.LSTM(2, 3, 0), ValueError, "num_layers is positive"),
+        (lambda: nn.LSTM(2, 3, proj_size=3), ValueError, "smaller than hidden_size=3"),
+        (lambda: nn.LSTM(2, 3, 2, dropout=1.5), ValueError, "between 0 and 1"),
+        (lambda: nn.RNN(2, 3, nonlinearity="gelu"), ValueError, "'tanh' or 'relu'"),
+        (lambda: nn.LSTM(2, 3)(wg.ones((4, 3))), RuntimeError, r"it needs \(T, N, 2\)"),
+        (lambda: nn.LSTM(2, 3)(wg.ones((0, 4, 2))), RuntimeError, "at least one step"),
+        (lambda: nn.LSTM(2, 3)(wg.ones((4, 2), dtype=wg.float64)), RuntimeError, "module.to"),
+        (lambda: nn.LSTM(2, 3)(wg.ones((4, 2)), wg.ones(1)), RuntimeError, "a pair"),
+        (lambda: nn.GRU(2, 3)(wg.ones((4, 2)), wg.ones((1, 4))), RuntimeError, r"needs \(1, 3\)"),
+        (
+            lambda: nn.GRU(2, 3)(wg.ones((4, 1, 2)), wg.ones((1, 3))),
+            RuntimeError,
+            r"needs \(1, 1, 3\)",
+        ),
+        (lambda: nn.GRUCell(2, 3)(wg.ones((4, 3))), RuntimeError, r"it needs \(N, 2\)"),
+        (lambda: nn.GRUCell(2, 3)(wg.ones((4, 2)), wg.ones((3, 3))), RuntimeError, r"\(4, 3\)"),
+    ],
+)
+def test_what_does_not_fit(make: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        make()
+
+
+@pytest.mark.oracle
+def test_packed_sequences_are_refused() -> None:
+    torch = pytest.importorskip("torch")
+    packed = torch.nn.utils.rnn.pack_sequence([torch.ones(4, 2), torch.ones(3, 2)])
+    with pytest.raises(TypeError, match="takes no packed sequences"):
+        nn.LSTM(2, 3)(packed)

@@ -1,0 +1,197 @@
+"""Transformers: PyTorch's numbers from PyTorch's parameters, and training."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.nn.test_functional import values
+from tests.nn.twins import alike, check_twins, twin
+from tests.ops.spaces import pairs
+from wengert import nn
+from wengert.nn import functional as F
+
+RNG = np.random.default_rng(31)
+N, L, S, E = 2, 3, 4, 6
+LAYER = pairs(
+    {
+        "norm_first": (False, True),
+        "activation": ("relu", "gelu", "function", "module"),
+        "layer_norm_eps": (1e-5, 0.1),
+        "batch_first": (True, False),
+        "bias": (True, False),
+        "masked": ("no", "causal", "padding", "both"),
+        "kind": ("Encoder", "Decoder"),
+        "training": (True, False),
+    }
+)
+
+
+def causal(n: int) -> np.ndarray:
+    return ~np.tri(n, dtype=bool)
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning")
+@pytest.mark.parametrize("depth", [0, 2])
+@pytest.mark.parametrize("options", LAYER)
+def test_layers_are_pytorchs(backend: Any, options: dict[str, Any], depth: int) -> None:
+    torch = pytest.importorskip("torch")
+    keys = ("norm_first", "layer_norm_eps", "batch_first", "bias")
+    given = {key: options[key] for key in keys}
+    name = f"Transformer{options['kind']}Layer"
+    activation = options["activation"]
+    if depth and activation == "module" and options["kind"] == "Decoder":
+        activation = "function"  # PyTorch's copies of such a layer silently have relu instead
+    made = []
+    for library, silu in ((nn, F.silu), (torch.nn, torch.nn.functional.silu)):
+        chosen = {"function": silu, "module": library.ELU()}.get(activation, activation)
+        dtype = wg.float64 if library is nn else torch.float64
+        layer = getattr(library, name)(
+            E, 2, 8, dropout=0.0, activation=chosen, dtype=dtype, **given
+        )
+        if depth:
+            norm = library.LayerNorm(E, dtype=dtype)
+            stack = getattr(library, f"Transformer{options['kind']}")
+            layer = stack(layer, depth, norm if options["training"] else None)
+        made.append(layer.train(options["training"]))
+    alike(*made)
+    shape = (lambda n: (N, n, E)) if options["batch_first"] else (lambda n: (n, N, E))
+    encoder = options["kind"] == "Encoder"
+    inputs = [RNG.normal(size=shape(L))] + [RNG.normal(size=shape(S))] * (not encoder)
+    own = "mask" if depth and encoder else "src_mask" if encoder else "tgt_mask"
+    masks: dict[str, Any] = {}
+    if options["masked"] in ("causal", "both"):
+        masks[own] = causal(L)
+        masks["is_causal" if encoder else "tgt_is_causal"] = True
+    if options["masked"] in ("padding", "both"):
+        held = np.zeros((N, L), dtype=bool)
+        held[0, -1] = True
+        masks["src_key_padding_mask" if encoder else "tgt_key_padding_mask"] = held
+        if not encoder:
+            masks["memory_key_padding_mask"] = np.asarray([[False] * S, [False, True] * (S // 2)])
+            masks["memory_mask"] = np.eye(L, S, dtype=bool)
+
+    def call(module: Any, *xs: Any) -> Any:
+        make = wg.asarray if isinstance(xs[0], wg.Tensor) else torch.tensor
+        named = {k: make(v) if isinstance(v, np.ndarray) else v for k, v in masks.items()}
+        return module(*xs, **named)
+
+    check_twins(*made, inputs, call)
+
+
+def test_copies_of_a_layer_are_its_own() -> None:
+    wg.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(E, 2, 8)
+    stack = nn.TransformerEncoder(layer, 2)
+    first, second = stack.layers
+    for (name, p), q, r in zip(
+        first.named_parameters(), second.parameters(), layer.parameters(), strict=True
+    ):
+        np.testing.assert_array_equal(values(p), values(q), err_msg=name)
+        assert p is not q
+        assert p is not r
+    with wg.no_grad():
+        first.linear1.weight += 1
+    assert (values(first.linear1.weight) != values(second.linear1.weight)).all()
+    assert len(list(stack.parameters())) == 2 * len(list(layer.parameters()))
+
+
+def test_dropout_while_training() -> None:
+    wg.manual_seed(0)
+    x = wg.asarray(RNG.normal(size=(L, N, E)).astype(np.float32))
+    for layer, inputs in (
+        (nn.TransformerEncoderLayer(E, 2, 8, dropout=0.5), (x,)),
+        (nn.TransformerDecoderLayer(E, 2, 8, dropout=0.5), (x, x)),
+    ):
+        assert not np.array_equal(values(layer(*inputs)), values(layer(*inputs)))
+        layer.eval()
+        np.testing.assert_array_equal(values(layer(*inputs)), values(layer(*inputs)))
+        # All of what the parts add is dropped: norms of the input are left.
+        for module in layer.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = 1.0
+        layer.train()
+        found = values(layer(*inputs))
+        x_ = values(x)
+        once = (x_ - x_.mean(-1, keepdims=True)) / x_.std(-1, keepdims=True)
+        np.testing.assert_allclose(found, once, rtol=1e-3, atol=1e-3)
+
+
+def test_an_unknown_activation() -> None:
+    with pytest.raises(ValueError, match="'relu', 'gelu' or a function, and not 'tanh'"):
+        nn.TransformerEncoderLayer(E, 2, activation="tanh")
+
+
+class Next(nn.Module):
+    """A causal model of the next of some letters."""
+
+    def __init__(self, letters: int, length: int) -> None:
+        self.embed = nn.Linear(letters, 16)
+        self.place = nn.Parameter(wg.zeros((length, 16)))
+        self.encoder = nn.TransformerEncoderLayer(
+            16, 2, 32, dropout=0.0, batch_first=True, norm_first=True, activation="gelu"
+        )
+        self.head = nn.Linear(16, letters)
+        self.register_buffer("mask", ~wg.tril(wg.ones((length, length), dtype=wg.bool)))
+
+    def forward(self, x: Any) -> Any:
+        h = self.embed(x) + self.place
+        return self.head(self.encoder(h, src_mask=self.mask, is_causal=True))
+
+
+def test_a_causal_block_learns_and_compiled_has_the_bits_of_eager() -> None:
+    """Each letter is the one two places before: one letter alone does not tell."""
+    length, letters = 12, 5
+
+    def trained(compiled: bool, steps: int) -> tuple[list[float], list[np.ndarray]]:
+        wg.manual_seed(0)
+        rng = np.random.default_rng(0)
+        model = Next(letters, length)
+        optimizer = wg.optim.Adam(model.parameters(), lr=1e-2)
+
+        def step(x: Any, y: Any) -> Any:
+            optimizer.zero_grad()
+            logits = model(x)[:, 1:]
+            loss = F.cross_entropy(wg.reshape(logits, (-1, letters)), wg.reshape(y, (-1,)))
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = wg.compile(step) if compiled else step
+        losses = []
+        for _ in range(steps):
+            pairs_ = rng.integers(0, letters, size=(32, 2))
+            text = np.tile(pairs_, (1, length // 2 + 1))[:, : length + 1]
+            x = np.eye(letters, dtype=np.float32)[text[:, :-1]]
+            losses.append(run(wg.asarray(x), wg.asarray(text[:, 2:].copy())).item())
+        if compiled:
+            assert run.source
+        return losses, [values(p) for p in model.parameters()]
+
+    with wg.use_backend("numpy"):
+        losses, parameters = trained(True, 120)
+        assert losses[0] > 1.4
+        assert max(losses[-5:]) < 0.05
+        eager, expected = trained(False, 10)
+        again, found = trained(True, 10)
+        assert eager == again == losses[:10]
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert all(np.isfinite(p).all() for p in parameters)
+
+
+@pytest.mark.oracle
+def test_pytorchs_initial_deviations() -> None:
+    _, theirs = twin("TransformerEncoderLayer", E, 2, 8)
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    wg.manual_seed(0)
+    ours = nn.TransformerEncoderLayer(64, 4, 128)
+    theirs = torch.nn.TransformerEncoderLayer(64, 4, 128)
+    for (name, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
+        a, b = values(p), values(q)
+        # Of n uniform numbers the deviation is known to within 0.45 / sqrt(n) of itself.
+        np.testing.assert_allclose(a.std(), b.std(), rtol=4 / a.size**0.5, err_msg=name)
+        np.testing.assert_allclose(abs(a).max(), abs(b).max(), rtol=12 / a.size, err_msg=name)

@@ -1,0 +1,500 @@
+"""Recurrent networks as layers: of whole sequences, and of one step."""
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from wengert import ops
+from wengert.interpreters.differentiable import differentiable
+from wengert.nn import functional as F
+from wengert.nn import init
+from wengert.nn.functional import recurrent
+from wengert.nn.module import Module
+from wengert.nn.parameter import Parameter
+from wengert.ops.axes import number
+from wengert.tape.families import Family
+from wengert.tape.parameters import takes
+from wengert.tape.tensor import Tensor, wrapped
+
+_GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
+
+_OPTIONS = {
+    "input_size": "an integer",
+    "hidden_size": "an integer",
+    "num_layers": "an integer",
+    "proj_size": "an integer",
+    "bias": "True or False",
+    "batch_first": "True or False",
+    "dropout": "a probability",
+    "bidirectional": "True or False",
+}
+_SIZES = """
+Parameters
+----------
+input_size, hidden_size : int
+    Lengths of the last axis of the input and of the state.
+bias : bool
+    Whether there are biases :math:`b`.
+nonlinearity : {"tanh", "relu"}
+    The function :math:`f`.
+"""
+_LAYERS = Family(
+    f"""{_SIZES}\
+num_layers : int
+    How many layers there are, each of which takes the results of the one before.
+batch_first : bool
+    Whether inputs and results are of shape (N, T, ...) and not (T, N, ...).
+dropout : float
+    Probability of zero for results between layers, while training.
+bidirectional : bool
+    Whether a second network runs from the end; the results of both are side by side.
+proj_size : int
+    If it is positive, the results are projected to this length by one more weight.
+device, dtype : optional
+    Of the parameters; the selected device and the default dtype otherwise.
+
+Attributes
+----------
+weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : Parameter
+    Of each layer k, with ``_lk``, and ``_lk_reverse`` for the second direction. The gates' parts
+    follow one another. All start uniform within one over the root of ``hidden_size``.
+
+Notes
+-----
+PyTorch: ``torch.nn.$name``.
+""".replace("{{", "{").replace("}}", "}")
+)
+_CELL = Family(f"""{_SIZES}\
+device, dtype : optional
+    Of the parameters; the selected device and the default dtype otherwise.
+
+Notes
+-----
+PyTorch: ``torch.nn.$name``.
+""")
+
+
+def _check_sizes(name: str, **sizes: Any) -> None:
+    for option, size in sizes.items():
+        if not isinstance(size, int):
+            raise TypeError(f"{name}: {option} is an integer, and {size!r} is not")
+        if size <= 0:
+            raise ValueError(f"{name}: {option} is positive, and {size} is not")
+
+
+class _Uniform(Module):
+    hidden_size: int
+
+    def reset_parameters(self) -> None:
+        """Draw new parameters."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+
+class _Recurrent(_Uniform):
+    """What networks of whole sequences share."""
+
+    _states = 1  # Tensors in a state
+    weight_ih_l0: Parameter
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int,
+        bias: bool,
+        batch_first: bool,
+        dropout: float,
+        bidirectional: bool,
+        device: Any,
+        dtype: Any,
+        proj_size: int = 0,
+    ) -> None:
+        name = type(self).__name__
+        _check_sizes(name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        if not 0 <= proj_size < hidden_size:
+            raise ValueError(
+                f"{name}: proj_size is 0, or positive and smaller than hidden_size={hidden_size}, "
+                f"and not {proj_size}"
+            )
+        dropout = float(number(dropout, name, "dropout"))
+        if not 0.0 <= dropout <= 1.0:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {dropout}")
+        if dropout and num_layers == 1:
+            warnings.warn(
+                f"{name} drops results between layers, so dropout={dropout} does nothing with one "
+                "layer; set num_layers, or put nn.Dropout behind",
+                stacklevel=3,
+            )
+        self.mode, self.num_layers, self.bias = mode, num_layers, bias
+        self.input_size, self.hidden_size = input_size, hidden_size
+        self.batch_first = batch_first
+        self.dropout = dropout
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        rows, result = _GATES[mode] * hidden_size, proj_size or hidden_size
+        for layer in range(num_layers):
+            width = result * (1 + bidirectional) if layer else input_size
+            shapes = {
+                "weight_ih": (rows, width),
+                "weight_hh": (rows, result),
+                "bias_ih": (rows,),
+                "bias_hh": (rows,),
+                "weight_hr": (proj_size, hidden_size),
+            }
+            for ending in ("", "_reverse")[: 1 + bidirectional]:
+                for kind in self._kinds():
+                    made = Parameter(ops.empty(shapes[kind], device=device, dtype=dtype))
+                    setattr(self, f"{kind}_l{layer}{ending}", made)
+        self.reset_parameters()
+
+    def _kinds(self) -> Iterator[str]:
+        yield from ("weight_ih", "weight_hh")
+        if self.bias:
+            yield from ("bias_ih", "bias_hh")
+        if self.proj_size:
+            yield "weight_hr"
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The parameters of each layer and direction."""
+        return [
+            [getattr(self, f"{kind}_l{layer}{ending}") for kind in self._kinds()]
+            for layer in range(self.num_layers)
+            for ending in ("", "_reverse")[: 1 + self.bidirectional]
+        ]
+
+    def flatten_parameters(self) -> None:
+        """Do nothing: the parameters need no common memory. PyTorch's programs call it."""
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """Return the results of all steps, and the last state of each layer and direction."""
+        out, (h,) = self._run(input, None if hx is None else (hx,))
+        return out, h
+
+    def _run(self, input: Any, given: Sequence[Any] | None) -> tuple[Tensor, list[Tensor]]:
+        """The results, and the Tensors of the last state."""
+        x = _sequence(self, input)
+        batched = x.ndim == 3
+        if not batched:
+            x = ops.expand_dims(x, axis=0 if self.batch_first else 1)
+        x = ops.permute_dims(x, (2, 1, 0) if self.batch_first else (2, 0, 1))
+        directions = 1 + self.bidirectional
+        count = self.num_layers * directions
+        lengths = (self.proj_size or self.hidden_size, self.hidden_size)[: self._states]
+        starts = [
+            _start(self, x, None if given is None else given[i], (count, x.shape[2], n), batched)
+            for i, n in enumerate(lengths)
+        ]
+        ends: list[tuple[Tensor, ...]] = []
+        weights = self.all_weights
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                x = F.dropout(x, self.dropout, self.training)
+            results = []
+            for reverse in range(directions):
+                at = layer * directions + reverse
+                own: list[Any] = list(weights[at])
+                if not self.bias:
+                    own[2:2] = (None, None)
+                state = tuple(start[at] for start in starts)
+                out, end = recurrent.run(self.mode, x, state, own, reverse=bool(reverse))
+                results.append(out)
+                ends.append(end)
+            x = ops.concat(results) if self.bidirectional else results[0]
+        out = ops.permute_dims(x, (2, 1, 0) if self.batch_first else (1, 2, 0))
+        last = [ops.matrix_transpose(ops.stack(parts)) for parts in zip(*ends, strict=True)]
+        if not batched:
+            out = ops.squeeze(out, axis=0 if self.batch_first else 1)
+            last = [ops.squeeze(part, axis=1) for part in last]
+        return out, last
+
+    def extra_repr(self) -> str:
+        standard = {
+            "proj_size": 0,
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0,
+            "bidirectional": False,
+        }
+        told = [f"{k}={getattr(self, k)}" for k, v in standard.items() if getattr(self, k) != v]
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *told])
+
+
+def _sequence(module: _Recurrent, input: Any) -> Tensor:
+    """Check an input, before anything is computed."""
+    name = type(module).__name__
+    if hasattr(input, "batch_sizes"):
+        raise TypeError(
+            f"{name} takes no packed sequences: pass the padded Tensor, and leave the results "
+            "after the end of each sequence out of the loss"
+        )
+    x = wrapped(input)
+    axes = "(N, T, " if module.batch_first else "(T, N, "
+    if x.ndim not in (2, 3) or x.shape[-1] != module.input_size:
+        raise RuntimeError(
+            f"{name} got an input of shape {tuple(x.shape)}; it needs {axes}{module.input_size}), "
+            f"or (T, {module.input_size}) without a batch"
+        )
+    if not x.shape[int(x.ndim == 3 and module.batch_first)]:
+        raise RuntimeError(f"{name} needs a sequence of at least one step, not {tuple(x.shape)}")
+    _check_dtype(name, x, module.weight_ih_l0)
+    return x
+
+
+def _check_dtype(name: str, x: Tensor, weight: Tensor) -> None:
+    if x.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"{name} got an array of {x.dtype.name} and has parameters of {weight.dtype.name}; "
+            f"convert the one with wg.astype(x, wg.{weight.dtype.name}), or the other with "
+            f"module.to(wg.{x.dtype.name})"
+        )
+
+
+def _start(
+    module: _Recurrent, x: Tensor, given: Any, shape: tuple[int, int, int], batched: bool
+) -> tuple[Tensor, ...]:
+    """One Tensor of the state at first for each layer and direction, (H, N)."""
+    count, batch, length = shape
+    if given is None:
+        zeros = ops.zeros((length, batch), dtype=x.dtype, device=differentiable.device(x))
+        return (zeros,) * count
+    given = wrapped(given)
+    wanted = shape if batched else (count, length)
+    if tuple(given.shape) != wanted:
+        raise RuntimeError(
+            f"{type(module).__name__} got a state of shape {tuple(given.shape)}; it needs {wanted}"
+        )
+    _check_dtype(type(module).__name__, given, x)
+    return ops.unstack(ops.matrix_transpose(ops.reshape(given, shape)))
+
+
+@takes(**_OPTIONS, family=_LAYERS)
+class RNN(_Recurrent):
+    r"""Simple recurrent network, :math:`h_t = f(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})`."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: Literal["tanh", "relu"] = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        self.nonlinearity = nonlinearity
+        more = batch_first, dropout, bidirectional, device, dtype
+        super().__init__(_mode(nonlinearity), input_size, hidden_size, num_layers, bias, *more)
+
+
+@takes(**_OPTIONS, family=_LAYERS)
+class GRU(_Recurrent):
+    r"""Gated recurrent units.
+
+    .. math::
+
+        r &= \sigma(W_{ir} x_t + b_{ir} + W_{hr} h_{t-1} + b_{hr}) \\
+        z &= \sigma(W_{iz} x_t + b_{iz} + W_{hz} h_{t-1} + b_{hz}) \\
+        n &= \tanh(W_{in} x_t + b_{in} + r (W_{hn} h_{t-1} + b_{hn})) \\
+        h_t &= (1 - z) n + z h_{t-1}
+
+    Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical machine
+    translation" (2014).
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        more = batch_first, dropout, bidirectional, device, dtype
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, *more)
+
+
+@takes(**_OPTIONS, family=_LAYERS)
+class LSTM(_Recurrent):
+    r"""Long short-term memory.
+
+    .. math::
+
+        i, f, o &= \sigma(W_{i \cdot} x_t + b_{i \cdot} + W_{h \cdot} h_{t-1} + b_{h \cdot}) \\
+        g &= \tanh(W_{ig} x_t + b_{ig} + W_{hg} h_{t-1} + b_{hg}) \\
+        c_t &= f c_{t-1} + i g \\
+        h_t &= o \tanh c_t
+
+    The parts of the parameters are those of i, f, g and o. Hochreiter and Schmidhuber, "Long
+    short-term memory" (1997).
+
+    Examples
+    --------
+    >>> lstm = wg.nn.LSTM(3, 5, num_layers=2, batch_first=True)
+    >>> out, (h, c) = lstm(wg.ones((4, 7, 3)))
+    >>> out.shape, h.shape, c.shape
+    ((4, 7, 5), (2, 4, 5), (2, 4, 5))
+    """
+
+    _states = 2
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        more = batch_first, dropout, bidirectional, device, dtype, proj_size
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, *more)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Return the results of all steps, and the pair of last states h and c."""
+        out, (h, c) = self._run(input, None if hx is None else _pair("LSTM", hx))
+        return out, (h, c)
+
+
+def _pair(name: str, hx: Any) -> tuple[Any, Any]:
+    if not isinstance(hx, tuple | list) or len(hx) != 2:
+        raise RuntimeError(f"{name} needs a state that is a pair, (h, c)")
+    h, c = hx
+    return h, c
+
+
+def _mode(nonlinearity: str) -> str:
+    mode = f"RNN_{nonlinearity.upper()}"
+    if mode not in _GATES:
+        raise ValueError(f"{nonlinearity!r} is no nonlinearity of an RNN: it is 'tanh' or 'relu'")
+    return mode
+
+
+class _Cell(_Uniform):
+    """What single steps share."""
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any
+    ) -> None:
+        _check_sizes(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
+        self.input_size, self.hidden_size = input_size, hidden_size
+        self._mode, self.bias = mode, bias
+        rows = _GATES[mode] * hidden_size
+
+        def empty(*shape: int) -> Parameter:
+            return Parameter(ops.empty(shape, device=device, dtype=dtype))
+
+        self.weight_ih = empty(rows, input_size)
+        self.weight_hh = empty(rows, hidden_size)
+        self.bias_ih = empty(rows) if bias else None
+        self.bias_hh = empty(rows) if bias else None
+        self.reset_parameters()
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """Return the next state of (N, input_size) and a state, by default of zeros."""
+        return self._step(input, None if hx is None else (hx,), 1)[0]
+
+    def _step(self, input: Any, given: Sequence[Any] | None, states: int) -> tuple[Tensor, ...]:
+        name = type(self).__name__
+        x = wrapped(input)
+        if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"{name} got an input of shape {tuple(x.shape)}; it needs (N, {self.input_size}), "
+                f"or ({self.input_size},) without a batch"
+            )
+        _check_dtype(name, x, self.weight_ih)
+        lead = tuple(x.shape[:-1])
+        columns = ops.matrix_transpose(ops.reshape(x, (-1, self.input_size)))
+        if given is None:
+            shape = (self.hidden_size, columns.shape[1])
+            state = (ops.zeros(shape, dtype=x.dtype, device=differentiable.device(x)),) * states
+        else:
+            state = tuple(self._column(part, x, (*lead, self.hidden_size)) for part in given)
+        parameters = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        z = recurrent.projected(columns, self._mode, parameters)
+        after = recurrent.STEPS[self._mode](z, state, parameters)
+        return tuple(ops.reshape(h.mT, (*lead, self.hidden_size)) for h in after)
+
+    def _column(self, part: Any, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+        part = wrapped(part)
+        if tuple(part.shape) != shape:
+            raise RuntimeError(
+                f"{type(self).__name__} got a state of shape {tuple(part.shape)}; it needs {shape}"
+            )
+        _check_dtype(type(self).__name__, part, x)
+        return ops.matrix_transpose(ops.reshape(part, (-1, self.hidden_size)))
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)
+
+
+@takes(**_OPTIONS, family=_CELL)
+class RNNCell(_Cell):
+    """One step of an `RNN`."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: Literal["tanh", "relu"] = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(_mode(nonlinearity), input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def extra_repr(self) -> str:
+        other = "" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}"
+        return super().extra_repr() + other
+
+
+@takes(**_OPTIONS, family=_CELL)
+class GRUCell(_Cell):
+    """One step of a `GRU`."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__("GRU", input_size, hidden_size, bias, device, dtype)
+
+
+@takes(**_OPTIONS, family=_CELL)
+class LSTMCell(_Cell):
+    """One step of an `LSTM`."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__("LSTM", input_size, hidden_size, bias, device, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
+        """Return the next pair of states h and c; by default they are zeros before."""
+        h, c = self._step(input, None if hx is None else _pair("LSTMCell", hx), 2)
+        return h, c
