@@ -78,7 +78,9 @@ class _Walk:
         Such pairs come about where a product hands a negation on to one. Where others need the
         negation too, two in place take less time than one into memory of its own.
         """
-        before = step.operands[0] if _negates(step) else None
+        if not _negates(step):
+            return False
+        before: Any = step.operands[0]
         x = self._inside(before)
         if x is None:
             return False
