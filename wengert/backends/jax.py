@@ -83,6 +83,13 @@ def scatter_extreme(name: str) -> Kernel:
     return lambda x, value, rows: getattr(x.at[rows], name)(value)
 
 
+def cumulative_prod(x: Any, *, dtype: Any = None, **options: Any) -> Any:
+    """As the standard's: of integers it has the data type of their sum, where JAX keeps theirs."""
+    if dtype is None and x.dtype.kind in "biu":
+        dtype = "uint64" if x.dtype.kind == "u" else "int64"
+    return BACKEND.xp.cumulative_prod(x, dtype=dtype, **options)
+
+
 def searchsorted(x1: Any, x2: Any, **options: Any) -> Any:
     """Positions in int64, as the standard's are, where JAX takes the smallest type that does."""
     return BACKEND.xp.searchsorted(x1, x2, **options).astype("int64")
@@ -110,6 +117,7 @@ class JaxBackend(Backend):
         """Indexing, drawing, and what the library computes in one piece."""
         return {
             "add_part": add_part,
+            "cumulative_prod": cumulative_prod,
             "getitem": getitem,
             "linalg.solve_triangular": jax_triangular,
             "rand_like": rand_like,

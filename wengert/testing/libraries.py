@@ -282,29 +282,6 @@ def _indexing() -> Any:
     return x[0], x[1:, ::2], x[..., -1], x[::-1], x[flags], x[order], x[order, 1], x[None, 1], y
 
 
-def _edges() -> Any:
-    """Values that libraries are at odds about: signs, halves, ties, no numbers, tiny ones."""
-    signed = wg.asarray([-7.5, -7.0, -0.5, 0.5, 1.5, 2.5, 7.0, 7.5], dtype="float64")
-    by = wg.asarray([2.0, -2.0, 2.0, -2.0, 2.0, 2.0, -3.0, -3.0], dtype="float64")
-    whole, divisors = wg.astype(signed * 2, "int64"), wg.astype(by, "int64")
-    ties = wg.asarray([2.0, 1.0, 2.0, 0.0, 1.0], dtype="float64")
-    bad = wg.asarray([[1.0, float("nan")], [float("inf"), -2.0]], dtype="float64")
-    tiny = wg.asarray([1e-12, -3e-10, 1e-300], dtype="float64")
-    return (
-        *(f(signed, by) for f in (wg.floor_divide, wg.remainder, wg.maximum, wg.minimum)),
-        *(f(whole, divisors) for f in (wg.floor_divide, wg.remainder, wg.maximum)),
-        *(f(signed) for f in (wg.round, wg.floor, wg.ceil, wg.trunc, wg.sign, wg.abs)),
-        *(f(ties) for f in (wg.argsort, wg.sort, wg.argmax, wg.argmin)),
-        wg.argsort(ties, descending=True),
-        wg.sort(ties, descending=True),
-        *(f(bad, axis=0) for f in (wg.max, wg.min, wg.sum, wg.mean)),
-        *(f(bad) for f in (wg.isnan, wg.isinf, wg.isfinite, wg.sqrt, wg.exp)),
-        wg.maximum(bad, 0.0),
-        *(f(tiny) for f in (wg.expm1, wg.log1p, wg.sinh, wg.tanh)),
-        wg.searchsorted(wg.sort(ties), ties, side="right"),
-    )
-
-
 def _index_gradients() -> Any:
     x = wg.reshape(wg.arange(12, dtype="float64"), (3, 4)).requires_grad_(True)
     order = wg.asarray([2, 0, 2])
@@ -409,7 +386,6 @@ def _checkpoints() -> Any:
 SCENES: dict[str, Callable[[], Any]] = {
     "creation": _creation,
     "data types": _dtypes,
-    "edges": _edges,
     "indexing": _indexing,
     "gradients of indexing": _index_gradients,
     "conversion": _conversion,

@@ -151,9 +151,7 @@ class Comparisons:
             if not _equal(self._given(args, kwargs), before):
                 told = "it writes into its argument"
         if told:
-            shown = [_short(x) for x in positional]
-            shown += [f"{k}={_short(x)}" for k, x in named.items()]
-            self.faults[name] = Fault(f"{name}({', '.join(shown)})", told)
+            self.faults[name] = Fault(shown(name, positional, named), told)
 
     def _on_numpy(self, value: Any) -> Any:
         """The same arguments with NumPy's arrays and dtypes."""
@@ -192,8 +190,17 @@ def described(error: BaseException) -> str:
     return ": ".join([type(error).__name__, *first])
 
 
-def difference(found: Any, expected: Any, up_to_phase: bool = False) -> str:
-    """How an array differs from another in shape, dtype or values; "" where it does not."""
+def shown(name: str, args: Iterable[Any], kwargs: dict[str, Any]) -> str:
+    """A call in a line."""
+    each = [*map(_short, args), *(f"{k}={_short(x)}" for k, x in kwargs.items())]
+    return f"{name}({', '.join(each)})"
+
+
+def difference(found: Any, expected: Any, up_to_phase: bool = False, *, near: float = 1.0) -> str:
+    """How an array differs from another in shape, dtype or values; "" where it does not.
+
+    Numbers may differ by a part of themselves, and by the same part of ``near``.
+    """
     if found.shape != expected.shape:
         return f"shape {found.shape} instead of {expected.shape}"
     if found.dtype != expected.dtype:
@@ -204,8 +211,10 @@ def difference(found: Any, expected: Any, up_to_phase: bool = False) -> str:
     if up_to_phase:
         found, expected = np.abs(found), np.abs(expected)
     tolerance = np.finfo(expected.dtype).eps ** 0.6
-    if np.allclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True):
+    wrong = ~np.isclose(found, expected, rtol=tolerance, atol=tolerance * near, equal_nan=True)
+    if not wrong.any():
         return ""
+    found, expected = found[wrong], expected[wrong]
     told = f"{_few(found)} instead of {_few(expected)}"
     with np.errstate(all="ignore"):
         away = np.max(np.abs(found - expected) / np.abs(expected), initial=0)

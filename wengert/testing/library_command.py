@@ -13,6 +13,7 @@ from typing import NamedTuple
 from wengert.backends import Backend, BackendError, get_backend, plugin_backends
 from wengert.backends.registry import KNOWN, register
 from wengert.testing import records
+from wengert.testing.edges import edges
 from wengert.testing.libraries import LIMIT, MODES, Outcome, chapter, compare, names, scenes
 from wengert.testing.library_calls import Comparisons, Fault
 
@@ -32,6 +33,9 @@ class Findings(NamedTuple):
         For each function of the library's that is not as NumPy's is, a call that shows it.
     unfinished : sequence of str
         The functions of the library's of which not all calls were compared, for that takes long.
+    edges : dict
+        For each function that was called at edge values, with other data types and parameters, what
+        differs there.
     """
 
     title: str
@@ -39,6 +43,7 @@ class Findings(NamedTuple):
     scenes: dict[str, Outcome]
     faults: dict[str, Fault]
     unfinished: Sequence[str] = ()
+    edges: dict[str, list[Fault]] = {}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -97,7 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given.rst.write_text(rst(found), encoding="utf-8")
     outcomes = [o for each in found.functions.values() for o in each.values()]
     outcomes += found.scenes.values()
-    return 0 if all(o.verdict in ("ok", "none") for o in outcomes) else 1
+    right = all(o.verdict in ("ok", "none") for o in outcomes) and not any(found.edges.values())
+    return 0 if right else 1
 
 
 def _backend(name: str, path: Path | None) -> Backend:
@@ -134,7 +140,7 @@ def examine(
     devices = ", ".join(map(backend.device_name, backend.devices()))
     library = backend.name if backend.name in KNOWN else backend.module
     title = f"{backend.name} {_version(library)} ({devices})"
-    kept = Findings(title, {}, {}, {}) if keep is None else _kept(keep, title)
+    kept = Findings(title, {}, {}, {}, edges={}) if keep is None else _kept(keep, title)
     chosen = only or names()
     with Comparisons(backend, limit) as compared:
         compared.faults.update(kept.faults)
@@ -146,13 +152,21 @@ def examine(
                 kept.functions[name] = compare(name, spec, limit)
                 kept = kept._replace(faults=compared.faults, unfinished=sorted(compared.unfinished))
                 _keep(keep, kept)
+    for name in chosen:
+        if name not in kept.edges:
+            kept.edges[name] = edges(name, spec, limit)
+            _keep(keep, kept)
     if sys.stderr.isatty():
         print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
     if not only and not kept.scenes:
         kept.scenes.update(scenes(spec, limit))
         _keep(keep, kept)
     functions = {name: kept.functions[name] for name in chosen}
-    return kept._replace(functions=functions, scenes={} if only else kept.scenes)
+    return kept._replace(
+        functions=functions,
+        scenes={} if only else kept.scenes,
+        edges={name: kept.edges[name] for name in chosen},
+    )
 
 
 def _keep(path: Path | None, found: Findings) -> None:
@@ -171,7 +185,7 @@ def _kept(path: Path, title: str) -> Findings:
         If it is of another one.
     """
     if not path.exists():
-        return Findings(title, {}, {}, {})
+        return Findings(title, {}, {}, {}, edges={})
     held = json.loads(path.read_text(encoding="utf-8"))
     if held["title"] != title:
         raise ValueError(f"--keep: {path} is of {held['title']}, and this is {title}; name another")
@@ -181,7 +195,8 @@ def _kept(path: Path, title: str) -> Findings:
     }
     others = {name: Outcome(*each) for name, each in held["scenes"].items()}
     faults = {name: Fault(*each) for name, each in held["faults"].items()}
-    return Findings(title, outcomes, others, faults, held["unfinished"])
+    found = {name: [Fault(*x) for x in each] for name, each in held.get("edges", {}).items()}
+    return Findings(title, outcomes, others, faults, held["unfinished"], found)
 
 
 def table(found: Findings) -> list[list[str]]:
@@ -217,6 +232,12 @@ def failures(found: Findings) -> dict[str, list[str]]:
     }
 
 
+def _at_edges(found: Findings) -> list[str]:
+    """What differs at edges, each function's."""
+    return [f"{fault.call}: {fault.told}" for each in found.edges.values() for fault in each]
+
+
+_EDGES = "Calls at edge values, of other data types and with other parameters that differ:"
 _UNFINISHED = "Slow to compute, so that not all of its own calls were compared with NumPy's: {}."
 
 
@@ -237,9 +258,15 @@ def text(found: Findings) -> str:
         lines += [
             f"{name:{width}}  {o.verdict}  {o.told}".rstrip() for name, o in found.scenes.items()
         ]
+        if found.edges:
+            wrong_ones = sum(map(bool, found.edges.values()))
+            told = f"differs  {wrong_ones} functions" if wrong_ones else "ok"
+            lines.append(f"{'edges':{width}}  {told}")
     if found.faults:
         lines += ["", "Calls of the library itself that are not as NumPy's are:"]
         lines += [f"  {fault.call}: {fault.told}" for _, fault in sorted(found.faults.items())]
+    if told := _at_edges(found):
+        lines += ["", _EDGES, *(f"  {line}" for line in told)]
     if found.unfinished:
         lines += ["", textwrap.fill(_UNFINISHED.format(", ".join(found.unfinished)), 98)]
     wrong = failures(found)
@@ -267,7 +294,10 @@ def rst(found: Findings) -> str:
     for row in (head, *short):
         lines += [f"    {'* -' if i == 0 else '  -'} {x}".rstrip() for i, x in enumerate(row)]
     bad = {name: o for name, o in found.scenes.items() if o.verdict != "ok"}
-    good = ", ".join(name for name in found.scenes if name not in bad)
+    works = [name for name in found.scenes if name not in bad]
+    if found.edges and not any(found.edges.values()):
+        works.append("edges")
+    good = ", ".join(works)
     lines += ["", f"Works: {good}."] if good else []
     lines += (
         ["", *(f"- {name}: {o.verdict}: ``{o.told}``" for name, o in bad.items())] if bad else []
@@ -275,6 +305,11 @@ def rst(found: Findings) -> str:
     if found.faults:
         lines += ["", "Calls of the library itself that are not as NumPy's are:", ""]
         lines += [f"- ``{f.call}``: ``{f.told}``" for _, f in sorted(found.faults.items())]
+    if any(found.edges.values()):
+        lines += ["", _EDGES, ""]
+        lines += [
+            f"- ``{call}``: ``{told}``" for each in found.edges.values() for call, told in each
+        ]
     if found.unfinished:
         names = ", ".join(f"``{name}``" for name in found.unfinished)
         lines += ["", _UNFINISHED.format(names)]

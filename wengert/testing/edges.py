@@ -1,0 +1,552 @@
+"""What libraries are at odds about: edge values, data types and parameters of each function."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+from wengert.backends import as_dtype, use_backend
+from wengert.backends.backend import MissingFunctionError
+from wengert.backends.registry import selection
+from wengert.testing.calls import FUNCTIONS, placed
+from wengert.testing.libraries import chapter
+from wengert.testing.library_calls import COMPLEX, UP_TO_PHASE, Fault, described, difference, shown
+from wengert.testing.problem import on_backend
+from wengert.testing.time_limit import NoAnswer, time_limit
+
+Of = Callable[..., Any]
+nan, inf = float("nan"), float("inf")
+#: Signs, halves, infinities, no numbers, and numbers that are lost beside 1.
+_REAL = np.array(
+    [nan, inf, -inf, 0.0, -0.0, 1e-18, -3e-19, 2e-9, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, -7.5, 40.0]
+)
+_SINGLE = _REAL.astype("float32")
+_COMPLEX = np.array([0.3 + 0.4j, -1.5 + 2j, 2 - 0.7j, -0.2 - 0.1j])
+_SIGNED = np.array([-100, -7, -1, 0, 1, 2, 5, 7, 100])
+_BYTES = _SIGNED.astype("int8")
+_NATURAL = np.array([0, 1, 2, 5, 7, 100, 200, 255], dtype="uint8")
+_FLAGS = np.array([True, False, True, False])
+_OTHERS = np.array([True, True, False, False])
+_DIVIDENDS = np.array([-7.5, -7.0, -6.0, -0.5, 0.5, 5.5, 7.0, 7.5])[:, None]
+_DIVISORS = np.array([2.0, -2.0, 3.0, -3.0, 0.75])
+_CUBE = np.reshape((np.arange(24) * 7 % 24 + 1) / 8 * (-1.0) ** np.arange(24), (2, 3, 4))
+_MATRIX = _CUBE[0]
+_SQUARE = np.array([[2.1, 0.3, 0.4], [0.2, 1.3, 0.5], [0.6, 0.1, 3.2]])
+_DEFINITE = _SQUARE @ _SQUARE.T
+_WHOLE = np.array([[3, -1, 2], [0, 100, 5]])
+_TIES = np.array([[2.0, 1.0, 2.0, 0.0, 1.0], [1.0, 1.0, 3.0, -inf, inf]])
+_HOLES = np.array([[1.0, nan, 0.5], [inf, -2.0, 3.0]])
+_INTEGERS = (
+    *(_WHOLE.astype(name) for name in ("int8", "int32", "int64")),
+    abs(_WHOLE).astype("u1"),
+)
+_ARRAYS = [_MATRIX, _MATRIX * 2 + 1]
+
+#: Names of functions; for a parameter or several, separated by commas, the values of the calls.
+#: The first is of each call, and calls of the others have the first value of it alone.
+_STANDARD: list[tuple[str, dict[str, Any]]] = [
+    (
+        (
+            "abs acos acosh asin asinh atan atanh ceil cos cosh exp expm1 floor isfinite isinf "
+            "isnan log log10 log1p log2 negative positive reciprocal round sign signbit sin sinh "
+            "sqrt square tan tanh trunc"
+        ),
+        {"x": [_REAL, _SINGLE]},
+    ),
+    (
+        (
+            "abs acos acosh asin asinh atan atanh conj cos cosh exp expm1 imag isfinite isinf "
+            "isnan log log10 log1p log2 negative positive real reciprocal round sign sin sinh "
+            "sqrt square tan tanh"
+        ),
+        {"x": [_COMPLEX, _COMPLEX.astype("complex64")]},
+    ),
+    ("abs negative", {"x": [_SIGNED, _BYTES]}),
+    ("ceil floor trunc round positive", {"x": [_SIGNED, _BYTES, _NATURAL]}),
+    ("sign square isfinite isinf isnan", {"x": [_SIGNED, _SIGNED.astype("int32")]}),
+    ("bitwise_invert", {"x": [_SIGNED, _BYTES, _NATURAL, _FLAGS]}),
+    ("logical_not", {"x": [_FLAGS]}),
+    ("logical_and logical_or logical_xor", {"x1,x2": [(_FLAGS, _OTHERS)]}),
+    (
+        "bitwise_and bitwise_or bitwise_xor",
+        {
+            "x1,x2": [
+                (_FLAGS, _OTHERS),
+                (_SIGNED, _SIGNED[:, None]),
+                (_BYTES, _BYTES[:, None]),
+                (_BYTES, _SIGNED[:, None]),
+            ]
+        },
+    ),
+    (
+        "bitwise_left_shift bitwise_right_shift",
+        {"x1,x2": [(_SIGNED, np.array([[0], [3]])), (_BYTES, np.array([[0], [7]], dtype="int8"))]},
+    ),
+    (
+        "add subtract multiply",
+        {
+            "x1,x2": [
+                (_REAL, _REAL[:, None]),
+                (_BYTES[1:-1], _BYTES[1:-1, None]),
+                (_BYTES, _SIGNED[:, None]),
+                (_SINGLE, _REAL[:, None]),
+                (_COMPLEX, _COMPLEX[:, None]),
+            ]
+        },
+    ),
+    (
+        "equal not_equal less less_equal greater greater_equal",
+        {
+            "x1,x2": [
+                (_REAL, _REAL[:, None]),
+                (_SIGNED, _SIGNED[:, None]),
+                (_BYTES, _SIGNED[:, None]),
+            ]
+        },
+    ),
+    ("equal not_equal", {"x1,x2": [(_FLAGS, _OTHERS), (_COMPLEX, _COMPLEX[:, None])]}),
+    (
+        "maximum minimum",
+        {
+            "x1,x2": [
+                (_REAL, _REAL[:, None]),
+                (_SIGNED, _SIGNED[:, None]),
+                (_BYTES, _SIGNED[:, None]),
+            ]
+        },
+    ),
+    (
+        "floor_divide remainder",
+        {
+            "x1,x2": [
+                (_DIVIDENDS, _DIVISORS),
+                (_DIVIDENDS.astype("float32"), _DIVISORS.astype("float32")),
+                (_SIGNED[:, None], np.array([2, -2, 3, -5])),
+                (_BYTES[:, None], np.array([2, -2, 3, -5], dtype="int8")),
+                (_NATURAL[:, None], np.array([2, 3, 5], dtype="uint8")),
+            ]
+        },
+    ),
+    ("divide", {"x1,x2": [(_REAL, _REAL[:, None]), (_COMPLEX, _COMPLEX[:, None])]}),
+    ("atan2 copysign hypot logaddexp nextafter", {"x1,x2": [(_REAL[1:], _REAL[1:, None])]}),
+    (
+        "pow",
+        {
+            "x1,x2": [
+                (np.array([[-2.0], [-0.5], [0.0], [1.0], [3.0]]), np.array([-2.0, 0.0, 0.5, 3.0])),
+                (_SIGNED[1:-1, None], np.array([0, 1, 2, 5])),
+                (_BYTES[2:-2, None], np.array([0, 1, 2], dtype="int8")),
+                (_COMPLEX[:, None], np.array([2.0 + 0j, 0.5 - 1j])),
+            ]
+        },
+    ),
+    (
+        "clip",
+        {
+            "x": [_CUBE, _WHOLE, _WHOLE.astype("int8")],
+            "min,max": [(-1, 1), (-1, None), (None, 1), (0, 0)],
+        },
+    ),
+    ("clip", {"x": [_HOLES], "min,max": [(-1.5, 1.5), (None, np.array([0.5, 1.0, inf]))]}),
+    (
+        "where",
+        {
+            "condition": [np.array([[True], [False]])],
+            "x1,x2": [(_REAL, -_REAL), (_BYTES, _SIGNED), (_SINGLE, 0.5), (2, _SIGNED)],
+        },
+    ),
+    (
+        "sum prod",
+        {
+            "x": [_CUBE, _CUBE.astype("float32"), _HOLES, _CUBE + 1j, *_INTEGERS],
+            "axis": [None, 0, -1, (0, 1)],
+            "keepdims": [False, True],
+            "dtype": [None, "float32", "int64", "int32"],
+        },
+    ),
+    (
+        "max min",
+        {
+            "x": [_CUBE, _HOLES, *_INTEGERS],
+            "axis": [None, 0, -1, (0, 1)],
+            "keepdims": [False, True],
+        },
+    ),
+    (
+        "mean",
+        {
+            "x": [_CUBE, _HOLES, _CUBE + 1j],
+            "axis": [None, 0, -1, (0, 1)],
+            "keepdims": [False, True],
+        },
+    ),
+    (
+        "var std",
+        {
+            "x": [_CUBE, _HOLES, _CUBE.astype("float32")],
+            "axis": [None, 0, -1, (0, 1)],
+            "keepdims": [False, True],
+            "correction": [0.0, 1.0, 0.5],
+        },
+    ),
+    (
+        "all any count_nonzero",
+        {
+            "x": [_CUBE > 0, np.where(_CUBE > 0, _CUBE, 0), _WHOLE, _HOLES],
+            "axis": [None, 0, -1, (0, 1)],
+            "keepdims": [False, True],
+        },
+    ),
+    (
+        "argmax argmin",
+        {
+            "x": [_TIES, _WHOLE, _WHOLE.astype("int8")],
+            "axis": [None, 0, -1],
+            "keepdims": [False, True],
+        },
+    ),
+    (
+        "sort argsort",
+        {
+            "x": [_TIES, *_INTEGERS[:3]],
+            "axis": [-1, 0],
+            "descending": [False, True],
+            "stable": [True],
+        },
+    ),
+    (
+        "cumulative_sum cumulative_prod",
+        {
+            "x": [_CUBE, _CUBE.astype("float32"), *_INTEGERS],
+            "axis": [1, 0, -1],
+            "dtype": [None, "float32", "int64"],
+            "include_initial": [False, True],
+        },
+    ),
+    ("cumulative_sum cumulative_prod", {"x": [_TIES[0]], "include_initial": [False, True]}),
+    (
+        "searchsorted",
+        {
+            "x1,x2": [
+                (np.sort(_TIES[0]), _TIES),
+                (np.array([1, 3, 3, 8]), _WHOLE),
+            ],
+            "side": ["left", "right"],
+        },
+    ),
+    (
+        "searchsorted",
+        {
+            "x1": [_TIES[0]],
+            "x2": [_TIES],
+            "side": ["left", "right"],
+            "sorter": [np.argsort(_TIES[0], kind="stable")],
+        },
+    ),
+    ("isin", {"x1,x2": [(_WHOLE, np.array([0, 5, 6]))], "invert": [False, True]}),
+    (
+        "diff",
+        {
+            "x": [_CUBE, _WHOLE, _WHOLE.astype("int8")],
+            "axis": [-1, 0],
+            "n": [1, 0],
+            "prepend": [None],
+        },
+    ),
+    ("nonzero unique_values unique_counts unique_inverse", {"x": [_TIES, _WHOLE]}),
+    ("unique_all", {"x": [_TIES[0], _WHOLE]}),
+    ("tril triu", {"x": [_CUBE, _WHOLE], "k": [0, 1, -1, 5]}),
+    ("roll", {"x": [_CUBE], "shift,axis": [(1, None), (-2, 1), (5, 0), ((1, -2), (0, 2))]}),
+    ("repeat", {"x": [_MATRIX], "repeats,axis": [(2, None), (2, 0), (np.array([1, 0, 2]), 0)]}),
+    ("take", {"x": [_CUBE], "indices,axis": [(np.array([1, 0, 0]), 0), (np.array([2]), -1)]}),
+    (
+        "take_along_axis",
+        {"x": [_CUBE], "indices": [np.array([[[1, 0]]])], "axis": [-1]},
+    ),
+    ("take_along_axis", {"x": [_CUBE], "indices": [np.array([[[1]], [[0]]])], "axis": [0]}),
+    ("flip", {"x": [_CUBE], "axis": [None, 0, -1, (0, 2)]}),
+    ("concat", {"arrays": [_ARRAYS, [_WHOLE, _WHOLE.astype("int8")]], "axis": [0, 1, -1, None]}),
+    ("stack", {"arrays": [_ARRAYS, [_BYTES, _SIGNED]], "axis": [0, 1, -1]}),
+    ("unstack", {"x": [_CUBE], "axis": [0, 1, -1]}),
+    ("expand_dims", {"x": [_CUBE], "axis": [0, 2, -1]}),
+    ("squeeze", {"x": [_CUBE[:1, :, :1]], "axis": [0, -1, (0, 2)]}),
+    ("moveaxis", {"x": [_CUBE], "source,destination": [(0, 2), (-1, 0), ((0, 1), (2, 0))]}),
+    ("permute_dims", {"x": [_CUBE], "axes": [(2, 0, 1), (1, 0, 2)]}),
+    ("reshape", {"x": [_CUBE], "shape": [(4, 6), (-1, 3), (24,)]}),
+    ("tile", {"x": [_MATRIX], "repetitions": [(2, 1), (2,), (2, 1, 3)]}),
+    ("broadcast_to", {"x": [_MATRIX[:, :1]], "shape": [(3, 4), (2, 3, 2)]}),
+    ("matrix_transpose", {"x": [_CUBE, _WHOLE]}),
+    ("meshgrid", {"arrays": [[_TIES[0], _DIVISORS]], "indexing": ["xy", "ij"]}),
+    (
+        "matmul",
+        {
+            "x1,x2": [
+                (_CUBE, _MATRIX.T),
+                (_MATRIX[0], _MATRIX[1]),
+                (_CUBE, _MATRIX[1]),
+                (_WHOLE, _WHOLE.T),
+                (_MATRIX + 1j, _MATRIX.T - 2j),
+            ]
+        },
+    ),
+    (
+        "vecdot",
+        {"x1,x2": [(_CUBE, _CUBE * 2), (_CUBE + 1j, _CUBE - 2j)], "axis": [-1, -2]},
+    ),
+    ("tensordot", {"x1,x2": [(_CUBE, _CUBE)], "axes": [3, ((0, 1), (0, 1)), ((2,), (2,))]}),
+    ("arange", {"start,stop,step": [(5, None, 1), (5, -3, -2), (0.5, 3, 0.5)]}),
+    ("linspace", {"start,stop,num": [(-1, 2, 5), (3.0, 1.0, 4)], "endpoint": [True, False]}),
+    ("eye", {"n_rows,n_cols": [(3, None), (2, 4)], "k": [0, 1, -1], "dtype": [None, "int32"]}),
+    ("full", {"shape": [(2,)], "fill_value": [2, 2.5, True], "dtype": [None, "float32"]}),
+    ("full_like", {"x": [_WHOLE, _CUBE], "fill_value": [2], "dtype": [None, "float32"]}),
+    ("zeros ones", {"shape": [(2, 3), 4], "dtype": [None, "int8", "bool", "complex64"]}),
+    ("zeros_like ones_like", {"x": [_CUBE, _WHOLE, _FLAGS], "dtype": [None, "float32"]}),
+    (
+        "astype",
+        {
+            "x": [np.array([0.0, -2.9, 2.9, 100.5]), np.array([0, 1, 2, 100])],
+            "dtype": ["int32", "int8", "bool", "float32", "complex128"],
+        },
+    ),
+    ("linalg.cholesky", {"x": [_DEFINITE], "upper": [False, True]}),
+    (
+        "linalg.cross",
+        {"x1,x2": [(_SQUARE, _SQUARE.T), (_SQUARE + 1j, _SQUARE.T)], "axis": [-1, -2]},
+    ),
+    ("linalg.diagonal linalg.trace", {"x": [_CUBE, _WHOLE], "offset": [0, 1, -1]}),
+    ("linalg.trace", {"x": _INTEGERS, "dtype": [None, "float32"]}),
+    ("linalg.det linalg.slogdet linalg.inv", {"x": [_SQUARE, -_SQUARE, _SQUARE + 1j * _DEFINITE]}),
+    ("linalg.matrix_power", {"x": [_SQUARE], "n": [0, 1, 3, -2]}),
+    (
+        "linalg.matrix_norm",
+        {"x": [_CUBE], "ord": ["fro", "nuc", 1, -1, 2, -2, inf, -inf], "keepdims": [False, True]},
+    ),
+    (
+        "linalg.vector_norm",
+        {
+            "x": [_CUBE, _CUBE + 1j],
+            "axis": [None, 0, -1, (0, 1)],
+            "ord": [2, 0, 1, -1, 3.5, inf, -inf],
+            "keepdims": [False, True],
+        },
+    ),
+    ("linalg.matrix_rank", {"x": [_SQUARE, _SQUARE[:2], 0 * _SQUARE], "rtol": [None, 0.3]}),
+    ("linalg.pinv", {"x": [_MATRIX, _MATRIX.T], "rtol": [None, 0.3]}),
+    ("linalg.outer", {"x1,x2": [(_COMPLEX, _COMPLEX), (_BYTES[1:-1], _BYTES[1:-1])]}),
+    ("linalg.qr", {"x": [_MATRIX.T], "mode": ["reduced"]}),
+    ("linalg.solve", {"x1,x2": [(_SQUARE, _SQUARE[0]), (_SQUARE, _SQUARE[:, :2])]}),
+    ("linalg.svdvals linalg.eigvalsh", {"x": [_DEFINITE, _DEFINITE.astype("float32")]}),
+    (
+        "fft.fft fft.ifft fft.irfft fft.hfft",
+        {
+            "x": [_CUBE + 1j],
+            "n": [None, 3, 6],
+            "axis": [-1, 0],
+            "norm": ["backward", "ortho", "forward"],
+        },
+    ),
+    (
+        "fft.rfft fft.ihfft",
+        {
+            "x": [_CUBE],
+            "n": [None, 3, 6],
+            "axis": [-1, 0],
+            "norm": ["backward", "ortho", "forward"],
+        },
+    ),
+    ("fft.fftn fft.ifftn", {"x": [_CUBE + 1j], "axes": [None, (0, 2)], "norm": ["ortho"]}),
+    ("fft.fftshift fft.ifftshift", {"x": [_CUBE], "axes": [None, 0, (0, 1)]}),
+    ("fft.fftfreq fft.rfftfreq", {"n": [5, 6], "d": [1.0, 0.7]}),
+]
+
+#: What the standard leaves open, of which the library's own answer is as good as NumPy's: the
+#: default data type of new arrays, and the order of what is found.
+_OPEN = (
+    *("arange", "eye", "full", "linspace", "ones", "zeros", "fft.fftfreq", "fft.rfftfreq"),
+    *("unique_all", "unique_counts", "unique_inverse", "unique_values"),
+)
+#: Calls that Wengert allows beyond the standard, and libraries may refuse.
+_BEYOND: list[tuple[str, dict[str, Any]]] = [
+    ("sum prod cumulative_sum", {"x": [_FLAGS]}),
+    ("max min argmax argmin", {"x": [_FLAGS]}),
+    ("sin exp sqrt log1p tanh", {"x": [_WHOLE, _FLAGS, _BYTES[4:]]}),
+    ("divide", {"x1,x2": [(_SIGNED, np.array([2])), (_FLAGS, np.array([2]))]}),
+    ("add multiply", {"x1,x2": [(_FLAGS, _SIGNED[:4]), (_SIGNED, 0.5), (_FLAGS, 2)]}),
+    (
+        "median",
+        {"x": [_CUBE, _HOLES], "axis": [None, 0, (0, 1)], "keepdims": [False, True]},
+    ),
+    ("quantile", {"x": [_CUBE, _HOLES], "q": [0.0, 0.3, 1.0], "axis": [None, 0]}),
+]
+#: The standard's functions of each element for itself, which have all its digits.
+ELEMENTWISE = frozenset(name for name in FUNCTIONS if chapter(name) == "elementwise")
+
+
+def _drawn(name: str, spaces: list[tuple[str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+    """The calls of a function: each first argument, and each other value with one of these."""
+    for names, space in spaces:
+        if name not in names.split():
+            continue
+        rest = {key: values for key, values in space.items() if key != next(iter(space))}
+        first = {key: values[0] for key, values in rest.items()}
+        for lead in next(iter(space.values())):
+            start = _named(next(iter(space)), lead)
+            seen = [first, *({**first, key: x} for key, xs in rest.items() for x in xs[1:])]
+            last = {key: values[-1] for key, values in rest.items()}
+            if len(rest) > 1:
+                seen.append(last)
+            for each in seen:
+                given = {k: v for key, value in each.items() for k, v in _named(key, value).items()}
+                if _fits({**start, **given}):
+                    yield {**start, **{k: v for k, v in given.items() if v is not None}}
+
+
+def _named(key: str, value: Any) -> dict[str, Any]:
+    names = key.split(",")
+    return dict(zip(names, value, strict=True)) if len(names) > 1 else {key: value}
+
+
+def _fits(given: dict[str, Any]) -> bool:
+    """Whether an argument has the axes, and a dtype holds its numbers."""
+    x, axis, dtype = given.get("x"), given.get("axis"), given.get("dtype")
+    if isinstance(axis, tuple) and x is not None and max(axis) >= x.ndim:
+        return False
+    if axis is None and "include_initial" in given and x is not None and x.ndim != 1:
+        return False
+    truncated = x is not None and x.ndim == 1  # of astype
+    return not (dtype and "int" in dtype and x is not None and x.dtype.kind in "fc") or truncated
+
+
+def edges(name: str, spec: str, limit: float) -> list[Fault]:
+    """Compare calls of a function at edges with NumPy's: Wengert's, and the library's own.
+
+    Parameters
+    ----------
+    name : str
+        A function by its name in `FUNCTIONS`.
+    spec : str
+        What selects the library.
+    limit : float
+        How many seconds they may take together.
+
+    Returns
+    -------
+    list of Fault
+        What differs, or fails and does not on NumPy, each with the first call that shows it. Calls
+        of Wengert's begin with ``wg.``.
+    """
+    faults: dict[tuple[bool, str], list[str]] = {}
+    try:
+        with time_limit(limit), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for own, given, strict in _each_call(name):
+                call, told = _compared(name, given, spec, _own if own else _wengerts, strict)
+                if told:
+                    faults.setdefault((own, told), []).append(call)
+    except NoAnswer as error:
+        faults[True, str(error)] = [name]
+    return [
+        Fault(f"{calls[0]} and {len(calls) - 1} more" if calls[1:] else calls[0], told)
+        for (_, told), calls in faults.items()
+    ]
+
+
+def _each_call(name: str) -> Iterator[tuple[bool, dict[str, Any], bool]]:
+    """The calls: whether of the library's function, their arguments, and if they must succeed."""
+    for given in _drawn(name, _STANDARD):
+        if name not in _OPEN:
+            yield True, given, True
+        yield False, given, True
+    for given in _drawn(name, _BEYOND):
+        yield False, given, False
+
+
+def _compared(name: str, given: dict[str, Any], spec: str, of: Of, strict: bool) -> tuple[str, str]:
+    """A call in a line, and how it differs from NumPy's."""
+    args, kwargs = placed(name, given)
+    prefix = "wg." if of is _wengerts else ""
+    call = f"{prefix}{shown(name, args, kwargs)}"
+    try:
+        with use_backend("numpy"), np.errstate(all="ignore"):
+            expected = of(name, args, kwargs)
+    except Exception:
+        if of is _wengerts:
+            raise
+        return call, ""  # NumPy has no such function, or another one of that name
+    if name in COMPLEX:
+        expected = [x + 0j for x in expected]
+    try:
+        with use_backend(spec):
+            found = of(name, args, kwargs)
+    except (MissingFunctionError, AttributeError):
+        return call, ""  # which the table tells
+    except Exception as error:  # whatever a library raises
+        return call, described(error) if strict else ""
+    if len(found) != len(expected):
+        return call, f"{len(found)} results instead of {len(expected)}"
+    told = (
+        difference(x, y, name in UP_TO_PHASE, near=_near(name, y))
+        for x, y in zip(found, expected, strict=True)
+    )
+    return call, next(filter(None, told), "")
+
+
+def _near(name: str, expected: Any) -> float:
+    """How far from a number another may be that is no worse: not at all, if no sum is made of it.
+
+    Sums of numbers that cancel have the precision of the largest.
+    """
+    if name in ELEMENTWISE:
+        return 0.0
+    sizes = np.abs(expected[np.isfinite(expected)]) if expected.dtype.kind in "fc" else []
+    return float(np.max(sizes, initial=1.0))
+
+
+def _wengerts(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    out = _part(wg, name)(
+        *_each(list(args), on_backend), **{k: _each(x, on_backend) for k, x in kwargs.items()}
+    )
+    return [
+        x.backend.to_numpy(x.array) if isinstance(x, wg.Tensor) else np.asarray(x)
+        for x in (out if isinstance(out, tuple | list) else [out])
+    ]
+
+
+def _own(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """The same call of the library's own function."""
+    backend = selection().backend
+    extension, _, short = name.rpartition(".")
+    module = getattr(backend.xp, extension) if extension else backend.xp
+    if backend.name == "numpy":  # whose own functions have not all parameters of the standard
+        function = _part(backend.namespace, name)
+    else:
+        function = backend.public(module).get(short) or getattr(module, short)
+    named = {k: _each(x, _raw) for k, x in kwargs.items()}
+    if isinstance(named.get("dtype"), str):
+        named["dtype"] = backend.raw_dtype(as_dtype(named["dtype"]))
+    positional = _each(list(args), _raw)
+    if name == "astype":
+        positional.append(named.pop("dtype"))
+    out = function(*positional, **named)
+    return [
+        np.asarray(backend.to_numpy(x)) for x in (out if isinstance(out, tuple | list) else [out])
+    ]
+
+
+def _raw(array: Any) -> Any:
+    return on_backend(array).array
+
+
+def _each(value: Any, converted: Of) -> Any:
+    """An argument with its arrays converted."""
+    if isinstance(value, list):
+        return [_each(x, converted) for x in value]
+    return converted(value) if isinstance(value, np.ndarray) else value
+
+
+def _part(namespace: Any, name: str) -> Any:
+    for part in name.split("."):
+        namespace = getattr(namespace, part)
+    return namespace
