@@ -43,6 +43,8 @@ class Backend:
     complete : bool
         Whether it has every function of the standard, so that none can be missing. Python looks
         names up faster in a module without ``__getattr__``.
+    taped : bool
+        Whether its arrays may be on a tape of the library's own, which `adopt` takes them off.
     packages : tuple of str
         Python packages and modules that are the library's own, with all that is below them.
         Compiled functions look at no code there: what it reads must not change between calls.
@@ -58,6 +60,7 @@ class Backend:
     kernels: Mapping[str, Kernel] = {}
     immutable: bool = False
     complete: bool = False
+    taped: bool = False
     packages: tuple[str, ...] = ()
     source_modules: tuple[tuple[str, str], ...] = ()
     made_of_numpy: str = "xp.asarray({})"

@@ -205,6 +205,15 @@ def transform(name: str) -> Kernel:
     return kernel
 
 
+def _transformed() -> Any:
+    """The innermost of the transforms of ``torch.func`` that run, None if none does."""
+    return BACKEND.torch._C._functorch.peek_interpreter_stack()
+
+
+def _forward_level() -> int:
+    return BACKEND.torch.autograd.forward_ad._current_level  # type: ignore[no-any-return]
+
+
 class TorchBackend(Backend):
     """PyTorch through array-api-compat, on the CPU, CUDA, and whatever devices it has."""
 
@@ -242,6 +251,8 @@ class TorchBackend(Backend):
             **torch_special(self.torch),
             **{f"fft.{name}": transform(name) for name in TRANSFORMS},
         }
+
+    taped = True
 
     def parse_device(self, device: Any) -> Any:
         if isinstance(device, str) and device.isdigit():
@@ -290,7 +301,31 @@ class TorchBackend(Backend):
         return self.torch.from_numpy(array).to(device)
 
     def adopt(self, array: Any) -> Any:
+        """A tensor off PyTorch's tape, onto which no result of Wengert's is put.
+
+        Raises
+        ------
+        TypeError
+            If ``torch.func`` or forward mode differentiates it, and would see a constant.
+        """
+        if not isinstance(array, self.torch.Tensor):  # lifted, over what was adopted
+            return array
+        if _transformed() is not None or _forward_level() >= 0:
+            self._refuse_derivatives(array)
         return array.detach() if array.requires_grad else array
+
+    def _refuse_derivatives(self, array: Any) -> None:
+        functorch, inside = self.torch._C._functorch, array
+        differentiated = self.torch.autograd.forward_ad.unpack_dual(array).tangent is not None
+        while functorch.is_functorch_wrapped_tensor(inside):
+            differentiated = differentiated or functorch.is_gradtrackingtensor(inside)
+            inside = functorch.get_unwrapped(inside)
+        if differentiated:
+            raise TypeError(
+                "PyTorch's own transforms (torch.func.grad, jvp, ..., forward_ad) do not "
+                "differentiate what Wengert computes: use wg.grad, wg.func.jvp and their like, or "
+                "wrap the computation in a torch.autograd.Function"
+            )
 
     def is_view(self, array: Any) -> bool:
         return array._is_view()  # type: ignore[no-any-return]

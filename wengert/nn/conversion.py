@@ -42,7 +42,7 @@ def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> A
         )
     elif device is not None:
         array = backend.to_device(array, target_device(array, device))
-    array = backend.array(array)
+    array = backend.adopt(backend.array(array))
     with backend.on(backend.device(array)):
         return backend.xp.astype(array, backend.raw_dtype(dtype), copy=True)
 

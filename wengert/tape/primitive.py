@@ -464,6 +464,10 @@ class Primitive:
                     f"{tuple(given[0].shape)}) and {owner.name} (shape {tuple(a.shape)}); move one "
                     f"with tensor.to_backend({owners[0].name!r})"
                 )
+        if owners[0].taped:
+            for i, a in enumerate(arrays):
+                if a is not None and type(a) not in SCALARS:
+                    arrays[i] = owners[0].adopt(a)
         if not self.weak and len(given) < sum(a is not None for a in arrays):
             dtypes = [dtype_of(a.dtype) for a in given]
             like = getattr(given[0], "bottom", given[0])

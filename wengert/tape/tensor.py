@@ -60,8 +60,8 @@ class Tensor(Methods):
     _shown: "Shown"  # only of views, and of Tensors that views were taken of
 
     def __init__(self, array: Any, *, requires_grad: bool = False) -> None:
-        backend_of(array)
-        self._array = array
+        backend = backend_of(array)
+        self._array = backend.adopt(array) if backend.taped else array
         self._grad = None
         self._node = None
         if requires_grad:

@@ -169,7 +169,7 @@ class Snapshot:
             if not _same_elements(array, copy):
                 backend = backend_of(array)
                 with backend.on(backend.device(array)):
-                    array[...] = copy
+                    _untaped(array)[...] = copy
         self.rewind()
         if changes[0] != self._version:
             changes[0] += 1  # what modules were in between may have been remembered
@@ -192,7 +192,13 @@ class Snapshot:
             return
         backend = backend_of(array)
         if not backend.immutable and math.prod(array.shape) <= largest:
-            self._elements.append((array, backend.namespace.asarray(array, copy=True)))
+            self._elements.append((array, backend.namespace.asarray(_untaped(array), copy=True)))
+
+
+def _untaped(array: Any) -> Any:
+    """The same memory, off the tape of the array's library."""
+    backend = backend_of(array)
+    return backend.adopt(array) if backend.taped else array
 
 
 def same_states(one: Any, other: Any) -> bool:
