@@ -83,6 +83,8 @@ BY_NAMES = {
     "prod": lambda x, w: x.prod("c") + w.prod(),
     "cumsum": lambda x, w: x.cumsum("c") * w + (x / 4).cumprod("c"),
     "quantile": lambda x, w: x.quantile(0.3, "c"),
+    "quantile of the first axis": lambda x, w: x.quantile(0.3, "t") * w,
+    "quantiles of both": lambda x, w: x.quantile([0.2, 0.7], ("t", "c")),
     "isel": lambda x, w: x.isel(t=0) * w,
     "sel": lambda x, w: x.sel(c=["a", "c"]) + x.sel(c="b"),
     "slices": lambda x, w: x[:, 1:] * x[:, ::-1][:, 1:].data,
@@ -335,3 +337,30 @@ def test_what_fails_in_dask_is_an_error():
 @pytest.mark.parametrize("name", ["float32", "int64", "bool", "complex128"])
 def test_numpy_takes_data_types(name):
     assert np.dtype(getattr(wg, name)) == np.dtype(name)
+
+
+CONVERSIONS = {
+    "asarray": wg.asarray,
+    "tensor": wg.tensor,
+    "in a list": lambda q: wg.asarray([q]),
+    "beside a Tensor": lambda q: wg.asarray([wg.asarray([1.0, 2.0]), q]),
+    "Parameter": wg.nn.Parameter,
+    "function": wg.sin,
+    "shape": wg.zeros_like,
+}
+
+
+@pytest.mark.parametrize("way", CONVERSIONS)
+def test_units_are_not_lost(way):
+    pint = pytest.importorskip("pint")
+    quantity = pint.get_application_registry().Quantity
+    for array in (np.asarray([1.0, 2.0]), wg.asarray([1.0, 2.0])):
+        with pytest.raises(TypeError, match=r"unit would be lost.*q\.magnitude"):
+            CONVERSIONS[way](quantity(array, "m"))
+
+    class Measured(np.ndarray):
+        unit = "m"
+
+    if way in ("asarray", "tensor", "in a list", "beside a Tensor"):
+        with pytest.raises(TypeError, match=r"q\.value"):
+            CONVERSIONS[way](np.asarray([1.0, 2.0]).view(Measured))

@@ -79,12 +79,17 @@ def test_all_mistakes_are_listed_in_a_full_run(
     assert again[again.index("planted_library 1.0") :] == out[out.index("planted_library 1.0") :]
 
 
+#: Every so manieth function, where a library makes a program of each operation.
+SPARSE = {"jax": 9, "dask": 3}
+UNSIGNED = {"cumulative_prod", "cumulative_sum", "prod", "sum", "linalg.trace"}
+
+
 def test_edges_of_the_backends(backend: Any) -> None:
-    """All agree but where a library has another data type, or an error of its own."""
-    found = {name: each for name in names() if (each := edges(name, backend.name, 600.0))}
+    """All agree but for a data type that PyTorch has not, whatever the library itself does."""
+    chosen = {*names()[:: SPARSE.get(backend.name, 1)], *UNSIGNED}
+    found = {name: each for name in chosen if (each := edges(name, backend.name, 600.0))}
     ours = {n for n, each in found.items() if any(f.call.startswith("wg.") for f in each)}
-    unsigned = {"cumulative_prod", "cumulative_sum", "prod", "sum", "linalg.trace"}
-    assert ours == (unsigned if backend.name == "torch" else set()), found
+    assert ours == (UNSIGNED if backend.name == "torch" else set()), found
     if backend.name == "numpy":
         assert not found
     for name in ours:

@@ -146,6 +146,15 @@ def has_own_arithmetic(kind: type) -> bool:
     return of_its_own or (isinstance(priority, int | float) and priority > 0)
 
 
+def lost_with(kind: type) -> str:
+    """How to take the numbers out of what has a unit beside them; "" for others."""
+    if hasattr(kind, "magnitude") and hasattr(kind, "units"):
+        return "its unit would be lost: take the numbers with q.magnitude, or call NumPy's function"
+    if issubclass(kind, np.ndarray) and (hasattr(kind, "unit") or hasattr(kind, "units")):
+        return "its unit would be lost: take the numbers with q.value"
+    return ""
+
+
 class _Namespaces(dict[type, Any]):
     """Array type to namespace: resolved once for each type, and a plain lookup from then on."""
 
@@ -162,7 +171,11 @@ class _Namespaces(dict[type, Any]):
         package = kind.__module__.partition(".")[0]
         name = _PACKAGES.get(package, package)
         if name not in KNOWN:
-            raise TypeError(f"{kind.__module__}.{kind.__qualname__} is no array type that is known")
+            of_more = lost_with(kind)
+            raise TypeError(
+                f"{kind.__module__}.{kind.__qualname__} is no array type that is known"
+                f"{of_more and '; '}{of_more}"
+            )
         return self.setdefault(kind, get_backend(name).namespace)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import as_dtype, backend_of
+from wengert.backends.registry import lost_with
 from wengert.ops.data_type import astype
 from wengert.tape.parameters import differentiates, refuse
 from wengert.tape.tensor import Tensor, wrapped
@@ -35,8 +36,9 @@ def shape_of(x: Any) -> tuple[int, ...]:
     try:
         return x.shape  # type: ignore[no-any-return]
     except AttributeError:
+        advice = lost_with(type(x)) or "convert it with wg.asarray"
         raise TypeError(
-            f"a Tensor or an array is needed, not {type(x).__name__}; convert it with wg.asarray"
+            f"a Tensor or an array is needed, not {type(x).__name__}; {advice}"
         ) from None
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of
+from wengert.backends.registry import lost_with
 from wengert.interpreters.differentiable import differentiable as xp
 from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, new_device
 from wengert.ops.data_type import astype, result_type, to_device
@@ -147,7 +148,16 @@ def holds_tensors(obj: Any) -> bool:
                 return True
         elif isinstance(item, Tensor) or hasattr(item, "regularise"):
             return True
+        else:
+            _check_bare(item)
     return False
+
+
+def _check_bare(obj: Any) -> None:
+    """Raise if something has a unit, which would be lost."""
+    more = lost_with(type(obj))
+    if more:
+        raise TypeError(f"asarray takes numbers, and was given a {type(obj).__name__}; {more}")
 
 
 def _joined(obj: Any, wanted: DType | None) -> Tensor:
@@ -227,6 +237,8 @@ def _part(x: Any, wanted: DType, beside: Any) -> Tensor:
 
 def _from_library(obj: Any) -> Tensor | None:
     """A Tensor of a raw array of another library than NumPy; None for anything else."""
+    if type(obj) is not np.ndarray and type(obj) not in SCALARS:
+        _check_bare(obj)
     if issubclass(type(obj), (np.ndarray, np.generic, *NUMBERS, list, tuple)):
         return None  # but a traced array is of another type than it says
     try:

@@ -11,8 +11,13 @@ import importlib
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from wengert.backends import DTYPES
 from wengert.tape.promotion import at_least
+
+#: What xarray asks any namespace for, and the standard has not: NumPy's own, for Tensors.
+_NUMPYS = ("transpose",)
 
 
 class Precise(ModuleType):
@@ -31,7 +36,8 @@ class Precise(ModuleType):
         self.__dict__["_home"] = home
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.__dict__["_home"], name)
+        home = self.__dict__["_home"]
+        found = getattr(np if name in _NUMPYS and home.__name__ == "wengert" else home, name)
         if isinstance(found, ModuleType) and name in ("linalg", "fft", "special"):
             found = Precise(found, found.__name__)
         elif callable(found) and not isinstance(found, type) and _is_array_function(found):

@@ -16,6 +16,7 @@ from wengert.backends import (
     dtype_of,
     namespaces,
 )
+from wengert.backends.registry import lost_with
 from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Node
@@ -452,7 +453,9 @@ class Primitive:
             try:
                 owners.append(backend_of(a))
             except TypeError:
+                more = lost_with(type(a))
                 advice = "; convert it with wg.asarray" if hasattr(a, "__len__") else ""
+                advice = f"; {more}" if more else advice
                 raise TypeError(
                     f"{self.name} takes Tensors, arrays and Python numbers, not "
                     f"{type(a).__name__}{'' if isinstance(a, str | bytes) else advice}"

@@ -265,8 +265,8 @@ def text(found: Findings) -> str:
     if found.faults:
         lines += ["", "Calls of the library itself that are not as NumPy's are:"]
         lines += [f"  {fault.call}: {fault.told}" for _, fault in sorted(found.faults.items())]
-    if told := _at_edges(found):
-        lines += ["", _EDGES, *(f"  {line}" for line in told)]
+    if found_here := _at_edges(found):
+        lines += ["", _EDGES, *(f"  {line}" for line in found_here)]
     if found.unfinished:
         lines += ["", textwrap.fill(_UNFINISHED.format(", ".join(found.unfinished)), 98)]
     wrong = failures(found)
