@@ -20,6 +20,7 @@ OTHERWISE = {
     ("RNN", "nonlinearity"): "tanh",
     ("RNNCell", "nonlinearity"): "tanh",
     **dict.fromkeys((("RMSNorm", "eps"), ("rms_norm", "eps")), None),
+    ("pad", "mode"): "constant",
     **{
         (name, parameter): default
         for names, defaults in (

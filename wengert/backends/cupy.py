@@ -17,6 +17,7 @@ from wengert.backends.generators import stream
 from wengert.backends.keys import apart, apart_value, fill
 from wengert.backends.special import cupy_special
 from wengert.backends.triangular import cupy_triangular
+from wengert.backends.windows import strided_windows
 
 __all__ = ["BACKEND"]
 
@@ -290,6 +291,7 @@ class CupyBackend(Backend):
             "scatter_add": scatter_add,
             "setitem": setitem,
             "softmax_cross_entropy_parts": softmax_cross_entropy_parts,
+            "sliding_windows": strided_windows(self.cupy.lib.stride_tricks.as_strided),
             "take_along_axis": take_along_axis,
             **({"linalg.eig": eig} if hasattr(self.cupy.linalg, "eig") else {}),
             **cupy_kernels(self.cupy, importlib.import_module("cupyx.scipy.special")),

@@ -8,6 +8,7 @@ from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
@@ -20,6 +21,7 @@ from wengert.backends.numpy_reductions import max_over, min_over, sum_over
 from wengert.backends.references import has_shared_base
 from wengert.backends.special import scipy_special
 from wengert.backends.triangular import numpy_triangular, scipy_triangular
+from wengert.backends.windows import strided_windows
 
 __all__ = ["BACKEND"]
 
@@ -345,6 +347,7 @@ class NumpyBackend(Backend):
         "scatter_min": scatter_extreme(np.minimum),
         "setitem": setitem,
         "sign": np.sign,
+        "sliding_windows": strided_windows(as_strided, writeable=False),
         "sort": sort,
         "std": std,
         "sum": sum,

@@ -21,6 +21,7 @@ from wengert.backends.keys import (
 )
 from wengert.backends.special import torch_special
 from wengert.backends.triangular import torch_triangular
+from wengert.backends.windows import torch_windows
 
 __all__ = ["BACKEND"]
 
@@ -245,6 +246,7 @@ class TorchBackend(Backend):
             "scatter_max": scatter_extreme("amax"),
             "scatter_min": scatter_extreme("amin"),
             "setitem": setitem,
+            "sliding_windows": torch_windows,
             "take": take,
             "unique_all": unique_all,
             **torch_kernels(self.torch),

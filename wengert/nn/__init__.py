@@ -37,6 +37,16 @@ from wengert.nn.activations import (
 )
 from wengert.nn.attention import MultiheadAttention
 from wengert.nn.containers import ModuleDict, ModuleList, Sequential
+from wengert.nn.convolution import (
+    Conv1d,
+    Conv2d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    Fold,
+    Unfold,
+    ZeroPad1d,
+    ZeroPad2d,
+)
 from wengert.nn.layers import Flatten, Identity, Linear, Unflatten
 from wengert.nn.losses import (
     BCELoss,
@@ -59,6 +69,16 @@ from wengert.nn.normalisation import (
     RMSNorm,
 )
 from wengert.nn.parameter import Parameter
+from wengert.nn.pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    MaxPool1d,
+    MaxPool2d,
+)
 from wengert.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from wengert.nn.transformer import (
     TransformerDecoder,
@@ -77,16 +97,27 @@ __all__ = [
     "LSTM",
     "RNN",
     "SELU",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
     "AlphaDropout",
+    "AvgPool1d",
+    "AvgPool2d",
     "BCELoss",
     "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
+    "Conv1d",
+    "Conv2d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
     "CrossEntropyLoss",
     "Dropout",
     "Dropout1d",
     "Dropout2d",
     "Flatten",
+    "Fold",
     "GRUCell",
     "GroupNorm",
     "Hardshrink",
@@ -105,6 +136,8 @@ __all__ = [
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
+    "MaxPool1d",
+    "MaxPool2d",
     "Mish",
     "Module",
     "ModuleDict",
@@ -136,6 +169,9 @@ __all__ = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "Unflatten",
+    "Unfold",
+    "ZeroPad1d",
+    "ZeroPad2d",
     "functional",
     "init",
     "load",

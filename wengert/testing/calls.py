@@ -92,6 +92,10 @@ _INTEGERS = np.array([[1, 2, 3], [4, 5, 6]])
 _FLAGS = np.array([[True, False, True], [False, False, True]])
 _CLASSES = np.array([2, 0])
 
+_SIGNAL = np.array([[[0.31, 0.72, 0.53, 1.11], [0.84, 0.15, 0.46, 0.97]]])
+_IMAGE = np.array([[[[0.31, 0.72, 0.53], [0.84, 0.15, 0.46], [1.27, 0.98, 0.09]]]])
+_KERNEL = np.array([[[0.61, 0.22], [0.93, 0.34]], [[0.75, 0.16], [0.47, 0.88]]])
+
 #: Values of the parameters that functions share.
 SHARED: dict[str, Any] = {
     **dict.fromkeys(("x", "x1", "a", "input", "array", "obj", "data", "p"), _MATRIX),
@@ -199,6 +203,25 @@ CALLS: dict[str, dict[str, Any]] = {
     "F.binary_cross_entropy": {"weight": _OTHER},
     "F.binary_cross_entropy_with_logits": {"weight": _OTHER, "pos_weight": _MATRIX},
     "F.cross_entropy": {"weight": _OTHER[0], "label_smoothing": 0.2},
+    **{
+        f"F.adaptive_{kind}_pool{count}d": {"input": x, "output_size": 2}
+        for kind in ("avg", "max")
+        for count, x in ((1, _SIGNAL), (2, _IMAGE))
+    },
+    **{
+        f"F.{kind}_pool{count}d": {"input": x, "kernel_size": 2, "padding": 1}
+        for kind in ("avg", "max")
+        for count, x in ((1, _SIGNAL), (2, _IMAGE))
+    },
+    **{
+        f"F.{name}": {"input": x, "weight": w, "bias": _MATRIX[0, :2], "stride": 2}
+        for name, x, w in (
+            ("conv1d", _SIGNAL, _KERNEL),
+            ("conv2d", _IMAGE, _KERNEL[:, None]),
+            ("conv_transpose1d", _SIGNAL, _KERNEL),
+            ("conv_transpose2d", _IMAGE, _KERNEL[None]),
+        )
+    },
     "F.dropout": {"p": 0.4},
     "F.elu": {"input": _SIGNED, "alpha": 0.7},
     "F.celu": {"input": _SIGNED, "alpha": 0.7},
@@ -213,14 +236,17 @@ CALLS: dict[str, dict[str, Any]] = {
     "F.dropout1d": {"input": _IMAGES, "p": 0.4},
     "F.dropout2d": {"input": _IMAGES, "p": 0.4},
     "F.alpha_dropout": {"p": 0.4},
+    "F.fold": {"input": _SIGNAL.reshape(1, 4, 2), "output_size": (2, 3), "kernel_size": 2},
     "F.huber_loss": {"target": _SIGNED, "delta": 0.4},
     "F.linear": {"weight": _OTHER, "bias": _OTHER[:, 0]},
     "F.log_softmax": {"dim": 1},
     "F.nll_loss": {"target": _CLASSES, "weight": _OTHER[0]},
     "F.one_hot": {"tensor": _INTEGERS},
+    "F.pad": {"pad": (1, 2), "value": 0.3},
     "F.smooth_l1_loss": {"target": _SIGNED, "beta": 0.4},
     "F.softmax": {"dim": 1},
     "F.softplus": {"input": _SIGNED, "beta": 0.7, "threshold": 0.5},
+    "F.unfold": {"input": _IMAGE, "kernel_size": 2},
     "x.view": {"shape": [3, 2]},
     "x.reshape_as": {"other": _MATRIX.T},
     "x.expand": {"x": _MATRIX[:1], "sizes": [2, 3]},

@@ -35,6 +35,14 @@ from wengert.nn.functional.attention import (
 )
 from wengert.nn.functional.binary import binary_cross_entropy, binary_cross_entropy_with_logits
 from wengert.nn.functional.classification import cross_entropy, nll_loss, one_hot
+from wengert.nn.functional.convolution import (
+    conv1d,
+    conv2d,
+    conv_transpose1d,
+    conv_transpose2d,
+    fold,
+    unfold,
+)
 from wengert.nn.functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d
 from wengert.nn.functional.linear import linear
 from wengert.nn.functional.normalisation import (
@@ -45,19 +53,41 @@ from wengert.nn.functional.normalisation import (
     normalize,
     rms_norm,
 )
+from wengert.nn.functional.pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    avg_pool1d,
+    avg_pool2d,
+    max_pool1d,
+    max_pool2d,
+)
 from wengert.nn.functional.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
+from wengert.nn.functional.spatial import pad
 
 __all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
     "alpha_dropout",
+    "avg_pool1d",
+    "avg_pool2d",
     "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
+    "conv1d",
+    "conv2d",
+    "conv_transpose1d",
+    "conv_transpose2d",
     "cross_entropy",
     "dropout",
     "dropout1d",
     "dropout2d",
     "elu",
+    "fold",
     "gelu",
     "glu",
     "group_norm",
@@ -73,12 +103,15 @@ __all__ = [
     "linear",
     "log_softmax",
     "logsigmoid",
+    "max_pool1d",
+    "max_pool2d",
     "mish",
     "mse_loss",
     "multi_head_attention_forward",
     "nll_loss",
     "normalize",
     "one_hot",
+    "pad",
     "prelu",
     "relu",
     "relu6",
@@ -97,6 +130,7 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "threshold",
+    "unfold",
 ]
 
 

@@ -72,7 +72,7 @@ def _second_rule(xp: Any, g: Any, x1: Any, subscripts: Subscripts) -> Any:
     return xp.einsum_pair(xp.conj(x1), g, subscripts=(first, result, second))
 
 
-_pair = Primitive(
+einsum_pair = Primitive(
     "einsum_pair",
     ["x1", "x2"],
     {"x1": _first_rule, "x2": _second_rule},
@@ -145,7 +145,7 @@ def _contract(terms: Sequence[Term], kept: set[Any], result: Labels | None) -> T
                 for labels in (first.labels, second.labels, order)
             ]
         )
-        term = Term(_pair(first.x, second.x, subscripts=subscripts), tuple(order))
+        term = Term(einsum_pair(first.x, second.x, subscripts=subscripts), tuple(order))
     if result is not None and term.labels != result:
         order = [term.labels.index(c) for c in result]
         return Term(permute_dims(term.x, tuple(order)), result)

@@ -1,0 +1,406 @@
+"""Convolutions, their adjoints and windows as columns, against PyTorch and by their formulas."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wengert as wg
+from tests.nn.test_functional import RNG, check_against_torch, values
+from wengert import nn
+from wengert.nn import functional as F
+from wengert.testing import gradcheck, gradgradcheck
+
+few = settings(max_examples=25, deadline=None)
+
+
+@st.composite
+def convolutions(draw: Any, transposed: bool = False) -> Any:
+    """How many spatial axes there are, the shapes of the operands, and options that fit them."""
+    count = draw(st.sampled_from([1, 2]))
+
+    def each(least: int, most: int) -> tuple[int, ...]:
+        return tuple(draw(st.lists(st.integers(least, most), min_size=count, max_size=count)))
+
+    groups, size, dilation = draw(st.sampled_from([1, 2, 3])), each(1, 3), each(1, 2)
+    stride, lengths = each(1, 3), each(5, 7)
+    padding: Any = draw(st.sampled_from([each(0, 2), draw(st.integers(0, 2))]))
+    options = {"stride": stride, "dilation": dilation, "groups": groups}
+    if transposed:
+        most = [max(s, d) - 1 for s, d in zip(stride, dilation, strict=True)]
+        options["output_padding"] = tuple([draw(st.integers(0, n)) for n in most])
+        weight = (2 * groups, draw(st.integers(1, 2)), *size)
+        produced = weight[1] * groups
+    else:
+        named = draw(st.sampled_from(["", "same", "valid"]))
+        if named == "same":
+            options["stride"] = 1
+        padding = named or padding
+        produced = groups * draw(st.integers(1, 2))
+        weight = (produced, 2, *size)
+    examples = draw(st.sampled_from([(), (1,), (2,)]))
+    shapes = [(*examples, 2 * groups, *lengths), weight, (produced,)]
+    return count, shapes[: draw(st.sampled_from([2, 3]))], {**options, "padding": padding}
+
+
+@pytest.mark.oracle
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Using padding='same'")
+@pytest.mark.parametrize("transposed", [False, True])
+def test_convolutions_are_pytorchs(transposed: bool) -> None:
+    torch = pytest.importorskip("torch")
+    name = "conv_transpose" if transposed else "conv"
+
+    @few
+    @given(convolutions(transposed))
+    def check(case: Any) -> None:
+        count, shapes, options = case
+        arrays = [RNG.normal(size=shape) for shape in shapes]
+        check_against_torch(
+            lambda *given: getattr(F, f"{name}{count}d")(*given, **options),
+            lambda *given: getattr(torch.nn.functional, f"{name}{count}d")(*given, **options),
+            arrays,
+            len(arrays),
+        )
+
+    check()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d"])
+def test_convolutions_of_complex_numbers_are_pytorchs(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    shapes = ((2, 2, 4, 5), (2, 2, 2, 3), (2,))
+    arrays = [RNG.normal(size=shape) + 1j * RNG.normal(size=shape) for shape in shapes]
+    ours = [wg.asarray(a).requires_grad_() for a in arrays]
+    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
+    y = getattr(F, name)(*ours, stride=2, padding=1)
+    z = getattr(torch.nn.functional, name)(*theirs, stride=2, padding=1)
+    np.testing.assert_allclose(values(y), values(z), rtol=1e-10)
+    (abs(y) ** 2).sum().backward()
+    (abs(z) ** 2).sum().backward()
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(values(a.grad), values(b.grad), rtol=1e-10)
+
+
+def by_hand(x: Any, w: Any, b: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    """A convolution as its formula has it, in loops."""
+    x = np.pad(x, ((0, 0), (0, 0), *[(p, p) for p in padding]))
+    spans = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation, strict=True)]
+    counts = [(n - span) // s + 1 for n, span, s in zip(x.shape[2:], spans, stride, strict=True)]
+    out = np.empty((len(x), len(w), *counts))
+    own, made = w.shape[1], len(w) // groups
+    for o in range(len(w)):
+        channels = slice(o // made * own, (o // made + 1) * own)
+        for at in np.ndindex(*counts):
+            window = [
+                slice(i * s, i * s + span, d)
+                for i, s, span, d in zip(at, stride, spans, dilation, strict=True)
+            ]
+            part = x[(slice(None), channels, *window)]
+            out[(slice(None), o, *at)] = (part * w[o]).sum(axis=tuple(range(1, x.ndim))) + b[o]
+    return out
+
+
+FORMULAS = [
+    ((2, 4, 5, 6), (6, 2, 3, 2), (2, 1), (1, 0), (1, 2), 2),
+    ((1, 2, 4, 4), (3, 2, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    ((2, 2, 9), (2, 2, 3), (3,), (2,), (2,), 1),
+    ((2, 3, 7), (6, 1, 2), (1,), (0,), (1,), 3),
+]
+
+
+@pytest.mark.parametrize(("shape", "kernel", "stride", "padding", "dilation", "groups"), FORMULAS)
+def test_convolutions_by_their_formula(
+    backend: Any, shape: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> None:
+    x, w, b = (RNG.normal(size=s) for s in (shape, kernel, kernel[:1]))
+    convolve = (F.conv1d, F.conv2d)[len(stride) - 1]
+    found = convolve(*map(wg.asarray, (x, w, b)), stride, padding, dilation, groups)
+    expected = by_hand(x, w, b, stride, padding, dilation, groups)
+    np.testing.assert_allclose(values(found), expected, rtol=1e-12, atol=1e-12)
+    one = convolve(*map(wg.asarray, (x[0], w, b)), stride, padding, dilation, groups)
+    np.testing.assert_allclose(values(one), expected[0], rtol=1e-12, atol=1e-12)
+    none = convolve(*map(wg.asarray, (x[:0], w, b)), stride, padding, dilation, groups)
+    assert none.shape == (0, *expected.shape[1:])
+
+
+@pytest.mark.parametrize(("shape", "kernel", "stride", "padding", "dilation", "groups"), FORMULAS)
+def test_a_transposed_convolution_is_the_adjoint(
+    backend: Any, shape: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> None:
+    x, w = (wg.asarray(RNG.normal(size=s)) for s in (shape, kernel))
+    count = len(stride)
+    convolve = (F.conv1d, F.conv2d)[count - 1]
+    adjoint = (F.conv_transpose1d, F.conv_transpose2d)[count - 1]
+    y = convolve(x, w, None, stride, padding, dilation, groups)
+    g = wg.asarray(RNG.normal(size=tuple(y.shape)))
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel[2:], dilation, strict=True)]
+    # What the last window leaves of the input.
+    more = tuple(
+        [
+            (n + 2 * p - span) % s
+            for n, p, span, s in zip(shape[2:], padding, spans, stride, strict=True)
+        ]
+    )
+    back = adjoint(g, w, None, stride, padding, more, groups, dilation)
+    assert back.shape == x.shape
+    # <conv(x), g> = <x, conv*(g)>
+    np.testing.assert_allclose(values((y * g).sum()), values((x * back).sum()), rtol=1e-10)
+    bias = wg.asarray(np.arange(1.0, back.shape[1] + 1))
+    lifted = adjoint(g, w, bias, stride, padding, more, groups, dilation)
+    added = (
+        values(lifted) - values(back) - np.arange(1.0, back.shape[1] + 1).reshape(-1, *[1] * count)
+    )
+    np.testing.assert_allclose(added, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, w: F.conv2d(x, w, None, (2, 1), (1, 0), (1, 2), 2),
+        lambda x, w: F.conv_transpose2d(x, w, None, 2, 1, 1, 2),
+    ],
+)
+def test_derivatives_of_convolutions(backend: Any, function: Any) -> None:
+    inputs = [wg.asarray(RNG.normal(size=s)).requires_grad_() for s in ((2, 4, 4, 5), (4, 2, 2, 3))]
+    assert gradcheck(function, inputs, fast_mode=True)
+    if backend.name in ("numpy", "array_api_strict"):
+        assert gradgradcheck(function, inputs, fast_mode=True)
+
+
+def test_convolutions_in_batches_and_compiled() -> None:
+    x, w = (wg.asarray(RNG.normal(size=s)) for s in ((2, 2, 5, 4), (4, 2, 2, 3)))
+
+    def pooled(x: Any, w: Any) -> Any:
+        return F.max_pool2d(F.conv2d(x, w, padding=1), 2)
+
+    def loss(x: Any, w: Any) -> Any:
+        return (pooled(x, w) ** 2).sum()
+
+    # The rows in one batch of cotangents, the columns in one of tangents, and one after the other.
+    rows = wg.func.jacrev(pooled, argnums=(0, 1))(x, w)
+    columns = wg.func.jacfwd(pooled, argnums=(0, 1))(x, w)
+    for k in range(2):
+        np.testing.assert_allclose(values(rows[k]), values(columns[k]), rtol=1e-10, atol=1e-12)
+    slopes = wg.func.grad(loss, argnums=(0, 1))
+    alone = slopes(x, w)
+    y = values(pooled(x, w))
+    for k in range(2):
+        expected = np.tensordot(2 * y, values(rows[k]), axes=4)
+        np.testing.assert_allclose(values(alone[k]), expected, rtol=1e-10, atol=1e-12)
+    step = wg.compile(slopes)
+    for _ in range(3):
+        for found, expected in zip(step(x, w), alone, strict=True):
+            np.testing.assert_allclose(values(found), values(expected), rtol=1e-10)
+    assert "sliding_windows" in step.source
+
+
+BAD: list[tuple[Any, type, str]] = [
+    (lambda x, w: F.conv2d(x[0, 0], w), RuntimeError, r"of shape \(N, C, H, W\) or \(C, H, W\)"),
+    (lambda x, w: F.conv2d(x, w[:, :1]), RuntimeError, r"it needs \(N, C, H, W\)"),
+    (lambda x, w: F.conv2d(x, w, wg.ones(2)), RuntimeError, "a bias of shape"),
+    (lambda x, w: F.conv2d(x, w, groups=0), RuntimeError, "groups=0"),
+    (lambda x, w: F.conv2d(x, w.to(wg.float64)), RuntimeError, "weight of float64"),
+    (lambda x, w: F.conv2d(x, [1]), TypeError, "a list as weight"),
+    (lambda x, w: F.conv2d(x, w, stride=0), RuntimeError, "stride of 1 at least"),
+    (lambda x, w: F.conv2d(x, w, stride=(1, 1, 1)), RuntimeError, "2 of them as stride"),
+    (lambda x, w: F.conv2d(x, w, stride=1.5), TypeError, "integer or 2 of them as stride"),
+    (lambda x, w: F.conv2d(x, w, padding=-1), RuntimeError, "padding of 0 at least"),
+    (lambda x, w: F.conv2d(x, w, padding="full"), ValueError, "'same', 'valid' or integers"),
+    (lambda x, w: F.conv2d(x, w, stride=2, padding="same"), ValueError, "is for stride 1"),
+    (lambda x, w: F.conv2d(x, w, dilation=4), RuntimeError, r"windows of \(9, 9\) do not fit"),
+    (lambda x, w: F.conv_transpose2d(x, w), RuntimeError, r"\(C, O/groups, k, k\)"),
+    (
+        lambda x, w: F.conv_transpose2d(x, w[:2], output_padding=1),
+        RuntimeError,
+        "has to be less than the stride",
+    ),
+    (lambda x, w: F.conv_transpose2d(x, w[:2], padding=9), RuntimeError, "leaves nothing"),
+    (lambda x, w: F.fold(x[0], 4, 2), RuntimeError, r"it needs \(N, C \* 4, 9\)"),
+    (lambda x, w: nn.Conv2d(3, 2, 1, groups=2), ValueError, "in_channels must be divisible"),
+    (lambda x, w: nn.Conv2d(2, 2, 1, groups=0), ValueError, "positive"),
+    (lambda x, w: nn.Conv2d(2, 2, 1, padding_mode="edge"), ValueError, "padding_mode is one of"),
+    (
+        lambda x, w: nn.ConvTranspose2d(2, 2, 1, padding_mode="reflect"),
+        ValueError,
+        "padding_mode is one of",
+    ),
+    (
+        lambda x, w: nn.ConvTranspose2d(2, 2, 3, stride=2)(x, (20, 20)),
+        ValueError,
+        "valid sizes range from",
+    ),
+    (lambda x, w: nn.ConvTranspose2d(2, 2, 3)(x, (20,)), ValueError, "has 2 or 4 lengths"),
+    (lambda x, w: F.pad(x, (1,)), RuntimeError, "two widths for each"),
+    (lambda x, w: F.pad(x, (1, 1), mode="edge"), NotImplementedError, "mode is one of"),
+    (lambda x, w: F.pad(x, (9, 1), mode="reflect"), RuntimeError, "do not fit an axis"),
+    (lambda x, w: F.pad(x, (1, 1), mode="reflect", value=1), ValueError, "for mode 'constant'"),
+    (lambda x, w: F.pad(x, (-5, -5)), RuntimeError, "do not fit an axis"),
+]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("call", "error", "text"), BAD)
+def test_what_does_not_fit(call: Any, error: type, text: str) -> None:
+    with pytest.raises(error, match=text):
+        call(wg.ones(2, 2, 6, 6), wg.ones(4, 2, 3, 3))
+
+
+# -- windows as columns, and margins ---------------------------------------------------------------
+
+
+@pytest.mark.oracle
+def test_columns_are_pytorchs() -> None:
+    torch = pytest.importorskip("torch")
+    for shape in ((2, 3, 5, 6), (3, 5, 6)):
+        x = RNG.normal(size=shape)
+        options: dict[str, Any] = {"dilation": (1, 2), "padding": (0, 1), "stride": (2, 1)}
+        check_against_torch(
+            lambda x: F.unfold(x, (2, 3), **options),  # noqa: B023
+            lambda x: torch.nn.functional.unfold(x, (2, 3), **options),  # noqa: B023
+            [x],
+            1,
+        )
+        columns = values(F.unfold(wg.asarray(x), (2, 3), **options))
+        check_against_torch(
+            lambda x: F.fold(x, (5, 6), (2, 3), **options),  # noqa: B023
+            lambda x: torch.nn.functional.fold(x, (5, 6), (2, 3), **options),  # noqa: B023
+            [columns],
+            1,
+        )
+
+
+def test_a_convolution_is_a_product_with_columns(backend: Any) -> None:
+    x, w = (wg.asarray(RNG.normal(size=s)) for s in ((2, 3, 5, 6), (4, 3, 2, 3)))
+    columns = F.unfold(x, (2, 3), dilation=(1, 2), padding=1)
+    out = F.fold(wg.reshape(w, (4, 18)) @ columns, (6, 4), 1)
+    expected = values(F.conv2d(x, w, dilation=(1, 2), padding=1))
+    np.testing.assert_allclose(values(out), expected, rtol=1e-12, atol=1e-12)
+    # Each element is in as many windows as there are ones at its place.
+    ones = F.fold(F.unfold(wg.ones(1, 1, 4, 4), 2, stride=2, padding=1), 4, 2, stride=2, padding=1)
+    np.testing.assert_array_equal(values(ones), np.ones((1, 1, 4, 4)))
+
+
+MARGINS = [
+    ((1, 2), "constant", None),
+    ((1, -1, 0, 2), "constant", 3.0),
+    ((2, 1, 1, 2), "reflect", None),
+    ((-1, 3), "replicate", None),
+    ((2, 0, 3, 1), "circular", None),
+    ((-2, -1), "constant", None),
+    ((0, 0), "constant", None),
+    ((), "constant", None),
+]
+
+
+@pytest.mark.parametrize(("widths", "mode", "value"), MARGINS)
+def test_margins(backend: Any, widths: Any, mode: str, value: Any) -> None:
+    x = RNG.normal(size=(2, 3, 4, 5))
+    pairs = [*zip(widths[::2], widths[1::2], strict=True)][::-1]
+    wide = [(0, 0)] * (4 - len(pairs)) + pairs
+    cut = x[
+        tuple(slice(max(-a, 0), n + min(b, 0)) for (a, b), n in zip(wide, x.shape, strict=True))
+    ]
+    name = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+    options = {"constant_values": value or 0} if mode == "constant" else {}
+    positive = [(max(a, 0), max(b, 0)) for a, b in wide]
+    expected = np.pad(cut, positive, name[mode], **options)
+    given = wg.asarray(x)
+    found = F.pad(given, widths, mode, value)
+    assert found is not given
+    np.testing.assert_array_equal(values(found), expected)
+    torch = pytest.importorskip("torch")
+    if widths and (mode == "constant" or len(widths) == 4):
+        check_against_torch(
+            lambda x: F.pad(x, widths, mode, value),
+            lambda x: torch.nn.functional.pad(x, widths, mode, value),
+            [x],
+            1,
+        )
+
+
+# -- modules ---------------------------------------------------------------------------------------
+
+MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("Conv1d", (4, 6, 3), {}),
+    ("Conv1d", (4, 6, 3), {"padding": "same", "dilation": 2, "padding_mode": "circular"}),
+    ("Conv2d", (4, 6, 3), {"bias": False, "stride": 2, "padding": 1}),
+    ("Conv2d", (4, 6, (3, 2)), {"padding": (2, 1), "groups": 2, "padding_mode": "reflect"}),
+    ("Conv2d", (4, 6, 4), {"padding": "same", "padding_mode": "replicate"}),
+    ("Conv2d", (4, 6, 2), {"padding": "valid", "dilation": (1, 2)}),
+    ("ConvTranspose1d", (4, 6, 3), {"stride": 2, "output_padding": 1, "padding": 1}),
+    ("ConvTranspose2d", (4, 6, 3), {"groups": 2, "dilation": 2, "bias": False}),
+    ("ConvTranspose2d", (4, 6, (3, 2)), {"stride": (2, 1)}),
+    ("Unfold", (2,), {"padding": 1}),
+    ("Fold", ((7, 6), (1, 2)), {"dilation": (1, 3)}),
+    ("ZeroPad1d", (2,), {}),
+    ("ZeroPad2d", ((1, -1, 2, 0),), {}),
+]
+
+
+@pytest.mark.oracle
+@pytest.mark.whole
+@pytest.mark.filterwarnings("ignore:Using padding='same'")
+@pytest.mark.parametrize(("name", "args", "options"), MODULES)
+def test_modules_are_pytorchs(name: str, args: Any, options: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    theirs = getattr(torch.nn, name)(*args, **options)
+    ours = getattr(nn, name)(*args, **options)
+    assert repr(ours) == repr(theirs)
+    state = theirs.state_dict()
+    assert {k: tuple(v.shape) for k, v in state.items()} == {
+        k: tuple(v.shape) for k, v in ours.state_dict().items()
+    }
+    ours.to(wg.float64)
+    theirs.double()
+    ours.load_state_dict({k: wg.asarray(v.numpy()) for k, v in theirs.state_dict().items()})
+    if name == "Fold":
+        x = RNG.normal(size=(2, 2, 21))
+    elif "1d" in name:
+        x = RNG.normal(size=(2, 4, 9))
+    else:
+        x = RNG.normal(size=(2, 4, 7, 6))
+    check_against_torch(ours, theirs, [x], 1)
+    if name.startswith("ConvT") and "stride" in options:
+        size = theirs(torch.tensor(x)).shape[2:]
+        size = (size[0] - options.get("output_padding", -1), *size[1:])
+        np.testing.assert_allclose(
+            values(ours(wg.asarray(x), size)), values(theirs(torch.tensor(x), size)), rtol=1e-10
+        )
+
+
+@pytest.mark.parametrize("name", ["Conv2d", "ConvTranspose2d"])
+def test_weights_start_as_pytorchs(backend: Any, name: str) -> None:
+    wg.manual_seed(0)
+    layer = getattr(nn, name)(16, 32, 5, groups=2)
+    n = layer.weight.shape[1] * 25
+    for parameter in (layer.weight, layer.bias):
+        v = values(parameter)
+        assert v.dtype == np.float32
+        # The largest of n numbers that are uniform within a bound is within 20 / n of it.
+        assert 1 - 20 / v.size < abs(v).max() * n**0.5 <= 1 + 1e-6
+        assert abs(v.mean()) < 5 / (3 * n * v.size) ** 0.5
+
+
+def test_modules_without_pytorch(backend: Any) -> None:
+    x = wg.asarray(RNG.normal(size=(1, 2, 4, 4)), dtype=wg.float32)
+    layer = nn.Conv2d(2, 3, 3, padding=1, padding_mode="circular")
+    expected = F.conv2d(F.pad(x, (1, 1, 1, 1), "circular"), layer.weight, layer.bias)
+    np.testing.assert_array_equal(values(layer(x)), values(expected))
+    assert repr(layer) == (
+        "Conv2d(2, 3, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), padding_mode=circular)"
+    )
+    back = nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1)
+    assert back(x).shape == (1, 3, 7, 7)
+    longer = F.conv_transpose2d(x, back.weight, back.bias, 2, 1, (1, 0))
+    for size in ((8, 7), (1, 3, 8, 7)):
+        np.testing.assert_array_equal(values(back(x, size)), values(longer))
+    assert nn.Fold(4, 2, stride=2)(nn.Unfold(2, stride=2)(x)).shape == (1, 2, 4, 4)
+    np.testing.assert_array_equal(
+        values(nn.Fold(4, 2, 1, 0, 2)(nn.Unfold(2, 1, 0, 2)(x))), values(x)
+    )
+    assert nn.ZeroPad2d((1, 0, 2, 0))(x).shape == (1, 2, 6, 5)
+    assert nn.Conv2d(0, 3, 1).bias.shape == (3,)

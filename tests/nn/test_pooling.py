@@ -1,0 +1,270 @@
+"""Pooling against PyTorch, and by its formula."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wengert as wg
+from tests.nn.test_functional import RNG, check_against_torch, values
+from wengert import nn
+from wengert.nn import functional as F
+from wengert.testing import gradcheck
+
+few = settings(max_examples=25, deadline=None)
+
+
+@st.composite
+def pools(draw: Any) -> Any:
+    count = draw(st.sampled_from([1, 2]))
+
+    def each(least: int, most: int) -> tuple[int, ...]:
+        return tuple(draw(st.lists(st.integers(least, most), min_size=count, max_size=count)))
+
+    size, dilation = each(1, 4), each(1, 2)
+    padding = tuple([draw(st.integers(0, k // 2)) for k in size])
+    stride = draw(st.sampled_from([None, each(1, 3)]))
+    shape = (*draw(st.sampled_from([(), (2,)])), 2, *each(8, 11))
+    options = {"stride": stride, "padding": padding, "ceil_mode": draw(st.booleans())}
+    return count, shape, size, options, dilation
+
+
+@pytest.mark.oracle
+@pytest.mark.slow
+@few
+@given(pools(), st.booleans(), st.sampled_from([None, 3]), st.data())
+def test_pools_are_pytorchs(case: Any, counts: bool, divisor: Any, data: Any) -> None:
+    torch = pytest.importorskip("torch")
+    count, shape, size, options, dilation = case
+    x = RNG.normal(size=shape)
+
+    def both(name: str, *args: Any, **keywords: Any) -> None:
+        check_against_torch(
+            lambda x: getattr(F, name)(x, *args, **keywords),
+            lambda x: getattr(torch.nn.functional, name)(x, *args, **keywords),
+            [x],
+            1,
+        )
+
+    both(f"max_pool{count}d", size, dilation=dilation, **options)
+    more = {"divisor_override": divisor} if count == 2 else {}
+    both(f"avg_pool{count}d", size, count_include_pad=counts, **options, **more)
+    lengths = data.draw(st.tuples(*[st.integers(1, n + 2) for n in shape[-count:]]))
+    for name in ("adaptive_avg_pool", "adaptive_max_pool"):
+        both(f"{name}{count}d", lengths[0] if count == 1 else lengths)
+
+
+@pytest.mark.oracle
+@pytest.mark.slow
+@few
+@given(pools(), st.sampled_from(["ties", "nan", "infinite", "integers"]), st.data())
+def test_where_maxima_are_is_pytorchs(case: Any, what: str, data: Any) -> None:
+    torch = pytest.importorskip("torch")
+    count, shape, size, options, dilation = case
+    x = RNG.integers(-3, 3, size=shape).astype(np.int64 if what == "integers" else np.float64)
+    if what == "nan":
+        x[RNG.random(shape) < 0.2] = np.nan
+    if what == "infinite":
+        x[RNG.random(shape) < 0.6] = -np.inf
+    lengths = data.draw(st.tuples(*[st.integers(1, n) for n in shape[-count:]]))
+    for name, args, keywords in (
+        (f"max_pool{count}d", size, {"dilation": dilation, **options}),
+        (f"adaptive_max_pool{count}d", lengths, {}),
+    ):
+        if what == "integers":
+            continue
+        found = getattr(F, name)(wg.asarray(x), args, return_indices=True, **keywords)
+        expected = getattr(torch.nn.functional, name)(
+            torch.tensor(x), args, return_indices=True, **keywords
+        )
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(values(a), values(b))
+
+
+def windows_of(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> list[list[int]]:
+    """The places of each window's elements along one axis, without those in the padding."""
+    span = (k - 1) * d + 1
+    count = (n + 2 * p - span + (s - 1 if ceil else 0)) // s + 1
+    starts = [i * s - p for i in range(count)]
+    if ceil and starts[-1] >= n:
+        starts = starts[:-1]
+    return [[i for i in range(a, a + span, d) if 0 <= i < n] for a in starts]
+
+
+CASES = [
+    ((2, 2, 6, 7), (2, 2), (2, 2), (0, 0), (1, 1), False),
+    ((2, 2, 6, 7), (3, 2), (2, 1), (1, 1), (1, 2), False),
+    ((1, 2, 7, 7), (3, 3), (2, 2), (1, 0), (1, 1), True),
+    ((2, 2, 8), (3,), (2,), (1,), (2,), True),
+    ((2, 2, 5), (2,), (3,), (1,), (1,), True),
+]
+
+
+@pytest.mark.parametrize(("shape", "size", "stride", "padding", "dilation", "ceil"), CASES)
+def test_pools_by_their_formula(
+    backend: Any, shape: Any, size: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
+) -> None:
+    count = len(size)
+    x = RNG.normal(size=shape)
+    given = wg.asarray(x)
+    pool = (F.max_pool1d, F.max_pool2d)[count - 1]
+    found, where = pool(given, size, stride, padding, dilation, ceil, return_indices=True)
+    axes = zip(shape[2:], size, stride, padding, dilation, strict=True)
+    lines = [windows_of(*axis, ceil) for axis in axes]
+    assert found.shape == where.shape == (*shape[:2], *map(len, lines))
+    places = np.arange(np.prod(shape[2:])).reshape(shape[2:])
+    for at in np.ndindex(*map(len, lines)):
+        inside = np.ix_(*[line[i] for line, i in zip(lines, at, strict=True)])
+        part = x[(..., *inside)].reshape(*shape[:2], -1)
+        np.testing.assert_array_equal(values(found)[(..., *at)], part.max(axis=-1))
+        expected = places[inside].reshape(-1)[part.argmax(axis=-1)]
+        np.testing.assert_array_equal(values(where)[(..., *at)], expected)
+    plain = pool(given, size, stride, padding, dilation, ceil)
+    np.testing.assert_array_equal(values(plain), values(found))
+    if any(d > 1 for d in dilation):
+        return
+    mean = (F.avg_pool1d, F.avg_pool2d)[count - 1]
+    found = values(mean(given, size, stride, padding, ceil, count_include_pad=False))
+    with_padding = values(mean(given, size, stride, padding, ceil))
+    for at in np.ndindex(*map(len, lines)):
+        part = x[(..., *np.ix_(*[line[i] for line, i in zip(lines, at, strict=True)]))]
+        inside_axes = tuple(range(2, 2 + count))
+        np.testing.assert_allclose(found[(..., *at)], part.mean(axis=inside_axes), rtol=1e-12)
+        number = np.prod(
+            [
+                min(i * s - p + k, n + p) - (i * s - p)
+                for i, s, p, k, n in zip(at, stride, padding, size, shape[2:], strict=True)
+            ]
+        )
+        np.testing.assert_allclose(
+            with_padding[(..., *at)], part.sum(axis=inside_axes) / number, rtol=1e-12
+        )
+
+
+@pytest.mark.parametrize("lengths", [(3, 4), (6, 7), (2, None), (4, 9), 1, None])
+def test_adaptive_pools_by_their_formula(backend: Any, lengths: Any) -> None:
+    x = RNG.normal(size=(2, 2, 6, 7))
+    given = wg.asarray(x)
+    asked = lengths if isinstance(lengths, tuple) else (lengths,) * 2
+    counts = [n if c is None else c for n, c in zip((6, 7), asked, strict=True)]
+    mean, (top, where) = (
+        F.adaptive_avg_pool2d(given, lengths),
+        F.adaptive_max_pool2d(given, lengths, return_indices=True),
+    )
+    assert mean.shape == top.shape == (2, 2, *counts)
+    for i, j in np.ndindex(*counts):
+        rows = slice(i * 6 // counts[0], -(-(i + 1) * 6 // counts[0]))
+        columns = slice(j * 7 // counts[1], -(-(j + 1) * 7 // counts[1]))
+        part = x[:, :, rows, columns]
+        np.testing.assert_allclose(values(mean)[..., i, j], part.mean(axis=(2, 3)), rtol=1e-12)
+        np.testing.assert_array_equal(values(top)[..., i, j], part.max(axis=(2, 3)))
+    chosen = np.take_along_axis(x.reshape(2, 2, 42), values(where).reshape(2, 2, -1), axis=2)
+    np.testing.assert_array_equal(chosen.reshape(top.shape), values(top))
+    line = wg.asarray(x[0])
+    for one, other in (
+        (F.adaptive_avg_pool1d(line[:, 0], 3), F.adaptive_avg_pool2d(line[:, :1], (1, 3))),
+        (F.adaptive_max_pool1d(line[:, 0], 3), F.adaptive_max_pool2d(line[:, :1], (1, 3))),
+    ):
+        np.testing.assert_allclose(values(one), values(other)[:, 0], rtol=1e-12)
+
+
+def test_ties_and_nan(backend: Any) -> None:
+    x = wg.asarray([[[1.0, 2.0, 2.0, 2.0], [-np.inf, -np.inf, 0.0, np.nan]]]).requires_grad_()
+    found, where = F.max_pool1d(x, 2, padding=1, return_indices=True)
+    np.testing.assert_array_equal(values(found)[0], [[1, 2, 2], [-np.inf, 0, np.nan]])
+    np.testing.assert_array_equal(values(where)[0], [[0, 1, 3], [0, 2, 3]])
+    found.sum().backward()
+    np.testing.assert_array_equal(values(x.grad)[0], [[1, 1, 0, 1], [1, 0, 1, 1]])
+    # The last of several nan, as PyTorch says; the first of equal maxima.
+    y = wg.asarray([[[np.nan, np.nan, 1.0, 3.0, 3.0, 0.0]]])
+    assert values(F.max_pool1d(y, 3, return_indices=True)[1]).tolist() == [[[1, 3]]]
+    whole = F.max_pool1d(wg.asarray([[[3, 1, 2, 2]]]), 2, return_indices=True)
+    assert whole[0].dtype == wg.int64
+    assert [values(one).tolist() for one in whole] == [[[[3, 2]]], [[[0, 2]]]]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.max_pool2d(x, 3, 2, 1),
+        lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True),
+        lambda x: F.avg_pool2d(x, 2, divisor_override=3),
+        lambda x: F.adaptive_avg_pool2d(x, (3, 4)),
+        lambda x: F.adaptive_max_pool2d(x, (3, 2)),
+    ],
+)
+def test_derivatives_of_pools(backend: Any, function: Any) -> None:
+    # Distinct numbers that are far apart, so that differences see no kink.
+    x = wg.asarray(RNG.permutation(60).reshape(1, 2, 6, 5) / 10).requires_grad_()
+    assert gradcheck(function, x, fast_mode=backend.name != "numpy")
+
+
+def test_means_of_complex_numbers(backend: Any) -> None:
+    z = RNG.normal(size=(1, 1, 4, 4)) + 1j * RNG.normal(size=(1, 1, 4, 4))
+    for found in (
+        F.avg_pool2d(wg.asarray(z), 2),
+        F.adaptive_avg_pool2d(wg.asarray(z), 2),
+    ):
+        expected = z.reshape(1, 1, 2, 2, 2, 2).mean(axis=(3, 5))
+        np.testing.assert_allclose(values(found), expected, rtol=1e-12)
+    padded = values(F.avg_pool2d(wg.asarray(z), 2, 2, 1, count_include_pad=False))
+    np.testing.assert_allclose(padded[..., 0, 0], z[..., 0, 0], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: F.max_pool2d(x, 9), RuntimeError, "do not fit into"),
+        (lambda x: F.max_pool2d(x, 2, padding=2), RuntimeError, "at most half"),
+        (lambda x: F.max_pool2d(x, 2, dilation=0), RuntimeError, "dilation of 1 at least"),
+        (lambda x: F.avg_pool2d(x, 2, divisor_override=0), RuntimeError, "must be not zero"),
+        (lambda x: F.avg_pool2d(x[0, 0], 2), RuntimeError, r"\(N, C, H, W\) or \(C, H, W\)"),
+        (lambda x: F.avg_pool2d([1], 2), TypeError, "not list"),
+        (lambda x: F.adaptive_avg_pool2d(x, 0), RuntimeError, "output_size of 1 at least"),
+        (lambda x: F.adaptive_max_pool2d(x, (1, 2, 3)), RuntimeError, "2 of them"),
+        (lambda x: nn.AvgPool1d(1.5), TypeError, "kernel_size"),
+    ],
+)
+def test_what_does_not_fit(call: Any, error: type, text: str) -> None:
+    with pytest.raises(error, match=text):
+        call(wg.ones(1, 2, 6, 6))
+
+
+MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("MaxPool1d", (2,), {}),
+    ("MaxPool2d", (3, 2), {"padding": 1, "dilation": 1, "ceil_mode": True}),
+    ("AvgPool1d", (2,), {"padding": 1, "count_include_pad": False}),
+    ("AvgPool2d", ((3, 2),), {"stride": (2, 1), "ceil_mode": True}),
+    ("AvgPool2d", (2,), {"divisor_override": 3}),
+    ("AdaptiveAvgPool1d", (3,), {}),
+    ("AdaptiveAvgPool2d", ((3, None),), {}),
+    ("AdaptiveMaxPool1d", (3,), {}),
+    ("AdaptiveMaxPool2d", (2,), {}),
+]
+
+
+@pytest.mark.oracle
+@pytest.mark.whole
+@pytest.mark.parametrize(("name", "args", "options"), MODULES)
+def test_modules_are_pytorchs(name: str, args: Any, options: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    ours, theirs = getattr(nn, name)(*args, **options), getattr(torch.nn, name)(*args, **options)
+    assert repr(ours) == repr(theirs)
+    assert not ours.state_dict()
+    x = RNG.normal(size=(2, 3, 7) if "1d" in name else (2, 3, 7, 6))
+    check_against_torch(ours, theirs, [x], 1)
+    if "Max" in name:
+        pair = getattr(nn, name)(*args, **options, return_indices=True)(wg.asarray(x))
+        pool = getattr(torch.nn, name)(*args, **options, return_indices=True)
+        np.testing.assert_array_equal(values(pair[1]), values(pool(torch.tensor(x))[1]))
+
+
+@pytest.mark.parametrize(("name", "args", "options"), MODULES)
+def test_modules_are_their_functions(name: str, args: Any, options: dict[str, Any]) -> None:
+    x = wg.asarray(RNG.normal(size=(2, 3, 7) if "1d" in name else (2, 3, 7, 6)))
+    words = "".join("_" + c.lower() if c.isupper() else c for c in name)[1:]
+    names = ("kernel_size", "stride") if "Adaptive" not in name else ("output_size",)
+    expected = getattr(F, words)(x, **dict(zip(names, args, strict=False)), **options)
+    np.testing.assert_array_equal(values(getattr(nn, name)(*args, **options)(x)), values(expected))

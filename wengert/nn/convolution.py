@@ -1,0 +1,343 @@
+"""Convolutions as modules, their windows as columns, and margins."""
+
+import math
+from typing import Any, Literal, cast
+
+from wengert import ops
+from wengert.nn import functional as F
+from wengert.nn import init
+from wengert.nn.functional.convolution import WINDOWS_MODULE, Padding, margins
+from wengert.nn.functional.spatial import Sizes, sizes
+from wengert.nn.module import Module
+from wengert.nn.parameter import Parameter
+from wengert.tape.families import Family
+from wengert.tape.parameters import takes
+from wengert.tape.tensor import Tensor
+
+PaddingMode = Literal["zeros", "reflect", "replicate", "circular"]
+_MODES = ("zeros", "reflect", "replicate", "circular")
+
+#: What docstrings of these modules share; of the options they say what the functions' do.
+_MODULE = Family(r"""
+Parameters
+----------
+in_channels, out_channels : int
+    C and O, how many channels the input and the result have.
+kernel_size : int or tuple
+    The lengths of a window.
+stride, dilation, output_padding : int or tuple
+    As for the function.
+padding : int or tuple
+    As for the function.
+groups : int
+    As for the function.
+bias : bool
+    Whether a number is added to each channel.
+padding_mode : {$modes}
+    What the input is padded with, as by `functional.pad`.
+device, dtype : optional
+    Of the parameters; the selected device and the default dtype otherwise.
+
+Attributes
+----------
+weight : Parameter
+    Of shape $weight.
+bias : Parameter or None
+    Of shape (O,). Both start uniform within :math:`\pm 1 / \sqrt n` for the n weights in each
+    element of the weight's first axis.
+
+Notes
+-----
+PyTorch: ``torch.nn.$name``.
+""")
+_FORWARD = _MODULE(modes='"zeros", "reflect", "replicate", "circular"')
+_TRANSPOSED = _MODULE(modes='"zeros"')
+
+
+class _Convolution(Module):
+    """What convolutions and their adjoints share."""
+
+    _count = 0
+    _transposed = False
+
+    def _make(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        output_padding: Any,
+        dilation: Any,
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: Any,
+        dtype: Any,
+    ) -> None:
+        name, count = type(self).__name__, self._count
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        for option, given in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if given % groups:
+                raise ValueError(f"{option} must be divisible by groups, and {given} is not")
+        modes = _MODES[:1] if self._transposed else _MODES
+        if padding_mode not in modes:
+            raise ValueError(f"{name}: padding_mode is one of {modes}, and not {padding_mode!r}")
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.kernel_size = sizes(kernel_size, count, name, "kernel_size", 1)
+        self.stride = sizes(stride, count, name, "stride", 1)
+        self.dilation = sizes(dilation, count, name, "dilation", 1)
+        self.output_padding = sizes(output_padding, count, name, "output_padding")
+        self.groups, self.padding_mode = groups, padding_mode
+        # What does not go with the stride is an error now.
+        pairs = margins(padding, self.kernel_size, self.stride, self.dilation, name)
+        self.padding = padding if isinstance(padding, str) else tuple([p for p, _ in pairs])
+        self._margins = [n for pair in reversed(pairs) for n in pair]
+        first, second = out_channels, in_channels
+        if self._transposed:
+            first, second = second, first
+        shape = (first, second // groups, *self.kernel_size)
+        self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
+        own = (out_channels,)
+        self.bias = Parameter(ops.empty(own, device=device, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new parameters."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        inputs = math.prod(self.weight.shape[1:])
+        if self.bias is not None and inputs:
+            init.uniform_(self.bias, -1 / math.sqrt(inputs), 1 / math.sqrt(inputs))
+
+    def extra_repr(self) -> str:
+        none, one = (0,) * self._count, (1,) * self._count
+        shown = {
+            "kernel_size": self.kernel_size,
+            "stride": self.stride,
+            "padding": None if self.padding == none else self.padding,
+            "dilation": None if self.dilation == one else self.dilation,
+            "output_padding": None if self.output_padding == none else self.output_padding,
+            "groups": None if self.groups == 1 else self.groups,
+            "bias": None if self.bias is not None else False,
+            "padding_mode": None if self.padding_mode == "zeros" else self.padding_mode,
+        }
+        said = [f"{name}={value}" for name, value in shown.items() if value is not None]
+        return ", ".join([f"{self.in_channels}, {self.out_channels}", *said])
+
+
+@takes()
+class _Forward(_Convolution):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: Padding = 0,
+        dilation: int | tuple[int, ...] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: PaddingMode = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        self._make(
+            *(in_channels, out_channels, kernel_size, stride, padding, 0, dilation, groups),
+            *(bias, padding_mode, device, dtype),
+        )
+
+    def forward(self, input: Any) -> Tensor:
+        """Convolve the input with the weights."""
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = F.pad(input, self._margins, cast(Any, self.padding_mode)), 0
+        convolve = (F.conv1d, F.conv2d)[self._count - 1]
+        given: Any = (self.stride, padding, self.dilation, self.groups)
+        return convolve(input, self.weight, self.bias, *given)
+
+
+@takes(family=_FORWARD(weight="(O, C/groups, k)"))
+class Conv1d(_Forward):
+    """`functional.conv1d` as a module with its weights."""
+
+    _count = 1
+
+
+@takes(family=_FORWARD(weight="(O, C/groups, h, w)"))
+class Conv2d(_Forward):
+    """`functional.conv2d` as a module with its weights."""
+
+    _count = 2
+
+
+@takes()
+class _Transposed(_Convolution):
+    _transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        output_padding: int | tuple[int, ...] = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: int | tuple[int, ...] = 1,
+        padding_mode: PaddingMode = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        self._make(
+            *(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation),
+            *(groups, bias, padding_mode, device, dtype),
+        )
+
+    def forward(self, input: Any, output_size: Sizes | None = None) -> Tensor:
+        """Add up windows of the weights; ``output_size`` says how long the result is to be.
+
+        It is given for the spatial axes or all, in place of ``output_padding``.
+        """
+        more = self.output_padding if output_size is None else self._more(input, output_size)
+        convolve = (F.conv_transpose1d, F.conv_transpose2d)[self._count - 1]
+        given: Any = (self.stride, self.padding, more, self.groups, self.dilation)
+        return convolve(input, self.weight, self.bias, *given)
+
+    def _more(self, input: Any, output_size: Any) -> Sizes:
+        """How much longer than the shortest a result of these lengths is."""
+        count, name = self._count, type(self).__name__
+        wanted = tuple(output_size)[-count:]
+        if len(output_size) not in (count, input.ndim):
+            raise ValueError(
+                f"{name}: output_size has {count} or {input.ndim} lengths for an input of shape "
+                f"{tuple(input.shape)}, and not {len(output_size)}"
+            )
+        lengths = input.shape[input.ndim - count :]
+        least = [
+            (n - 1) * s - 2 * p + d * (k - 1) + 1
+            for n, s, p, d, k in zip(
+                *(lengths, self.stride, self.padding, self.dilation, self.kernel_size), strict=True
+            )
+        ]
+        more = tuple([n - m for n, m in zip(wanted, least, strict=True)])
+        if any(not 0 <= n < s for n, s in zip(more, self.stride, strict=True)):
+            most = [m + s - 1 for m, s in zip(least, self.stride, strict=True)]
+            raise ValueError(
+                f"requested an output size of {wanted}, but valid sizes range from {least} to "
+                f"{most} (for an input of {tuple(lengths)})"
+            )
+        return more
+
+
+@takes(family=_TRANSPOSED(weight="(C, O/groups, k)"))
+class ConvTranspose1d(_Transposed):
+    """`functional.conv_transpose1d` as a module with its weights."""
+
+    _count = 1
+
+
+@takes(family=_TRANSPOSED(weight="(C, O/groups, h, w)"))
+class ConvTranspose2d(_Transposed):
+    """`functional.conv_transpose2d` as a module with its weights."""
+
+    _count = 2
+
+
+@takes(family=WINDOWS_MODULE)
+class Unfold(Module):
+    """`functional.unfold` as a module."""
+
+    def __init__(
+        self,
+        kernel_size: int | tuple[int, ...],
+        dilation: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        stride: int | tuple[int, ...] = 1,
+    ) -> None:
+        self.kernel_size = kernel_size
+        self.dilation = dilation
+        self.padding = padding
+        self.stride = stride
+
+    def forward(self, input: Any) -> Tensor:
+        """Write the windows of images as columns."""
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return (
+            f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, "
+            f"stride={self.stride}"
+        )
+
+
+@takes(family=WINDOWS_MODULE)
+class Fold(Module):
+    """`functional.fold` as a module."""
+
+    def __init__(
+        self,
+        output_size: int | tuple[int, ...],
+        kernel_size: int | tuple[int, ...],
+        dilation: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        stride: int | tuple[int, ...] = 1,
+    ) -> None:
+        self.output_size = output_size
+        self.kernel_size = kernel_size
+        self.dilation = dilation
+        self.padding = padding
+        self.stride = stride
+
+    def forward(self, input: Any) -> Tensor:
+        """Add up the columns as windows of images."""
+        window = (self.kernel_size, self.dilation, self.padding, self.stride)
+        return F.fold(input, self.output_size, *window)
+
+    def extra_repr(self) -> str:
+        return (
+            f"output_size={self.output_size}, kernel_size={self.kernel_size}, "
+            f"dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+        )
+
+
+_ZEROS = Family("""
+Parameters
+----------
+padding : int or tuple
+    How many zeros are added: one number, or before and after the last axis$more.
+
+Notes
+-----
+PyTorch: ``torch.nn.$name``.
+""")
+
+
+@takes()
+class _ZeroPad(Module):
+    _count = 0
+
+    def __init__(self, padding: int | tuple[int, ...]) -> None:
+        self.padding = sizes(padding, 2 * self._count, type(self).__name__, "padding", -(2**62))
+
+    def forward(self, input: Any) -> Tensor:
+        """Add zeros at the ends of the last axes."""
+        return F.pad(input, self.padding)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+@takes(family=_ZEROS(more=""))
+class ZeroPad1d(_ZeroPad):
+    """`functional.pad` with zeros as a module, for signals."""
+
+    _count = 1
+
+
+@takes(family=_ZEROS(more=", and the one before it"))
+class ZeroPad2d(_ZeroPad):
+    """`functional.pad` with zeros as a module, for images."""
+
+    _count = 2

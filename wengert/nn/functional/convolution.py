@@ -1,0 +1,415 @@
+"""Convolutions: sliding windows and one product of matrices for each group; their adjoints."""
+
+import math
+from typing import Any, Literal
+
+from wengert import ops
+from wengert.nn.functional.spatial import (
+    AXES,
+    Sizes,
+    as_given,
+    examples,
+    same_dtype,
+    sizes,
+    widened,
+)
+from wengert.ops.beyond.contraction import einsum_pair
+from wengert.ops.beyond.windows import overlap_add, sliding_windows
+from wengert.tape.families import Family
+from wengert.tape.parameters import refuse, takes
+from wengert.tape.tensor import Tensor, wrapped
+
+Padding = int | tuple[int, ...] | Literal["same", "valid"]
+
+_CONVOLUTION = Family("""
+Parameters
+----------
+input : Tensor
+    Real or complex, of shape (N, C, $axes), or (C, $axes) for one example.
+weight : Tensor
+    Of shape $weight.
+bias : Tensor, optional
+    Of shape (O,), added to each channel.
+stride : int or tuple
+    How far the window moves from one place to the next.
+padding : int, tuple$words
+    $padding
+output_padding : int or tuple
+    How much longer the result is at its ends; less than the stride or the dilation.
+groups : int
+    Into how many groups channels are divided, each of which has a convolution of its own.
+dilation : int or tuple
+    How far apart the elements of a window are.
+
+Returns
+-------
+Tensor
+    $result
+
+Raises
+------
+RuntimeError
+    If the shapes do not fit, or the dtypes differ.
+TypeError
+    If one of the operands is no array, or an option not of integers.
+ValueError
+    If the padding is no name that is known, or does not go with the stride.
+
+Notes
+-----
+PyTorch: ``torch.nn.functional.$name``.
+""")
+_FORWARD = _CONVOLUTION(
+    words=', "same" or "valid"',
+    padding="""\
+How many zeros are added at both ends of each axis. ``"valid"`` is 0; ``"same"``, for stride
+    1, as many as give the result the input's lengths, an odd one of them at the end.""",
+)
+_TRANSPOSED = _CONVOLUTION(
+    words="", padding="How much shorter the result is at both ends: what the convolution has added."
+)
+
+
+def window_lengths(
+    lengths: Sizes, size: Sizes, stride: Sizes, dilation: Sizes, function: str
+) -> Sizes:
+    """How many windows fit along each axis, of one at least.
+
+    Raises
+    ------
+    RuntimeError
+        If a window is longer than the axis.
+    """
+    spans = [(k - 1) * d + 1 for k, d in zip(size, dilation, strict=True)]
+    if any(n < span for n, span in zip(lengths, spans, strict=True)):
+        raise RuntimeError(
+            f"{function}: windows of {tuple(spans)} do not fit into {tuple(lengths)}, the lengths "
+            "of the input with its padding"
+        )
+    return tuple([(n - span) // s + 1 for n, span, s in zip(lengths, spans, stride, strict=True)])
+
+
+def margins(padding: Any, size: Sizes, stride: Sizes, dilation: Sizes, name: str) -> list[Any]:
+    """How many zeros are added before and after each axis."""
+    if not isinstance(padding, str):
+        return [(n, n) for n in sizes(padding, len(size), name, "padding")]
+    if padding not in ("same", "valid"):
+        raise ValueError(f"{name}: padding is 'same', 'valid' or integers, and not {padding!r}")
+    if padding == "valid":
+        return [(0, 0)] * len(size)
+    if max(stride) > 1:
+        raise ValueError(f"{name}: padding='same' is for stride 1, and not {stride}")
+    more = [(k - 1) * d for k, d in zip(size, dilation, strict=True)]
+    return [(n // 2, n - n // 2) for n in more]
+
+
+def _check(
+    name: str, count: int, x: Tensor, w: Any, b: Any, groups: int, channels: str, own: int
+) -> Sizes:
+    """The lengths of the kernel, of operands whose shapes fit; ``own`` is the axis of C."""
+    shape, bias = tuple(w.shape), None if b is None else tuple(b.shape)
+    (groups,) = sizes(groups, 1, name, "groups")
+    fits = len(shape) == count + 2 and groups > 0 and min(shape) > 0
+    if fits:
+        divided, whole = (x.shape[1], shape[1] * groups) if own else (shape[0], x.shape[1])
+        produced = shape[0] if own else shape[1] * groups
+        fits = divided == whole and not (shape[0] % groups) and bias in (None, (produced,))
+    if not fits:
+        refuse()
+        raise RuntimeError(
+            f"{name} got an input of shape {tuple(x.shape)}, a weight of shape {shape}, a bias of "
+            f"shape {bias} and groups={groups}; it needs (N, C, {AXES[count]}), ({channels}, "
+            f"{', '.join('k' * count)}) and (O,), where groups divide C and O"
+        )
+    return shape[2:]
+
+
+def _with_bias(y: Tensor, bias: Any, batched: bool) -> Tensor:
+    if bias is not None:
+        y = ops.add(y, ops.reshape(bias, (-1, *(1,) * (y.ndim - 2))))
+    return as_given(y, batched)
+
+
+#: Labels of a window's axes and of its places.
+_INSIDE, _PLACES = "ij", "yx"
+
+
+def _convolve(
+    name: str,
+    count: int,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Tensor:
+    same_dtype(name, input=input, weight=weight, bias=bias)
+    x, batched = examples(input, count, name)
+    size = _check(name, count, x, weight, bias, groups, "O, C/groups", 1)
+    stride = sizes(stride, count, name, "stride", 1)
+    dilation = sizes(dilation, count, name, "dilation", 1)
+    x = widened(x, margins(padding, size, stride, dilation, name))
+    places = window_lengths(tuple(x.shape[2:]), size, stride, dilation, name)
+    windows = sliding_windows(x, size=size, stride=stride, dilation=dilation)
+    w, i, y = wrapped(weight), _INSIDE[:count], _PLACES[:count]
+    if groups == 1:
+        out = einsum_pair(w, windows, subscripts=(f"oc{i}", f"nc{i}{y}", f"no{y}"))
+        return _with_bias(out, bias, batched)
+    produced, inner = w.shape[:2]
+    w = ops.reshape(w, (groups, produced // groups, inner, *size))
+    windows = ops.reshape(windows, (x.shape[0], groups, inner, *size, *places))
+    out = einsum_pair(w, windows, subscripts=(f"goc{i}", f"ngc{i}{y}", f"ngo{y}"))
+    return _with_bias(ops.reshape(out, (x.shape[0], produced, *places)), bias, batched)
+
+
+def _transposed(
+    name: str,
+    count: int,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
+) -> Tensor:
+    same_dtype(name, input=input, weight=weight, bias=bias)
+    x, batched = examples(input, count, name)
+    size = _check(name, count, x, weight, bias, groups, "C, O/groups", 0)
+    stride = sizes(stride, count, name, "stride", 1)
+    dilation = sizes(dilation, count, name, "dilation", 1)
+    padding = sizes(padding, count, name, "padding")
+    more = sizes(output_padding, count, name, "output_padding")
+    if any(n >= max(s, d) for n, s, d in zip(more, stride, dilation, strict=True)):
+        raise RuntimeError(
+            f"{name}: output_padding={more} has to be less than the stride {stride} or the "
+            f"dilation {dilation}"
+        )
+    lengths = tuple(
+        [
+            (n - 1) * s + (k - 1) * d + 1
+            for n, s, k, d in zip(x.shape[2:], stride, size, dilation, strict=True)
+        ]
+    )
+    ends = [(-p, m - p) for p, m in zip(padding, more, strict=True)]
+    if any(n - 2 * p + m < 1 for n, p, m in zip(lengths, padding, more, strict=True)):
+        raise RuntimeError(
+            f"{name}: an input of shape {tuple(x.shape)} leaves nothing of lengths {lengths} less "
+            f"padding={padding} at both ends"
+        )
+    w, i, y = wrapped(weight), _INSIDE[:count], _PLACES[:count]
+    if groups == 1:
+        spread = einsum_pair(w, x, subscripts=(f"co{i}", f"nc{y}", f"no{i}{y}"))
+    else:
+        inner, produced = w.shape[0] // groups, w.shape[1]
+        w = ops.reshape(w, (groups, inner, produced, *size))
+        x = ops.reshape(x, (x.shape[0], groups, inner, *x.shape[2:]))
+        spread = einsum_pair(w, x, subscripts=(f"gco{i}", f"ngc{y}", f"ngo{i}{y}"))
+        spread = ops.reshape(spread, (x.shape[0], groups * produced, *spread.shape[3:]))
+    out = overlap_add(spread, lengths=lengths, size=size, stride=stride, dilation=dilation)
+    return _with_bias(widened(out, ends), bias, batched)
+
+
+@takes(
+    "input weight bias",
+    family=_FORWARD(axes="L", weight="(O, C/groups, k)", result="Of shape (N, O, places)."),
+)
+def conv1d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: Padding = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> Tensor:
+    r"""Convolution of signals, :math:`y_{nop} = b_o + \sum_{ci} w_{oci} x_{nc(sp + di)}`.
+
+    It is one product of the weights with the windows of the input, for each group. The cotangent
+    of the input is `conv_transpose1d` of the result's with the conjugated weights.
+    """
+    return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+@takes(
+    "input weight bias",
+    family=_FORWARD(
+        axes="H, W", weight="(O, C/groups, h, w)", result="Of shape (N, O, rows, columns)."
+    ),
+)
+def conv2d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: Padding = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> Tensor:
+    r"""Convolution of images, :math:`y_{nopq} = b_o + \sum_{cij} w_{ocij} x_{nc(sp+di)(sq+dj)}`.
+
+    It is one product of the weights with the windows of the input, for each group. The cotangent
+    of the input is `conv_transpose2d` of the result's with the conjugated weights.
+
+    Examples
+    --------
+    >>> x, w = wg.ones((1, 1, 3, 3)), wg.ones((1, 1, 2, 2))
+    >>> wg.nn.functional.conv2d(x, w)
+    tensor([[[[4., 4.],
+              [4., 4.]]]])
+    """
+    return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@takes(
+    "input weight bias",
+    family=_TRANSPOSED(axes="L", weight="(C, O/groups, k)", result="Of shape (N, O, length)."),
+)
+def conv_transpose1d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    output_padding: int | tuple[int, ...] = 0,
+    groups: int = 1,
+    dilation: int | tuple[int, ...] = 1,
+) -> Tensor:
+    """The adjoint of `conv1d` with the same weights, plus a bias: windows of them, added up.
+
+    The result is :math:`(L - 1) s - 2 p + d (k - 1) + 1` long, plus ``output_padding``.
+    """
+    return _transposed(
+        *("conv_transpose1d", 1, input, weight, bias),
+        *(stride, padding, output_padding, groups, dilation),
+    )
+
+
+@takes(
+    "input weight bias",
+    family=_TRANSPOSED(
+        axes="H, W", weight="(C, O/groups, h, w)", result="Of shape (N, O, rows, columns)."
+    ),
+)
+def conv_transpose2d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    output_padding: int | tuple[int, ...] = 0,
+    groups: int = 1,
+    dilation: int | tuple[int, ...] = 1,
+) -> Tensor:
+    """The adjoint of `conv2d` with the same weights, plus a bias: windows of them, added up.
+
+    The result has :math:`(H - 1) s - 2 p + d (h - 1) + 1` rows, plus ``output_padding``, and as
+    many columns as follow from W.
+    """
+    return _transposed(
+        *("conv_transpose2d", 2, input, weight, bias),
+        *(stride, padding, output_padding, groups, dilation),
+    )
+
+
+_WINDOWS = """
+Parameters
+----------
+output_size : int or tuple
+    The lengths H and W of the result.
+kernel_size : int or tuple
+    The lengths h and w of a window.
+dilation : int or tuple
+    How far apart the elements of a window are.
+padding : int or tuple
+    How many zeros the image has at both ends of each axis.
+stride : int or tuple
+    How far the window moves from one place to the next.
+"""
+WINDOWS_MODULE = Family(f"{_WINDOWS}\nNotes\n-----\nPyTorch: ``torch.nn.$name``.")
+_COLUMNS = Family(f"""
+{_WINDOWS}
+Returns
+-------
+Tensor
+    $result
+
+Raises
+------
+RuntimeError
+    If the shapes do not fit.
+TypeError
+    If an option is not of integers.
+
+Notes
+-----
+PyTorch: ``torch.nn.functional.$name``.
+""")
+
+
+@takes("input", family=_COLUMNS(result="Of shape (N, C h w, places)."))
+def unfold(
+    input: Any,
+    kernel_size: int | tuple[int, ...],
+    dilation: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    stride: int | tuple[int, ...] = 1,
+) -> Tensor:
+    """Write the windows of an image as columns.
+
+    The cotangent is the result's, `fold`ed.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, H, W), or (C, H, W) for one example.
+    """
+    x, batched = examples(input, 2, "unfold")
+    size = sizes(kernel_size, 2, "unfold", "kernel_size", 1)
+    stride = sizes(stride, 2, "unfold", "stride", 1)
+    dilation = sizes(dilation, 2, "unfold", "dilation", 1)
+    x = widened(x, [(n, n) for n in sizes(padding, 2, "unfold", "padding")])
+    places = window_lengths(tuple(x.shape[2:]), size, stride, dilation, "unfold")
+    windows = sliding_windows(x, size=size, stride=stride, dilation=dilation)
+    shape = (x.shape[0], x.shape[1] * math.prod(size), math.prod(places))
+    return as_given(ops.reshape(windows, shape), batched)
+
+
+@takes("input", family=_COLUMNS(result="Of shape (N, C, H, W)."))
+def fold(
+    input: Any,
+    output_size: int | tuple[int, ...],
+    kernel_size: int | tuple[int, ...],
+    dilation: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    stride: int | tuple[int, ...] = 1,
+) -> Tensor:
+    """Add up windows that are given as columns: the adjoint of `unfold`.
+
+    The cotangent is the result's, `unfold`ed.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C h w, places), or (C h w, places) for one example.
+    """
+    x, batched = examples(input, 1, "fold")
+    lengths = sizes(output_size, 2, "fold", "output_size", 1)
+    size = sizes(kernel_size, 2, "fold", "kernel_size", 1)
+    stride = sizes(stride, 2, "fold", "stride", 1)
+    dilation = sizes(dilation, 2, "fold", "dilation", 1)
+    padding = sizes(padding, 2, "fold", "padding")
+    wide = tuple([n + 2 * p for n, p in zip(lengths, padding, strict=True)])
+    places = window_lengths(wide, size, stride, dilation, "fold")
+    rows = math.prod(size)
+    if x.shape[1] % rows or x.shape[2] != math.prod(places):
+        raise RuntimeError(
+            f"fold got an input of shape {tuple(input.shape)}; for output_size={lengths} and "
+            f"windows of {size} it needs (N, C * {rows}, {math.prod(places)})"
+        )
+    windows = ops.reshape(x, (x.shape[0], x.shape[1] // rows, *size, *places))
+    out = overlap_add(windows, lengths=wide, size=size, stride=stride, dilation=dilation)
+    return as_given(widened(out, [(-p, -p) for p in padding]), batched)

@@ -1,0 +1,471 @@
+"""Pooling: of each window the mean, or the maximum and where it is."""
+
+import math
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from wengert import ops
+from wengert.nn.functional.convolution import window_lengths
+from wengert.nn.functional.spatial import (
+    Sizes,
+    as_given,
+    beside,
+    examples,
+    sizes,
+    widened,
+)
+from wengert.ops.beyond.windows import sliding_windows
+from wengert.tape.families import Family
+from wengert.tape.grad_mode import no_grad
+from wengert.tape.parameters import takes
+from wengert.tape.tensor import Tensor
+
+_Size = int | tuple[int, ...]
+
+_OPTIONS = """
+kernel_size : int or tuple
+    The lengths of a window.
+stride : int or tuple, optional
+    How far the window moves from one place to the next; its own lengths by default.
+padding : int or tuple
+    How many elements ($padding) are added at both ends, half a window at most.
+dilation : int or tuple
+    How far apart the elements of a window are.
+ceil_mode : bool
+    Whether a last window may reach beyond the end.
+count_include_pad : bool
+    Whether the padding counts among the elements of a mean.
+divisor_override : int, optional
+    What sums are divided by instead of the number of elements.
+return_indices : bool
+    Whether the result is a pair, of the maxima and of where they are.
+output_size : int, None or tuple
+    The lengths of the result; None for the input's.
+"""
+_POOLING = Family(f"""
+Parameters
+----------
+input : Tensor
+    $dtypes, of shape (N, C, $axes), or (C, $axes) for one example.{_OPTIONS}
+Returns
+-------
+Tensor$pair
+    Of shape (N, C, places)$indices.
+
+Raises
+------
+RuntimeError
+    If a window is longer than the input with its padding, or an option does not fit.
+TypeError
+    If an option is not of integers.
+
+Notes
+-----
+PyTorch: ``torch.nn.functional.$name``.
+""")
+_MODULE = Family(f"Parameters\n----------{_OPTIONS}\nNotes\n-----\nPyTorch: ``torch.nn.$name``.")
+_MEAN = _POOLING(dtypes="Floating or complex", padding="zeros", pair="", indices="")
+_MAXIMUM = _POOLING(
+    dtypes="Real",
+    padding="less than any other",
+    pair=" or tuple of Tensor",
+    indices=". With ``return_indices`` a pair, with int64 indices into a channel",
+)
+#: What docstrings of the modules share.
+MEAN_MODULE, MAXIMUM_MODULE = _MODULE(padding="zeros"), _MODULE(padding="less than any other")
+
+
+class _Places(NamedTuple):
+    """Where the windows' elements are along one axis.
+
+    Attributes
+    ----------
+    first : array
+        Where each window begins.
+    step : int
+        How far apart its elements are.
+    length : int
+        How many elements the longest window has.
+    low, high : array
+        The first and the last place of each window; all others are replaced by these.
+    """
+
+    first: Any
+    step: int
+    length: int
+    low: Any
+    high: Any
+
+    @property
+    def inside(self) -> bool:
+        """Whether no place has to be replaced."""
+        end = self.first + (self.length - 1) * self.step
+        return bool((self.low <= self.first).all() and (end <= self.high).all())
+
+    def table(self) -> Any:
+        """The places of each window, as rows."""
+        rows = self.first[:, None] + self.step * np.arange(self.length)
+        return np.clip(rows, self.low[:, None], self.high[:, None])
+
+    def counts(self) -> Any:
+        """How many elements each window has."""
+        return (self.high - self.low) // self.step + 1
+
+
+def _regular(n: int, count: int, k: int, s: int, p: int, d: int) -> _Places:
+    first = np.arange(count) * s - p
+    low = first + d * np.maximum(0, -(first // d))
+    high = first + d * np.minimum(k - 1, (n - 1 - first) // d)
+    return _Places(first, d, k, low, high)
+
+
+def _adaptive(n: int, count: int) -> _Places:
+    at = np.arange(count)
+    first, end = at * n // count, -(-(at + 1) * n // count)
+    return _Places(first, 1, int((end - first).max()), first, end - 1)
+
+
+class _Windows(NamedTuple):
+    """The options of pooling, one for each axis, and how many windows there are."""
+
+    size: Sizes
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
+    counts: Sizes
+
+
+def _windows(
+    name: str,
+    lengths: Sizes,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+) -> _Windows:
+    count = len(lengths)
+    size = sizes(kernel_size, count, name, "kernel_size", 1)
+    given = stride is None or stride in ((), [])
+    steps = size if given else sizes(stride, count, name, "stride", 1)
+    padded = sizes(padding, count, name, "padding")
+    spread = sizes(dilation, count, name, "dilation", 1)
+    if any(2 * p > (k - 1) * d + 1 for p, k, d in zip(padded, size, spread, strict=True)):
+        raise RuntimeError(
+            f"{name}: pad should be at most half of effective kernel size, and got "
+            f"padding={padded}, kernel_size={size} and dilation={spread}"
+        )
+    wide = tuple([n + 2 * p for n, p in zip(lengths, padded, strict=True)])
+    # A last window beyond the end has to begin before it.
+    grown = tuple([n + (s - 1) * bool(ceil_mode) for n, s in zip(wide, steps, strict=True)])
+    counts = window_lengths(grown, size, steps, spread, name)
+    if ceil_mode:
+        counts = tuple(
+            [
+                c - ((c - 1) * s >= n + p)
+                for c, s, n, p in zip(counts, steps, lengths, padded, strict=True)
+            ]
+        )
+    return _Windows(size, steps, padded, spread, counts)
+
+
+# -- means ----------------------------------------------------------------------------------------
+
+
+def _mean(
+    name: str,
+    count: int,
+    input: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
+    x, batched = examples(input, count, name)
+    lengths = tuple(x.shape[2:])
+    size, steps, padded, _, counts = _windows(
+        name, lengths, kernel_size, stride, padding, 1, ceil_mode
+    )
+    if divisor_override is not None:
+        (divisor_override,) = sizes(divisor_override, 1, name, "divisor_override", -(2**62))
+        if not divisor_override:
+            raise RuntimeError(f"{name}: divisor must be not zero")
+    if padded == (0,) * count and not ceil_mode:
+        divisor: Any = np.asarray(math.prod(size))
+    else:
+        divisor = np.ones((1,) * count)
+        for axis, (n, c, k, s, p) in enumerate(
+            zip(lengths, counts, size, steps, padded, strict=True)
+        ):
+            start = np.arange(c) * s - p
+            # With the padding, but not with what a last window has beyond it.
+            if count_include_pad:
+                own = np.minimum(start + k, n + p) - start
+            else:
+                own = np.minimum(start + k, n) - np.maximum(start, 0)
+            divisor = divisor * own.reshape([-1 if i == axis else 1 for i in range(count)])
+    if divisor_override is not None:
+        divisor = np.asarray(divisor_override)
+    ends = [
+        max((c - 1) * s + k - n - p, 0)
+        for c, s, k, n, p in zip(counts, steps, size, lengths, padded, strict=True)
+    ]
+    x = widened(x, list(zip(padded, ends, strict=True)))
+    windows = sliding_windows(x, size=size, stride=steps, dilation=(1,) * count)
+    total = ops.sum(windows, axis=tuple(range(2, 2 + count)), dtype=x.dtype)
+    return as_given(_divided(total, divisor), batched)
+
+
+def _divided(total: Tensor, divisor: Any) -> Tensor:
+    """Sums divided by numbers of elements, which are integers."""
+    if (divisor == divisor.flat[0]).all():
+        return ops.divide(total, int(divisor.flat[0]))
+    return ops.divide(total, beside(total, divisor, ops.real(total).dtype))
+
+
+def _adaptive_mean(name: str, count: int, input: Any, output_size: Any) -> Tensor:
+    x, batched = examples(input, count, name)
+    places = _adaptive_places(name, x, count, output_size)
+    windows, divisor = x, np.ones((1,) * count, np.int64)
+    for i, p in enumerate(places):
+        divisor = divisor * p.counts().reshape([-1 if i == j else 1 for j in range(count)])
+    regular = _steps(places, tuple(x.shape[2:]))
+    if regular is not None:
+        windows = sliding_windows(x, size=regular, stride=regular, dilation=(1,) * count)
+    else:
+        windows = _taken(x, places)
+        # Of those that a shorter window has in excess none counts.
+        for i, p in enumerate(places):
+            own = (np.arange(p.length) < p.counts()[:, None]).T
+            shape = [1] * (2 * count)
+            shape[i], shape[count + i] = own.shape
+            windows = ops.where(beside(x, own.reshape(shape)), windows, 0)
+    total = ops.sum(windows, axis=tuple(range(2, 2 + count)), dtype=x.dtype)
+    return as_given(_divided(total, divisor), batched)
+
+
+def _adaptive_places(name: str, x: Tensor, count: int, output_size: Any) -> list[_Places]:
+    lengths = x.shape[2:]
+    if isinstance(output_size, list | tuple) and len(output_size) == count:
+        given = [n if one is None else one for one, n in zip(output_size, lengths, strict=True)]
+    else:
+        given = list(lengths) if output_size is None else output_size
+    found = sizes(given, count, name, "output_size", 1)
+    return [_adaptive(n, c) for n, c in zip(lengths, found, strict=True)]
+
+
+def _steps(places: list[_Places], lengths: Sizes) -> Sizes | None:
+    """The lengths of windows side by side, if they are all of one length."""
+    if any(n % len(p.first) for n, p in zip(lengths, places, strict=True)):
+        return None
+    return tuple([p.length for p in places])
+
+
+def _taken(x: Tensor, places: list[_Places]) -> Tensor:
+    """Windows by their tables of places, with their axes as `sliding_windows` gives them."""
+    count = len(places)
+    for i, p in enumerate(places):
+        x = ops.take(x, beside(x, p.table().T.reshape(-1)), axis=2 + i)
+    split = [n for p in places for n in (p.length, len(p.first))]
+    x = ops.reshape(x, (*x.shape[:2], *split))
+    order = (0, 1, *range(2, 2 + 2 * count, 2), *range(3, 2 + 2 * count, 2))
+    return ops.permute_dims(x, order)
+
+
+# -- maxima ---------------------------------------------------------------------------------------
+
+
+def _maximum(
+    name: str,
+    count: int,
+    input: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+) -> tuple[Tensor, Tensor]:
+    x, batched = examples(input, count, name)
+    found = _windows(name, tuple(x.shape[2:]), kernel_size, stride, padding, dilation, ceil_mode)
+    places = [
+        _regular(n, c, k, s, p, d)
+        for n, c, k, s, p, d in zip(
+            *(x.shape[2:], found.counts, found.size, found.stride, found.padding, found.dilation),
+            strict=True,
+        )
+    ]
+    with no_grad():
+        if all(p.inside for p in places):
+            windows = sliding_windows(
+                x, size=found.size, stride=found.stride, dilation=found.dilation
+            )
+        else:
+            windows = _taken(x, places)
+        where = _where(windows, places, tuple(x.shape[2:]))
+    return _chosen(x, where, batched)
+
+
+def _adaptive_maximum(name: str, count: int, input: Any, output_size: Any) -> tuple[Tensor, Tensor]:
+    x, batched = examples(input, count, name)
+    places = _adaptive_places(name, x, count, output_size)
+    with no_grad():
+        where = _where(_taken(x, places), places, tuple(x.shape[2:]))
+    return _chosen(x, where, batched)
+
+
+def _where(windows: Tensor, places: list[_Places], lengths: Sizes) -> Tensor:
+    """Flat indices of the windows' maxima: the first of equal ones, and the last of several nan."""
+    count = len(places)
+    best = at = None
+    for number, inside in enumerate(np.ndindex(*[p.length for p in places])):
+        x = windows[(slice(None), slice(None), *inside)]
+        if best is None:
+            best, at = x, ops.zeros_like(x, dtype=ops.int64)
+            continue
+        better = ops.greater(x, best)
+        if x.dtype.inexact:
+            better = ops.logical_or(better, ops.not_equal(x, x))
+        best = ops.maximum(best, x)
+        at = ops.maximum(at, ops.multiply(ops.astype(better, ops.int64), number))
+    flat: Any = 0
+    for i, p in enumerate(places):
+        after = math.prod([q.length for q in places[i + 1 :]])
+        own = ops.floor_divide(at, after) if after > 1 else at
+        if i:
+            own = ops.remainder(own, p.length)
+        shape = [-1 if i == j else 1 for j in range(count)]
+        own = ops.add(ops.multiply(own, p.step), beside(windows, p.first.reshape(shape)))
+        if not p.inside:
+            own = ops.maximum(own, beside(windows, p.low.reshape(shape)))
+            own = ops.minimum(own, beside(windows, p.high.reshape(shape)))
+        flat = ops.add(ops.multiply(own, math.prod(lengths[i + 1 :])), flat)
+    return cast(Tensor, flat)
+
+
+def _chosen(x: Tensor, where: Tensor, batched: bool) -> tuple[Tensor, Tensor]:
+    """The elements of ``x`` at flat indices, and these."""
+    lead, counts = tuple(x.shape[:2]), tuple(where.shape[2:])
+    rows = ops.reshape(x, (*lead, math.prod(x.shape[2:])))
+    taken = ops.take_along_axis(rows, ops.reshape(where, (*lead, math.prod(counts))), axis=2)
+    return as_given(ops.reshape(taken, (*lead, *counts)), batched), as_given(where, batched)
+
+
+# -- the functions --------------------------------------------------------------------------------
+
+
+@takes("input", family=_MEAN(axes="L"))
+def avg_pool1d(
+    input: Any,
+    kernel_size: _Size,
+    stride: _Size | None = None,
+    padding: _Size = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Means of a signal's windows.
+
+    The cotangent of an element is the sum of those of its windows, each divided as the mean is.
+    """
+    return _mean(
+        *("avg_pool1d", 1, input, kernel_size, stride, padding),
+        *(ceil_mode, count_include_pad, None),
+    )
+
+
+@takes("input", family=_MEAN(axes="H, W"))
+def avg_pool2d(
+    input: Any,
+    kernel_size: _Size,
+    stride: _Size | None = None,
+    padding: _Size = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """Means of an image's windows.
+
+    The cotangent of an element is the sum of those of its windows, each divided as the mean is.
+    """
+    return _mean(
+        *("avg_pool2d", 2, input, kernel_size, stride, padding),
+        *(ceil_mode, count_include_pad, divisor_override),
+    )
+
+
+@takes("input", family=_MAXIMUM(axes="L"))
+def max_pool1d(
+    input: Any,
+    kernel_size: _Size,
+    stride: _Size | None = None,
+    padding: _Size = 0,
+    dilation: _Size = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Maxima of a signal's windows.
+
+    A cotangent goes to the first of equal maxima. A window with a nan gives nan.
+    """
+    found = _maximum("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return found if return_indices else found[0]
+
+
+@takes("input", family=_MAXIMUM(axes="H, W"))
+def max_pool2d(
+    input: Any,
+    kernel_size: _Size,
+    stride: _Size | None = None,
+    padding: _Size = 0,
+    dilation: _Size = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Maxima of an image's windows.
+
+    A cotangent goes to the first of equal maxima, row by row. A window with a nan gives nan.
+    """
+    found = _maximum("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return found if return_indices else found[0]
+
+
+@takes("input", family=_MEAN(axes="L"))
+def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
+    """Means of as many windows of a signal as are asked for.
+
+    Window i of n is from floor(i L / n) to before ceil((i + 1) L / n).
+    """
+    return _adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
+
+
+@takes("input", family=_MEAN(axes="H, W"))
+def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] | None) -> Tensor:
+    """Means of as many windows of an image as are asked for.
+
+    Along H, window i of n is from floor(i H / n) to before ceil((i + 1) H / n).
+    """
+    return _adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
+
+
+@takes("input", family=_MAXIMUM(axes="L"))
+def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = False) -> Any:
+    """Maxima of as many windows of a signal as are asked for; see `adaptive_avg_pool1d`.
+
+    A cotangent goes to the first of equal maxima. A window with a nan gives nan.
+    """
+    found = _adaptive_maximum("adaptive_max_pool1d", 1, input, output_size)
+    return found if return_indices else found[0]
+
+
+@takes("input", family=_MAXIMUM(axes="H, W"))
+def adaptive_max_pool2d(
+    input: Any, output_size: _Size | tuple[int | None, ...] | None, return_indices: bool = False
+) -> Any:
+    """Maxima of as many windows of an image as are asked for; see `adaptive_avg_pool2d`.
+
+    A cotangent goes to the first of equal maxima, row by row. A window with a nan gives nan.
+    """
+    found = _adaptive_maximum("adaptive_max_pool2d", 2, input, output_size)
+    return found if return_indices else found[0]
