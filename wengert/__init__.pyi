@@ -1,6 +1,7 @@
 """The public names, for type checkers: what `wengert.__getattr__` imports late is here as well."""
 
 from wengert import autograd as autograd
+from wengert import data as data
 from wengert import export as export
 from wengert import fft as fft
 from wengert import func as func

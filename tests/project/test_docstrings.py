@@ -40,7 +40,7 @@ SOURCES = (
 OWN = {"get_default_dtype", "get_rng_state", "manual_seed", "set_default_dtype", "set_rng_state"}
 NAMESPACES: dict[str, tuple[Any, Iterable[str]]] = {"": (wg, [*wg.ops.__all__, *LATER])} | {
     f"{name}.": (getattr(wg, name), getattr(wg, name).__all__)
-    for name in ("fft", "func", "linalg", "optim", "random", "special")
+    for name in ("data", "fft", "func", "linalg", "optim", "random", "special")
 }
 LOSSES = [name for name in wg.nn.__all__ if name.endswith("Loss")]
 NAMESPACES |= {"nn.functional.": (F, F.__all__), "nn.": (wg.nn, LOSSES)}

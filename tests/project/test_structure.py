@@ -21,7 +21,7 @@ FLOORS = [
     {"func"},
     {"storage"},
     {"nn", "inspection"},
-    {"optim", "testing"},
+    {"optim", "data", "testing"},
     {"compiler"},
     {"export", "optimize"},
     {"__main__"},

@@ -1,0 +1,428 @@
+"""Datasets, samplers, batches: their order, their structure, and places that are taken up again."""
+
+import gc
+import json
+import sys
+import threading
+import traceback
+from collections import OrderedDict
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wengert as wg
+from wengert import data
+
+ROWS = np.arange(20.0).reshape(10, 2)
+
+
+class Pair(NamedTuple):
+    x: object
+    n: int
+
+
+class Own:
+    """A dataset by its two methods alone."""
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, i):
+        return {"x": ROWS[i], "n": i, "name": f"no. {i}"}
+
+
+class Stream:
+    """Samples one after another."""
+
+    def __iter__(self):
+        return iter([(float(i), i) for i in range(10)])
+
+
+def numbers(batches):
+    return [batch[1].tolist() for batch in batches]
+
+
+DATASETS = {
+    "arrays": lambda: data.TensorDataset(ROWS, np.arange(10)),
+    "Tensors": lambda: data.TensorDataset(wg.asarray(ROWS), wg.arange(10)),
+    "part": lambda: data.Subset(data.TensorDataset(ROWS, np.arange(10)), [*range(10)]),
+    "joined": lambda: data.ConcatDataset(
+        [data.TensorDataset(ROWS[:4], np.arange(4)), data.TensorDataset(ROWS[4:], np.arange(4, 10))]
+    ),
+    "list": lambda: [(row, i) for i, row in enumerate(ROWS)],
+}
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+@pytest.mark.parametrize("name", DATASETS)
+def test_an_epoch_has_each_sample_once(name, prefetch, backend):
+    loader = data.DataLoader(DATASETS[name](), 3, shuffle=True, generator=5, prefetch=prefetch)
+    batches = [*loader]
+    assert [len(y) for _, y in batches] == [3, 3, 3, 1] and len(loader) == 4
+    order = np.random.Generator(np.random.PCG64(5)).permutation(10).tolist()
+    assert [n for batch in numbers(batches) for n in batch] == order
+    assert [n for batch in numbers(loader) for n in batch] != order  # of the next epoch
+    for x, y in batches:
+        assert type(x) is wg.Tensor and x.backend is y.backend is backend
+        assert x.dtype is wg.float64 and y.dtype is wg.int64
+        np.testing.assert_array_equal(x.numpy(), ROWS[y.numpy()])
+    assert loader.epoch == 2
+
+
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_batches_come_to_the_selected_backend(name):
+    library = pytest.importorskip(name)
+    library = getattr(library, "numpy", library)
+    dataset = data.TensorDataset(library.asarray(ROWS[:, :1] > 4), np.arange(10))
+    for held in (dataset, [dataset[i] for i in range(10)]):
+        x, y = next(iter(data.DataLoader(held, 4)))
+        assert x.backend.name == y.backend.name == "numpy"
+        assert x[:, 0].tolist() == [False, False, False, True] and x.dtype is wg.bool
+        x, _ = next(iter(data.DataLoader(held, 4, backend=name, prefetch=1)))
+        assert x.backend.name == name
+    x, _ = next(iter(data.DataLoader(dataset, 2, collate_fn=lambda found: found)))
+    assert int(x[1]) == 0
+
+
+@given(
+    n=st.integers(0, 13),
+    size=st.integers(1, 5),
+    drop_last=st.booleans(),
+    shuffle=st.booleans(),
+    stop=st.integers(0, 9),
+    prefetch=st.sampled_from([0, 1, 3]),
+    gathered=st.booleans(),
+)
+def test_a_place_is_taken_up_again(n, size, drop_last, shuffle, stop, prefetch, gathered):
+    def make(seed):
+        held = np.arange(n) if gathered else [*range(n)]
+        return data.DataLoader(
+            held, size, shuffle, generator=seed, drop_last=drop_last, prefetch=prefetch
+        )
+
+    first, seen, state = make(3), [], None
+    for _ in range(3):
+        for batch in first:
+            seen.append(batch.tolist())
+            if len(seen) == stop:
+                state, before = first.state_dict(), len(seen)
+    if state is None:
+        state, before = first.state_dict(), len(seen)
+    second = make(4)
+    second.load_state_dict(json.loads(json.dumps(state)))
+    assert second.state_dict() == state
+    rest = []
+    while second.epoch < 3:
+        rest += [batch.tolist() for batch in second]
+    assert rest == seen[before:]
+    assert second.state_dict() == first.state_dict()
+
+
+def test_a_place_before_the_first_batch_and_after_a_break():
+    loader = data.DataLoader(range(9), 2, shuffle=True, generator=1)
+    iter(loader)  # as tqdm makes one
+    state = loader.state_dict()
+    order = [batch.tolist() for batch in loader]
+    other = data.DataLoader(range(9), 2, shuffle=True, generator=2)
+    other.load_state_dict(state)
+    assert [batch.tolist() for batch in other] == order
+    batch = next(iter(other))
+    assert other.state_dict()["position"] == 1  # until another loop begins
+    rest = data.DataLoader(range(9), 2, shuffle=True)
+    rest.load_state_dict(other.state_dict())
+    assert sorted([*batch.tolist(), *(n for b in rest for n in b.tolist())]) == [*range(9)]
+
+
+def test_what_is_not_taken_up_again():
+    class Odd:
+        def __iter__(self):
+            return iter([1, 0])
+
+    loader = data.DataLoader([1, 2], sampler=Odd())
+    assert loader.state_dict()["position"] == 0
+    for _ in loader:
+        with pytest.raises(ValueError, match=r"BatchSampler without state_dict.*between epochs"):
+            loader.state_dict()
+    shuffled = data.DataLoader(range(4), shuffle=True)
+    plain = data.DataLoader(range(4))
+    for one, other in ((shuffled, plain), (plain, shuffled)):
+        before = other.state_dict()
+        with pytest.raises(ValueError, match=r"was one of the loaders shuffled\?"):
+            other.load_state_dict(one.state_dict())
+        assert other.state_dict() == before
+    for change in ({"position": 5}, {"position": -1}, {"epoch": 1.0}):
+        before = plain.state_dict()
+        with pytest.raises(ValueError, match=r"batch 5 was reached|integer of 0 or more"):
+            plain.load_state_dict({**before, **change})
+        assert plain.state_dict() == before
+
+
+def test_samplers():
+    assert [*data.SequentialSampler("abc")] == [0, 1, 2]
+    some = data.RandomSampler(range(3), num_samples=7, generator=0)
+    drawn = [*some]
+    assert len(some) == 7 and sorted(drawn[:3]) == sorted(drawn[3:6]) == [0, 1, 2]
+    again = data.RandomSampler(range(1000), replacement=True, generator=np.random.default_rng(0))
+    assert len({*again}) < 700 < 1000 == len(again)
+    assert [*data.BatchSampler("abcde", 2)] == [["a", "b"], ["c", "d"], ["e"]]
+    assert [*data.BatchSampler("abcde", 2, True)] == [["a", "b"], ["c", "d"]]
+    batches = data.BatchSampler(data.RandomSampler(range(5), generator=0), 2, drop_last=True)
+    assert [type(i) for batch in batches for i in batch] == [int] * 4 and len(batches) == 2
+    loader = data.DataLoader([10, 20, 30], batch_sampler=[[2, 0], [-1]])
+    assert [batch.tolist() for batch in loader] == [[30, 10], [30]]
+    wg.manual_seed(1)
+    first = [*data.RandomSampler(range(50))]
+    wg.manual_seed(1)
+    assert [*data.RandomSampler(range(50))] == first
+
+
+def test_streams():
+    loader = data.DataLoader(Stream(), 4)
+    assert numbers(loader) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert numbers(data.DataLoader(Stream(), 4, drop_last=True)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert [n for _, n in data.DataLoader(Stream(), None)] == [*range(10)]
+    with pytest.raises(TypeError, match="Stream has no length"):
+        len(loader)
+    with pytest.raises(TypeError, match="Stream gives its samples in its own order"):
+        data.DataLoader(Stream(), shuffle=True)
+    next(loop := iter(loader))
+    state = loader.state_dict()
+    rest = numbers(loop)
+    other = data.DataLoader(Stream(), 4, prefetch=1)
+    other.load_state_dict(state)
+    assert numbers(other) == rest
+
+
+def test_structures_are_kept(backend):
+    batch = data.default_collate(
+        [
+            OrderedDict(a=Pair(np.float32(1), 2), b=[True, "x"], c=(1.5, 2j)),
+            OrderedDict(a=Pair(np.float32(3), 4), b=[False, "y"], c=(2.5, 1j)),
+        ]
+    )
+    assert type(batch) is OrderedDict and type(batch["a"]) is Pair
+    assert batch["a"].x.dtype is wg.float32 and batch["a"].n.tolist() == [2, 4]
+    assert batch["b"][0].tolist() == [True, False] and batch["b"][1] == ("x", "y")
+    assert type(batch["c"]) is list and batch["c"][0].dtype is wg.float32
+    assert batch["c"][1].tolist() == [2j, 1j]
+    assert all(x.backend is backend for x in (*batch["a"], batch["b"][0], *batch["c"]))
+    one = data.default_convert({"x": Pair(ROWS, 3), "s": ["a", np.int16(4)]})
+    assert one["x"].x.backend is backend and one["x"].n == 3
+    assert one["s"][0] == "a" and one["s"][1].dtype is wg.int16
+
+
+def test_own_datasets_and_frames():
+    batch = next(iter(data.DataLoader(Own(), 2)))
+    assert batch["x"].tolist() == ROWS[:2].tolist() and batch["name"] == ["no. 0", "no. 1"]
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1, 2, 3], "s": ["x", "y", "z"], "c": [0.5, 1.5, 2.5]})
+    batch = next(iter(data.DataLoader(frame, 2)))
+    assert batch["a"].tolist() == [1, 2] and batch["s"] == ["x", "y"]
+    assert batch["c"].dtype is wg.float64
+    assert next(iter(data.DataLoader(frame["a"], 2))).tolist() == [1, 2]
+    x, y = next(iter(data.DataLoader(data.TensorDataset(frame[["a", "c"]], frame["a"]), 2)))
+    assert x.tolist() == [[1, 0.5], [2, 1.5]] and y.tolist() == [1, 2]
+    frame["when"] = pandas.to_datetime(["2020-01-01"] * 3)
+    with pytest.raises(TypeError, match=r"'when' holds datetime64.*convert it"):
+        next(iter(data.DataLoader(frame, 2)))
+    with pytest.raises(TypeError, match=r"was given an array of (object|str)"):
+        data.TensorDataset(frame["s"])
+
+
+@given(n=st.integers(0, 40), parts=st.lists(st.integers(1, 9), min_size=1, max_size=4))
+def test_random_split(n, parts):
+    fractions = [part / sum(parts) for part in parts]
+    split = data.random_split(range(n), fractions, generator=7)
+    assert sorted(i for part in split for i in part) == [*range(n)]
+    assert all(abs(len(part) - n * f) < 1 + 1e-9 for part, f in zip(split, fractions, strict=True))
+    sizes = [len(part) for part in split]
+    again = data.random_split(range(n), sizes, generator=7)
+    assert [[*part] for part in again] == [[*part] for part in split]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: data.DataLoader([1], 0), ValueError, "positive integer, but got 0"),
+        (lambda: data.DataLoader([1], 2.0), ValueError, r"but got 2\.0"),
+        (lambda: data.DataLoader([1], drop_last=1), TypeError, "drop_last"),
+        (lambda: data.DataLoader([1], None, drop_last=True), ValueError, "none is dropped"),
+        (lambda: data.DataLoader([1], prefetch=-1), ValueError, "prefetch"),
+        (lambda: data.DataLoader([1], shuffle=True, sampler=[0]), ValueError, "with shuffle"),
+        (lambda: data.DataLoader([1], 3, batch_sampler=[[0]]), ValueError, "with batch_size"),
+        (lambda: data.DataLoader(3), TypeError, "int has neither"),
+        (lambda: data.DataLoader([1], shuffle=True, generator=-1), ValueError, "negative"),
+        (lambda: data.DataLoader([1], shuffle=True, generator="a"), TypeError, "default_rng"),
+        (lambda: data.TensorDataset(), ValueError, "one array or more"),
+        (lambda: data.TensorDataset(ROWS, ROWS[:3]), ValueError, r"lengths \[10, 3\]"),
+        (lambda: data.TensorDataset(np.array(1)), ValueError, "one has none"),
+        (lambda: data.TensorDataset([1, 2]), TypeError, "was given list"),
+        (lambda: data.TensorDataset(np.array(["a"])), TypeError, "array of <U1"),
+        (lambda: data.ConcatDataset([]), ValueError, "empty"),
+        (lambda: data.ConcatDataset([[1]])[1], IndexError, "out of range for 1"),
+        (lambda: data.random_split([1, 2], [1]), ValueError, "sum to 1, and the dataset has 2"),
+        (lambda: data.random_split([1, 2], [0.5, 0.4]), ValueError, "fractions should sum to 1"),
+        (lambda: data.random_split([1], [2, -1]), ValueError, "negative"),
+        (lambda: data.RandomSampler([1], num_samples=0), ValueError, "num_samples"),
+        (lambda: data.RandomSampler([1], "yes"), TypeError, "replacement"),
+        (lambda: [*data.RandomSampler([], num_samples=1)], ValueError, "no samples"),
+        (lambda: data.default_collate([]), ValueError, "no samples"),
+        (lambda: data.default_collate([None]), TypeError, "a sample is of type NoneType"),
+        (
+            lambda: data.default_collate([(1, None)]),
+            TypeError,
+            r"a sample\[1\] is of type NoneType",
+        ),
+        (
+            lambda: data.default_collate([(1,), (1, 2)]),
+            ValueError,
+            "tuple of 1, and another one has",
+        ),
+        (lambda: data.default_collate([[1], 2]), ValueError, "another one is a int"),
+        (lambda: data.default_collate([{"a": 1}, {"b": 1}]), ValueError, r"keys \['a'\].*\['b'\]"),
+        (lambda: data.default_collate([1, "a"]), TypeError, "number, and another one a str"),
+        (
+            lambda: data.default_collate([{"x": ROWS}, {"x": ROWS[0]}]),
+            ValueError,
+            r"a sample\['x'\] has the shape \(10, 2\), and another one \(2,\); pass collate_fn",
+        ),
+        (lambda: data.default_collate([ROWS, None]), TypeError, "another one a NoneType"),
+        (
+            lambda: [*data.DataLoader(ROWS, sampler=[3, 10])],
+            IndexError,
+            "indices from 10 to 10 of 10 samples",
+        ),
+    ],
+)
+def test_what_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+# -- the thread ----------------------------------------------------------------------------------
+
+
+def threads():
+    return [each for each in threading.enumerate() if each.name == "DataLoader"]
+
+
+class Faulty:
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, index):
+        if index == 5:
+            raise KeyError("five")
+        return index
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 4])
+def test_an_error_is_raised_in_the_loop_at_its_place(prefetch):
+    seen = []
+    with pytest.raises(KeyError) as caught:  # noqa: PT012
+        for batch in data.DataLoader(Faulty(), 2, prefetch=prefetch):
+            seen += batch.tolist()
+    assert seen == [0, 1, 2, 3]
+    assert '    raise KeyError("five")' in "".join(traceback.format_exception(caught.value))
+    assert not threads()
+
+
+def test_the_thread_ends_with_the_loop():
+    loader = data.DataLoader(range(100), prefetch=3)
+    for _ in loader:
+        assert len(threads()) == 1
+        break
+    assert not threads()
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012
+        for _ in loader:
+            raise ZeroDivisionError
+    gc.collect()
+    assert not threads()
+    assert len([*loader]) == 100
+    assert not threads()
+
+
+def test_the_thread_is_ahead_by_so_many_batches_and_no_more():
+    made, reached = [], threading.Event()
+
+    class Counted:
+        def __len__(self):
+            return 10
+
+        def __getitem__(self, index):
+            made.append(index)
+            if index == 3:
+                reached.set()
+            return index
+
+    loop = iter(data.DataLoader(Counted(), prefetch=3))
+    next(loop)
+    assert reached.wait(30)
+    assert made == [0, 1, 2, 3]
+    loop.close()
+    assert not threads()
+
+
+def test_the_thread_has_the_modes_of_the_loop():
+    pytest.importorskip("array_api_strict")
+    x = wg.ones((3, 2), requires_grad=True)
+    with wg.no_grad(), wg.use_backend("array_api_strict"):
+        loop = iter(data.DataLoader([(i, x[i].requires_grad) for i in range(3)], prefetch=1))
+        tracked = iter(data.DataLoader([x, x], collate_fn=lambda found: found[0] * 2, prefetch=1))
+        assert next(loop)[0].backend.name == "array_api_strict"
+        assert not next(tracked).requires_grad
+
+
+def test_progress(monkeypatch, capsys):
+    tqdm = pytest.importorskip("tqdm")
+    loader = data.DataLoader(range(6), 2)
+    next(iter(loader))
+    again = data.DataLoader(range(6), 2)
+    again.load_state_dict(loader.state_dict())
+    bar = data.progress(again, ascii=True)
+    assert isinstance(bar, tqdm.tqdm) and (bar.initial, bar.total) == (1, 3)
+    assert [batch.tolist() for batch in bar] == [[2, 3], [4, 5]]
+    assert "3/3" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(ImportError, match=r"tqdm; install wengert\[progress\]"):
+        data.progress(again)
+
+
+# -- PyTorch -------------------------------------------------------------------------------------
+
+
+@pytest.mark.oracle
+def test_batches_are_those_of_pytorch():
+    torch = pytest.importorskip("torch")
+    theirs = torch.utils.data
+
+    class Samples(theirs.Dataset):
+        def __len__(self):
+            return 7
+
+        def __getitem__(self, i):
+            return {"x": torch.full((2,), i), "y": (i, f"{i}", i > 3)}, Pair(np.int8(i), i)
+
+    class Iterable(theirs.IterableDataset):
+        def __iter__(self):
+            return iter(range(7))
+
+    def plain(value):
+        if isinstance(value, dict):
+            return {key: plain(item) for key, item in value.items()}
+        if isinstance(value, tuple | list):
+            return type(value).__name__, [plain(item) for item in value]
+        return (
+            (str(value.dtype).split(".")[1], value.tolist()) if hasattr(value, "dtype") else value
+        )
+
+    for dataset in (Samples(), Iterable(), theirs.TensorDataset(torch.eye(7), torch.arange(7))):
+        for size, drop_last in ((1, False), (3, False), (3, True)):
+            ours = data.DataLoader(dataset, size, drop_last=drop_last)
+            judge = theirs.DataLoader(dataset, size, drop_last=drop_last)
+            assert [*map(plain, ours)] == [*map(plain, judge)]
+    sampler = theirs.WeightedRandomSampler([1.0, 0.0, 2.0], 5)
+    assert {int(x) for x in data.DataLoader(range(3), sampler=sampler)} <= {0, 2}

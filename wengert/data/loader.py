@@ -1,0 +1,396 @@
+"""Batches of a dataset, in an order that can be taken up again where it was left."""
+
+import contextvars
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from importlib import import_module
+from itertools import islice
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import use_backend
+from wengert.data.collation import collated, converted
+from wengert.data.datasets import gather, gathers, samples
+from wengert.data.samplers import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    length,
+    repeats,
+    set_state_of,
+    state_of,
+)
+
+__all__ = ["DataLoader", "progress"]
+
+
+class DataLoader:
+    """Batches of a dataset on the selected backend.
+
+    Parameters
+    ----------
+    dataset : Dataset or IterableDataset
+        A `TensorDataset`, a Tensor or array (its rows), a frame of pandas (batches are dicts by its
+        columns), a sequence, a PyTorch ``Dataset``, or anything with ``__getitem__`` and
+        ``__len__``. What has ``__iter__`` alone is gone through in its order.
+    batch_size : int, optional
+        How many samples a batch has. None gives single samples, as they are, with Tensors in the
+        place of arrays.
+    shuffle : bool
+        Whether each epoch takes the samples in a new random order.
+    sampler : iterable of int, optional
+        Gives the order in the place of ``shuffle``.
+    batch_sampler : iterable of list of int, optional
+        Gives the indices of each batch, in the place of ``batch_size``, ``shuffle``, ``sampler``
+        and ``drop_last``.
+    drop_last : bool
+        Whether a last batch that is smaller is left out.
+    collate_fn : callable, optional
+        Makes a batch of a list of samples; `default_collate`, by default.
+    generator : int or numpy.random.Generator, optional
+        The seed or generator of the order, as for `RandomSampler`: the order does not depend on the
+        backend.
+    prefetch : int
+        How many batches a thread makes ahead; 0 makes each when it is asked for. An error in the
+        thread is raised in the loop, and the thread ends with the loop.
+    backend : str, optional
+        Where batches are, such as ``"torch:cuda:0"``: as for `wengert.set_backend`. By default what
+        is selected when the loop begins.
+    device : optional
+        A device of that backend.
+
+    Attributes
+    ----------
+    epoch : int
+        How many epochs have come to their end.
+
+    Raises
+    ------
+    TypeError
+        If a dataset without a length is to be shuffled, or an option is of another type.
+    ValueError
+        If options exclude one another.
+
+    Notes
+    -----
+    PyTorch: ``torch.utils.data.DataLoader``. Its processes (``num_workers``) are not there.
+    `state_dict` has the place in an epoch, whatever has been prefetched.
+
+    Examples
+    --------
+    >>> data = wg.data.TensorDataset(wg.reshape(wg.arange(8.0), (4, 2)), wg.arange(4))
+    >>> for x, y in wg.data.DataLoader(data, batch_size=3):
+    ...     print(y)
+    tensor([0, 1, 2])
+    tensor([3])
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool = False,
+        *,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[Any] | None = None,
+        drop_last: bool = False,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        generator: Any = None,
+        prefetch: int = 0,
+        backend: str | None = None,
+        device: Any = None,
+    ) -> None:
+        if type(prefetch) is not int or prefetch < 0:
+            raise ValueError(f"prefetch should be an integer of 0 or more, not {prefetch!r}")
+        self.dataset = dataset
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.collate_fn = collate_fn
+        self.prefetch = prefetch
+        self.backend = backend
+        self.device = device
+        self.epoch = 0
+        self._iterable = _is_iterable(dataset)
+        self.sampler, self.batch_sampler = self._samplers(
+            shuffle, sampler, batch_sampler, generator
+        )
+        self._position = 0  # batches of the running epoch that the loop has had
+        self._start: Any = None  # the sampler's state when the running epoch began
+        self._resumes = False  # whether the next loop goes on with that epoch
+        self._latest: object = None  # the loop that counts
+
+    def _samplers(self, shuffle: bool, sampler: Any, batch_sampler: Any, generator: Any) -> Any:
+        if self._iterable and (shuffle or sampler is not None or batch_sampler is not None):
+            raise TypeError(
+                f"a {type(self.dataset).__name__} gives its samples in its own order: it has no "
+                "__getitem__ for shuffle, sampler and batch_sampler"
+            )
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if self.batch_size != 1 or shuffle or sampler is not None or self.drop_last:
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, "
+                    "and drop_last"
+                )
+            self.batch_size = None
+            return sampler, batch_sampler
+        if self.batch_size is None:
+            if self.drop_last:
+                raise ValueError("batch_size=None gives single samples, of which none is dropped")
+        else:
+            BatchSampler((), self.batch_size, self.drop_last)  # which looks at both
+        if self._iterable:
+            return None, None
+        if shuffle:
+            sampler = RandomSampler(self.dataset, generator=generator)
+        elif sampler is None:
+            sampler = SequentialSampler(self.dataset)
+        if self.batch_size is None:
+            return sampler, None
+        return sampler, BatchSampler(sampler, self.batch_size, self.drop_last)
+
+    def __len__(self) -> int:
+        if not self._iterable:
+            return length(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        n = length(self.dataset)
+        if self.batch_size is None:
+            return n
+        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+
+    # -- loops -----------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Any]:
+        # All happens when the first batch is asked for: some tools make an iterator and drop it.
+        if self._resumes:
+            set_state_of(self._order, self._start)
+            self._resumes = False
+        else:
+            self._position = 0
+            self._start = state_of(self._order)
+        latest = self._latest = object()
+        batches = self._batches(self._position)
+        if self.prefetch:
+            batches = _prefetched(batches, self.prefetch)
+        try:
+            for batch in batches:
+                if self._latest is latest:
+                    self._position += 1
+                yield batch
+        finally:
+            batches.close()  # type: ignore[attr-defined]
+        if self._latest is latest:
+            self._position, self._start, self._latest = 0, None, None
+            self.epoch += 1
+
+    @property
+    def _order(self) -> Any:
+        """What has the state of the order."""
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    def _batches(self, skipped: int) -> Iterator[Any]:
+        """The batches of an epoch after the first ones; the order is drawn now."""
+        if self._iterable:
+            make = self._sample if self.batch_size is None else self._joined
+            return self._made(self._streamed(skipped), make)
+        if type(self.batch_sampler) is BatchSampler:
+            indices: Iterator[Any] = self.batch_sampler.batches(skipped)
+        else:
+            indices = islice(iter(self._order), skipped, None)
+        if self.batch_sampler is None:
+            return self._made(indices, self._one)
+        return self._made(indices, self._gathered if self._gathers else self._several)
+
+    def _made(self, items: Iterator[Any], make: Callable[[Any], Any]) -> Iterator[Any]:
+        """What is made of each item, on the backend that was asked for."""
+        for item in items:
+            with nullcontext() if self.backend is None else use_backend(self.backend):
+                batch = make(item)
+            yield batch
+            del item, batch
+
+    @property
+    def _gathers(self) -> bool:
+        return self.collate_fn is None and gathers(self.dataset)
+
+    def _one(self, index: Any) -> Any:
+        return self._sample(samples(self.dataset, [index])[0])
+
+    def _sample(self, found: Any) -> Any:
+        return converted(found, self.device) if self.collate_fn is None else self.collate_fn(found)
+
+    def _gathered(self, indices: Any) -> Any:
+        return converted(gather(self.dataset, indices), self.device)
+
+    def _several(self, indices: Any) -> Any:
+        if isinstance(indices, np.ndarray):
+            indices = indices.tolist()
+        return self._joined(samples(self.dataset, [*indices]))
+
+    def _joined(self, found: list[Any]) -> Any:
+        return collated(found, self.device) if self.collate_fn is None else self.collate_fn(found)
+
+    def _streamed(self, skipped: int) -> Iterator[Any]:
+        each = iter(self.dataset)
+        if self.batch_size is None:
+            yield from islice(each, skipped, None)
+            return
+        next(islice(each, skipped * self.batch_size, skipped * self.batch_size), None)
+        while found := [*islice(each, self.batch_size)]:
+            if len(found) == self.batch_size or not self.drop_last:
+                yield found
+
+    # -- state -----------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the place in the data: epochs, batches of the running one, and its order.
+
+        Returns
+        -------
+        dict
+            For `load_state_dict`, and `wengert.save`. In the loop the batch at hand counts as done.
+            A loop that was left by ``break`` counts as running until another begins.
+
+        Raises
+        ------
+        ValueError
+            In the middle of an epoch whose order comes from a sampler without ``state_dict``.
+        """
+        running = self._latest is not None or self._resumes
+        if running and not repeats(self._order):
+            raise ValueError(
+                f"the order of a {type(self._order).__name__} without state_dict can't be taken up "
+                "again in the middle; save between epochs, or give it state_dict and "
+                "load_state_dict"
+            )
+        return {
+            "epoch": self.epoch,
+            "position": self._position,
+            "order": self._start if running else state_of(self._order),
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go to a place in the data: the next loop has the rest of that epoch.
+
+        An order that is random, of the loader or of a sampler with a ``state_dict``, is that of the
+        run that was saved. A dataset without ``__getitem__`` is gone through to the place.
+
+        Raises
+        ------
+        ValueError
+            If the loader has another kind of order, or fewer batches. Nothing has changed then.
+        """
+        epoch, position = state_dict["epoch"], state_dict["position"]
+        for name, value in (("epoch", epoch), ("position", position)):
+            if type(value) is not int or value < 0:
+                raise ValueError(f"{name} should be an integer of 0 or more, not {value!r}")
+        try:
+            batches: float = len(self)
+        except TypeError:
+            batches = float("inf")
+        if position > batches:
+            raise ValueError(
+                f"batch {position} was reached, and an epoch here has {batches}: are the data and "
+                "the batch_size those that were saved?"
+            )
+        set_state_of(self._order, state_dict["order"])
+        self._start, self._position, self.epoch = state_dict["order"], position, epoch
+        self._resumes, self._latest = position > 0, None
+
+
+def _is_iterable(dataset: Any) -> bool:
+    """Whether a dataset is gone through in its own order alone."""
+    if any(each.__name__ == "IterableDataset" for each in type(dataset).__mro__):
+        return True  # PyTorch's has a __getitem__ that fails
+    if hasattr(dataset, "__getitem__") or hasattr(dataset, "iloc"):
+        return False
+    if not hasattr(dataset, "__iter__"):
+        raise TypeError(
+            f"a dataset has __getitem__ and __len__, or __iter__, and a {type(dataset).__name__} "
+            "has neither"
+        )
+    return True
+
+
+def _prefetched(batches: Iterator[Any], ahead: int) -> Iterator[Any]:
+    """What an iterator gives, made by a thread that is some items ahead."""
+    context = (
+        contextvars.copy_context()
+    )  # the selected backend, and whether operations are recorded
+    made: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+    slots = threading.Semaphore(ahead)
+    stopped = threading.Event()
+
+    def make() -> None:
+        try:
+            while True:
+                slots.acquire()
+                if stopped.is_set():
+                    return
+                try:
+                    made.put(("batch", next(batches)))
+                except StopIteration:
+                    made.put(("end", None))
+                    return
+        except BaseException as error:  # the loop raises it
+            made.put(("error", error))
+        finally:
+            batches.close()  # type: ignore[attr-defined]
+
+    thread = threading.Thread(target=context.run, args=(make,), daemon=True, name="DataLoader")
+    thread.start()
+    try:
+        while True:
+            kind, item = made.get()
+            if kind == "end":
+                return
+            if kind == "error":
+                try:
+                    raise item
+                finally:
+                    del item  # whose traceback holds this frame
+            slots.release()
+            yield item
+            del item
+    finally:
+        stopped.set()
+        slots.release()
+        thread.join()
+
+
+def progress(loader: Iterable[Any], **options: Any) -> Any:
+    """Show a progress bar while a loader, or any other iterable, is gone through.
+
+    Parameters
+    ----------
+    loader : iterable
+        A loader that was stopped begins where it goes on.
+    **options
+        Those of ``tqdm``: ``desc="epoch 3"``, ``leave=False``, ``disable=True``.
+
+    Returns
+    -------
+    tqdm
+        Gives the same items. Its ``set_postfix(loss=...)`` shows numbers.
+
+    Raises
+    ------
+    ImportError
+        If the package tqdm is not installed.
+
+    Notes
+    -----
+    Wengert's own.
+    """
+    try:
+        tqdm = import_module("tqdm.auto").tqdm
+    except ImportError as error:
+        raise ImportError(
+            "a progress bar needs the package tqdm; install wengert[progress]"
+        ) from error
+    if isinstance(loader, DataLoader):
+        options = {"initial": loader.state_dict()["position"] if loader._resumes else 0, **options}
+    return tqdm(loader, **options)

@@ -1,0 +1,233 @@
+"""The order of samples: indices, one by one or in batches."""
+
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from wengert.backends.generators import host, lock
+
+__all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler"]
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """What gives indices of samples: any iterable, such as a PyTorch ``Sampler``.
+
+    One whose order is random has ``state_dict`` and ``load_state_dict``, so that a loader can begin
+    an epoch again where it was stopped.
+    """
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+def as_generator(given: Any) -> "np.random.Generator":
+    """NumPy's generator of a seed; of None, seeded by Wengert's own."""
+    if isinstance(given, np.random.Generator):
+        return given
+    if given is None:
+        with lock:
+            given = int(host().integers(2**63))
+    if isinstance(given, bool) or not isinstance(given, int | np.integer):
+        raise TypeError(
+            "generator is a seed or NumPy's Generator (np.random.default_rng(seed)), which are "
+            f"the same for every backend, and not a {type(given).__name__}"
+        )
+    if given < 0:
+        raise ValueError(f"a seed can't be negative, and is {given}")
+    return np.random.Generator(np.random.PCG64(int(given)))
+
+
+def length(data: Any) -> int:
+    """How many samples there are."""
+    if not isinstance(data, Sized):
+        raise TypeError(
+            f"a {type(data).__name__} has no length; its samples can be taken in their order alone"
+        )
+    return len(data)
+
+
+class SequentialSampler:
+    """The indices of a dataset in their order.
+
+    Parameters
+    ----------
+    data_source : sized
+        The dataset.
+    """
+
+    def __init__(self, data_source: Sized) -> None:
+        self.data_source = data_source
+
+    def order(self) -> Sequence[int]:
+        """All indices of an epoch."""
+        return range(length(self.data_source))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.order())
+
+    def __len__(self) -> int:
+        return length(self.data_source)
+
+
+class RandomSampler:
+    """The indices of a dataset in random order.
+
+    Parameters
+    ----------
+    data_source : sized
+        The dataset.
+    replacement : bool
+        Whether an index may come several times.
+    num_samples : int, optional
+        How many indices there are in an epoch; all, by default. More than all are taken from
+        several permutations.
+    generator : int or numpy.random.Generator, optional
+        The seed or generator of the order, which is the same for every backend. By default a new
+        one that `wengert.manual_seed` seeds.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to choose from, or ``num_samples`` is not positive.
+    """
+
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Any = None,
+    ) -> None:
+        if num_samples is not None and (type(num_samples) is not int or num_samples < 1):
+            raise ValueError(f"num_samples should be a positive integer, not {num_samples!r}")
+        if not isinstance(replacement, bool):
+            raise TypeError(f"replacement is True or False, not {replacement!r}")
+        self.data_source = data_source
+        self.replacement = replacement
+        self.generator = as_generator(generator)
+        self._num_samples = num_samples
+
+    @property
+    def num_samples(self) -> int:
+        """How many indices an epoch has."""
+        return length(self.data_source) if self._num_samples is None else self._num_samples
+
+    def order(self) -> Sequence[int]:
+        """All indices of an epoch, drawn now."""
+        n, wanted = length(self.data_source), self.num_samples
+        if wanted and not n:
+            raise ValueError("there are no samples to choose from")
+        if self.replacement:
+            drawn = self.generator.integers(n, size=wanted)
+        else:
+            rounds = [self.generator.permutation(n) for _ in range(-(-wanted // n) if n else 0)]
+            drawn = np.concatenate(rounds)[:wanted] if rounds else np.zeros(0, dtype=np.int64)
+        return drawn  # type: ignore[return-value]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(np.asarray(self.order()).tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the generator's state."""
+        return {"generator": self.generator.bit_generator.state}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Set the generator's state."""
+        self.generator.bit_generator.state = state_dict["generator"]
+
+
+class BatchSampler:
+    """Batches of indices that another sampler gives.
+
+    Parameters
+    ----------
+    sampler : iterable
+        Gives the indices.
+    batch_size : int
+        How many are in a batch.
+    drop_last : bool
+        Whether a last batch that is smaller is left out.
+
+    Raises
+    ------
+    ValueError
+        If ``batch_size`` is no positive integer.
+    """
+
+    def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool = False) -> None:
+        if type(batch_size) is not int or batch_size < 1:
+            raise ValueError(f"batch_size should be a positive integer, but got {batch_size!r}")
+        if not isinstance(drop_last, bool):
+            raise TypeError(f"drop_last is True or False, not {drop_last!r}")
+        self.sampler = sampler
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        for batch in self.batches(0):
+            yield batch if isinstance(batch, list) else np.asarray(batch).tolist()
+
+    def batches(self, skipped: int) -> Iterator[Sequence[Any]]:
+        """The batches of an epoch after the first ``skipped``; what is random is drawn now."""
+        if hasattr(self.sampler, "order"):  # all are known: batches are parts of one array
+            return self._parts(self.sampler.order(), skipped)
+        return self._chunks(iter(self.sampler), skipped)
+
+    def _parts(self, order: Sequence[Any], skipped: int) -> Iterator[Sequence[Any]]:
+        size = self.batch_size
+        whole = len(order) - (len(order) % size if self.drop_last else 0)
+        for start in range(skipped * size, whole, size):
+            yield order[start : min(start + size, whole)]
+
+    def _chunks(self, indices: Iterator[Any], skipped: int) -> Iterator[list[Any]]:
+        batch: list[Any] = []
+        for index in indices:
+            batch.append(index)
+            if len(batch) == self.batch_size:
+                if skipped:
+                    skipped -= 1
+                else:
+                    yield batch
+                batch = []
+        if batch and not self.drop_last and not skipped:
+            yield batch
+
+    def __len__(self) -> int:
+        n, size = length(self.sampler), self.batch_size
+        return n // size if self.drop_last else -(-n // size)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the sampler's state."""
+        return {"sampler": state_of(self.sampler)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Set the sampler's state."""
+        set_state_of(self.sampler, state_dict["sampler"])
+
+
+def state_of(sampler: Any) -> Any:
+    """The state of a sampler; None for one that has none, whose order is always the same."""
+    return sampler.state_dict() if hasattr(sampler, "state_dict") else None
+
+
+def repeats(sampler: Any) -> bool:
+    """Whether a sampler gives the same order again if it has the state that it had."""
+    if type(sampler) is BatchSampler:
+        return repeats(sampler.sampler)
+    fixed = sampler is None or isinstance(sampler, SequentialSampler)
+    return fixed or hasattr(sampler, "state_dict") or hasattr(sampler, "__getitem__")
+
+
+def set_state_of(sampler: Any, state: Any) -> None:
+    """Give a sampler its state; an error if it has none, or lacks what has been saved."""
+    if hasattr(sampler, "load_state_dict") != (state is not None):
+        raise ValueError(
+            f"the {type(sampler).__name__} here has {'a' if state is None else 'no'} state of its "
+            "own, other than the one that was saved: was one of the loaders shuffled?"
+        )
+    if state is not None:
+        sampler.load_state_dict(state)
