@@ -121,7 +121,7 @@ def _forward(cls: type[Stored], function: Any, name: str, passed: list[str]) -> 
     options = "".join(f", {option}=self.{option}" for option in passed)
     source = f"def forward(self, {inputs}):\n    return function({inputs}{options})\n"
     names = {"function": function, "__name__": cls.__module__}
-    exec(compile(source, __file__, "exec"), names)  # noqa: S102 -- written above
+    exec(compile(source, f"{__file__}:{cls.__name__}", "exec"), names)  # noqa: S102 -- written above
     made: Any = names["forward"]
     made.__qualname__ = f"{cls.__qualname__}.forward"
     made.__annotations__ = cls.forward.__annotations__

@@ -202,6 +202,31 @@ CALLS: dict[str, dict[str, Any]] = {
     "F.rms_norm": {"normalized_shape": 3, "weight": _OTHER[0]},
     "F.binary_cross_entropy": {"weight": _OTHER},
     "F.binary_cross_entropy_with_logits": {"weight": _OTHER, "pos_weight": _MATRIX},
+    "F.cosine_embedding_loss": {
+        "input1": _MATRIX,
+        "input2": _OTHER,
+        "target": np.array([1.0, -1.0]),
+        "margin": 0.2,
+    },
+    "F.gaussian_nll_loss": {"var": _OTHER + 0.3},
+    "F.hinge_embedding_loss": {"target": np.sign(_SIGNED), "margin": 0.9},
+    "F.margin_ranking_loss": {
+        "input1": _MATRIX,
+        "input2": _OTHER,
+        "target": np.sign(_SIGNED),
+        "margin": 0.3,
+    },
+    "F.multi_margin_loss": {"target": _CLASSES, "weight": _OTHER[0], "margin": 0.7},
+    "F.multilabel_soft_margin_loss": {"weight": _OTHER[0]},
+    **{
+        f"F.triplet_margin_{name}": {
+            "anchor": _MATRIX,
+            "positive": _OTHER,
+            "negative": _SIGNED,
+            "margin": 0.9,
+        }
+        for name in ("loss", "with_distance_loss")
+    },
     "F.cross_entropy": {"weight": _OTHER[0], "label_smoothing": 0.2},
     **{
         f"F.adaptive_{kind}_pool{count}d": {"input": x, "output_size": 2}

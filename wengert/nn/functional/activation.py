@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.define import real_floating, refused
+from wengert.nn.functional.define import is_not_negative, real_floating, refused
 from wengert.ops.axes import as_axis, at_axis, number, operand
 from wengert.ops.special import everyday
 from wengert.tape.families import Family
@@ -357,14 +357,10 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """
     x = real_floating("softshrink", input)
     step = operand(lambd, x, "softshrink", "lambd")
-    if refused(step, _is_not_negative):
+    if refused(step, is_not_negative):
         raise ValueError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     nearer = ops.subtract(x, ops.multiply(ops.sign(x), step))
     return ops.where(ops.less_equal(ops.abs(x), step), 0, nearer)
-
-
-def _is_not_negative(value: Any) -> Any:
-    return value >= 0
 
 
 @takes("input", "lambd", family=_ACTIVATION)

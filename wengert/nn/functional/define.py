@@ -105,6 +105,35 @@ def check_holds(values: Any, holds: Callable[[Any], Any]) -> None:
         raise ValueError(f"{wrong[0]} is refused")
 
 
+def pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, Tensor]:
+    """The input and the target of a loss as Tensors of one shape, once the reduction is known."""
+    check_reduction(reduction)
+    x, y = wrapped(input), wrapped(target)
+    if x.shape != y.shape:
+        raise ValueError(
+            f"{name} got an input of shape {tuple(x.shape)} and a target of shape "
+            f"{tuple(y.shape)}; they should be the same (broadcast one of them first if that is "
+            "what you want)"
+        )
+    return x, y
+
+
+def is_positive(value: Any) -> Any:
+    """Whether a number, or each of an array, is above 0."""
+    return value > 0
+
+
+def is_not_negative(value: Any) -> Any:
+    """Whether a number, or each of an array, is 0 or above."""
+    return value >= 0
+
+
+def at_least(x: Tensor, least: float) -> Tensor:
+    """``x``, or the least value where it is below, with the derivative of ``x`` in both cases."""
+    raised = ops.add(ops.subtract(x, detached(x)), least)
+    return ops.where(ops.less(x, least), raised, x)
+
+
 def reduced(loss: Tensor, reduction: str) -> Tensor:
     """The mean or the sum of the elements' losses, or the losses themselves."""
     if reduction == "mean":

@@ -1,24 +1,29 @@
-"""Losses of regression: of predicted numbers against true ones."""
+"""Losses of regression: of predicted numbers, or distributions, against true ones."""
 
-from typing import Any
+import math
+from typing import Any, Literal
 
 from wengert import ops
-from wengert.nn.functional.define import LOSS, Reduction, check_reduction, reduced, refused
-from wengert.ops.axes import operand
+from wengert.nn.functional.define import (
+    LOSS,
+    Reduction,
+    at_least,
+    is_not_negative,
+    is_positive,
+    look,
+    pair,
+    real_floating,
+    reduced,
+    refused,
+)
+from wengert.ops.axes import number, operand
+from wengert.ops.special.everyday import xlogy
 from wengert.tape.parameters import takes
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor
 
 
 def _difference(name: str, input: Any, target: Any, reduction: str) -> Tensor:
-    check_reduction(reduction)
-    x, y = wrapped(input), wrapped(target)
-    if x.shape != y.shape:
-        raise ValueError(
-            f"{name} got an input of shape {tuple(x.shape)} and a target of shape "
-            f"{tuple(y.shape)}; they should be the same (broadcast one of them first if that is "
-            "what you want)"
-        )
-    return ops.subtract(x, y)
+    return ops.subtract(*pair(name, input, target, reduction))
 
 
 @takes("input target", family=LOSS)
@@ -45,14 +50,6 @@ def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor
     return reduced(ops.abs(_difference("l1_loss", input, target, reduction)), reduction)
 
 
-def _is_positive(value: Any) -> Any:
-    return value > 0
-
-
-def _is_not_negative(value: Any) -> Any:
-    return value >= 0
-
-
 @takes("input target delta", family=LOSS)
 def huber_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", delta: float = 1.0
@@ -66,7 +63,7 @@ def huber_loss(
     """
     difference = _difference("huber_loss", input, target, reduction)
     delta = operand(delta, difference, "huber_loss", "delta")
-    if refused(delta, _is_positive):
+    if refused(delta, is_positive):
         raise ValueError("huber_loss does not support non-positive values for delta.")
     return reduced(_huber(difference, delta), reduction)
 
@@ -91,7 +88,7 @@ def smooth_l1_loss(
     """
     difference = _difference("smooth_l1_loss", input, target, reduction)
     beta = operand(beta, difference, "smooth_l1_loss", "beta")
-    if refused(beta, _is_not_negative):
+    if refused(beta, is_not_negative):
         raise ValueError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     if not isinstance(beta, Tensor):
         if beta == 0:
@@ -104,3 +101,136 @@ def smooth_l1_loss(
     share = ops.where(far, ops.sign(difference), share)
     half = ops.multiply(ops.multiply(share, beta), 0.5)
     return reduced(ops.multiply(share, ops.subtract(difference, half)), reduction)
+
+
+@takes("input target", log_target="True or False", family=LOSS)
+def kl_div(
+    input: Any,
+    target: Any,
+    *,
+    reduction: Reduction | Literal["batchmean"] = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    r"""Kullback-Leibler divergence of distributions from the target, :math:`y (\log y - x)`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Logarithms :math:`x` of probabilities, real floating.
+    target : Tensor
+        Probabilities :math:`y`, or their logarithms, of the same shape.
+    reduction : {"mean", "batchmean", "sum", "none"}
+        Whether the result is the mean over all elements, the sum divided by the length of the first
+        axis, which is the divergence of a member of the batch, the sum, or each element's.
+    log_target : bool
+        Whether ``target`` holds logarithms.
+    """
+    of_members = reduction == "batchmean"
+    x, y = pair("kl_div", input, target, "sum" if of_members else reduction)
+    if log_target:
+        losses = ops.multiply(ops.exp(y), ops.subtract(y, x))
+    else:
+        losses = ops.subtract(xlogy(y, y), ops.multiply(y, x))
+    if of_members and x.ndim:
+        return ops.divide(ops.sum(losses), x.shape[0])
+    return reduced(losses, "sum" if of_members else reduction)
+
+
+def check_variances(values: Any) -> None:
+    """Raise `ValueError` for a negative number."""
+    if (values < 0).any():
+        raise ValueError("var has negative entry/entries: it holds variances")
+
+
+@takes("input target var", full="True or False", eps="a number", family=LOSS)
+def gaussian_nll_loss(
+    input: Any,
+    target: Any,
+    var: Any,
+    *,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    r"""Negative log likelihood of normal numbers, :math:`(\log v + (x - y)^2 / v) / 2`.
+
+    Nix and Weigend, "Estimating the mean and variance of the target probability distribution"
+    (1994).
+
+    Parameters
+    ----------
+    input, target : Tensor
+        The means :math:`x` and the numbers :math:`y`, real floating, of one shape.
+    var : float or Tensor
+        The variances :math:`v`, of the same shape, or without its last axis, or with length 1
+        there: one variance for each of its rows. It is differentiated, too.
+    full : bool
+        Whether the constant :math:`\log(2 \pi) / 2` is added.
+    eps : float
+        The least variance :math:`v`. It does not change the derivative, as in PyTorch.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or a variance is negative (checked where `cross_entropy` checks class
+        indices).
+    """
+    x, y = pair("gaussian_nll_loss", input, target, reduction)
+    least = number(eps, "gaussian_nll_loss", "eps")
+    v = operand(var, x, "gaussian_nll_loss", "var")
+    if not isinstance(v, Tensor):
+        v = ops.full_like(x, v)
+    shape, own = tuple(x.shape), tuple(v.shape)
+    if own == shape[:-1] and own != shape:
+        v = ops.expand_dims(v, axis=-1)
+    elif own not in (shape, (*shape[:-1], 1)):
+        raise ValueError(
+            f"var is of incorrect size: it is of shape {own}, and needs the input's, {shape}, or "
+            f"{shape[:-1]}"
+        )
+    look(v._array, check_variances)
+    v = at_least(v, least)
+    squares = ops.divide(ops.square(ops.subtract(x, y)), v)
+    losses = ops.multiply(ops.add(ops.log(v), squares), 0.5)
+    return reduced(ops.add(losses, math.log(2 * math.pi) / 2) if full else losses, reduction)
+
+
+@takes("input target", log_input="True or False", full="True or False", eps="a number", family=LOSS)
+def poisson_nll_loss(
+    input: Any,
+    target: Any,
+    log_input: bool = True,
+    full: bool = False,
+    *,
+    eps: float = 1e-8,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    r"""Negative log likelihood of counts, :math:`e^x - y x`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Logarithms :math:`x` of the expected counts, real floating.
+    target : Tensor
+        The counts :math:`y`, of the same shape.
+    log_input : bool
+        False if ``input`` holds the expected counts themselves: :math:`x - y \log(x + \epsilon)`.
+    full : bool
+        Whether Stirling's approximation of :math:`\log y!` is added for :math:`y > 1`,
+        :math:`y \log y - y + \log(2 \pi y) / 2`.
+    eps : float
+        :math:`\epsilon`, so that no logarithm is of 0.
+    """
+    x, y = pair("poisson_nll_loss", real_floating("poisson_nll_loss", input), target, reduction)
+    small = number(eps, "poisson_nll_loss", "eps")
+    if log_input:
+        losses = ops.subtract(ops.exp(x), ops.multiply(y, x))
+    else:
+        losses = ops.subtract(x, ops.multiply(y, ops.log(ops.add(x, small))))
+    if full:
+        counted = ops.greater(y, 1)
+        count = ops.astype(ops.where(counted, y, 2), x.dtype)
+        ratio = ops.subtract(ops.multiply(count, ops.log(count)), count)
+        term = ops.add(ratio, ops.multiply(ops.log(ops.multiply(count, 2 * math.pi)), 0.5))
+        losses = ops.add(losses, ops.where(counted, term, 0))
+    return reduced(losses, reduction)

@@ -1,0 +1,279 @@
+"""Losses and distances: by formulas on every backend, against PyTorch over their options."""
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+from wengert.nn import functional as F
+from wengert.testing import gradcheck, gradgradcheck
+
+RNG = np.random.default_rng(23)
+A, B, C = RNG.normal(size=(3, 4, 3))
+P, Q = RNG.dirichlet(np.ones(3), (2, 4))
+SIGNS, ONES = np.sign(RNG.normal(size=(4, 3))), np.sign(RNG.normal(size=4))
+COUNTS = RNG.choice([0.5, 2.0, 3.0, 5.0], (4, 3))  # the approximation jumps at 1
+VARIANCES = RNG.uniform(0.1, 2, (4, 3))
+CLASSES, W = np.array([0, 2, 1, 1]), np.array([0.5, 2.0, 3.0])
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def norm(x: np.ndarray, p: float = 2.0, **kwargs: Any) -> np.ndarray:
+    return np.linalg.norm(x + 1e-6, p, -1, **kwargs)
+
+
+def cosine(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
+    return (x * y).sum(axis) / np.sqrt((x * x).sum(axis) * (y * y).sum(axis))
+
+
+def hinges(x: np.ndarray, p: int, margin: float, weight: Any) -> np.ndarray:
+    own = x[np.arange(4), CLASSES][:, None]
+    terms = np.maximum(0, margin - own + x) ** p * (np.arange(3) != CLASSES[:, None])
+    return (terms * (1 if weight is None else weight[CLASSES][:, None])).sum(1) / 3
+
+
+def stirling(y: np.ndarray) -> np.ndarray:
+    z = np.maximum(y, 2)
+    return np.where(y > 1, z * np.log(z) - z + np.log(2 * np.pi * z) / 2, 0)
+
+
+def triplets(a: Any, b: Any, c: Any, margin: float, swap: bool, p: float = 2.0) -> np.ndarray:
+    far = np.minimum(norm(a - c, p), norm(b - c, p)) if swap else norm(a - c, p)
+    return np.maximum(0, norm(a - b, p) - far + margin)
+
+
+#: Modules: their inputs, how many of them PyTorch differentiates, their options, their formula.
+LOSSES: dict[str, tuple[list[np.ndarray], int, dict[str, Any], Any]] = {
+    "KLDivLoss": (
+        [np.log(P), Q],
+        2,
+        {"log_target": (False, True)},
+        lambda x, y, log_target: np.exp(y) * (y - x) if log_target else y * (np.log(y) - x),
+    ),
+    "GaussianNLLLoss": (
+        [A, B, VARIANCES],
+        3,
+        {"full": (False, True), "eps": (1e-6, 0.7)},
+        lambda x, y, v, full, eps: (
+            (np.log(np.maximum(v, eps)) + (x - y) ** 2 / np.maximum(v, eps)) / 2
+            + full * np.log(2 * np.pi) / 2
+        ),
+    ),
+    "PoissonNLLLoss": (
+        [abs(A), COUNTS],
+        2,
+        {"log_input": (True, False), "full": (True, False), "eps": (1e-8, 0.1)},
+        lambda x, y, log_input, full, eps: (
+            (np.exp(x) - y * x if log_input else x - y * np.log(x + eps)) + full * stirling(y)
+        ),
+    ),
+    "CosineEmbeddingLoss": (
+        [A, B, ONES],
+        2,
+        {"margin": (0.0, 0.4, -0.2)},
+        lambda x, y, t, margin: np.where(
+            t == 1, 1 - cosine(x, y), np.maximum(0, cosine(x, y) - margin)
+        ),
+    ),
+    "MarginRankingLoss": (
+        [A, B, SIGNS],
+        3,
+        {"margin": (0.0, 0.4)},
+        lambda x, y, t, margin: np.maximum(0, -t * (x - y) + margin),
+    ),
+    "HingeEmbeddingLoss": (
+        [A, SIGNS],
+        1,
+        {"margin": (1.0, 0.4)},
+        lambda x, t, margin: np.where(t == 1, x, np.maximum(0, margin - x)),
+    ),
+    "MultiMarginLoss": (
+        [A, CLASSES],
+        1,
+        {"p": (1, 2), "margin": (1.0, 0.3), "weight": (None, W)},
+        lambda x, t, p, margin, weight: hinges(x, p, margin, weight),
+    ),
+    "MultiLabelSoftMarginLoss": (
+        [A, (SIGNS + 1) / 2],
+        2,
+        {"weight": (None, W)},
+        lambda x, t, weight: np.mean(
+            (np.logaddexp(0, -x) * t + np.logaddexp(0, x) * (1 - t))
+            * (1 if weight is None else weight),
+            -1,
+        ),
+    ),
+    "SoftMarginLoss": ([A, SIGNS], 1, {}, lambda x, t: np.log(1 + np.exp(-t * x))),
+    "TripletMarginLoss": (
+        [A, B, C],
+        3,
+        {"margin": (1.0, 0.3), "swap": (False, True), "p": (2.0, 3.0)},
+        triplets,
+    ),
+    "TripletMarginWithDistanceLoss": (
+        [A, B, C],
+        3,
+        {"margin": (1.0, 0.3), "swap": (False, True)},
+        triplets,
+    ),
+    "CosineSimilarity": (
+        [A, B],
+        2,
+        {"dim": (0, 1)},
+        lambda x, y, dim: cosine(x, y, dim),
+    ),
+    "PairwiseDistance": (
+        [A, B],
+        2,
+        {"p": (2.0, 1.0, 3.5, np.inf), "keepdim": (True, False)},
+        lambda x, y, p, keepdim: norm(x - y, p, keepdims=keepdim),
+    ),
+}
+CASES = [
+    (name, dict(zip(space, values, strict=True)))
+    for name, (_, _, space, _) in LOSSES.items()
+    for values in itertools.product(*space.values())
+]
+
+
+def made(lib: Any, name: str, options: dict[str, Any], convert: Any) -> Any:
+    return getattr(lib, name)(
+        **{n: convert(v) if isinstance(v, np.ndarray) else v for n, v in options.items()}
+    )
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_values_and_derivatives(backend: Any, name: str, options: dict[str, Any]) -> None:
+    inputs, _, _, formula = LOSSES[name]
+    x = [wg.asarray(a) for a in inputs]
+    expected = formula(*inputs, **options)
+    reduced = {"none": expected, "mean": expected.mean(), "sum": expected.sum()}
+    if name == "KLDivLoss":
+        reduced["batchmean"] = expected.sum() / 4
+    if name in ("CosineSimilarity", "PairwiseDistance"):
+        layer = made(nn, name, options, wg.asarray)
+        np.testing.assert_allclose(layer(*x).numpy(), expected, rtol=1e-9)
+    else:
+        for reduction, value in reduced.items():
+            layer = made(nn, name, options | {"reduction": reduction}, wg.asarray)
+            np.testing.assert_allclose(layer(*x).numpy(), value, rtol=1e-5, atol=1e-5)
+    # (Of integers, and of signs that conditions compare, there is no derivative.)
+    fixed = {"CosineEmbeddingLoss": 1, "HingeEmbeddingLoss": 1, "MultiMarginLoss": 1}
+    n = len(x) - fixed.get(name, 0)
+    if name == "GaussianNLLLoss":  # whose derivative is that of no limit
+        n = 2
+    for tensor in x[:n]:
+        tensor.requires_grad = True
+    assert gradcheck(lambda *given: layer(*given, *x[n:]), x[:n])
+    if backend.name == "numpy":
+        assert gradgradcheck(lambda *given: layer(*given, *x[n:]), x[:n])
+
+
+@pytest.mark.oracle
+@pytest.mark.whole
+@pytest.mark.parametrize(("name", "options"), CASES)
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_losses_are_pytorchs(name: str, options: dict[str, Any], reduction: str) -> None:
+    torch = pytest.importorskip("torch")
+    inputs, tracked, _, _ = LOSSES[name]
+    if name.endswith("Loss"):
+        options = options | {"reduction": reduction}
+    a, b = made(nn, name, options, wg.asarray), made(torch.nn, name, options, torch.tensor)
+    assert repr(a) == repr(b)
+    assert [*a.state_dict()] == [*b.state_dict()]
+    x, y = [wg.asarray(v) for v in inputs], [torch.tensor(v) for v in inputs]
+    for tensor in [*x[:tracked], *y[:tracked]]:
+        tensor.requires_grad = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the mean of KLDivLoss is none of the batch
+        p, q = a(*x), b(*y)
+    np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-11)
+    seed = RNG.normal(size=tuple(p.shape))
+    once = wg.autograd.grad(p, x[:tracked], wg.asarray(seed), create_graph=True)
+    again = torch.autograd.grad(q, y[:tracked], torch.tensor(seed), create_graph=True)
+    for g, h in zip(once, again, strict=True):
+        np.testing.assert_allclose(g.detach().numpy(), h.detach().numpy(), rtol=1e-9, atol=1e-12)
+    if name in ("MultiMarginLoss", "HingeEmbeddingLoss"):
+        return  # PyTorch has no second derivative, or it is 0
+    second = wg.autograd.grad(sum((g**2).sum() for g in once), x[:tracked], allow_unused=True)
+    other = torch.autograd.grad(sum((h**2).sum() for h in again), y[:tracked], allow_unused=True)
+    for g, h in zip(second, other, strict=True):
+        found, wanted = (
+            np.zeros(1) if v is None else v.numpy(**how)
+            for v, how in ((g, {}), (h, {"force": True}))
+        )
+        np.testing.assert_allclose(found + 0 * wanted, wanted + 0 * found, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 1), (4,)])
+def test_variances_of_rows(shape: tuple[int, ...]) -> None:
+    v = VARIANCES[:, :1]
+    given = wg.asarray(np.broadcast_to(v, (4, 3)) if shape == (4, 3) else v.reshape(shape))
+    found = F.gaussian_nll_loss(wg.asarray(A), wg.asarray(B), given, reduction="none")
+    np.testing.assert_allclose(found.numpy(), (np.log(v) + (A - B) ** 2 / v) / 2, rtol=1e-12)
+
+
+def test_a_variance_may_be_a_number_and_a_limited_one_has_a_derivative() -> None:
+    x, y = wg.asarray(A), wg.asarray(B)
+    found = F.gaussian_nll_loss(x, y, 0.5, reduction="none")
+    np.testing.assert_allclose(found.numpy(), (np.log(0.5) + (A - B) ** 2 / 0.5) / 2, rtol=1e-12)
+    var = wg.full((4, 3), 1e-9, dtype="float64").requires_grad_()
+    F.gaussian_nll_loss(x, y, var, reduction="sum").backward()
+    np.testing.assert_allclose(var.grad.numpy(), (1e6 - (A - B) ** 2 * 1e12) / 2, rtol=1e-9)
+
+
+def test_special_points() -> None:
+    zero = wg.zeros((2, 3), dtype="float64").requires_grad_()
+    assert F.kl_div(zero, wg.zeros((2, 3)), reduction="sum").item() == 0
+    none = wg.zeros(3).requires_grad_()
+    F.poisson_nll_loss(wg.ones(3), none, full=True, reduction="sum").backward()
+    assert none.grad.tolist() == [-1, -1, -1]  # nan in PyTorch
+    similar = F.cosine_similarity(zero, wg.asarray(A[:2]))
+    similar.sum().backward()
+    assert similar.tolist() == [0, 0] and not np.isnan(zero.grad.numpy()).any()
+    far = F.soft_margin_loss(wg.asarray([-800.0, 800.0]), wg.asarray([1.0, 1.0]), reduction="none")
+    assert far.tolist() == [800, 0]
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_compiled_losses_are_those_of_eager_ones(name: str) -> None:
+    inputs, _, space, _ = LOSSES[name]
+    options = {n: values[-1] for n, values in space.items()}
+    layer = made(nn, name, options, wg.asarray)
+    compiled = wg.compile(layer)
+    for _ in range(3):
+        found = compiled(*map(wg.asarray, inputs))
+    np.testing.assert_array_equal(found.numpy(), layer(*map(wg.asarray, inputs)).numpy())
+
+
+def ones(*shape: int) -> Any:
+    return wg.ones(shape)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: F.kl_div(ones(2), ones(3)), "kl_div got an input of shape"),
+        (lambda: nn.KLDivLoss(reduction="batch"), "not a valid value for reduction"),
+        (lambda: F.gaussian_nll_loss(ones(2), ones(2), -ones(2)), "negative entry"),
+        (lambda: F.gaussian_nll_loss(ones(2, 3), ones(2, 3), ones(3)), "var is of incorrect size"),
+        (lambda: F.cosine_embedding_loss(ones(2, 3), ones(2, 3), ones(3)), "a target"),
+        (lambda: nn.TripletMarginLoss(0.0), "margin must be greater than 0"),
+        (lambda: F.multi_margin_loss(ones(2, 3), ones(2)), "class indices"),
+        (
+            lambda: F.multi_margin_loss(ones(1, 3), wg.asarray([1]), weight=ones(2)),
+            r"weight of shape \(3,\)",
+        ),
+        (lambda: F.multi_margin_loss(ones(1, 3), wg.asarray([1]), 3), "p == 1 and p == 2"),
+        (lambda: F.multi_margin_loss(ones(1, 3), wg.asarray([3])), "out of bounds"),
+        (lambda: F.soft_margin_loss(wg.asarray([1]), wg.asarray([1])), "real floating input"),
+    ],
+)
+def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
+    with pytest.raises((ValueError, RuntimeError, TypeError, IndexError), match=message):
+        call()

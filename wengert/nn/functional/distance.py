@@ -1,0 +1,379 @@
+"""Distances, and losses of distances and margins."""
+
+from collections.abc import Callable
+from typing import Any
+
+from wengert import ops
+from wengert.nn.functional.classification import check_classes, one_hot
+from wengert.nn.functional.define import (
+    LOSS,
+    LOSS_OF_CLASSES,
+    Reduction,
+    at_least,
+    check_reduction,
+    is_positive,
+    pair,
+    real_floating,
+    reduced,
+    refused,
+)
+from wengert.ops.axes import number, operand
+from wengert.ops.linalg import vector_norm
+from wengert.ops.special.everyday import log_expit, softplus
+from wengert.tape.families import Family
+from wengert.tape.parameters import refuse, takes
+from wengert.tape.tensor import Tensor, wrapped
+
+_DISTANCE = Family("""
+Parameters
+----------
+x1, x2 : Tensor
+    Of shapes that broadcast.
+eps : float
+    $eps
+
+Returns
+-------
+Tensor
+    Without the axis.
+
+Notes
+-----
+PyTorch: ``torch.nn.functional.$name``.
+""")
+_EPSILON = 1e-12
+
+
+@takes("x1 x2", eps="a number", family=_DISTANCE(eps="The least norm that it divides by."))
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    r"""Cosine of the angle between vectors, :math:`x_1 \cdot x_2 / (\|x_1\| \|x_2\|)`.
+
+    Parameters
+    ----------
+    dim : int
+        The axis that vectors lie along.
+    """
+    small = number(eps, "cosine_similarity", "eps")
+    units = []
+    for x in (x1, x2):
+        x = real_floating("cosine_similarity", x)
+        units.append(ops.divide(x, at_least(vector_norm(x, axis=dim, keepdims=True), small)))
+    return ops.sum(ops.multiply(*units), axis=dim)
+
+
+@takes(
+    "x1 x2",
+    p="a number",
+    eps="a number",
+    keepdim="True or False",
+    family=_DISTANCE(eps="Added to the difference, so that the norm has a derivative."),
+)
+def pairwise_distance(
+    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    r"""Norm of differences along the last axis, :math:`\|x_1 - x_2 + \epsilon\|_p`.
+
+    Parameters
+    ----------
+    p : float
+        The order of the norm.
+    keepdim : bool
+        Whether the last axis stays, with length 1.
+    """
+    small, order = number(eps, "pairwise_distance", "eps"), number(p, "pairwise_distance", "p")
+    difference = ops.add(ops.subtract(wrapped(x1), wrapped(x2)), small)
+    return vector_norm(difference, axis=-1, keepdims=bool(keepdim), ord=order)
+
+
+@takes("input1 input2 margin", "target", family=LOSS)
+def cosine_embedding_loss(
+    input1: Any,
+    input2: Any,
+    target: Any,
+    margin: float = 0.0,
+    *,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    r"""Loss of a cosine: :math:`1 - c` of alike vectors, :math:`\max(0, c - m)` of others.
+
+    Parameters
+    ----------
+    input1, input2 : Tensor
+        Vectors of cosine :math:`c`, of shape (N, D) or (D,).
+    target : Tensor
+        1 for alike vectors, -1 for others, of shape (N,) or ().
+    margin : float or Tensor
+        :math:`m`, below which the cosine of others costs nothing.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit.
+    """
+    check_reduction(reduction)
+    x, y, t = real_floating("cosine_embedding_loss", input1), wrapped(input2), wrapped(target)
+    if x.ndim not in (1, 2) or x.shape != y.shape or x.shape[:-1] != t.shape:
+        raise ValueError(
+            "cosine_embedding_loss needs inputs (N, D) and a target (N,), or (D,) and (), and got "
+            f"{tuple(x.shape)}, {tuple(y.shape)} and {tuple(t.shape)}"
+        )
+    limit = operand(margin, x, "cosine_embedding_loss", "margin")
+    first, second = (ops.add(ops.sum(ops.square(v), axis=-1), _EPSILON) for v in (x, y))
+    product = ops.sum(ops.multiply(x, y), axis=-1)
+    cosine = ops.divide(product, ops.sqrt(ops.multiply(first, second)))
+    apart = _beyond(ops.subtract(cosine, limit))
+    losses = ops.add(
+        ops.where(ops.equal(t, 1), ops.subtract(1, cosine), 0),
+        ops.where(ops.equal(t, -1), apart, 0),
+    )
+    return reduced(losses, reduction)
+
+
+def _beyond(x: Tensor) -> Tensor:
+    """The part above 0, with derivative 1 at 0."""
+    return ops.clip(x, 0)
+
+
+_TRIPLET = Family("""
+Parameters
+----------
+anchor, positive, negative : Tensor
+    Of shapes that broadcast, real floating: what is compared, what it is like, and what it is not.
+margin : float or Tensor
+    How much farther :math:`m` the negative should be.
+swap : bool
+    Whether the distance of the negative is also taken from the positive, where that is smaller.
+    Balntas et al., "Learning local feature descriptors with triplets" (2016).
+reduction : {"mean", "sum", "none"}
+    Whether the result is the mean, the sum, or the loss of each triplet.
+
+Returns
+-------
+Tensor
+    0-d, or of the shape of a distance for ``"none"``.
+
+Raises
+------
+ValueError
+    If the margin is not positive.
+
+Notes
+-----
+PyTorch: ``torch.nn.functional.$name``.
+""")
+
+
+@takes("anchor positive negative margin", p="a number", eps="a number", swap="True or False",
+       family=_TRIPLET)  # fmt: skip
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    *,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    r"""Loss of a triplet by distances, :math:`\max(0, d(a, p) - d(a, n) + m)`.
+
+    Parameters
+    ----------
+    p, eps : float
+        As for `pairwise_distance`, which is :math:`d`.
+    """
+    return _of_triplets(
+        "triplet_margin_loss",
+        (anchor, positive, negative),
+        lambda x, y: pairwise_distance(x, y, p, eps),
+        margin,
+        swap,
+        reduction,
+    )
+
+
+@takes("anchor positive negative margin", swap="True or False", distance_function="a function",
+       family=_TRIPLET)  # fmt: skip
+def triplet_margin_with_distance_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    *,
+    distance_function: Callable[[Any, Any], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    r"""Loss of a triplet by any distance, :math:`\max(0, d(a, p) - d(a, n) + m)`.
+
+    Parameters
+    ----------
+    distance_function : callable, optional
+        :math:`d`, of two Tensors; `pairwise_distance` by default.
+    """
+    return _of_triplets(
+        "triplet_margin_with_distance_loss",
+        (anchor, positive, negative),
+        distance_function or pairwise_distance,
+        margin,
+        swap,
+        reduction,
+    )
+
+
+def _of_triplets(
+    name: str,
+    triplet: tuple[Any, Any, Any],
+    distance: Callable[[Any, Any], Tensor],
+    margin: Any,
+    swap: bool,
+    reduction: str,
+) -> Tensor:
+    check_reduction(reduction)
+    anchor, positive, negative = (real_floating(name, x) for x in triplet)
+    limit = operand(margin, anchor, name, "margin")
+    if refused(limit, is_positive):
+        raise ValueError(f"margin must be greater than 0, and is {margin}")
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = ops.minimum(far, distance(positive, negative))
+    return reduced(_beyond(ops.add(ops.subtract(near, far), limit)), reduction)
+
+
+@takes("input1 input2 target margin", family=LOSS)
+def margin_ranking_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, *, reduction: Reduction = "mean"
+) -> Tensor:
+    r"""Loss of an order, :math:`\max(0, m - y (x_1 - x_2))`.
+
+    Parameters
+    ----------
+    input1, input2, target : Tensor
+        :math:`x_1`, :math:`x_2`, and 1 where the first should be larger or -1 where the second
+        should, of one shape.
+    margin : float or Tensor
+        :math:`m`, by how much.
+    """
+    name = "margin_ranking_loss"
+    x1, x2 = pair(name, real_floating(name, input1), input2, reduction)
+    _, y = pair(name, x1, target, reduction)
+    limit = operand(margin, x1, name, "margin")
+    return reduced(_beyond(ops.subtract(limit, ops.multiply(y, ops.subtract(x1, x2)))), reduction)
+
+
+@takes("input margin", "target", family=LOSS)
+def hinge_embedding_loss(
+    input: Any, target: Any, margin: float = 1.0, *, reduction: Reduction = "mean"
+) -> Tensor:
+    r"""Loss of a distance: :math:`x` of what is alike, :math:`\max(0, m - x)` of what is not.
+
+    Parameters
+    ----------
+    input : Tensor
+        Distances :math:`x`, real floating.
+    target : Tensor
+        1 for what is alike, -1 for what is not, of the same shape.
+    margin : float or Tensor
+        :math:`m`, from which on the distance of what is not alike costs nothing.
+    """
+    name = "hinge_embedding_loss"
+    x, y = pair(name, real_floating(name, input), target, reduction)
+    limit = operand(margin, x, name, "margin")
+    apart = ops.where(ops.equal(y, 1), 0, _beyond(ops.subtract(limit, x)))
+    return reduced(ops.add(apart, ops.where(ops.equal(y, -1), 0, x)), reduction)
+
+
+@takes("input weight margin", target="integers", p="a number", family=LOSS_OF_CLASSES)
+def multi_margin_loss(
+    input: Any,
+    target: Any,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Any = None,
+    *,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    r"""Hinge loss of classes, :math:`\sum_{j \ne y} w_y \max(0, m - x_y + x_j)^p / C`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Scores :math:`x` of shape (N, C) or (C,), real floating.
+    target : Tensor
+        Class indices :math:`y` of shape (N,) or (), integer.
+    p : {1, 2}
+        The power.
+    margin : float or Tensor
+        :math:`m`, by how much the score of the class should be larger.
+
+    Raises
+    ------
+    ValueError, IndexError
+        If shapes or options do not fit, or a class index is out of range (checked where
+        `cross_entropy` checks).
+    """
+    check_reduction(reduction)
+    name = "multi_margin_loss"
+    x, y = real_floating(name, input), wrapped(target)
+    power = number(p, name, "p")
+    if power not in (1, 2):
+        raise ValueError(f"only p == 1 and p == 2 supported, and p is {p}")
+    if x.ndim not in (1, 2) or x.shape[:-1] != y.shape or not y.dtype.kind.endswith("integer"):
+        refuse()
+        raise ValueError(
+            f"{name} needs scores (N, C) and class indices (N,), or (C,) and (), and got "
+            f"{tuple(x.shape)} and {tuple(y.shape)} of {y.dtype.name}"
+        )
+    classes = x.shape[-1]
+    check_classes(y._array, classes, 0)
+    places = ops.expand_dims(ops.astype(y, "int64"), axis=-1)
+    limit = operand(margin, x, name, "margin")
+    own = ops.take_along_axis(x, places, axis=-1)
+    terms = _beyond(ops.add(ops.subtract(x, own), limit))
+    terms = ops.square(terms) if power == 2 else terms
+    if weight is not None:
+        w = wrapped(weight)
+        if tuple(w.shape) != (classes,):
+            raise ValueError(f"{name} needs a weight of shape ({classes},), not {tuple(w.shape)}")
+        each = ops.take(w, ops.reshape(places, (-1,)), axis=0)
+        terms = ops.multiply(terms, ops.reshape(each, places.shape))
+    others = ops.equal(one_hot(y, classes), 0)
+    return reduced(ops.divide(ops.sum(ops.where(others, terms, 0), axis=-1), classes), reduction)
+
+
+@takes("input target weight", family=LOSS)
+def multilabel_soft_margin_loss(
+    input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"
+) -> Tensor:
+    r"""Mean of binary cross entropies, :math:`-y \log \sigma(x) - (1 - y) \log \sigma(-x)`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Logits :math:`x` of shape (..., C), real floating.
+    target : Tensor
+        0 or 1 for each class, of the same shape. The mean is taken over C.
+    """
+    name = "multilabel_soft_margin_loss"
+    x, y = pair(name, real_floating(name, input), target, reduction)
+    losses = ops.subtract(ops.multiply(x, ops.subtract(1, y)), log_expit(x))
+    if weight is not None:
+        losses = ops.multiply(losses, weight)
+    return reduced(ops.mean(losses, axis=-1), reduction)
+
+
+@takes("input target", family=LOSS)
+def soft_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
+    r"""Logistic loss of two classes, :math:`\log(1 + e^{-y x})`, without overflow.
+
+    Parameters
+    ----------
+    input : Tensor
+        Scores :math:`x`, real floating.
+    target : Tensor
+        1 or -1, of the same shape.
+    """
+    name = "soft_margin_loss"
+    x, y = pair(name, real_floating(name, input), target, reduction)
+    return reduced(softplus(ops.negative(ops.multiply(y, x))), reduction)
