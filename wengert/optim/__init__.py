@@ -1,5 +1,6 @@
 """Optimisers: they change parameters along their gradients."""
 
+from wengert.optim import lr_scheduler
 from wengert.optim.adam import Adam, AdamW
 from wengert.optim.adaptive import Adadelta, Adagrad, Adamax, NAdam, RAdam, RMSprop
 from wengert.optim.averaged import ASGD
@@ -23,6 +24,7 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "lr_scheduler",
 ]
 
 

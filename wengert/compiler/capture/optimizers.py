@@ -71,6 +71,11 @@ def _entries(
             count = len(walk.state.numbers)
             shared = None if counters is None else counters.setdefault((key, Exact(value)), count)
             walk.number(place, shared)
+        elif type(value) is tuple and value and all(type(x) in NUMBERS for x in value):
+            changed = "type({0}[{1}]) is not tuple or len({0}[{1}]) != {2}"
+            walk.test(changed, held, key, len(value))
+            for i in range(len(value)):
+                walk.number(Place(held, (key, i), f"{place.name}[{i}]", "part"))
         elif key == "params":
             walk.state.held.append((place, value))
         elif counters is not None and hasattr(value, "dtype") and not isinstance(value, Tensor):

@@ -57,9 +57,10 @@ class Place(NamedTuple):
         Its key, index or name there.
     name : str
         How a reader would call it.
-    kind : {"item", "attribute", "class"}
-        An item of a container (an instance's ``__dict__``, mostly), an attribute (a slot, or what a
-        closure's cell holds), or an attribute of a class itself.
+    kind : {"item", "part", "attribute", "class"}
+        An item of a container (an instance's ``__dict__``, mostly), a part of a tuple that is such
+        an item (the key is the item's, with the index), an attribute (a slot, or what a closure's
+        cell holds), or an attribute of a class itself.
     users : bool
         Of an input of programs, whether it is the user's, and not kept by an optimiser.
     """
@@ -72,14 +73,17 @@ class Place(NamedTuple):
 
     @property
     def at(self) -> tuple[int, Any]:
-        """Where this is, to be compared."""
-        return id(self.owner), self.key
+        """Where this is, to be compared: for a part of a tuple, where the tuple is."""
+        return id(self.owner), self.key[0] if self.kind == "part" else self.key
 
     def get(self) -> Any:
         """What is there; `Missing` where nothing is."""
         try:
             if self.kind == "attribute":
                 return getattr(self.owner, self.key)
+            if self.kind == "part":
+                key, index = self.key
+                return self.owner[key][index]
             held = vars(self.owner) if self.kind == "class" else self.owner
             return dict.get(held, self.key, Missing) if _makes_items(held) else held[self.key]
         except (AttributeError, KeyError, IndexError, ValueError):
@@ -93,6 +97,10 @@ class Place(NamedTuple):
                 del self.owner[self.key]
             else:
                 self.owner[self.key] = value
+        elif self.kind == "part":
+            key, index = self.key
+            held = self.owner[key]
+            self.owner[key] = (*held[:index], value, *held[index + 1 :])
         elif value is Missing:
             cls.__delattr__(self.owner, self.key)
         else:
@@ -105,6 +113,8 @@ class Place(NamedTuple):
         if self.kind == "attribute":
             plain = self.key.isidentifier()
             return f"{owner}.{self.key}" if plain else f"getattr({owner}, {self.key!r})"
+        if self.kind == "part":
+            return f"{owner}[{self.key[0]!r}][{self.key[1]}]"
         key = self._key(bind)
         return f"item({owner}, {key}, MISS)" if _makes_items(held) else f"{owner}[{key}]"
 
@@ -113,6 +123,9 @@ class Place(NamedTuple):
         owner = bind(self.owner)
         if self.kind == "item":
             return f"{owner}[{self._key(bind)}] = {value}"
+        if self.kind == "part":
+            at, index = f"{owner}[{self.key[0]!r}]", self.key[1]
+            return f"{at} = (*{at}[:{index}], {value}, *{at}[{index + 1}:])"
         usual: Any = type if self.kind == "class" else object
         if type(self.owner).__setattr__ is usual.__setattr__ and self.key.isidentifier():
             return f"{owner}.{self.key} = {value}"

@@ -1,0 +1,403 @@
+"""Schedulers against PyTorch's, with saved and resumed state, and in compiled steps."""
+
+import json
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn, optim
+from wengert.optim import lr_scheduler
+
+
+class Slower:
+    """A function of the step with a number of its own."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def __call__(self, epoch: int) -> float:
+        return 1 / (1 + self.rate * epoch)
+
+
+Scheduler = tuple[str, dict[str, Any]]
+CASES: list[Scheduler] = [
+    ("LambdaLR", {"lr_lambda": lambda t: 0.95**t}),
+    ("LambdaLR", {"lr_lambda": [Slower(0.1), Slower(0.3)]}),
+    ("MultiplicativeLR", {"lr_lambda": lambda t: 1 - 1 / (t + 2)}),
+    ("StepLR", {"step_size": 7}),
+    ("StepLR", {"step_size": 1, "gamma": 0.9}),
+    ("MultiStepLR", {"milestones": [3, 20, 20, 41], "gamma": 0.5}),
+    ("ExponentialLR", {"gamma": 0.9}),
+    ("ConstantLR", {}),
+    ("ConstantLR", {"factor": 0.25, "total_iters": 30}),
+    ("LinearLR", {}),
+    ("LinearLR", {"start_factor": 1.0, "end_factor": 0.0, "total_iters": 40}),
+    ("PolynomialLR", {}),
+    ("PolynomialLR", {"total_iters": 40, "power": 2.5}),
+    ("CosineAnnealingLR", {"T_max": 7, "eta_min": 0.001}),
+    ("CosineAnnealingLR", {"T_max": 100}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 5}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 4, "T_mult": 3, "eta_min": 0.002}),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 60}),
+    ("OneCycleLR", {"max_lr": [0.5, 1.0], "epochs": 20, "steps_per_epoch": 4, "pct_start": 0.5}),
+    (
+        "OneCycleLR",
+        {"max_lr": 1.0, "total_steps": 70, "three_phase": True, "anneal_strategy": "linear"},
+    ),
+    ("OneCycleLR", {"max_lr": 1.0, "total_steps": 61, "cycle_momentum": False}),
+    ("CyclicLR", {"base_lr": 0.01, "max_lr": 0.3, "step_size_up": 6}),
+    (
+        "CyclicLR",
+        {
+            "base_lr": [0.01, 0.1],
+            "max_lr": 0.3,
+            "step_size_up": 5,
+            "step_size_down": 9,
+            "mode": "triangular2",
+        },
+    ),
+    (
+        "CyclicLR",
+        {"base_lr": 0.01, "max_lr": 0.3, "step_size_up": 5, "mode": "exp_range", "gamma": 0.97},
+    ),
+    (
+        "CyclicLR",
+        {
+            "base_lr": 0.01,
+            "max_lr": 0.3,
+            "step_size_up": 5,
+            "scale_fn": lambda t: 1 / t,
+            "cycle_momentum": False,
+        },
+    ),
+    ("ReduceLROnPlateau", {"patience": 3}),
+    ("ReduceLROnPlateau", {"mode": "max", "patience": 1, "threshold_mode": "abs", "factor": 0.5}),
+    ("ReduceLROnPlateau", {"mode": "max", "patience": 2, "cooldown": 3, "min_lr": [0.01, 0.02]}),
+    ("ReduceLROnPlateau", {"patience": 0, "threshold_mode": "abs", "threshold": 0.3, "eps": 0.01}),
+]
+IDS = [f"{name}{i}" for i, (name, _) in enumerate(CASES)]
+COMBINED = {
+    "sequence": lambda lib, o: lib.SequentialLR(
+        o,
+        [
+            lib.LinearLR(o, 0.1, total_iters=5),
+            lib.CosineAnnealingLR(o, 20),
+            lib.StepLR(o, 4, gamma=0.5),
+        ],
+        [5, 30],
+    ),
+    "restarts": lambda lib, o: lib.SequentialLR(
+        o, [lib.ExponentialLR(o, 0.9), lib.CosineAnnealingWarmRestarts(o, 6)], [10]
+    ),
+    "chain": lambda lib, o: lib.ChainedScheduler(
+        [lib.ConstantLR(o, 0.1, total_iters=4), lib.ExponentialLR(o, gamma=0.95)]
+    ),
+    "chain in a sequence": lambda lib, o: lib.SequentialLR(
+        o,
+        [
+            lib.ConstantLR(o, 0.5, total_iters=50),
+            lib.PolynomialLR(o, total_iters=60),
+        ],
+        [12],
+    ),
+}
+
+
+def ours(name: str = "SGD") -> Any:
+    weights = [nn.Parameter(wg.ones(2)) for _ in range(2)]
+    options = {"momentum": 0.9} if name == "SGD" else {}
+    optimiser = getattr(optim, name)(
+        [{"params": [weights[0]]}, {"params": [weights[1]], "lr": 0.05}], lr=0.1, **options
+    )
+    for weight in weights:
+        weight.grad = wg.zeros(2)
+    return optimiser
+
+
+def theirs(torch: Any, name: str = "SGD") -> Any:
+    weights = [torch.ones(2, requires_grad=True) for _ in range(2)]
+    options = {"momentum": 0.9} if name == "SGD" else {}
+    optimiser = getattr(torch.optim, name)(
+        [{"params": [weights[0]]}, {"params": [weights[1]], "lr": 0.05}], lr=0.1, **options
+    )
+    for weight in weights:
+        weight.grad = torch.zeros(2)
+    return optimiser
+
+
+def figure(epoch: int) -> float:
+    return round(2 + math.cos(0.7 * epoch) + epoch % 5, 1)
+
+
+def advance(optimiser: Any, scheduler: Any, epochs: Any) -> list[list[float]]:
+    rates = []
+    for epoch in epochs:
+        optimiser.step()
+        if "ReduceLROnPlateau" in type(scheduler).__name__:
+            scheduler.step(figure(epoch))
+        else:
+            scheduler.step()
+        momenta = [g.get("momentum", g.get("betas")) for g in optimiser.param_groups]
+        flat = np.ravel(momenta).tolist()
+        rates.append([*[g["lr"] for g in optimiser.param_groups], *flat])
+        assert list(scheduler.get_last_lr()) == rates[-1][:2]
+    return rates
+
+
+def make(lib: Any, optimiser: Any, case: Any) -> Any:
+    if isinstance(case, str):
+        return COMBINED[case](lib, optimiser)
+    name, options = case
+    return getattr(lib, name)(optimiser, **options)
+
+
+ALL = [pytest.param(case, id=name) for case, name in zip(CASES, IDS, strict=True)]
+ALL += [pytest.param(name, id=name) for name in COMBINED]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+@pytest.mark.parametrize("case", ALL)
+def test_sixty_epochs_have_pytorchs_rates(case: Any, kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    optimisers = ours(kind), theirs(torch, kind)
+    libraries = lr_scheduler, torch.optim.lr_scheduler
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning)
+        schedulers = [make(*each, case) for each in zip(libraries, optimisers, strict=True)]
+        for mine, yours in zip(optimisers[0].param_groups, optimisers[1].param_groups, strict=True):
+            assert mine["lr"] == pytest.approx(yours["lr"], rel=1e-12)
+        found, expected = (
+            advance(*pair, range(60)) for pair in zip(optimisers, schedulers, strict=True)
+        )
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-15)
+    mine, yours = (each.state_dict() for each in schedulers)
+    assert mine.keys() == yours.keys()
+    for group, other in zip(optimisers[0].param_groups, optimisers[1].param_groups, strict=True):
+        beyond = {"foreach", "fused", "capturable", "differentiable"}
+        assert group.keys() == other.keys() - beyond
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_a_resumed_schedule_goes_on(case: Any) -> None:
+    optimiser = ours()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning)
+        scheduler = make(lr_scheduler, optimiser, case)
+        advance(optimiser, scheduler, range(23))
+        saved, state = scheduler.state_dict(), optimiser.state_dict()
+        expected = advance(optimiser, scheduler, range(23, 50))
+        again = ours()
+        other = make(lr_scheduler, again, case)
+        again.load_state_dict(state)
+        other.load_state_dict(saved)
+        assert advance(again, other, range(23, 50)) == expected
+    json.dumps(other.state_dict())  # plain values
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("case", ALL)
+def test_pytorchs_state_is_loaded(case: Any) -> None:
+    torch = pytest.importorskip("torch")
+    first, second = theirs(torch), ours()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning)
+        scheduler = make(torch.optim.lr_scheduler, first, case)
+        other = make(lr_scheduler, second, case)
+        advance(first, scheduler, range(23))
+        advance(second, other, range(2))
+        second.load_state_dict(first.state_dict())
+        other.load_state_dict(scheduler.state_dict())
+        expected = advance(first, scheduler, range(23, 50))
+        np.testing.assert_allclose(advance(second, other, range(23, 50)), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+@pytest.mark.parametrize("case", [CASES[6], CASES[13], CASES[17], CASES[21]])
+def test_rates_and_momenta_record_nothing(backend: Any, case: Any, kind: str) -> None:
+    def trained(compiled: bool) -> tuple[list[float], int]:
+        weight = nn.Parameter(wg.asarray([1.0, -2.0], dtype=wg.float64))
+        options = {"momentum": 0.5} if kind == "SGD" else {}
+        optimiser = getattr(optim, kind)([weight], lr=0.1, **options)
+        scheduler = make(lr_scheduler, optimiser, case)
+
+        def step() -> None:
+            optimiser.zero_grad()
+            wg.sum(weight**2).backward()
+            optimiser.step()
+
+        run = wg.compile(step) if compiled else step
+        for _ in range(12):
+            run()
+            scheduler.step()
+        return weight.tolist(), run.report.recordings if compiled else 0
+
+    (eager, _), (replayed, recordings) = trained(False), trained(True)
+    assert recordings == 2
+    if backend.name == "numpy":
+        assert eager == replayed
+    np.testing.assert_allclose(eager, replayed, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "epochs"),
+    [
+        ("StepLR", {"step_size": 3}, [5, 0]),
+        ("MultiStepLR", {"milestones": [2, 4]}, [3, 9]),
+        ("ConstantLR", {}, [3, 9]),
+        ("LinearLR", {}, [3, 9]),
+        ("ExponentialLR", {"gamma": 0.5}, [3, 0]),
+        ("PolynomialLR", {}, [3, 9]),
+        ("CosineAnnealingLR", {"T_max": 5}, [3, 9]),
+        ("CosineAnnealingWarmRestarts", {"T_0": 4}, [0.5, 7.25, 2]),
+        ("CosineAnnealingWarmRestarts", {"T_0": 4, "T_mult": 2}, [0.5, 7.25, 30.5]),
+        ("LambdaLR", {"lr_lambda": lambda t: 1 / (t + 1)}, [3, 1]),
+    ],
+)
+def test_a_given_epoch(name: str, options: dict[str, Any], epochs: list[float]) -> None:
+    torch = pytest.importorskip("torch")
+    optimisers = ours(), theirs(torch)
+    libraries = lr_scheduler, torch.optim.lr_scheduler
+    for optimiser in optimisers:
+        optimiser.step()
+    pairs = zip(libraries, optimisers, strict=True)
+    schedulers = [getattr(lib, name)(o, **options) for lib, o in pairs]
+    for epoch in epochs:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=UserWarning)
+            for scheduler in schedulers:
+                scheduler.step(epoch)
+        found, expected = (each.get_last_lr() for each in schedulers)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    if "Warm" not in name:
+        with pytest.warns(UserWarning, match="epoch parameter"):
+            schedulers[0].step(2)
+
+
+def test_the_order_of_steps() -> None:
+    optimiser = ours()
+    scheduler = lr_scheduler.StepLR(optimiser, 2)
+    with pytest.warns(UserWarning, match=r"before `optimizer.step\(\)`"):
+        scheduler.step()
+    optimiser = ours()
+    scheduler = lr_scheduler.StepLR(optimiser, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimiser.step()
+        scheduler.step()
+    with pytest.warns(UserWarning, match="get_last_lr"):
+        scheduler.get_lr()
+
+
+def test_a_scheduler_of_ones_own() -> None:
+    class Halved(lr_scheduler.LRScheduler):
+        def get_lr(self) -> list[float]:
+            return [rate / (1 + self.last_epoch) for rate in self.base_lrs]
+
+    optimiser = ours()
+    optimiser.step()
+    scheduler = Halved(optimiser)
+    scheduler.step()
+    assert scheduler.get_last_lr() == [0.05, 0.025]
+    with pytest.raises(NotImplementedError, match="LRScheduler does not define get_lr"):
+        lr_scheduler.LRScheduler(optimiser)
+
+
+def test_going_on_from_an_epoch() -> None:
+    optimiser = ours()
+    with pytest.raises(KeyError, match=r"initial_lr.*param_groups\[0\]"):
+        lr_scheduler.ExponentialLR(optimiser, 0.5, last_epoch=3)
+    first = lr_scheduler.ExponentialLR(optimiser, 0.5)
+    advance(optimiser, first, range(4))
+    second = lr_scheduler.ExponentialLR(optimiser, 0.5, last_epoch=first.last_epoch)
+    assert second.get_last_lr() == first.get_last_lr()
+    assert second.base_lrs == [0.1, 0.05]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda o: lr_scheduler.StepLR(o.param_groups, 2), TypeError, "list is not an Optimizer"),
+        (lambda o: lr_scheduler.LambdaLR(o, [abs]), ValueError, "same length.*1 values"),
+        (lambda o: lr_scheduler.MultiplicativeLR(o, 0.5), TypeError, "should be a function"),
+        (lambda o: lr_scheduler.ConstantLR(o, 2), ValueError, "between 0 and 1, not 2"),
+        (lambda o: lr_scheduler.LinearLR(o, 0), ValueError, "Starting .* not 0"),
+        (lambda o: lr_scheduler.LinearLR(o, 1, 2), ValueError, "Ending .* not 2"),
+        (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 0), ValueError, "T_0.*got 0"),
+        (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 1, 0), ValueError, "T_mult"),
+        (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 1, 1, "0"), ValueError, "eta_min"),
+        (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 1).step(-1), ValueError, "negative"),
+        (lambda o: lr_scheduler.OneCycleLR(o, 1.0), ValueError, "either total_steps OR"),
+        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 0), ValueError, "total_steps, but got 0"),
+        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, None, 2, 0), ValueError, "steps_per_epoch"),
+        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, pct_start=2.0), ValueError, "pct_start"),
+        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, anneal_strategy="x"), ValueError, "got x"),
+        (lambda o: lr_scheduler.OneCycleLR(o, [1.0], 9), ValueError, "max_lr must have"),
+        (lambda o: lr_scheduler.CyclicLR(o, 0.1, 1.0, mode="x"), ValueError, "mode is invalid"),
+        (lambda o: lr_scheduler.ReduceLROnPlateau(o, "x"), ValueError, "mode x is unknown"),
+        (lambda o: lr_scheduler.ReduceLROnPlateau(o, factor=1.0), ValueError, "Factor"),
+        (
+            lambda o: lr_scheduler.ReduceLROnPlateau(o, threshold_mode="x"),
+            ValueError,
+            "threshold mode x",
+        ),
+        (lambda o: lr_scheduler.ReduceLROnPlateau(o, min_lr=[1]), ValueError, "expected 2 min_lrs"),
+        (lambda o: lr_scheduler.ChainedScheduler([]), ValueError, "at least one"),
+        (lambda o: lr_scheduler.ChainedScheduler([o]), TypeError, "index 0"),
+        (
+            lambda o: lr_scheduler.ChainedScheduler([lr_scheduler.ReduceLROnPlateau(o)]),
+            ValueError,
+            "does not support `ReduceLROnPlateau`",
+        ),
+        (
+            lambda o: lr_scheduler.SequentialLR(o, [lr_scheduler.StepLR(ours(), 1)], []),
+            ValueError,
+            "same optimizer",
+        ),
+        (
+            lambda o: lr_scheduler.SequentialLR(o, [lr_scheduler.StepLR(o, 1)], [3]),
+            ValueError,
+            "milestones to be equal to 1",
+        ),
+    ],
+)
+def test_bad_input(make: Any, error: type[Exception], match: str) -> None:
+    optimiser = ours()
+    with pytest.raises(error, match=match):
+        make(optimiser)
+    assert [group["lr"] for group in optimiser.param_groups] == [0.1, 0.05]
+
+
+def test_no_momentum_to_cycle() -> None:
+    optimiser = optim.Adagrad([nn.Parameter(wg.ones(2))])
+    for make in (
+        lambda: lr_scheduler.OneCycleLR(optimiser, 1.0, 9),
+        lambda: lr_scheduler.CyclicLR(optimiser, 0.1, 1.0),
+    ):
+        with pytest.raises(ValueError, match="momentum or beta1"):
+            make()
+    optimiser.state[optimiser.param_groups[0]["params"][0]] = {"step": 0}
+    scheduler = lr_scheduler.OneCycleLR(optimiser, 1.0, 9, cycle_momentum=False)
+    for _ in range(9):
+        scheduler.step()
+    with pytest.raises(ValueError, match="Tried to step 10 times"):
+        scheduler.step()
+
+
+def test_a_group_more_for_a_plateau() -> None:
+    for least, error in ((0.01, None), ([0.01, 0.02], RuntimeError)):
+        optimiser = ours()
+        scheduler = lr_scheduler.ReduceLROnPlateau(optimiser, patience=0, min_lr=least)
+        optimiser.add_param_group({"params": nn.Parameter(wg.ones(1))})
+        scheduler.step(wg.asarray(1.0))
+        if error:
+            with pytest.raises(error, match=r"\(3\) differs.*\(2\)"):
+                scheduler.step(2.0)
+        else:
+            scheduler.step(2.0)
+            assert scheduler.get_last_lr() == pytest.approx([0.01, 0.01, 0.01])
+            assert not scheduler.in_cooldown

@@ -1,0 +1,498 @@
+"""The base of the schedulers, and those that multiply rates by factors."""
+
+import math
+import warnings
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import Any, ClassVar, Final
+
+from wengert.optim.optimizer import Optimizer
+from wengert.tape.families import Family
+from wengert.tape.parameters import takes
+
+#: What the docstrings of schedulers have in common.
+SCHEDULER: Final = Family(r"""
+Parameters
+----------
+optimizer : Optimizer
+    Its groups' rates are set. Their rates now are the initial ones, :math:`\gamma_0`.
+gamma : float
+    The factor :math:`g`.
+total_iters : int
+    The number of steps n after which the rate stays.
+last_epoch : int
+    The number of the last step, t; -1 begins anew, and others need ``"initial_lr"`` in the groups.
+
+Notes
+-----
+PyTorch: ``torch.optim.lr_scheduler.$name``.
+""")
+
+
+class LRScheduler:
+    """The base of the schedulers: after each epoch, or each batch, `step` sets the rates.
+
+    A subclass defines `get_lr`, which returns a rate for each group by ``last_epoch``.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Its groups' rates are set.
+    last_epoch : int
+        The number of the last step; -1 begins anew.
+
+    Attributes
+    ----------
+    base_lrs : list of float
+        The groups' initial rates.
+    last_epoch : int
+        How many steps have been made.
+
+    Raises
+    ------
+    KeyError
+        If training goes on from ``last_epoch`` and a group has no ``"initial_lr"``.
+
+    Examples
+    --------
+    >>> w = wg.nn.Parameter(wg.ones(3))
+    >>> optimizer = wg.optim.SGD([w], lr=0.5)
+    >>> scheduler = wg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> for epoch in range(3):
+    ...     wg.sum(w * w).backward()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.0625]
+    """
+
+    _is_initial: bool = False
+    _get_lr_called_within_step: bool = False
+    #: Attributes that are no part of the state.
+    _left_out: ClassVar[tuple[str, ...]] = ("optimizer",)
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        self.optimizer = checked(optimizer)
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
+                    "scheduler with last_epoch >= 0; load the optimizer's state_dict first"
+                )
+        self.base_lrs = each(optimizer, "initial_lr")
+        self.last_epoch = last_epoch
+        self._initial_step()
+
+    def _initial_step(self) -> None:
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all attributes but the optimiser; of functions nothing, of callables their own."""
+        return {k: _saved(x) for k, x in vars(self).items() if k not in self._left_out}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load what `state_dict` has returned, here or in PyTorch."""
+        for name, value in state_dict.items():
+            held = vars(self).get(name)
+            vars(self)[name] = _restored(held, value)
+
+    def get_last_lr(self) -> list[float]:
+        """Return the rate of each group, as the last step has set it."""
+        return self._last_lr
+
+    def get_lr(self) -> list[float]:
+        """Return the rates for the step ``last_epoch``; for use by `step`."""
+        if not self._get_lr_called_within_step:
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use "
+                "`get_last_lr()`.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._rates()
+
+    def _rates(self) -> list[float]:
+        raise NotImplementedError(f"{type(self).__name__} does not define get_lr")
+
+    def step(self, epoch: int | None = None) -> None:
+        """Set the rates of the next step, or of a given one.
+
+        Parameters
+        ----------
+        epoch : int, optional
+            PyTorch has deprecated it.
+        """
+        if self._step_count == 1 and not self.optimizer.state:
+            warnings.warn(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value "
+                "of the learning rate schedule is skipped. Call `optimizer.step()` first.",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._step_count += 1
+        if epoch is not None:
+            warnings.warn(
+                "The epoch parameter in `scheduler.step()` is deprecated; call `step()` without it",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch: int | None = None) -> None:
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self._get_lr_called_within_step = True
+        try:
+            closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
+            rates = (closed or self.get_lr)()
+        finally:
+            self._get_lr_called_within_step = False
+        self._set(rates)
+
+    def _set(self, rates: Iterable[float]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self._last_lr = self._now()
+
+    def _now(self, factor: float | None = None) -> list[float]:
+        """The groups' rates, times a factor if there is one."""
+        rates = each(self.optimizer, "lr")
+        return rates if factor is None else [rate * factor for rate in rates]
+
+    def _times(self, factor: float) -> list[float]:
+        """The initial rates times a factor."""
+        return [rate * factor for rate in self.base_lrs]
+
+
+def checked(optimizer: Any) -> Optimizer:
+    """The optimiser itself, if it is one."""
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+    return optimizer
+
+
+def each(optimizer: Optimizer, name: str) -> list[Any]:
+    """What each group has under a name."""
+    return [group[name] for group in optimizer.param_groups]
+
+
+def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+    """A value for each group: the same, or those of a list."""
+    count = len(checked(optimizer).param_groups)
+    if not isinstance(value, list | tuple):
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} "
+            f"values, param_groups has {count}."
+        )
+    return list(value)
+
+
+def _saved(x: Any) -> Any:
+    """What a state has of an attribute."""
+    if isinstance(x, LRScheduler):
+        return x.state_dict()
+    if isinstance(x, list | tuple):
+        return type(x)(_saved(part) for part in x)
+    if callable(x):
+        return None if isinstance(x, FunctionType) else dict(getattr(x, "__dict__", {}))
+    return x
+
+
+def _restored(held: Any, saved: Any) -> Any:
+    """An attribute by what a state has of it."""
+    if isinstance(held, LRScheduler):
+        held.load_state_dict(saved)
+        return held
+    if isinstance(held, list | tuple) and any(
+        isinstance(x, LRScheduler) or callable(x) for x in held
+    ):
+        return type(held)(_restored(x, y) for x, y in zip(held, saved, strict=True))
+    if callable(held):
+        if saved:
+            vars(held).update(saved)
+        return held
+    return saved
+
+
+# -- factors ---------------------------------------------------------------------------------------
+
+
+@takes(family=SCHEDULER, lr_lambda="a function, or a list of them")
+class LambdaLR(LRScheduler):
+    r"""The initial rate times a function of the step: :math:`\gamma_t = \gamma_0 f(t)`.
+
+    Parameters
+    ----------
+    lr_lambda : callable or list of callable
+        :math:`f`, or one for each group. The state has what objects hold, and of functions nothing.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
+        self.lr_lambdas = for_groups("lr_lambda", optimizer, lr_lambda)
+        for function in self.lr_lambdas:
+            if not callable(function):
+                raise TypeError(
+                    f"lr_lambda should be a function, but got {type(function).__name__}"
+                )
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        return self._by_functions(self.base_lrs)
+
+    def _by_functions(self, rates: list[float]) -> list[float]:
+        return [r * f(self.last_epoch) for f, r in zip(self.lr_lambdas, rates, strict=True)]
+
+
+@takes(family=SCHEDULER, lr_lambda="a function, or a list of them")
+class MultiplicativeLR(LambdaLR):
+    r"""The rate times a function of the step: :math:`\gamma_t = \gamma_{t-1} f(t)`.
+
+    Parameters
+    ----------
+    lr_lambda : callable or list of callable
+        :math:`f`, or one for each group.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
+        super().__init__(optimizer, lr_lambda, last_epoch)
+
+    def _rates(self) -> list[float]:
+        return self._now() if self._is_initial else self._by_functions(self._now())
+
+
+@takes(family=SCHEDULER, step_size="an integer")
+class StepLR(LRScheduler):
+    r"""The rate times :math:`g` every so many steps: :math:`\gamma_0 g^{\lfloor t / s \rfloor}`.
+
+    Parameters
+    ----------
+    step_size : int
+        :math:`s`.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        stays = self.last_epoch == 0 or self.last_epoch % self.step_size
+        return self._now() if stays else self._now(self.gamma)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return self._times(self.gamma ** (self.last_epoch // self.step_size))
+
+
+@takes(family=SCHEDULER, milestones="integers")
+class MultiStepLR(LRScheduler):
+    r"""The rate times :math:`g` at some steps, as often as each is named.
+
+    Parameters
+    ----------
+    milestones : iterable of int
+        The steps.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        count = self.milestones[self.last_epoch]
+        return self._now(self.gamma**count) if count else self._now()
+
+    def _get_closed_form_lr(self) -> list[float]:
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return self._times(self.gamma**passed)
+
+
+@takes(family=SCHEDULER, factor="a number")
+class ConstantLR(LRScheduler):
+    """The rate times a factor, for the first n steps.
+
+    Parameters
+    ----------
+    factor : float
+        From 0 to 1.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise ValueError(
+                f"Constant multiplicative factor expected to be between 0 and 1, not {factor}."
+            )
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        if self.last_epoch == 0:
+            return self._now(self.factor)
+        return self._now(1 / self.factor) if self.last_epoch == self.total_iters else self._now()
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return self._times(1 if self.last_epoch >= self.total_iters else self.factor)
+
+
+@takes(family=SCHEDULER, start_factor="a number", end_factor="a number")
+class LinearLR(LRScheduler):
+    """The rate times a factor that changes linearly for n steps.
+
+    Parameters
+    ----------
+    start_factor, end_factor : float
+        The first, above 0 and at most 1, and the last, from 0 to 1.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 < start_factor <= 1:
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and less or equal "
+                f"to 1, not {start_factor}."
+            )
+        if not 0 <= end_factor <= 1:
+            raise ValueError(
+                f"Ending multiplicative factor expected to be between 0 and 1, not {end_factor}."
+            )
+        self.start_factor, self.end_factor = start_factor, end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        if self.last_epoch == 0:
+            return self._now(self.start_factor)
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._now()
+        change = self.end_factor - self.start_factor
+        before = self.total_iters * self.start_factor + (self.last_epoch - 1) * change
+        return self._now(1 + change / before)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        part = min(self.total_iters, self.last_epoch) / self.total_iters
+        return self._times(self.start_factor + (self.end_factor - self.start_factor) * part)
+
+
+@takes(family=SCHEDULER)
+class ExponentialLR(LRScheduler):
+    r"""The rate times :math:`g` in each step: :math:`\gamma_t = \gamma_0 g^t`."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        return self._now() if self._is_initial else self._now(self.gamma)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return self._times(self.gamma**self.last_epoch)
+
+
+@takes(family=SCHEDULER, power="a number")
+class PolynomialLR(LRScheduler):
+    r"""A power of a line down to zero: :math:`\gamma_t = \gamma_0 (1 - \min(t, n) / n)^q`.
+
+    Parameters
+    ----------
+    power : float
+        :math:`q`.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._now()
+        now, before = (1 - t / self.total_iters for t in (self.last_epoch, self.last_epoch - 1))
+        return self._now((now / before) ** self.power)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        part = min(self.total_iters, self.last_epoch) / self.total_iters
+        return self._times((1 - part) ** self.power)
+
+
+@takes(family=SCHEDULER, T_max="an integer", eta_min="a number")
+class CosineAnnealingLR(LRScheduler):
+    r"""Half a wave from the initial rate down, and up again.
+
+    .. math::
+        \gamma_t = \eta + (\gamma_0 - \eta) \frac{1 + \cos(\pi t / T)}{2}
+
+    Parameters
+    ----------
+    T_max : int
+        :math:`T`, the steps of half a wave.
+    eta_min : float
+        The least rate, :math:`\eta`.
+
+    Notes
+    -----
+    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts" (2017).
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        t, least = self.last_epoch, self.eta_min
+        if self._is_initial:
+            return self._now()
+        if self._step_count == 1 and t > 0:
+            return self._get_closed_form_lr()
+        if (t - 1 - self.T_max) % (2 * self.T_max) == 0:  # from the least rate no factor leads up
+            rise = (1 - math.cos(math.pi / self.T_max)) / 2
+            return [
+                rate + (base - least) * rise
+                for rate, base in zip(self._now(), self.base_lrs, strict=True)
+            ]
+        now, before = (1 + math.cos(math.pi * s / self.T_max) for s in (t, t - 1))
+        return [now / before * (rate - least) + least for rate in self._now()]
+
+    def _get_closed_form_lr(self) -> list[float]:
+        height = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
