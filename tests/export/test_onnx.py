@@ -453,6 +453,9 @@ def test_values_are_eager_ones(tmp_path: Path, name: str, dtype: str) -> None:
     tiny = np.finfo(dtype).tiny
     rtol = 1e-5 if dtype == "float32" else 1e-13
     np.testing.assert_allclose(found, wanted, rtol=rtol, atol=16 * tiny)
+    if name == "copysign":  # zeros have a sign, too, and that of nan means nothing
+        signs = [np.signbit(found), np.signbit(wanted)]
+        np.testing.assert_array_equal(*[np.where(np.isnan(wanted), 0, x) for x in signs])
 
 
 def test_what_onnxruntime_would_round_is_refused(tmp_path: Path) -> None:
@@ -470,6 +473,19 @@ def test_integers_keep_their_dtype(tmp_path: Path, dtype: str) -> None:
     found = Session(tmp_path / "m", {})(x=x.astype(dtype))
     for got, want in zip(found.values(), function(wg.asarray(x.astype(dtype))), strict=True):
         np.testing.assert_array_equal(got, np.asarray(want), strict=True)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8"])
+def test_shifts_by_any_number_of_bits(tmp_path: Path, dtype: str) -> None:
+    about = np.iinfo(dtype)
+    x = np.asarray([about.min, about.min + 1, about.max, 0, 1, 100], dtype)[:, None]
+    if about.min < 0:
+        x = np.concatenate([x, np.asarray([[-1], [-2], [-100]], dtype)])
+    n = np.broadcast_to(np.arange(about.bits).astype(dtype), (len(x), about.bits))
+    function = lambda x, n: wg.bitwise_right_shift(x, n)
+    onnx(function, (wg.asarray(x), wg.asarray(n)), tmp_path / "m")
+    found = Session(tmp_path / "m", {})(x=x, n=n)["output"]
+    np.testing.assert_array_equal(found, x >> n, strict=True)
 
 
 def test_nan_is_found(tmp_path: Path) -> None:

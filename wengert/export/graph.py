@@ -309,8 +309,17 @@ class Graph:
     def _copysign(self, step: Instruction, x: Any, y: Any) -> Any:
         ndx = self.ndx
         x, y = self._floats(step, x, y)
-        x = ndx.abs(x)
-        return ndx.where(self._signbit(step, y), ndx.negative(x), x)
+        # By a factor: a choice between x and -x has lost the sign of zeros in onnxruntime.
+        one = ndx.asarray(1.0, dtype=x.dtype)
+        return ndx.multiply(ndx.abs(x), ndx.where(self._signbit(step, y), ndx.negative(one), one))
+
+    def _bitwise_right_shift(self, step: Instruction, x: Any, n: Any) -> Any:
+        # ndonnx divides signed integers by 2**n, which the last of these is too large for.
+        ndx, bits = self.ndx, np.iinfo(dtype_of(step.result.dtype).name).bits
+        x, n = self._floats(step, x, n)
+        n = ndx.minimum(n, bits - 1)
+        last = ndx.minimum(n, 1)
+        return ndx.bitwise_right_shift(ndx.bitwise_right_shift(x, ndx.subtract(n, last)), last)
 
     def _floor_divide(self, step: Instruction, x: Any, y: Any) -> Any:
         ndx = self.ndx
