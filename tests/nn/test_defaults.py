@@ -21,6 +21,7 @@ OTHERWISE = {
     ("RNNCell", "nonlinearity"): "tanh",
     **dict.fromkeys((("RMSNorm", "eps"), ("rms_norm", "eps")), None),
     ("pad", "mode"): "constant",
+    **dict.fromkeys((("interpolate", "mode"), ("Upsample", "mode")), "nearest"),
     **{
         (name, parameter): default
         for names, defaults in (

@@ -93,6 +93,13 @@ from wengert.nn.pooling import (
     MaxPool2d,
 )
 from wengert.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from wengert.nn.resampling import (
+    PixelShuffle,
+    PixelUnshuffle,
+    Upsample,
+    UpsamplingBilinear2d,
+    UpsamplingNearest2d,
+)
 from wengert.nn.transformer import (
     TransformerDecoder,
     TransformerDecoderLayer,
@@ -168,6 +175,8 @@ __all__ = [
     "PReLU",
     "PairwiseDistance",
     "Parameter",
+    "PixelShuffle",
+    "PixelUnshuffle",
     "PoissonNLLLoss",
     "RMSNorm",
     "RNNCell",
@@ -196,6 +205,9 @@ __all__ = [
     "TripletMarginWithDistanceLoss",
     "Unflatten",
     "Unfold",
+    "Upsample",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
     "ZeroPad1d",
     "ZeroPad2d",
     "functional",

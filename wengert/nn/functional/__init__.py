@@ -84,6 +84,7 @@ from wengert.nn.functional.regression import (
     poisson_nll_loss,
     smooth_l1_loss,
 )
+from wengert.nn.functional.resampling import interpolate, pixel_shuffle, pixel_unshuffle
 from wengert.nn.functional.spatial import pad
 
 __all__ = [
@@ -121,6 +122,7 @@ __all__ = [
     "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
@@ -141,6 +143,8 @@ __all__ = [
     "one_hot",
     "pad",
     "pairwise_distance",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "poisson_nll_loss",
     "prelu",
     "relu",

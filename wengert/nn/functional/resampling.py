@@ -1,0 +1,260 @@
+"""Resampling: images made larger or smaller by interpolation, or by their channels."""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from wengert import ops
+from wengert.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
+from wengert.nn.functional.spatial import beside, sizes
+from wengert.ops.axes import number
+from wengert.tape.parameters import refuse, takes
+from wengert.tape.primitive import anew
+from wengert.tape.tensor import Tensor, wrapped
+
+Interpolation = Literal["nearest", "nearest-exact", "linear", "bilinear", "area"]
+#: How many spatial axes each mode is for.
+_AXES = {
+    **dict.fromkeys(("nearest", "nearest-exact"), (1, 2, 3)),
+    "linear": (1,),
+    "bilinear": (2,),
+    "area": (1, 2),
+}
+
+
+@takes("input", align_corners="True or False")
+def interpolate(
+    input: Any,
+    size: int | tuple[int, ...] | None = None,
+    scale_factor: float | tuple[float, ...] | None = None,
+    mode: Interpolation = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Tensor:
+    """Resample signals or images to other lengths.
+
+    Each element of the result is one of the input, or a mean of neighbours with weights; its
+    cotangent goes back to these.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating or complex, of shape (N, C, L), (N, C, H, W) or (N, C, D, H, W).
+    size : int or tuple, optional
+        The spatial lengths of the result.
+    scale_factor : float or tuple, optional
+        Instead, how much longer they are than the input's; the product is rounded down.
+    mode : {"nearest", "nearest-exact", "linear", "bilinear", "area"}
+        The element at or before a place, or the nearest one; the mean of the two neighbours along
+        each axis by their distances, of signals or of images; or the mean of an area, as by
+        `adaptive_avg_pool2d`.
+    align_corners : bool, optional
+        For ``"linear"`` and ``"bilinear"``: whether the centres of the first and last elements stay
+        where they are, and not their outer edges.
+    recompute_scale_factor : bool, optional
+        Whether places follow from the lengths, and not from ``scale_factor`` itself.
+
+    Returns
+    -------
+    Tensor
+        Of shape (N, C) and the new lengths.
+
+    Raises
+    ------
+    NotImplementedError
+        If the mode is unknown, or not for so many axes.
+    RuntimeError
+        If an axis is empty, or would be.
+    ValueError
+        If not exactly one of ``size`` and ``scale_factor`` is given, or an option does not go with
+        the mode.
+
+    Notes
+    -----
+    PyTorch: ``torch.nn.functional.interpolate``.
+
+    Examples
+    --------
+    >>> x = wg.asarray([[[1.0, 3.0]]])
+    >>> wg.nn.functional.interpolate(x, 3, mode="linear", align_corners=True)
+    tensor([[[1., 2., 3.]]])
+    """
+    x = wrapped(input)
+    count = x.ndim - 2
+    if mode not in _AXES or count not in _AXES[mode]:
+        refuse()
+        raise NotImplementedError(
+            f"interpolate: mode is one of {', '.join(_AXES)}, each for its number of spatial axes, "
+            f"and not {mode!r} for an input of shape {tuple(x.shape)}"
+        )
+    if (size is None) == (scale_factor is None):
+        refuse()
+        raise ValueError("interpolate: exactly one of size and scale_factor has to be given")
+    linear = "linear" in mode
+    if align_corners is not None and not linear:
+        refuse()
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear"
+        )
+    if recompute_scale_factor and scale_factor is None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size")
+    lengths = tuple(x.shape[2:])
+    scales: tuple[float | None, ...] = (None,) * count
+    if size is None:
+        scales = _scales(scale_factor, count)
+        given = tuple([math.floor(n * s) for n, s in zip(lengths, scales, strict=True)])
+    else:
+        given = sizes(size, count, "interpolate", "size", 1)
+    if min(*lengths, *given) < 1:
+        raise RuntimeError(
+            f"interpolate: input of lengths {lengths} and result of {given} should be greater than "
+            "0"
+        )
+    if mode == "area":
+        return adaptive_avg_pool1d(x, given) if count == 1 else adaptive_avg_pool2d(x, given)
+    if recompute_scale_factor:
+        scales = (None,) * count
+    dtype = ops.real(x).dtype
+    # PyTorch finds places in the numbers' own precision, but at least in single.
+    host = np.float64 if dtype.name == "float64" else np.float32
+    for axis, (n, m, scale) in enumerate(zip(lengths, given, scales, strict=True), 2):
+        if linear:
+            x = _between(x, axis, _places(n, m, scale, bool(align_corners), host), dtype)
+        else:
+            x = _nearest(x, axis, m, scale, mode == "nearest-exact")
+    return anew(x) if x is input else x
+
+
+def _scales(scale_factor: Any, count: int) -> tuple[float, ...]:
+    several = isinstance(scale_factor, list | tuple)
+    found = tuple(
+        [
+            float(number(one, "interpolate", "scale_factor"))
+            for one in (scale_factor if several else (scale_factor,) * count)
+        ]
+    )
+    if len(found) != count or min(found) <= 0:
+        raise ValueError(
+            f"interpolate: scale_factor is a positive number, or one for each of {count} axes, and "
+            f"not {scale_factor!r}"
+        )
+    return found
+
+
+def _nearest(x: Tensor, axis: int, m: int, scale: float | None, exact: bool) -> Tensor:
+    n = x.shape[axis]
+    # As PyTorch has it, of images (and there alone) also where the scale says otherwise.
+    if m in (n, 2 * n) and not exact and x.ndim > 3:
+        scale = None
+    step = np.float32(n) / np.float32(m) if scale is None else np.float32(1 / scale)
+    at = np.arange(m).astype(np.float32) + np.float32(exact / 2)
+    rows = np.minimum(np.floor(at * step).astype(np.int64), n - 1)
+    if m % n == 0 and (rows == np.arange(m) // (m // n)).all():
+        return ops.repeat(x, m // n, axis=axis)  # whose derivative is a sum of neighbours
+    return ops.take(x, beside(x, rows), axis=axis)
+
+
+def _places(n: int, m: int, scale: float | None, corners: bool, host: Any) -> Any:
+    """Where the elements of the result are between those of the input."""
+    at = np.arange(m).astype(host)
+    if corners:
+        return at * (host(n - 1) / host(m - 1) if m > 1 else host(0))
+    step = host(n) / host(m) if scale is None else host(1 / scale)
+    return np.maximum((at + host(0.5)) * step - host(0.5), host(0))
+
+
+def _between(x: Tensor, axis: int, places: Any, dtype: Any) -> Tensor:
+    """Means of two neighbours along an axis, by their distances from places."""
+    n = x.shape[axis]
+    if n == len(places):  # in PyTorch whatever the scale says
+        return x
+    below = np.minimum(places.astype(np.int64), n - 1)
+    shape = [-1 if i == axis else 1 for i in range(x.ndim)]
+    weight = np.clip(places - below, 0, 1).reshape(shape)
+    left = ops.take(x, beside(x, below), axis=axis)
+    right = ops.take(x, beside(x, np.minimum(below + 1, n - 1)), axis=axis)
+    return ops.add(
+        ops.multiply(left, beside(x, 1 - weight, dtype)),
+        ops.multiply(right, beside(x, weight, dtype)),
+    )
+
+
+@takes("input")
+def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
+    """Make images larger by their channels: each element becomes a square of r² channels' elements.
+
+    The cotangent is the result's, taken apart by `pixel_unshuffle`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (..., C r², H, W).
+    upscale_factor : int
+        r.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., C, H r, W r).
+
+    Raises
+    ------
+    RuntimeError
+        If there are fewer than three axes, or r² does not divide the channels.
+
+    Notes
+    -----
+    PyTorch: ``torch.nn.functional.pixel_shuffle``.
+    """
+    x = wrapped(input)
+    (r,) = sizes(upscale_factor, 1, "pixel_shuffle", "upscale_factor", 1)
+    if x.ndim < 3 or x.shape[-3] % (r * r):
+        raise RuntimeError(
+            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+            f"of upscale_factor={r}, and a shape (..., C, H, W), but got {tuple(x.shape)}"
+        )
+    (*lead, channels, height, width), k = x.shape, x.ndim - 3
+    x = ops.reshape(x, (*lead, channels // r**2, r, r, height, width))
+    x = ops.permute_dims(x, (*range(k + 1), k + 3, k + 1, k + 4, k + 2))
+    return ops.reshape(x, (*lead, channels // r**2, height * r, width * r))
+
+
+@takes("input")
+def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
+    """Make images smaller and their channels more: the inverse of `pixel_shuffle`.
+
+    The cotangent is the result's, put together by `pixel_shuffle`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (..., C, H r, W r).
+    downscale_factor : int
+        r.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., C r², H, W).
+
+    Raises
+    ------
+    RuntimeError
+        If there are fewer than three axes, or r does not divide the last two.
+
+    Notes
+    -----
+    PyTorch: ``torch.nn.functional.pixel_unshuffle``.
+    """
+    x = wrapped(input)
+    (r,) = sizes(downscale_factor, 1, "pixel_unshuffle", "downscale_factor", 1)
+    if x.ndim < 3 or x.shape[-2] % r or x.shape[-1] % r:
+        raise RuntimeError(
+            f"pixel_unshuffle expects height and width to be divisible by downscale_factor={r}, "
+            f"and a shape (..., C, H, W), but got {tuple(x.shape)}"
+        )
+    (*lead, channels, height, width), k = x.shape, x.ndim - 3
+    x = ops.reshape(x, (*lead, channels, height // r, r, width // r, r))
+    x = ops.permute_dims(x, (*range(k + 1), k + 2, k + 4, k + 1, k + 3))
+    return ops.reshape(x, (*lead, channels * r**2, height // r, width // r))
