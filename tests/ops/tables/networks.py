@@ -61,6 +61,24 @@ def indices(draw):
     return Case(draw(ws.arrays("int64", elements=ws.integers(0, 3))), 4)
 
 
+@st.composite
+def cells(draw):
+    rows, members = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+    arrays = [draw(ws.arrays("float64", (n, members), elements=BOX)) for n in (4 * rows, rows)]
+    return Case(*arrays)
+
+
+def cell(z, c):
+    return PRIMITIVES["lstm_cell"].bind(z, c)
+
+
+def cell_reference(z, c):
+    i, f, g, o = np.split(z, 4)
+    i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f, o))
+    after = f * c + i * np.tanh(g)
+    return o * np.tanh(after), after, np.concatenate([i, f]), np.tanh(g), o
+
+
 def cross_entropy(x, target, reduction, smoothing):
     return PRIMITIVES["softmax_cross_entropy"].bind(
         x,
@@ -86,6 +104,9 @@ NETWORKS = {
         real=affine("real"), complex=affine("complex"), call=F.linear,
         reference=lambda x, weight, bias=0: x @ weight.T + bias,
         torch="nn.functional.linear", jax=False,
+    ),
+    "lstm_cell": Entry(
+        real=cells(), call=cell, reference=cell_reference, torch=False, jax=False
     ),
     "elu": Entry(
         real=elus(), call=F.elu, torch="nn.functional.elu", jax="elu",
