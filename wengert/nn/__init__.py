@@ -47,7 +47,16 @@ from wengert.nn.convolution import (
     ZeroPad1d,
     ZeroPad2d,
 )
-from wengert.nn.layers import Flatten, Identity, Linear, Unflatten
+from wengert.nn.embedding import (
+    Embedding,
+)
+from wengert.nn.layers import (
+    Bilinear,
+    Flatten,
+    Identity,
+    Linear,
+    Unflatten,
+)
 from wengert.nn.losses import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -128,6 +137,7 @@ __all__ = [
     "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
+    "Bilinear",
     "Conv1d",
     "Conv2d",
     "ConvTranspose1d",
@@ -138,6 +148,7 @@ __all__ = [
     "Dropout",
     "Dropout1d",
     "Dropout2d",
+    "Embedding",
     "Flatten",
     "Fold",
     "GRUCell",

@@ -200,6 +200,13 @@ CALLS: dict[str, dict[str, Any]] = {
     },
     "F.layer_norm": {"normalized_shape": 3, **_CHANNELS},
     "F.rms_norm": {"normalized_shape": 3, "weight": _OTHER[0]},
+    "F.bilinear": {
+        "input1": _MATRIX[:, :2],
+        "input2": _OTHER,
+        "weight": np.stack([_MATRIX, _OTHER]),
+        "bias": _MATRIX[0, :2],
+    },
+    "F.embedding": {"input": _CLASSES, "weight": np.vstack([_MATRIX, _OTHER])},
     "F.binary_cross_entropy": {"weight": _OTHER},
     "F.binary_cross_entropy_with_logits": {"weight": _OTHER, "pos_weight": _MATRIX},
     "F.cosine_embedding_loss": {

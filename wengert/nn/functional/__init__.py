@@ -56,7 +56,13 @@ from wengert.nn.functional.distance import (
     triplet_margin_with_distance_loss,
 )
 from wengert.nn.functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d
-from wengert.nn.functional.linear import linear
+from wengert.nn.functional.embedding import (
+    embedding,
+)
+from wengert.nn.functional.linear import (
+    bilinear,
+    linear,
+)
 from wengert.nn.functional.normalisation import (
     batch_norm,
     group_norm,
@@ -96,6 +102,7 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
+    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
@@ -110,6 +117,7 @@ __all__ = [
     "dropout1d",
     "dropout2d",
     "elu",
+    "embedding",
     "fold",
     "gaussian_nll_loss",
     "gelu",

@@ -1,0 +1,142 @@
+"""Tables of vectors that are learnt."""
+
+from operator import index
+from typing import Any, Self
+
+from wengert import ops
+from wengert.nn import functional as F
+from wengert.nn import init
+from wengert.nn.functional.embedding import as_padding, no_sparse
+from wengert.nn.module import Module
+from wengert.nn.parameter import Parameter
+from wengert.tape.families import inherited
+from wengert.tape.grad_mode import no_grad
+from wengert.tape.parameters import takes
+from wengert.tape.tensor import Tensor, wrapped
+
+_TEXT = """\
+num_embeddings, embedding_dim : int
+    V and D.
+device, dtype : optional
+    Of the table; the selected device and the default dtype otherwise.
+
+Attributes
+----------
+weight : Parameter
+    The table, which starts standard normal, and with zeros in the row of padding.
+
+Notes
+-----
+PyTorch: ``torch.nn.$name``.
+"""
+
+
+@takes(
+    num_embeddings="an integer",
+    embedding_dim="an integer",
+    padding_idx="an integer",
+    max_norm="a number",
+    norm_type="a number",
+    scale_grad_by_freq="True or False",
+    sparse="True or False",
+)
+class Embedding(Module):
+    """`functional.embedding` with a table that is learnt."""
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        shape = (index(num_embeddings), index(embedding_dim))
+        self._set(shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+        self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def _set(
+        self,
+        shape: tuple[int, ...],
+        padding_idx: int | None,
+        max_norm: float | None,
+        norm_type: float,
+        scale_grad_by_freq: bool,
+        sparse: bool,
+    ) -> None:
+        no_sparse(sparse)
+        self.num_embeddings, self.embedding_dim = shape
+        self.padding_idx = as_padding(padding_idx, shape[0])
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.sparse = sparse
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Any,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Self:
+        """Make a layer of a table.
+
+        Parameters
+        ----------
+        embeddings : Tensor or array
+            The table, of shape (V, D), which is not copied.
+        freeze : bool
+            Whether it stays as it is: it does not require grad.
+        padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+            As for the class.
+        """
+        table = wrapped(embeddings)
+        if table.ndim != 2:
+            raise ValueError(
+                f"Embeddings parameter is expected to be 2-dimensional, not {tuple(table.shape)}"
+            )
+        layer = cls.__new__(cls)
+        shape = tuple(table.shape)
+        layer._set(shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+        layer.weight = Parameter(table, requires_grad=not freeze)
+        return layer
+
+    def reset_parameters(self) -> None:
+        """Draw a new table."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                row = ops.equal(
+                    ops.arange(self.num_embeddings, device=self.weight.device), self.padding_idx
+                )
+                self.weight.copy_(ops.where(ops.expand_dims(row, axis=1), 0, self.weight))
+
+    def forward(self, input: Any) -> Tensor:
+        """Look up the rows of indices."""
+        return F.embedding(
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+        )
+
+    def extra_repr(self) -> str:
+        defaults: dict[str, Any] = {"padding_idx": None, "max_norm": None, "norm_type": 2.0}
+        defaults["scale_grad_by_freq"] = False
+        held = ((name, getattr(self, name)) for name in defaults)
+        others = [f"{name}={value}" for name, value in held if value != defaults[name]]
+        return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *others])
+
+
+inherited(Embedding, F.embedding, "", _TEXT)

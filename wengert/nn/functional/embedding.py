@@ -1,0 +1,136 @@
+"""Rows of a table."""
+
+from typing import Any
+
+from wengert import ops
+from wengert.nn.functional.define import detached, look
+from wengert.ops.axes import number
+from wengert.ops.linalg import vector_norm
+from wengert.tape.grad_mode import no_grad
+from wengert.tape.parameters import refuse, takes
+from wengert.tape.tensor import Tensor, wrapped
+
+
+def check_rows(values: Any, rows: int) -> None:
+    """Raise for an index out of range."""
+    wrong = values[(values < 0) | (values >= rows)]
+    if wrong.shape[0]:
+        raise IndexError(
+            f"index out of range in self: {wrong[0]} is none of the {rows} rows, 0 to {rows - 1}"
+        )
+
+
+def as_padding(padding_idx: Any, rows: int) -> int | None:
+    """The row of padding as a non-negative number."""
+    if padding_idx is None:
+        return None
+    at = number(padding_idx, "embedding", "padding_idx")
+    if not -rows <= at < rows:
+        raise ValueError(f"Padding_idx must be within num_embeddings={rows}, and is {at}")
+    return at % rows  # type: ignore[no-any-return]
+
+
+def no_sparse(sparse: bool) -> None:
+    """Raise where a sparse gradient is asked for."""
+    if sparse:
+        raise ValueError("embedding: gradients are dense arrays; leave sparse=True out")
+
+
+@takes(
+    "weight",
+    input="integers",
+    padding_idx="an integer",
+    max_norm="a number",
+    norm_type="a number",
+    scale_grad_by_freq="True or False",
+    sparse="True or False",
+)
+def embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Look up the rows of a table.
+
+    The cotangent of a row is the sum of those of its places in the result.
+
+    Parameters
+    ----------
+    input : Tensor
+        Indices of any shape, integer.
+    weight : Tensor
+        The table, of shape (V, D), floating or complex.
+    padding_idx : int, optional
+        A row through which no derivative flows.
+    max_norm : float, optional
+        Rows that are looked up and have a larger norm are first scaled to it, in place, which is
+        not recorded; ``weight`` is then a leaf.
+    norm_type : float
+        The order of that norm.
+    scale_grad_by_freq : bool
+        Whether the cotangent of a row is divided by the number of times that it is looked up.
+    sparse : bool
+        Only False: gradients are dense.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of ``input`` and one axis more, of length D.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of range (checked where `cross_entropy` checks class indices).
+    ValueError, RuntimeError, TypeError
+        If shapes, options or dtypes do not fit.
+
+    Notes
+    -----
+    PyTorch: ``torch.nn.functional.embedding``.
+    """
+    no_sparse(sparse)
+    indices, table = wrapped(input), wrapped(weight)
+    if not indices.dtype.kind.endswith("integer"):
+        refuse()
+        raise TypeError(f"embedding needs integer indices, not {indices.dtype.name}")
+    if table.ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D, and is of shape {tuple(table.shape)}")
+    rows = table.shape[0]
+    padding, order = as_padding(padding_idx, rows), number(norm_type, "embedding", "norm_type")
+    look(indices._array, check_rows, rows)
+    flat = ops.reshape(indices, (-1,))
+    if max_norm is not None:
+        limit = number(max_norm, "embedding", "max_norm")
+        _limit(table, flat, limit, order)
+    out = ops.take(table, flat, axis=0)
+    if scale_grad_by_freq:
+        share = ops.divide(1, ops.expand_dims(ops.take(_counts(table, flat), flat), axis=1))
+        value = detached(out)
+        out = ops.add(value, ops.multiply(ops.subtract(out, value), share))
+    if padding is not None:
+        out = ops.where(ops.expand_dims(ops.equal(flat, padding), axis=1), detached(out), out)
+    return ops.reshape(out, (*indices.shape, table.shape[1]))
+
+
+def _counts(table: Tensor, flat: Tensor) -> Tensor:
+    """How often each row is looked up."""
+    none = ops.zeros_like(ops.sum(ops.real(detached(table)), axis=1))
+    return ops.at(none, flat).add(1.0)
+
+
+def _limit(table: Tensor, flat: Tensor, limit: float, order: float) -> None:
+    """Scale the rows that are looked up, so that none has a larger norm."""
+    if not table.is_leaf:
+        raise RuntimeError(
+            "embedding changes the weight in place for max_norm, and was given a computed one; "
+            "give the parameter itself"
+        )
+    with no_grad():
+        norms = vector_norm(table, axis=1, ord=order)
+        large = ops.logical_and(ops.greater(norms, limit), ops.greater(_counts(table, flat), 0))
+        scale = ops.where(large, ops.divide(limit, ops.add(norms, 1e-7)), 1)
+        table.copy_(ops.multiply(table, ops.expand_dims(scale, axis=1)))
