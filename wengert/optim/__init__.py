@@ -4,6 +4,7 @@ from wengert.optim import lr_scheduler
 from wengert.optim.adam import Adam, AdamW
 from wengert.optim.adaptive import Adadelta, Adagrad, Adamax, NAdam, RAdam, RMSprop
 from wengert.optim.averaged import ASGD
+from wengert.optim.lbfgs import LBFGS
 from wengert.optim.muon import Muon
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.sgd import SGD
@@ -11,6 +12,7 @@ from wengert.optim.signs import Lion, Rprop
 
 __all__ = [
     "ASGD",
+    "LBFGS",
     "SGD",
     "Adadelta",
     "Adagrad",

@@ -343,10 +343,7 @@ class Optimizer(_Refusing):
         positions = {id(p): i for i, p in enumerate(self._params())}
         return {
             "state": {
-                positions[id(param)]: {
-                    name: untracked(value) if hasattr(value, "dtype") else value
-                    for name, value in state.items()
-                }
+                positions[id(param)]: {name: _shown(value) for name, value in state.items()}
                 for param, state in self.state.items()
             },
             "param_groups": [
@@ -394,12 +391,30 @@ class Optimizer(_Refusing):
         if unknown:
             raise ValueError(f"loaded state dict has state for unknown parameters {unknown}")
         state = {
-            owners[key]: {name: _loaded(name, value, owners[key]) for name, value in items.items()}
+            owners[key]: {
+                name: self._load(name, value, owners[key]) for name, value in items.items()
+            }
             for key, items in state_dict["state"].items()
         }
         for held, group in zip(self.param_groups, merged, strict=True):
             held.update(group)
         self.state = state
+
+    def _load(self, name: str, value: Any, param: Tensor) -> Any:
+        """A value of a loaded state in the form that rules keep: counters are Python numbers."""
+        array = value._array if isinstance(value, Tensor) else value
+        if not hasattr(array, "dtype"):
+            return value
+        if name == "step" or (not array.shape and param.shape):
+            return backend_of(array).to_numpy(array).item()
+        shape = tuple(array.shape)
+        if len(shape) == param.ndim and shape != tuple(param.shape):
+            raise ValueError(
+                f"loaded state dict has {name} of shape {shape} for a parameter of shape "
+                f"{tuple(param.shape)}"
+            )
+        where = param.device if shape == tuple(param.shape) else differentiable.device(param)
+        return convert(array, param.backend, _precision(array, param), where)
 
     def _params(self) -> list[Tensor]:
         return [param for group in self.param_groups for param in group["params"]]
@@ -464,21 +479,11 @@ def _check_backends(param: Tensor, state: State) -> None:
             )
 
 
-def _loaded(name: str, value: Any, param: Tensor) -> Any:
-    """A value of a loaded state in the form that rules keep: counters are Python numbers."""
-    array = value._array if isinstance(value, Tensor) else value
-    if not hasattr(array, "dtype"):
-        return value
-    if name == "step" or (not array.shape and param.shape):
-        return backend_of(array).to_numpy(array).item()
-    shape = tuple(array.shape)
-    if len(shape) == param.ndim and shape != tuple(param.shape):
-        raise ValueError(
-            f"loaded state dict has {name} of shape {shape} for a parameter of shape "
-            f"{tuple(param.shape)}"
-        )
-    where = param.device if shape == tuple(param.shape) else differentiable.device(param)
-    return convert(array, param.backend, _precision(array, param), where)
+def _shown(value: Any) -> Any:
+    """A value of a state as others see it: arrays are Tensors."""
+    if isinstance(value, list):
+        return [_shown(x) for x in value]
+    return untracked(value) if hasattr(value, "dtype") else value
 
 
 def _precision(array: Any, param: Tensor) -> DType:

@@ -1,0 +1,144 @@
+"""L-BFGS against PyTorch's, and what it promises beside."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.ops.spaces import irregular
+from wengert import nn, optim
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"lr": 0.3},
+    {"line_search_fn": "strong_wolfe"},
+    {"line_search_fn": "strong_wolfe", "history_size": 3, "max_iter": 7},
+    {"line_search_fn": "strong_wolfe", "max_eval": 4, "lr": 5},
+    {"line_search_fn": "strong_wolfe", "max_eval": 1},
+    {"history_size": 1, "max_iter": 1, "lr": 0.1},
+    {"tolerance_grad": 0.5, "lr": 0.1},
+    {"tolerance_change": 0.1, "line_search_fn": "strong_wolfe"},
+    {"max_iter": 4, "max_eval": 3, "lr": 0.2},
+]
+
+
+def bowl(lib: Any, weights: list[Any]) -> Any:
+    """Convex, and far from quadratic."""
+    return sum(
+        (lib.log(1 + 3 * abs(w - 0.5) ** 2) * (1 + i)).sum() + (abs(w) ** 4).sum() * 0.01
+        for i, w in enumerate(weights)
+    )
+
+
+def valley(lib: Any, weights: list[Any]) -> Any:
+    """Rosenbrock's function, of all numbers."""
+    parts = []
+    for w in weights:
+        x = lib.reshape(w, (-1,))
+        parts.append((abs(x[1:] - x[:-1] ** 2) ** 2 * 30 + abs(1 - x[:-1]) ** 2).sum())
+    return sum(parts)
+
+
+def run(optimiser: Any, loss: Any, steps: int) -> list[float]:
+    def closure() -> Any:
+        optimiser.zero_grad()
+        value = loss()
+        value.backward()
+        return value
+
+    return [float(optimiser.step(closure).detach()) for _ in range(steps)]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("function", [bowl, valley])
+@pytest.mark.parametrize("options", OPTIONS)
+def test_iterates_are_pytorchs(options: dict[str, Any], function: Any, whole: bool) -> None:
+    torch = pytest.importorskip("torch")
+    if function is valley and "line_search_fn" not in options:
+        options = options | {"lr": 0.001}
+    starts = [irregular(2, 3), irregular(4)]
+    if whole:
+        starts = [p + 0.3j * np.roll(p, 1) for p in starts]
+    with wg.use_backend("numpy"):
+        weights = [nn.Parameter(wg.asarray(p)) for p in starts]
+        ours = optim.LBFGS(weights, **options)
+        others = [torch.tensor(p, requires_grad=True) for p in starts]
+        theirs = torch.optim.LBFGS(others, **options)
+        for _ in range(3):
+            found = run(ours, lambda: function(wg, weights), 1)
+            expected = run(theirs, lambda: function(torch, others), 1)
+            np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12)
+            for w, q in zip(weights, others, strict=True):
+                np.testing.assert_allclose(
+                    w.detach().numpy(), q.detach().numpy(), rtol=1e-5, atol=1e-7
+                )
+        mine, yours = ours.state[weights[0]], theirs.state[others[0]]
+        assert {name: mine[name] for name in ("func_evals", "n_iter")} == {
+            name: yours[name] for name in ("func_evals", "n_iter")
+        }
+        assert mine.keys() == yours.keys() - {"al"}  # which is scratch
+        ours.load_state_dict(theirs.state_dict())
+        found = run(ours, lambda: function(wg, weights), 1)
+        expected = run(theirs, lambda: function(torch, others), 1)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12)
+
+
+def test_a_saved_state_goes_on(backend: Any) -> None:
+    starts = [irregular(2, 3), irregular(6)]
+    weights = [nn.Parameter(wg.asarray(p)) for p in starts]
+    optimiser = optim.LBFGS(weights, line_search_fn="strong_wolfe", max_iter=3)
+    losses = run(optimiser, lambda: valley(wg, weights), 2)
+    assert losses[1] < losses[0]
+    again = [nn.Parameter(w.detach()) for w in weights]
+    other = optim.LBFGS(again)
+    other.load_state_dict(optimiser.state_dict())
+    first = run(optimiser, lambda: valley(wg, weights), 2)
+    second = run(other, lambda: valley(wg, again), 2)
+    assert first == second
+    assert all(w.dtype is wg.float64 and w.backend is backend for w in again)
+
+
+def test_a_failing_closure_changes_nothing() -> None:
+    weights = [nn.Parameter(wg.asarray(irregular(2, 3)))]
+    for options in ({"line_search_fn": "strong_wolfe"}, {"lr": 0.01}):
+        optimiser = optim.LBFGS(weights, max_iter=5, **options)
+        run(optimiser, lambda: valley(wg, weights), 1)
+        before, state = weights[0].tolist(), optimiser.state_dict()["state"][0]
+        counter = itertools.count()
+
+        def failing(counter: Any = counter) -> Any:
+            if next(counter) == 3:
+                raise KeyboardInterrupt
+            return valley(wg, weights)
+
+        with pytest.raises(KeyboardInterrupt):
+            run(optimiser, failing, 1)
+        assert weights[0].tolist() == before
+        after = optimiser.state_dict()["state"][0]
+        assert (after["n_iter"], after["func_evals"]) == (state["n_iter"], state["func_evals"])
+
+
+def test_at_a_minimum_and_without_gradients() -> None:
+    weights = [nn.Parameter(wg.zeros(3)), nn.Parameter(wg.ones(2))]
+    optimiser = optim.LBFGS(weights)
+    assert run(optimiser, lambda: wg.sum(weights[0] ** 2), 1) == [0.0]
+    assert weights[1].tolist() == [1, 1]
+    with pytest.raises(TypeError, match="closure"):
+        optimiser.step()
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda p: optim.LBFGS([p], lr=-1), "Invalid learning rate: -1"),
+        (lambda p: optim.LBFGS([p], history_size=0), "Invalid history_size value: 0"),
+        (lambda p: optim.LBFGS([p], line_search_fn="x"), "only 'strong_wolfe' is supported"),
+        (lambda p: optim.LBFGS([{"params": [p]}, {"params": [wg.ones(1)]}]), "per-parameter"),
+    ],
+)
+def test_bad_input(make: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        make(nn.Parameter(wg.ones(2)))
