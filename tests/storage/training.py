@@ -34,24 +34,6 @@ class Average:
         self.held = dict(state)
 
 
-class Warmup:
-    """A rate that rises and falls, by steps."""
-
-    def __init__(self, optimizer):
-        self.optimizer, self.steps = optimizer, 0
-
-    def step(self):
-        self.steps += 1
-        rate = 0.01 * min(self.steps / 5, 5 / self.steps)
-        self.optimizer.param_groups[0]["lr"] = rate
-
-    def state_dict(self):
-        return {"steps": self.steps}
-
-    def load_state_dict(self, state):
-        self.steps = state["steps"]
-
-
 def killed(*args):
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -63,7 +45,8 @@ def main(path, prefetch, where, number):
     loader = data.DataLoader(dataset, batch_size=5, shuffle=True, prefetch=prefetch)
     model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Dropout(0.3), nn.Linear(8, 1))
     optimizer = optim.Adam(model.parameters(), lr=0.01)
-    scheduler, average = Warmup(optimizer), Average(model)
+    scheduler = optim.lr_scheduler.OneCycleLR(optimizer, 0.05, total_steps=15)
+    average = Average(model)
     states = {
         "model": model,
         "optimizer": optimizer,

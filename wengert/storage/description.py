@@ -155,7 +155,7 @@ def rebuild(found: Any, arrays: dict[str, tuple[Any, Any]], make: Make, depth: i
     found : object
         What `parse` gave.
     arrays : dict
-        The file's arrays with their dtypes, by name.
+        The file's arrays with their dtypes, by name. Those that are used are taken out.
     make : callable
         What makes Tensors, arrays and scalars of them.
     depth : int
@@ -185,8 +185,8 @@ def rebuild(found: Any, arrays: dict[str, tuple[Any, Any]], make: Make, depth: i
     if kind not in ("tensor", "array", "scalar") or type(content) is not str:
         raise DescriptionError(f"it has a {tag!r} that this version does not know")
     if content not in arrays:
-        raise DescriptionError(f"the array {content!r} is missing")
-    array, dtype = arrays[content]
+        raise DescriptionError(f"the array {content!r} is missing, or named twice")
+    array, dtype = arrays.pop(content)  # so that a short file makes no endless copies of one
     if kind != tag:
         if dtype.name not in ("float32", "float64") or array.shape[-1:] != (2,):
             raise DescriptionError(f"the array {content!r} holds no complex numbers")
