@@ -35,8 +35,8 @@ def _product(xp: Any, x1: Any, x2: Any, *, subscripts: Subscripts) -> Any:
     summed = [c for c in first if c not in result]
     length = {**dict(zip(first, x1.shape, strict=True)), **dict(zip(second, x2.shape, strict=True))}
     if summed:
-        x1 = _arranged(xp, x1, first, [shared, left, summed], length)
-        x2 = _arranged(xp, x2, second, [shared, summed, right], length)
+        x1 = _matrices(xp, x1, first, (shared, left, summed), length)
+        x2 = _matrices(xp, x2, second, (shared, summed, right), length)
         out = xp.matmul(x1, x2)
         order = [*shared, *left, *right]
     else:
@@ -52,6 +52,20 @@ def _arranged(xp: Any, x: Any, labels: str, groups: list[list[str]], length: dic
     order = [labels.index(c) for group in groups for c in group]
     shape = [math.prod([length[c] for c in group]) for group in groups]
     return xp.reshape(xp.permute_dims(x, tuple(order)), tuple(shape if groups[0] else shape[1:]))
+
+
+def _matrices(
+    xp: Any, x: Any, labels: str, groups: tuple[list[str], ...], length: dict[str, int]
+) -> Any:
+    """``x`` as a stack of matrices; where that is a copy, its last axis stays the last one.
+
+    Copies of short rows take ten times as long, and a product of transposed matrices none.
+    """
+    stack, rows, columns = groups
+    if labels[-1:] and labels[-1] in rows and columns:
+        turned = _arranged(xp, x, labels, [stack, columns, rows], length)
+        return xp.matrix_transpose(turned)
+    return _arranged(xp, x, labels, [stack, rows, columns], length)
 
 
 def _spaced(xp: Any, x: Any, labels: str, order: list[str]) -> Any:
