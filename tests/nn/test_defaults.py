@@ -25,6 +25,8 @@ OTHERWISE = {
     **{
         (name, parameter): default
         for names, defaults in (
+            ("trunc_normal_", {"a": -2.0, "b": 2.0}),
+            ("sparse_", {"std": 0.01}),
             ("gaussian_nll_loss GaussianNLLLoss", {"eps": 1e-6}),
             ("CosineEmbeddingLoss cosine_embedding_loss", {"margin": 0.0}),
             ("MarginRankingLoss margin_ranking_loss", {"margin": 0.0}),
@@ -68,6 +70,7 @@ DEFAULTS = {
     "full": False,
     "gain": 1.0,
     "generator": None,
+    "groups": 1,
     "ignore_index": -100,
     "inplace": False,
     "init": 0.25,

@@ -47,6 +47,115 @@ def test_distributions(fill: Any, low: float, high: float, mean: float, std: flo
     assert abs(v.std() - std) < 5 * std / math.sqrt(2 * v.size)
 
 
+@pytest.mark.parametrize("shape", [(60, 20), (20, 60), (30, 5, 4), (1, 4), (0, 3)])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_orthogonal(backend: Any, shape: tuple[int, ...], dtype: str) -> None:
+    wg.manual_seed(0)
+    tensor = wg.empty(shape, dtype=dtype).requires_grad_()
+    assert init.orthogonal_(tensor, 3.0) is tensor
+    matrix = values(tensor).reshape(shape[0], -1) / 3 if tensor.size else np.zeros((0, 3))
+    if matrix.shape[0] > matrix.shape[1]:
+        matrix = matrix.T
+    np.testing.assert_allclose(matrix @ matrix.conj().T, np.eye(len(matrix)), atol=1e-12)
+
+
+def test_orthogonal_matrices_are_equally_likely() -> None:
+    """Each element of a random rotation of the plane is the cosine of an even angle."""
+    wg.manual_seed(0)
+    drawn = np.array([values(init.orthogonal_(wg.empty((2, 2)))) for _ in range(2000)])
+    for found in (drawn[:, 0, 0], drawn[:, 1, 1], drawn[:, 0, 1]):
+        assert kolmogorov(found, lambda x: 1 - np.arccos(np.clip(x, -1, 1)) / math.pi) < 1.95
+    assert abs((np.linalg.det(drawn) > 0).mean() - 0.5) < 5 * 0.5 / 2000**0.5
+
+
+def kolmogorov(found: np.ndarray, distribution: Any) -> float:
+    """The largest distance of two distribution functions; above 1.95 once in a thousand times."""
+    x = np.sort(found.astype(np.float64).ravel())
+    share = np.arange(len(x) + 1) / len(x)
+    exact = distribution(x)
+    return max(abs(exact - share[1:]).max(), abs(exact - share[:-1]).max()) * len(x) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "a", "b"),
+    [
+        (0, 1, -2, 2),
+        (1, 0.5, -2, 1.2),
+        (0, 0.02, -2, 2),
+        (0, 1, 3, 4),
+        (0, 1, -9, -8),
+        (5, 1, 0, 3),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_truncated_normal_numbers(mean: float, std: float, a: float, b: float, dtype: str) -> None:
+    wg.manual_seed(0)
+    v = values(init.trunc_normal_(wg.empty((200, 100), dtype=dtype), mean, std, a, b))
+    assert a <= v.min() and v.max() <= b
+    turn = -1 if a > mean else 1  # so that small shares have all their digits
+
+    def below(x: Any) -> Any:
+        return np.vectorize(math.erfc)(-turn * (x - mean) / std / math.sqrt(2)) / 2
+
+    low, high = below(a), below(b)
+    assert kolmogorov(v, lambda x: (below(x) - low) / (high - low)) < 1.95
+
+
+@pytest.mark.parametrize("sparsity", [0.0, 0.25, 0.31, 1.0])
+def test_sparse(backend: Any, sparsity: float) -> None:
+    wg.manual_seed(0)
+    v = values(init.sparse_(wg.empty((40, 200)), sparsity, 0.5))
+    assert ((v == 0).sum(0) == math.ceil(sparsity * 40)).all()
+    if sparsity < 1:
+        kept = v[v != 0]
+        assert kolmogorov(kept / 0.5, lambda x: np.vectorize(math.erfc)(-x / 2**0.5) / 2) < 1.95
+    if 0 < sparsity < 1:  # in rows of all kinds
+        shares = (v == 0).mean(1)
+        assert abs(shares - sparsity).max() < 5.5 * 0.5 / 200**0.5
+
+
+@pytest.mark.parametrize(
+    ("shape", "groups"), [((4, 3, 5), 1), ((4, 3, 2, 3), 2), ((2, 6, 3, 3, 4), 2), ((3, 3, 1), 3)]
+)
+def test_dirac_keeps_the_inputs(backend: Any, shape: tuple[int, ...], groups: int) -> None:
+    v = values(init.dirac_(wg.empty(shape, dtype="float64"), groups))
+    expected = np.zeros(shape)
+    for output in range(shape[0]):
+        at = output % (shape[0] // groups)
+        if at < shape[1]:
+            expected[(output, at, *(n // 2 for n in shape[2:]))] = 1
+    np.testing.assert_array_equal(v, expected)
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.init.dirac_(torch.empty(shape), groups).numpy()
+    np.testing.assert_array_equal(v, theirs)
+
+
+def test_eye(backend: Any) -> None:
+    assert values(init.eye_(wg.empty((2, 3)))).tolist() == [[1, 0, 0], [0, 1, 0]]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: init.eye_(wg.ones(3)), "eye_ needs a Tensor of 2 axes, not one of"),
+        (lambda: init.dirac_(wg.ones((2, 2))), "a Tensor of 3 axes to 5, not"),
+        (lambda: init.dirac_(wg.ones((4, 2, 3)), 3), "must be divisible by groups, 3"),
+        (lambda: init.orthogonal_(wg.ones(3)), "a Tensor of 2 axes or more"),
+        (lambda: init.sparse_(wg.ones((2, 2)), 1.5), "sparsity should be from 0 to 1"),
+        (lambda: init.trunc_normal_(wg.ones(2), 0, 1, 2, 1), "a below b"),
+        (lambda: init.trunc_normal_(wg.ones(2), 0, 1, 100, 101), "no share in"),
+        (
+            lambda: init.trunc_normal_(wg.ones(2, dtype="complex64")),
+            "has no order",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+
+
 def test_constants(backend: Any) -> None:
     tensor = wg.empty(2, 3, dtype=wg.float64)
     for fill, value in (

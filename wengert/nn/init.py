@@ -5,14 +5,17 @@ Random numbers are drawn on the CPU, and then moved to the parameter's device. S
 """
 
 import math
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 
+from wengert import ops
 from wengert.backends import DTYPES, dtype_of, use_backend
 from wengert.nn.conversion import convert
 from wengert.ops.axes import number
 from wengert.ops.random import rand, randn
+from wengert.tape.families import Family
 from wengert.tape.grad_mode import recording
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor
@@ -20,10 +23,15 @@ from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor
 __all__ = [
     "calculate_gain",
     "constant_",
+    "dirac_",
+    "eye_",
     "kaiming_normal_",
     "kaiming_uniform_",
     "normal_",
     "ones_",
+    "orthogonal_",
+    "sparse_",
+    "trunc_normal_",
     "uniform_",
     "xavier_normal_",
     "xavier_uniform_",
@@ -51,13 +59,14 @@ def _fill(tensor: Tensor, values: Any) -> Tensor:
     return tensor
 
 
-def _drawn(draw: Any, tensor: Tensor) -> Any:
-    """Random numbers of a Tensor's shape, on the CPU."""
+def _drawn(draw: Any, tensor: Tensor, *, double: bool = False) -> Any:
+    """Random numbers of a Tensor's shape, on the CPU; of double precision if asked for."""
     dtype = dtype_of(tensor._array.dtype)
     if not dtype.inexact:
         raise TypeError(f"only floating and complex Tensors are initialised at random, not {dtype}")
+    wide = "complex128" if dtype.complex else "float64"
     with use_backend("numpy"):
-        return draw(tuple(tensor.shape), dtype=DTYPES[dtype.host]).numpy()
+        return draw(tuple(tensor.shape), dtype=DTYPES[wide if double else dtype.host]).numpy()
 
 
 @takes(constant="tensor", a="a number", b="a number")
@@ -236,3 +245,168 @@ def kaiming_normal_(
         return tensor
     a = number(a, "kaiming_normal_", "a")
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity))
+
+
+_FILLS = Family("""
+Parameters
+----------
+tensor : Tensor
+    $tensor
+gain : float
+    A factor.
+mean, std : float
+    Of the normal numbers.
+
+Returns
+-------
+Tensor
+    ``tensor``.
+
+Raises
+------
+ValueError
+    If the shape or an option does not fit.
+
+Notes
+-----
+PyTorch: ``torch.nn.init.$name``.
+""")
+
+
+@takes(constant="tensor", family=_FILLS(tensor="A leaf with two axes."))
+def eye_(tensor: Tensor) -> Tensor:
+    """Fill a matrix with ones on its diagonal and zeros elsewhere."""
+    _with_axes(tensor, "eye_", 2, 2)
+    return _fill(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
+
+
+@takes(
+    constant="tensor",
+    groups="an integer",
+    family=_FILLS(tensor="A leaf with three to five axes: outputs, inputs, and those of a kernel."),
+)
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Fill the kernel of a convolution so that it keeps its inputs, as many as it has outputs.
+
+    Parameters
+    ----------
+    groups : int
+        How many groups of outputs keep inputs, each from the first on.
+    """
+    groups = number(groups, "dirac_", "groups")
+    _with_axes(tensor, "dirac_", 3, 5)
+    outputs, inputs, *kernel = tensor.shape
+    if groups < 1 or outputs % groups:
+        raise ValueError(f"dim 0, of length {outputs}, must be divisible by groups, {groups}")
+    values = np.zeros(tensor.shape)
+    middle: Any = (slice(None), slice(None), *[n // 2 for n in kernel])
+    if tensor.size:
+        one = np.eye(outputs // groups, inputs)
+        values[middle] = np.tile(one, (groups, 1))
+    return _fill(tensor, values)
+
+
+@takes(
+    constant="tensor",
+    gain="a number",
+    family=_FILLS(tensor="A leaf with two axes or more; those after the first are taken as one."),
+)
+def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
+    """Fill a Tensor with a random matrix of orthonormal rows or columns, those that are fewer.
+
+    All such matrices are equally likely: it is the first factor of a QR decomposition of normal
+    numbers, with columns turned so that the second has a positive diagonal. Saxe, McClelland and
+    Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks"
+    (2013).
+    """
+    gain = number(gain, "orthogonal_", "gain")
+    _with_axes(tensor, "orthogonal_", 2)
+    drawn = _drawn(randn, tensor, double=True)
+    if not tensor.size:
+        return tensor
+    matrix = drawn.reshape(tensor.shape[0], -1)
+    wide = matrix.shape[0] < matrix.shape[1]
+    q, r = np.linalg.qr(matrix.T if wide else matrix)
+    diagonal = np.diagonal(r)
+    q = q * np.where(diagonal == 0, 1, np.sign(diagonal))
+    return _fill(tensor, gain * (q.T if wide else q).reshape(tensor.shape))
+
+
+@takes(
+    constant="tensor",
+    sparsity="a number",
+    std="a number",
+    family=_FILLS(tensor="A leaf with two axes, floating or complex."),
+)
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
+    """Fill a matrix with normal numbers, and a share of each column with zeros.
+
+    Martens, "Deep learning via Hessian-free optimization" (2010).
+
+    Parameters
+    ----------
+    sparsity : float
+        The share of zeros, from 0 to 1; their number is rounded up.
+    std : float
+        The deviation of the normal numbers.
+    """
+    sparsity, std = number(sparsity, "sparse_", "sparsity"), number(std, "sparse_", "std")
+    _with_axes(tensor, "sparse_", 2, 2)
+    if not 0 <= sparsity <= 1:
+        raise ValueError(f"sparsity should be from 0 to 1, and is {sparsity}")
+    values = std * _drawn(randn, tensor)
+    order = np.argsort(_drawn(rand, tensor).real, axis=0)
+    zeros = order[: math.ceil(sparsity * tensor.shape[0])]
+    np.put_along_axis(values, zeros, 0, axis=0)
+    return _fill(tensor, values)
+
+
+@takes(
+    constant="tensor",
+    mean="a number",
+    std="a number",
+    a="a number",
+    b="a number",
+    family=_FILLS(tensor="A leaf, real floating."),
+)
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
+) -> Tensor:
+    """Fill a Tensor with normal numbers under the condition that they are in [a, b].
+
+    Parameters
+    ----------
+    mean, std : float
+        Of the normal numbers without the condition.
+    a, b : float
+        The interval.
+    """
+    mean, std = number(mean, "trunc_normal_", "mean"), number(std, "trunc_normal_", "std")
+    a, b = number(a, "trunc_normal_", "a"), number(b, "trunc_normal_", "b")
+    if tensor.dtype.complex:
+        raise TypeError("trunc_normal_ fills real Tensors; a complex number has no order")
+    uniform = _drawn(rand, tensor, double=True)
+    if not std > 0 or not a < b:
+        raise ValueError(f"std should be positive and a below b, and they are {std}, {a} and {b}")
+    low, high = (a - mean) / std, (b - mean) / std
+    # To the left of the mean, where small probabilities have all their digits.
+    turn = -1 if low > 0 else 1
+    low, high = sorted((turn * low, turn * high))
+    below, above = (math.erfc(-x / math.sqrt(2)) / 2 for x in (low, high))
+    if not below < above:
+        raise ValueError(
+            f"the normal numbers of mean {mean} and deviation {std} have no share in [{a}, {b}] "
+            "that can be told from 0"
+        )
+    with use_backend("numpy"):
+        ndtri = import_module("wengert.ops.special.normal").ndtri
+        standard = ndtri(ops.asarray(below + (above - below) * uniform)).numpy()
+    return _fill(tensor, np.clip(mean + std * turn * standard, a, b))
+
+
+def _with_axes(tensor: Tensor, name: str, fewest: int, most: int | None = None) -> None:
+    if tensor.ndim < fewest or (most is not None and tensor.ndim > most):
+        wanted = f"{fewest} axes" + (
+            " or more" if most is None else f" to {most}" if most > fewest else ""
+        )
+        raise ValueError(f"{name} needs a Tensor of {wanted}, not one of {tuple(tensor.shape)}")

@@ -297,6 +297,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "x.type_as": {"other": _OTHER},
     "init.calculate_gain": {"nonlinearity": "leaky_relu", "param": 0.2},
     "init.constant_": {"val": 2.0},
+    "init.dirac_": {"tensor": _MATRIX[..., None], "groups": 2},
+    "init.sparse_": {"sparsity": 0.3},
 }
 
 
