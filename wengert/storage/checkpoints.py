@@ -304,6 +304,6 @@ def _set_random_state(state: Any) -> None:
             raise ValueError(f"{key!r} names no device")
         if isinstance(each, dict):
             np.random.SFC64(0).state = each  # type: ignore[assignment]
-        elif not isinstance(each, np.ndarray) or each.dtype.kind != "u" or each.ndim != 1:
-            raise ValueError(f"the random state of {key} is no vector of unsigned integers")
+        elif not isinstance(each, np.ndarray) or each.dtype.kind not in "iu" or each.ndim != 1:
+            raise ValueError(f"the random state of {key} is no vector of integers")
     generators.set_rng_state(state)
