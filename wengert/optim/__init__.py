@@ -1,6 +1,6 @@
 """Optimisers: they change parameters along their gradients."""
 
-from wengert.optim import lr_scheduler
+from wengert.optim import lr_scheduler, swa_utils
 from wengert.optim.adam import Adam, AdamW
 from wengert.optim.adaptive import Adadelta, Adagrad, Adamax, NAdam, RAdam, RMSprop
 from wengert.optim.averaged import ASGD
@@ -27,6 +27,7 @@ __all__ = [
     "RMSprop",
     "Rprop",
     "lr_scheduler",
+    "swa_utils",
 ]
 
 

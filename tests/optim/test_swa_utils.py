@@ -1,0 +1,154 @@
+"""Averages of models, against PyTorch's and by formulas."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn, optim
+from wengert.optim import swa_utils
+
+STEPS = 6
+
+
+def network(lib: Any, **options: Any) -> Any:
+    return lib.Sequential(
+        lib.Linear(3, 4, **options), lib.BatchNorm1d(4, **options), lib.Linear(4, 2, **options)
+    )
+
+
+def batches() -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(8, 3)) for _ in range(STEPS)]
+
+
+def functions(lib: Any) -> dict[str, dict[str, Any]]:
+    return {
+        "mean": {},
+        "mean by name": {"avg_fn": lib.get_swa_avg_fn()},
+        "moving": {"avg_fn": lib.get_ema_avg_fn(0.9)},
+        "buffers": {"avg_fn": lib.get_ema_avg_fn(0.7), "use_buffers": True},
+        "lists": {"multi_avg_fn": lib.get_ema_multi_avg_fn(0.9)},
+        "mean of lists": {"multi_avg_fn": lib.get_swa_multi_avg_fn()},
+    }
+
+
+@pytest.fixture
+def in_double() -> Any:
+    """PyTorch divides by the count in its default dtype."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+@pytest.mark.oracle
+@pytest.mark.usefixtures("in_double")
+@pytest.mark.parametrize("name", functions(swa_utils))
+def test_averages_are_pytorchs(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    theirs_of = torch.optim.swa_utils
+    twin = network(torch.nn, dtype=torch.float64)
+    with wg.use_backend("numpy"):
+        net = network(nn, dtype=wg.float64)
+        net.load_state_dict({k: v.detach().numpy() for k, v in twin.state_dict().items()})
+        ours = swa_utils.AveragedModel(net, **functions(swa_utils)[name])
+        theirs = theirs_of.AveragedModel(twin, **functions(theirs_of)[name])
+        one = optim.SGD(net.parameters(), lr=0.01)
+        other = torch.optim.SGD(twin.parameters(), lr=0.01)
+        for x in batches():
+            for model, optimiser, lib in ((net, one, wg.asarray), (twin, other, torch.tensor)):
+                optimiser.zero_grad()
+                (model(lib(x)) ** 2).mean().backward()
+                optimiser.step()
+            ours.update_parameters(net)
+            theirs.update_parameters(twin)
+        mine, yours = ours.state_dict(), theirs.state_dict()
+        assert mine.keys() == yours.keys()
+        for key, value in mine.items():
+            np.testing.assert_allclose(value.numpy(), yours[key].numpy(), rtol=1e-9, atol=1e-12)
+        swa_utils.update_bn([wg.asarray(x) for x in batches()], ours)
+        theirs_of.update_bn([torch.tensor(x) for x in batches()], theirs)
+        for key, value in ours.state_dict().items():
+            np.testing.assert_allclose(
+                value.numpy(), theirs.state_dict()[key].numpy(), rtol=1e-9, atol=1e-12
+            )
+        assert ours.module[1].momentum == 0.1
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_moving_average_in_steps(backend: Any, compiled: bool) -> None:
+    model = nn.Linear(2, 1, bias=False, dtype=wg.float64)
+    averaged = swa_utils.AveragedModel(model, avg_fn=swa_utils.get_ema_avg_fn(0.5))
+    optimiser = optim.SGD(model.parameters(), lr=0.1)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        wg.sum(model.weight**2).backward()
+        optimiser.step()
+        averaged.update_parameters(model)
+
+    run = wg.compile(step, strict=True) if compiled else step
+    p, expected = model.weight.detach().numpy(), None
+    for _ in range(STEPS):
+        run()
+        p = p * 0.8
+        expected = p if expected is None else 0.5 * expected + 0.5 * p
+        np.testing.assert_allclose(averaged.module.weight.detach().numpy(), expected, rtol=1e-12)
+    assert int(averaged.n_averaged) == STEPS
+    assert averaged.module.weight.backend is backend
+    x = wg.ones((3, 2), dtype=wg.float64)
+    np.testing.assert_allclose(averaged(x).detach().numpy(), np.full((3, 1), expected.sum()))
+    if compiled:
+        assert run.report.recordings <= 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"swa_lr": 0.5},
+        {"swa_lr": [0.01, 0.02], "anneal_epochs": 5, "anneal_strategy": "linear"},
+        {"swa_lr": 0.3, "anneal_epochs": 0},
+    ],
+)
+def test_rates_go_to_that_of_averaging(options: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    weights = [nn.Parameter(wg.ones(1)) for _ in range(2)]
+    others = [torch.ones(1, requires_grad=True) for _ in range(2)]
+    ours = optim.SGD([{"params": [weights[0]]}, {"params": [weights[1]], "lr": 0.2}], lr=0.1)
+    theirs = torch.optim.SGD([{"params": [others[0]]}, {"params": [others[1]], "lr": 0.2}], lr=0.1)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning)
+        one = swa_utils.SWALR(ours, **options)
+        other = torch.optim.swa_utils.SWALR(theirs, **options)
+        for _ in range(15):
+            one.step()
+            other.step()
+            assert one.get_last_lr() == pytest.approx(other.get_last_lr(), rel=1e-12)
+    assert one.state_dict().keys() == other.state_dict().keys()
+
+
+def test_bad_input() -> None:
+    model = nn.Linear(2, 1)
+    with pytest.raises(ValueError, match="Only one"):
+        swa_utils.AveragedModel(
+            model,
+            avg_fn=swa_utils.get_ema_avg_fn(),
+            multi_avg_fn=swa_utils.get_ema_multi_avg_fn(),
+        )
+    with pytest.raises(ValueError, match="decay value 2"):
+        swa_utils.get_ema_avg_fn(2)
+    averaged = swa_utils.AveragedModel(model)
+    with pytest.raises(ValueError, match=r"parameters of other shapes.*\(1, 3\)"):
+        averaged.update_parameters(nn.Linear(3, 1))
+    assert int(averaged.n_averaged) == 0
+    optimiser = optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(ValueError, match="instead got x"):
+        swa_utils.SWALR(optimiser, 0.1, anneal_strategy="x")
+    with pytest.raises(ValueError, match="greater than 0, got -1"):
+        swa_utils.SWALR(optimiser, 0.1, anneal_epochs=-1)
+    assert "swa_lr" not in optimiser.param_groups[0]
+    swa_utils.update_bn([], model)  # which has no such layer
