@@ -43,7 +43,8 @@ from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference, told
 from wengert.compiler.restoring import restoring
 from wengert.compiler.turns import alone, eagerly, looking
-from wengert.nn.module import changes
+from wengert.nn.hooks import changes
+from wengert.nn.module import Module
 
 __all__ = ["Compiled", "Options"]
 
@@ -98,8 +99,11 @@ class Compiled(Generic[P, R]):
     """
 
     def __init__(self, function: Callable[P, R], options: "Options") -> None:
+        called = function if isinstance(function, Module) else None
+        if called is not None:
+            function = called.__call__
         functools.update_wrapper(self, function)
-        self._function, self._options = function, options
+        self._called, self._function, self._options = called, function, options
         self._arguments = Arguments(function, options.static)
         self._replays: list[Replay] = []
         self._calls: list[Callable[..., Any]] = []
@@ -155,13 +159,17 @@ class Compiled(Generic[P, R]):
         found: Any = sys.modules.get(getattr(self._function, "__module__", None) or "")
         for part in name.split("."):
             found = getattr(found, part, None)
-        return name if found is self else (Compiled, (self._function, self._options))
+        return name if found is self else (Compiled, (self._given(), self._options))
 
     def __copy__(self) -> "Compiled[P, R]":
-        return Compiled(self._function, self._options)
+        return Compiled(self._given(), self._options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Compiled[P, R]":
-        return Compiled(copy.deepcopy(self._function, memo), self._options)
+        return Compiled(copy.deepcopy(self._given(), memo), self._options)
+
+    def _given(self) -> Any:
+        """What was compiled: a module or a function."""
+        return self._function if self._called is None else self._called
 
     @property
     def source(self) -> str:
@@ -207,7 +215,7 @@ class Compiled(Generic[P, R]):
         """
         options = self._options._replace(size=sys.maxsize, torch_compile=False)
         options = options._replace(strict=True, check=0, capture=False)
-        return Compiled(self._function, options)
+        return Compiled(self._given(), options)
 
     def looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, State]:
         """Return a call's arguments, taken apart, and what the function reaches."""
@@ -241,6 +249,8 @@ class Compiled(Generic[P, R]):
     def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if current() is not None:  # inside another trace this function is a part of it
             return self._function(*args, **kwargs)
+        if self._called is not None:  # which may have got hooks, or lost them
+            self._function = self._called.__call__
         if kwargs:
             args, kwargs = self._arguments.positional(args, kwargs)
         while True:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
 from wengert.compiler.compiled import Compiled, Options
-from wengert.nn.module import Module
 
 __all__ = ["compile"]
 
@@ -132,4 +131,4 @@ def compile(
 def _callable(function: Any) -> Any:
     if not callable(function):
         raise TypeError(f"wg.compile takes a function, not {type(function).__name__}")
-    return function.forward if isinstance(function, Module) else function
+    return function

@@ -11,7 +11,7 @@ from wengert.compiler.capture.traced import Traced
 from wengert.compiler.passes.inplace import CHANGED
 from wengert.compiler.report import told
 from wengert.interpreters.lifted import Lifted
-from wengert.nn.module import changes
+from wengert.nn.hooks import changes
 from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor

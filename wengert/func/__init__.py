@@ -2,6 +2,7 @@
 
 from wengert.func.custom import custom_vjp
 from wengert.func.forward import ggnvp, hvp, jvp
+from wengert.func.functional import functional_call
 from wengert.func.jacobians import hessian, jacobian, jacrev
 from wengert.func.linearization import jacfwd, linearize
 from wengert.func.reverse import elementwise_grad, grad, value_and_grad, vjp
@@ -19,6 +20,7 @@ __all__ = [
     "TreeDef",
     "custom_vjp",
     "elementwise_grad",
+    "functional_call",
     "ggnvp",
     "grad",
     "hessian",

@@ -36,7 +36,13 @@ from wengert.nn.activations import (
     Threshold,
 )
 from wengert.nn.attention import MultiheadAttention
-from wengert.nn.containers import ModuleDict, ModuleList, Sequential
+from wengert.nn.containers import (
+    ModuleDict,
+    ModuleList,
+    ParameterDict,
+    ParameterList,
+    Sequential,
+)
 from wengert.nn.convolution import (
     Conv1d,
     Conv2d,
@@ -186,6 +192,8 @@ __all__ = [
     "PReLU",
     "PairwiseDistance",
     "Parameter",
+    "ParameterDict",
+    "ParameterList",
     "PixelShuffle",
     "PixelUnshuffle",
     "PoissonNLLLoss",

@@ -1,68 +1,80 @@
-"""Modules that hold modules."""
+"""Modules that hold modules or parameters."""
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from operator import index
 from typing import Any, Self, overload
 
-from wengert.nn.module import Module, bracketed, changes, hints
+from wengert.nn.hooks import changes, unhooked
+from wengert.nn.module import Module, bracketed
+from wengert.nn.parameter import Parameter
+from wengert.nn.state import hints
+from wengert.tape.tensor import Tensor
 
 
 class _Numbered(Module):
-    """Modules named by their positions."""
+    """Modules or parameters named by their positions."""
 
-    def __init__(self, modules: Iterable[Module]) -> None:
+    #: Of what class its elements are.
+    _kind: type = Module
+
+    def __init__(self, modules: Iterable[Any]) -> None:
         self.extend(modules)
 
-    def _held(self) -> list[Module]:
-        return [value for value in self.__dict__.values() if isinstance(value, Module)]
+    def _taken(self, value: Any) -> Any:
+        """An element as it is held."""
+        return _module(self, value)
 
-    def _set(self, modules: Iterable[Module]) -> None:
-        """Hold these modules and no others, under the names "0", "1", ..."""
-        modules = list(modules)
-        for module in modules:
-            if not isinstance(module, Module):
-                raise hints().no_module(module, f"nn.{type(self).__name__}")
-        for name in [n for n, value in self.__dict__.items() if isinstance(value, Module)]:
+    def _items(self) -> list[tuple[str, Any]]:
+        kind = self._kind
+        return [(name, value) for name, value in self.__dict__.items() if isinstance(value, kind)]
+
+    def _held(self) -> list[Any]:
+        return [value for _, value in self._items()]
+
+    def _set(self, values: Iterable[Any]) -> None:
+        """Hold these elements and no others, under the names "0", "1", ..."""
+        taken = [self._taken(value) for value in values]
+        for name, _ in self._items():
             del self.__dict__[name]
         changes[0] += 1
-        for position, module in enumerate(modules):
-            self.__dict__[str(position)] = module
+        self.__dict__.update(_renumbered(taken))
 
     def _position(self, idx: Any) -> int:
         length, position = len(self), index(idx)
         if not -length <= position < length:
-            raise IndexError(f"index {position} is out of range for {length} modules")
+            what = f"{self._kind.__name__.lower()}s"
+            raise IndexError(f"index {position} is out of range for {length} {what}")
         return position % length
 
     def __len__(self) -> int:
         return len(self._held())
 
-    def __iter__(self) -> Iterator[Module]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._held())
 
-    def __contains__(self, module: object) -> bool:
-        return any(held is module for held in self._held())
+    def __contains__(self, value: object) -> bool:
+        return any(held is value for held in self._held())
 
     @overload
-    def __getitem__(self, idx: int) -> Module: ...
+    def __getitem__(self, idx: int) -> Any: ...
     @overload
     def __getitem__(self, idx: slice) -> Self: ...
-    def __getitem__(self, idx: int | slice) -> Module | Self:
-        held = list(self.__dict__.items())
-        modules = [(name, value) for name, value in held if isinstance(value, Module)]
+    def __getitem__(self, idx: int | slice) -> Any:
+        items = self._items()
         if not isinstance(idx, slice):
-            return modules[self._position(idx)][1]
-        part = type(self).__new__(type(self))
+            return items[self._position(idx)][1]
+        cls = unhooked(type(self))
+        part = cls.__new__(cls)
         part.__dict__.update(
-            modules[idx] if self._keeps_names else _renumbered(m for _, m in modules[idx])
+            items[idx] if self._keeps_names else _renumbered(dict(items[idx]).values())
         )
         return part
 
     _keeps_names = False
 
-    def __setitem__(self, idx: int, module: Module) -> None:
-        names = [n for n, value in self.__dict__.items() if isinstance(value, Module)]
-        setattr(self, names[self._position(idx)], module)
+    def __setitem__(self, idx: int, value: Any) -> None:
+        setattr(self, self._items()[self._position(idx)][0], self._taken(value))
 
     def __delitem__(self, idx: int | slice) -> None:
         held = self._held()
@@ -72,42 +84,59 @@ class _Numbered(Module):
             del held[self._position(idx)]
         self._set(held)
 
-    def __add__(self, other: Iterable[Module]) -> Self:
+    def __add__(self, other: Iterable[Any]) -> Self:
         return self[:].extend(other)
 
-    def __iadd__(self, other: Iterable[Module]) -> Self:
+    def __iadd__(self, other: Iterable[Any]) -> Self:
         return self.extend(other)
 
-    def append(self, module: Module) -> Self:
+    def append(self, module: Any) -> Self:
         """Add a module at the end, and return this one."""
         return self.extend([module])
 
-    def extend(self, modules: Iterable[Module]) -> Self:
+    def extend(self, modules: Iterable[Any]) -> Self:
         """Add modules at the end, and return this one."""
-        added = list(modules)
-        for module in added:
-            if not isinstance(module, Module):
-                raise hints().no_module(module, f"nn.{type(self).__name__}")
-        start = len(self)
-        for position, module in enumerate(added, start):
-            self.add_module(str(position), module)
+        added = [self._taken(module) for module in modules]
+        for position, module in enumerate(added, len(self)):
+            self._claim(str(position))
+            setattr(self, str(position), module)
         return self
 
-    def insert(self, idx: int, module: Module) -> Self:
+    def insert(self, idx: int, module: Any) -> Self:
         """Add a module before a position, and return this one."""
         held = self._held()
         held.insert(idx, module)
         self._set(held)
         return self
 
-    def pop(self, idx: int = -1) -> Module:
+    def pop(self, idx: int = -1) -> Any:
         """Remove a module and return it."""
         module = self[idx]
         del self[idx]
         return module
 
 
-def _renumbered(modules: Iterable[Module]) -> Iterator[tuple[str, Module]]:
+def _module(holder: Module, value: Any) -> Module:
+    if not isinstance(value, Module):
+        raise hints().no_module(value, f"nn.{type(holder).__name__}")
+    return value
+
+
+def _parameter(holder: Module, value: Any) -> Parameter:
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"nn.{type(holder).__name__} holds parameters, and {type(value).__name__} is no "
+            "Tensor: make one with wg.tensor(...)"
+        )
+    return value if isinstance(value, Parameter) else Parameter(value)
+
+
+def _described(parameter: Parameter) -> str:
+    size = "x".join(map(str, parameter.shape))
+    return f"Parameter containing: [wengert.{parameter.dtype.name} of size {size}]"
+
+
+def _renumbered(modules: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     for position, module in enumerate(modules):
         yield str(position), module
 
@@ -181,29 +210,50 @@ class ModuleList(_Numbered):
         )
 
 
-class ModuleDict(Module):
-    """A dict of modules.
+class ParameterList(_Numbered):
+    """A list of parameters.
 
     Parameters
     ----------
-    modules : mapping of str to Module, or iterable of pairs, optional
-        What it holds at first.
+    values : iterable of Tensor, optional
+        What it holds at first. A Tensor that is no parameter becomes one.
     """
 
-    def __init__(
-        self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None
-    ) -> None:
-        if modules is not None:
-            self.update(modules)
+    _kind = Parameter
 
-    def __getitem__(self, key: str) -> Module:
+    def __init__(self, values: Iterable[Tensor] | None = None) -> None:
+        super().__init__(() if values is None else values)
+
+    def _taken(self, value: Any) -> Any:
+        return _parameter(self, value)
+
+    def __repr__(self) -> str:
+        lines = [f"  ({name}): {_described(value)}" for name, value in self._items()]
+        return bracketed(type(self).__name__, "", lines)
+
+
+class _Named(Module):
+    """Modules or parameters by their names."""
+
+    _kind: type = Module
+
+    def __init__(self, held: Any = None) -> None:
+        if held is not None:
+            self.update(held)
+
+    def _taken(self, value: Any) -> Any:
+        return _module(self, value)
+
+    def __getitem__(self, key: str) -> Any:
         found = self.__dict__.get(key)
-        if not isinstance(found, Module):
+        if not isinstance(found, self._kind):
             raise KeyError(key)
         return found
 
-    def __setitem__(self, key: str, module: Module) -> None:
-        self.add_module(key, module)
+    def __setitem__(self, key: str, value: Any) -> None:
+        taken = self._taken(value)
+        self._claim(key)
+        setattr(self, key, taken)
 
     def __delitem__(self, key: str) -> None:
         self[key]
@@ -220,34 +270,81 @@ class ModuleDict(Module):
 
     def keys(self) -> list[str]:
         """The names."""
-        return [name for name, value in self.__dict__.items() if isinstance(value, Module)]
+        return [name for name, _ in self.items()]
 
-    def values(self) -> list[Module]:
-        """The modules."""
-        return [value for value in self.__dict__.values() if isinstance(value, Module)]
+    def values(self) -> list[Any]:
+        """What is held."""
+        return [value for _, value in self.items()]
 
-    def items(self) -> list[tuple[str, Module]]:
-        """The names with their modules."""
-        return list(zip(self.keys(), self.values(), strict=True))
+    def items(self) -> list[tuple[str, Any]]:
+        """The names with what is held."""
+        kind = self._kind
+        return [(name, value) for name, value in self.__dict__.items() if isinstance(value, kind)]
 
-    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add modules; one under a name that is taken replaces the other."""
-        pairs = modules.items() if isinstance(modules, Mapping) else list(modules)
-        if any(isinstance(pair, Module) for pair in pairs):
+    def update(self, held: Any) -> None:
+        """Add what a mapping or pairs hold; one under a name that is taken replaces the other."""
+        pairs = held.items() if isinstance(held, Mapping | _Named) else list(held)
+        if any(isinstance(pair, self._kind) for pair in pairs):
+            what = self._kind.__name__
             raise TypeError(
-                "nn.ModuleDict takes a mapping or pairs of a name and a module; modules without "
-                "names are for nn.ModuleList"
+                f"nn.{what}Dict takes a mapping or pairs of a name and a {what.lower()}; "
+                f"{what.lower()}s without names are for nn.{what}List"
             )
-        for name, module in pairs:
-            self.add_module(name, module)
+        for name, value in pairs:
+            self[name] = value
 
-    def pop(self, key: str) -> Module:
-        """Remove a module and return it."""
-        module = self[key]
+    def pop(self, key: str) -> Any:
+        """Remove what has a name and return it."""
+        value = self[key]
         del self[key]
-        return module
+        return value
 
     def clear(self) -> None:
-        """Remove all modules."""
+        """Remove all."""
         for key in self.keys():
             del self[key]
+
+
+class ModuleDict(_Named):
+    """A dict of modules.
+
+    Parameters
+    ----------
+    modules : mapping of str to Module, or iterable of pairs, optional
+        What it holds at first.
+    """
+
+    def __init__(
+        self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None
+    ) -> None:
+        super().__init__(modules)
+
+
+class ParameterDict(_Named):
+    """A dict of parameters.
+
+    Parameters
+    ----------
+    parameters : mapping of str to Tensor, or iterable of pairs, optional
+        What it holds at first. A Tensor that is no parameter becomes one.
+    """
+
+    _kind = Parameter
+
+    def __init__(
+        self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None
+    ) -> None:
+        super().__init__(parameters)
+
+    def _taken(self, value: Any) -> Any:
+        return _parameter(self, value)
+
+    def update(self, held: Any) -> None:
+        """Add parameters, as in PyTorch those of a plain dict in the order of their names."""
+        if isinstance(held, Mapping) and not isinstance(held, OrderedDict):
+            held = sorted(held.items())
+        super().update(held)
+
+    def __repr__(self) -> str:
+        lines = [f"  ({name}): {_described(value)}" for name, value in self.items()]
+        return bracketed(type(self).__name__, "", lines)

@@ -1,6 +1,7 @@
 """Errors of networks that say what to write instead; imported where one is raised."""
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any, Final
 
@@ -62,3 +63,21 @@ def renamed(missing: Iterable[str], unexpected: Iterable[str]) -> str:
         if prefix != more[0] and more == [prefix + name for name in less]:
             return f"The names differ in {prefix!r} alone: load {change.format(prefix)}."
     return "Pass strict=False to load what there is and leave the rest."
+
+
+def warn_of_held(module: Any, name: str, value: Any) -> None:
+    """Warn of a list or dict of modules or parameters, which are not among a module's own."""
+    parameter = import_module("wengert.nn.parameter").Parameter
+    base = import_module("wengert.nn.module").Module
+    own = {id(x) for listed in (module.modules(), module.parameters()) for x in listed}
+    kind, items = type(value).__name__, value.values() if isinstance(value, Mapping) else value
+    for what, cls in (("Module", base), ("Parameter", parameter)):
+        if any(isinstance(x, cls) and id(x) not in own for x in items):
+            holder = f"nn.{what}{'Dict' if isinstance(value, Mapping) else 'List'}"
+            warnings.warn(
+                f"{type(module).__name__}.{name} is a {kind} of {what}s, which are not among the "
+                f"module's parameters: no optimiser trains them, and state_dict and to leave them "
+                f"out; write {holder}(...)",
+                UserWarning,
+                stacklevel=3,
+            )

@@ -1,13 +1,15 @@
 """The module: a function of Tensors that owns parameters, buffers and other modules."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from wengert.backends import DType, as_dtype, backend_of, dtype_of, namespaces
+from wengert.backends import DType, as_dtype, namespaces
 from wengert.nn.conversion import castable, convert, destination, place, replace
+from wengert.nn.hooks import Hookable, changes
 from wengert.nn.parameter import Parameter
+from wengert.nn.state import State, hints, joined
 from wengert.tape.tensor import Tensor, untracked
 
 if TYPE_CHECKING:
@@ -20,18 +22,11 @@ if TYPE_CHECKING:
         def forward(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
-#: Counts the changes of modules' attributes: a cache of modules is current while it stays the same.
-changes = [0]
+#: What does not count its elements among a module's parameters.
+_HOLDING = frozenset({list, tuple, dict, OrderedDict})
 
 
-class IncompatibleKeys(NamedTuple):
-    """The names that `Module.load_state_dict` has not found in the mapping, and in the module."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
-
-
-class Module:
+class Module(Hookable, State):
     """A function of Tensors with parameters: the base of every layer and network.
 
     A subclass makes its parameters and submodules in ``__init__`` as plain attributes and computes
@@ -95,6 +90,8 @@ class Module:
             )
         object.__setattr__(self, name, value)
         changes[0] += 1
+        if type(value) in _HOLDING and value:
+            hints().warn_of_held(self, name, value)
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
@@ -233,7 +230,7 @@ class Module:
         yield prefix, self
         for name, value in self.__dict__.items():
             if isinstance(value, Module):
-                yield from value.named_modules(memo, _join(prefix, name), remove_duplicate)
+                yield from value.named_modules(memo, joined(prefix, name), remove_duplicate)
 
     def modules(self) -> Iterator["Module"]:
         """Yield this module and all below it, each once."""
@@ -294,7 +291,7 @@ class Module:
         for path, module in places:
             for name, tensor in own(module):
                 if id(tensor) not in seen:
-                    yield _join(path, name), tensor
+                    yield joined(path, name), tensor
                     if remove_duplicate:
                         seen.add(id(tensor))
 
@@ -410,93 +407,6 @@ class Module:
         """
         return self.to(device="cuda" if device is None else f"cuda:{device}")
 
-    # -- state -----------------------------------------------------------------------------------
-
-    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
-        """Return all parameters and persistent buffers by their dotted paths.
-
-        The Tensors are detached. They keep their values while the module is trained further.
-
-        Parameters
-        ----------
-        prefix : str
-            Put before each name.
-        keep_vars : bool
-            Whether to return the parameters and buffers themselves, with ``requires_grad``.
-        """
-        return {
-            prefix + name: tensor if keep_vars else untracked(tensor._array)
-            for name, tensor in self._state()
-        }
-
-    def _state(self) -> Iterator[tuple[str, Tensor]]:
-        for path, module in self.named_modules(remove_duplicate=False):
-            for name, parameter in module._own_parameters():
-                yield _join(path, name), parameter
-            for name, buffer in module._own_buffers():
-                if module._buffers[name]:
-                    yield _join(path, name), buffer
-
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True
-    ) -> IncompatibleKeys:
-        """Copy values from a `state_dict` into the parameters and buffers.
-
-        Parameters and buffers keep their backend, device and dtype: the values are converted.
-
-        Parameters
-        ----------
-        state_dict : mapping of str to Tensor or array
-            The values by the names of `state_dict`.
-        strict : bool
-            Whether missing and unexpected names are an error.
-
-        Returns
-        -------
-        IncompatibleKeys
-            ``missing_keys`` and ``unexpected_keys``.
-
-        Raises
-        ------
-        RuntimeError
-            If names are missing or unexpected, or a value is no array or has the wrong shape.
-            The error lists all of them. Nothing is loaded then.
-        """
-        if not isinstance(state_dict, Mapping):
-            raise hints().no_state(state_dict)
-        own = dict(self._state())
-        missing = [name for name in own if name not in state_dict]
-        unexpected = [name for name in state_dict if name not in own]
-        errors: list[str] = []
-        if strict and unexpected:
-            errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}.")
-        if strict and missing:
-            errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}.")
-        arrays: dict[str, Any] = {}
-        for name, tensor in own.items():
-            if name in state_dict:
-                value = state_dict[name]
-                array = value._array if isinstance(value, Tensor) else value
-                problem = _misfit(array, tensor)
-                if problem:
-                    errors.append(f"{problem.format(name=name)}.")
-                else:
-                    arrays[name] = array
-        if errors:
-            if strict and (missing or unexpected):
-                errors.append(hints().renamed(missing, unexpected))
-            raise RuntimeError(
-                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
-                + "\n\t".join(errors)
-            )
-        loaded = {
-            name: convert(array, own[name].backend, own[name].dtype, own[name].device)
-            for name, array in arrays.items()
-        }
-        for name, array in loaded.items():
-            own[name]._array = array
-        return IncompatibleKeys(missing, unexpected)
-
     # -- printing --------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
@@ -531,34 +441,5 @@ def clear_grad(tensor: Tensor) -> None:
         tensor._grad = untracked(namespaces[type(grad._array)].zeros_like(grad._array))
 
 
-def hints() -> Any:
-    """The module of errors' texts, which is imported when there is an error."""
-    return import_module("wengert.nn.hints")
-
-
-def _join(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name
-
-
-def _quoted(names: list[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
-
-
 def _moved(tensor: Tensor, backend: Any, dtype: DType | None, device: Any) -> Any:
     return convert(tensor._array, backend or tensor.backend, castable(tensor, dtype), device)
-
-
-def _misfit(array: Any, tensor: Tensor) -> str:
-    """Why an array can't be loaded into a Tensor; empty if it can."""
-    try:
-        backend_of(array)
-    except TypeError:
-        return f"{{name}} should be a Tensor or an array, and is a {type(array).__name__}"
-    if tuple(array.shape) != tuple(tensor.shape):
-        return (
-            f"size mismatch for {{name}}: copying a param with shape {tuple(array.shape)} from "
-            f"checkpoint, the shape in current model is {tuple(tensor.shape)}"
-        )
-    if dtype_of(array.dtype).complex and not tensor.dtype.complex:
-        return f"{{name}} is complex in the checkpoint, and {tensor.dtype.name} in current model"
-    return ""

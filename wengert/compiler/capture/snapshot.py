@@ -18,7 +18,7 @@ from wengert.backends import backend_of, generators, registry
 from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State, is_array, slots_of
 from wengert.interpreters.lifted import Lifted
-from wengert.nn.module import changes
+from wengert.nn.hooks import changes
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import modes, set_modes
 from wengert.tape.hooks import Hooked

@@ -1,0 +1,158 @@
+"""Stateless calls of modules, and transforms of them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import func, nn
+
+
+class Scale(nn.Module):
+    def __init__(self) -> None:
+        self.weight = nn.Parameter(wg.asarray([1.0, 2.0]))
+        self.register_buffer("steps", wg.asarray(0.0))
+
+    def forward(self, x: Any, power: int = 1) -> Any:
+        self.steps = self.steps + 1
+        if power < 0:
+            raise ZeroDivisionError
+        return (self.weight * x) ** power
+
+
+def values(tensor: wg.Tensor) -> Any:
+    return tensor.detach().numpy().tolist()
+
+
+def test_the_module_is_as_it_was() -> None:
+    net = nn.Sequential(Scale(), Scale())
+    own, held = dict(net.state_dict(keep_vars=True)), [list(vars(x)) for x in net.modules()]
+    given = {"0.weight": wg.asarray([3.0, 4.0]), "1.steps": wg.asarray(5.0)}
+    net[0].steps = own["0.steps"]
+    assert values(func.functional_call(net, given, wg.ones(2))) == [3.0, 8.0]
+    assert given["1.steps"].item() == 6.0  # as in PyTorch
+    assert net[1].steps is own["1.steps"] and net[0].weight is own["0.weight"]
+    with pytest.raises(ZeroDivisionError):
+        func.functional_call(net[0], {"weight": wg.ones(2)}, wg.ones(2), {"power": -1})
+    assert net[0].weight is own["0.weight"]
+    assert [list(vars(x)) for x in net.modules()] == held
+
+
+def test_arguments_and_several_dicts() -> None:
+    net = Scale()
+    parts = ({"weight": wg.asarray([2.0, 3.0])}, {"steps": wg.asarray(1.0)})
+    assert values(func.functional_call(net, parts, (wg.ones(2), 2), strict=True)) == [4.0, 9.0]
+    assert values(func.functional_call(net, {}, None, {"x": wg.ones(2), "power": 2})) == [1.0, 4.0]
+    net.register_forward_hook(lambda m, args, y: y * 2)
+    assert values(func.functional_call(net, parts, (wg.ones(2), 2))) == [8.0, 18.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "error", "text"),
+    [
+        ({"weigth": wg.ones(2)}, {}, RuntimeError, r"Unexpected key\(s\): 'weigth'"),
+        ({"weight": wg.ones(2)}, {"strict": True}, RuntimeError, r"Missing key\(s\): 'steps'"),
+        ({"weight": 3.0}, {}, TypeError, "weight is not an instance of wengert.Tensor, but float"),
+        ([{"weight": wg.ones(2)}] * 2, {}, ValueError, r"\['weight'\] appear in multiple"),
+        ([3], {}, ValueError, "expected a dict of names"),
+    ],
+)
+def test_what_does_not_fit_is_an_error(given: Any, options: Any, error: Any, text: str) -> None:
+    net = Scale()
+    with pytest.raises(error, match=text):
+        func.functional_call(net, given, wg.ones(2), **options)
+    assert values(net.weight) == [1.0, 2.0]
+
+
+def test_tied_parameters() -> None:
+    net = nn.Sequential(Scale(), Scale())
+    net[1].weight = net[0].weight
+    given = {"0.weight": wg.asarray([3.0, 3.0])}
+    assert values(func.functional_call(net, given, wg.ones(2))) == [9.0, 9.0]
+    assert values(func.functional_call(net, given, wg.ones(2), tie_weights=False)) == [3.0, 6.0]
+    with pytest.raises(ValueError, match="got multiple values for keys"):
+        func.functional_call(net, {**given, "1.weight": wg.ones(2)}, wg.ones(2))
+    assert net[1].weight is net[0].weight
+
+
+def network() -> nn.Module:
+    return nn.Sequential(
+        nn.Linear(2, 3, dtype=wg.float64), nn.Tanh(), nn.Linear(3, 1, dtype=wg.float64)
+    )
+
+
+@pytest.mark.usefixtures("backend")
+def test_transforms() -> None:
+    net = network()
+    x = wg.asarray([[0.3, -0.2], [0.1, 0.7]], dtype=wg.float64)
+    parameters = {name: p.detach() for name, p in net.named_parameters()}
+
+    def loss(parameters: Any) -> Any:
+        return wg.sum(func.functional_call(net, parameters, x) ** 2)
+
+    wg.sum(net(x) ** 2).backward()
+    for transform in (func.grad, func.jacobian, func.jacrev, func.jacfwd):
+        answer = transform(loss)(parameters)
+        for name, p in net.named_parameters():
+            np.testing.assert_allclose(values(answer[name]), values(p.grad), rtol=1e-12)
+    tangents = {name: wg.ones(p.shape, dtype=p.dtype) for name, p in parameters.items()}
+    (product,) = func.hvp(loss, (parameters,), (tangents,))
+    step = 1e-6
+    moved = [
+        func.grad(loss)({name: p + sign * step for name, p in parameters.items()})
+        for sign in (1, -1)
+    ]
+    whole = func.hessian(loss)(parameters)
+    for name, p in parameters.items():
+        difference = (moved[0][name] - moved[1][name]) / (2 * step)
+        np.testing.assert_allclose(values(product[name]), values(difference), rtol=1e-6, atol=1e-8)
+        rows = sum(
+            np.asarray(values(block)).reshape(p.size, -1).sum(axis=1)
+            for block in whole[name].values()
+        )
+        np.testing.assert_allclose(rows, np.ravel(values(product[name])), rtol=1e-9, atol=1e-12)
+    assert all(isinstance(p, nn.Parameter) for p in net.parameters())
+
+
+def test_compiled() -> None:
+    net, x = network(), wg.ones((1, 2), dtype=wg.float64)
+
+    @wg.compile(strict=True)
+    def gradient(parameters: Any) -> Any:
+        return func.grad(lambda p: wg.sum(func.functional_call(net, p, x)))(parameters)
+
+    for scale in (1.0, 2.0):
+        parameters = {name: p.detach() * scale for name, p in net.named_parameters()}
+        found, expected = gradient(parameters), gradient.eagerly(parameters)
+        assert {k: values(v) for k, v in found.items()} == {
+            k: values(v) for k, v in expected.items()
+        }
+    assert len(list(net.parameters())) == 4
+
+
+@pytest.mark.oracle
+def test_as_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.Sequential(
+        torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1)
+    ).double()
+    ours = network()
+    given = {name: p.detach().numpy() * 2 for name, p in theirs.named_parameters()}
+    x = np.asarray([[0.3, -0.2]])
+
+    def a(p: Any) -> Any:
+        return wg.sum(func.functional_call(ours, p, wg.asarray(x)) ** 3)
+
+    def b(p: Any) -> Any:
+        return (torch.func.functional_call(theirs, p, torch.tensor(x)) ** 3).sum()
+
+    found = func.hessian(a)({k: wg.asarray(v) for k, v in given.items()})
+    expected = torch.func.jacrev(torch.func.jacrev(b))(
+        {k: torch.tensor(v) for k, v in given.items()}
+    )
+    for row in expected:
+        for column in expected[row]:
+            np.testing.assert_allclose(
+                values(found[row][column]), expected[row][column], rtol=1e-10, atol=1e-13
+            )

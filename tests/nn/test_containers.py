@@ -1,0 +1,71 @@
+"""Lists and dicts of parameters."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+
+
+def test_a_list_of_parameters() -> None:
+    first, second = nn.Parameter(wg.ones((2, 3))), wg.zeros(3)
+    net = nn.Module()
+    net.weights = held = nn.ParameterList([first, second])
+    assert list(net.state_dict()) == ["weights.0", "weights.1"]
+    assert held[0] is first and isinstance(held[1], nn.Parameter) and len(held) == 2
+    held.append(wg.ones(1)).extend([wg.ones(2)])
+    held[-1] = wg.ones(4)
+    assert [p.shape for p in held] == [(2, 3), (3,), (1,), (4,)]
+    assert first in held and second not in held
+    assert [p.shape for p in held[1:3]] == [(3,), (1,)]
+    assert list(held[1:3].state_dict()) == ["0", "1"]
+    assert held.pop(0) is first and list(held.state_dict()) == ["0", "1", "2"]
+    with pytest.raises(IndexError, match="index 5 is out of range for 3 parameters"):
+        held[5]
+    for wrong in (3, nn.Identity()):
+        with pytest.raises(TypeError, match=r"nn\.ParameterList holds parameters"):
+            held.append(wrong)
+        with pytest.raises(TypeError, match=r"nn\.ParameterList holds parameters"):
+            held[0] = wrong
+    assert len(held) == 3
+
+
+def test_a_dict_of_parameters() -> None:
+    held = nn.ParameterDict({"a": wg.ones((2, 3))})
+    held["b"] = nn.Parameter(wg.ones(2))
+    held.update([("c", wg.ones(1))])
+    held.update(nn.ParameterDict({"c": wg.zeros(1)}))
+    assert list(held) == list(held.keys()) == list(held.state_dict()) == ["a", "b", "c"]
+    assert held["c"].item() == 0 and "a" in held and "z" not in held and len(held) == 3
+    assert all(p.requires_grad for p in held.values())
+    assert held.pop("a").shape == (2, 3) and [name for name, _ in held.items()] == ["b", "c"]
+    for key in ("keys", "a.b", ""):
+        with pytest.raises(KeyError):
+            held[key] = wg.ones(1)
+    with pytest.raises(KeyError):
+        held["nothing"]
+    with pytest.raises(TypeError, match=r"nn\.ParameterDict holds parameters"):
+        held["d"] = 3
+    with pytest.raises(TypeError, match=r"parameters without names are for nn\.ParameterList"):
+        held.update([wg.ones(1), nn.Parameter(wg.ones(1))])
+    held.clear()
+    assert not list(held.parameters())
+
+
+@pytest.mark.oracle
+def test_as_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+
+    def made(library: Any, make: Any) -> Any:
+        held = library.ParameterList([make((2, 3)), library.Parameter(make((3,)))])
+        net = library.Module()
+        net.list, net.dict = held, library.ParameterDict({"b": make((2,)), "a": make((1,))})
+        return net
+
+    ours, theirs = made(nn, wg.ones), made(torch.nn, torch.ones)
+    assert repr(ours.list) == repr(theirs.list).replace("torch.", "wengert.")
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        np.testing.assert_array_equal(mine.detach().numpy(), other.detach().numpy())

@@ -1,0 +1,155 @@
+"""Stateless calls of modules: their parameters are arguments."""
+
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from wengert.tape.tensor import Tensor
+
+
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]],
+    args: Any = None,
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """Call a module with other Tensors in the places of its parameters and buffers.
+
+    The module has its own again afterwards, also if the call raises an error. So the call is a
+    function of the parameters, which `grad`, `jacobian`, `hessian` and the others transform.
+
+    Parameters
+    ----------
+    module : Module
+        It is called with its hooks.
+    parameter_and_buffer_dicts : dict of str to Tensor, or sequence of dicts
+        Tensors by the names of ``named_parameters`` and ``named_buffers``; the module's own are
+        used for others. A buffer that the call replaces is replaced in the dict.
+    args : object
+        A tuple of the positional arguments, or a single one.
+    kwargs : dict, optional
+        The keyword arguments.
+    tie_weights : bool
+        Whether a Tensor for one name of a parameter that has several is for all of them.
+    strict : bool
+        Whether a parameter or buffer that is not in the dicts is an error.
+
+    Returns
+    -------
+    object
+        What the module returns.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no parameter or buffer of a name, or one is missing with ``strict``.
+    TypeError
+        If a value is no Tensor.
+    ValueError
+        If a name is in several dicts, or there are several Tensors for one parameter.
+
+    Examples
+    --------
+    >>> model = wg.nn.Linear(2, 1)
+    >>> def loss(parameters, x):
+    ...     return wg.sum(wg.func.functional_call(model, parameters, x) ** 2)
+    >>> gradients = wg.func.grad(loss)(dict(model.named_parameters()), wg.ones((3, 2)))
+    >>> list(gradients)
+    ['weight', 'bias']
+    """
+    dicts = (
+        [parameter_and_buffer_dicts]
+        if isinstance(parameter_and_buffer_dicts, Mapping)
+        else list(parameter_and_buffer_dicts)
+    )
+    places = _places(module)
+    given = _given(module, dicts, places, strict)
+    if tie_weights:
+        _tie(module, given, places)
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _swapped(given, places, dicts):
+        return module(*args, **(kwargs or {}))
+
+
+def _places(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
+    """Where each parameter and buffer stands."""
+    found = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        prefix = f"{path}." if path else ""
+        for listed in (owner.named_parameters, owner.named_buffers):
+            for name, _ in listed(recurse=False, remove_duplicate=False):
+                found[prefix + name] = vars(owner), name
+    return found
+
+
+def _given(
+    module: Any, dicts: list[Mapping[str, Any]], places: Mapping[str, Any], strict: bool
+) -> dict[str, Tensor]:
+    given: dict[str, Tensor] = {}
+    for one in dicts:
+        if not isinstance(one, Mapping):
+            raise ValueError(  # noqa: TRY004 -- PyTorch's error
+                f"expected a dict of names to Tensors, or a sequence of such, not {type(one)}"
+            )
+        if twice := sorted(given.keys() & one.keys()):
+            raise ValueError(
+                f"{twice} appear in multiple dictionaries; behavior of functional call is ambiguous"
+            )
+        given.update(one)
+    for name, value in given.items():
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"{name} is not an instance of wengert.Tensor, but {type(value).__name__}; make "
+                "one with wg.asarray(...)"
+            )
+    errors = []
+    if unexpected := [name for name in given if name not in places]:
+        errors.append(f"Unexpected key(s): {', '.join(map(repr, unexpected))}.")
+    if strict and (missing := [name for name in places if name not in given]):
+        errors.append(f"Missing key(s): {', '.join(map(repr, missing))}.")
+    if errors:
+        raise RuntimeError(
+            f"Error(s) in the functional call of {type(module).__name__}:\n\t" + "\n\t".join(errors)
+        )
+    return given
+
+
+def _tie(module: Any, given: dict[str, Tensor], places: Mapping[str, Any]) -> None:
+    """Give all names of one parameter the same Tensor."""
+    together: dict[int, list[str]] = {}
+    for name, (held, key) in places.items():
+        together.setdefault(id(held[key]), []).append(name)
+    for names in together.values():
+        chosen = [name for name in names if name in given]
+        if len({id(given[name]) for name in chosen}) > 1:
+            raise ValueError(
+                f"functional_call got multiple values for keys {chosen}, which are tied. Consider "
+                "using tie_weights=False"
+            )
+        if chosen:
+            given.update(dict.fromkeys(names, given[chosen[0]]))
+
+
+@contextmanager
+def _swapped(
+    given: Mapping[str, Tensor],
+    places: Mapping[str, tuple[dict[str, Any], str]],
+    dicts: list[Mapping[str, Any]],
+) -> Iterator[None]:
+    before = [(name, *places[name]) for name in given]
+    own = {name: held[key] for name, held, key in before}
+    for name, held, key in before:
+        held[key] = given[name]
+    try:
+        yield
+    finally:
+        for name, held, key in before:
+            now = held.get(key)
+            held[key] = own[name]
+            if now is not given[name]:
+                for one in dicts:
+                    if name in one and isinstance(one, MutableMapping):
+                        one[name] = now

@@ -1,0 +1,420 @@
+"""Hooks on modules: functions of the user's that are called with what goes in and comes out.
+
+A module that gets a hook becomes of another class over the same ``__dict__``, which has a call of
+its own; when the last hook is removed it goes back. So a module without hooks costs nothing more.
+"""
+
+import warnings
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from wengert.tape.function import Function
+from wengert.tape.hooks import Hooks, RemovableHandle
+from wengert.tape.tensor import Tensor
+
+#: Counts the changes of modules' attributes: a cache of modules is current while it stays the same.
+changes = [0]
+
+#: Where the hooks of a module stand in its ``__dict__``: by kind, each with its number.
+HOOKS = "_hooks"
+
+
+class _Hook(NamedTuple):
+    function: Callable[..., Any]
+    with_kwargs: bool = False
+    always_call: bool = False
+
+
+class ModuleHandle(RemovableHandle):
+    """What registering a hook on a module returns: `remove` takes the hook away."""
+
+    def __init__(self, module: "Hookable", kind: str, hook: _Hook, prepend: bool) -> None:
+        if not callable(hook.function):
+            raise TypeError(f"a hook is a function, not {type(hook.function).__name__}")
+        become_hooked(module)
+        hooks = module.__dict__[HOOKS].setdefault(kind, Hooks())
+        before = dict(hooks) if prepend else {}
+        if prepend:
+            hooks.clear()
+        super().__init__(hooks, hook)  # type: ignore[arg-type]
+        hooks.update(before)
+        self._module = weakref.ref(module)
+        changes[0] += 1
+
+    def remove(self) -> None:
+        """Take the hook away, if it is still there."""
+        super().remove()
+        module = self._module()
+        if isinstance(module, Hooked) and not any(module.__dict__.get(HOOKS, {}).values()):
+            module.__dict__.pop(HOOKS, None)
+            module.__class__ = unhooked(type(module))
+        changes[0] += 1
+
+
+class Hookable:
+    """What a module has to get hooks."""
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call a function before each call of this module. ``forward`` itself calls no hooks.
+
+        Parameters
+        ----------
+        hook : callable
+            ``hook(module, args)`` returns None, or a tuple in the place of the positional
+            arguments, or a single one. With keywords ``hook(module, args, kwargs)`` returns None
+            or a pair ``(args, kwargs)``.
+        prepend : bool
+            Whether it is called before those that are there, not after them.
+        with_kwargs : bool
+            Whether it is given the keyword arguments, too.
+
+        Returns
+        -------
+        RemovableHandle
+            Its method ``remove()`` takes the hook away.
+
+        Raises
+        ------
+        TypeError
+            If the hook is not callable, or the module's class defines ``__call__`` itself.
+        """
+        return ModuleHandle(self, "before", _Hook(hook, with_kwargs), prepend)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Call a function after each call of this module.
+
+        Parameters
+        ----------
+        hook : callable
+            ``hook(module, args, output)``, with keywords ``hook(module, args, kwargs, output)``,
+            returns None, or what takes the output's place.
+        prepend, with_kwargs
+            As for `register_forward_pre_hook`.
+        always_call : bool
+            Whether it is called, with None as the output, also if the call raises an error.
+
+        Returns
+        -------
+        RemovableHandle
+            Its method ``remove()`` takes the hook away.
+
+        Raises
+        ------
+        TypeError
+            As for `register_forward_pre_hook`.
+        """
+        return ModuleHandle(self, "after", _Hook(hook, with_kwargs, always_call), prepend)
+
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call a function with the gradients of this module's outputs before they flow on.
+
+        Parameters
+        ----------
+        hook : callable
+            ``hook(module, grad_output)`` of a tuple, in which None stands for what is no Tensor or
+            has no gradient. It returns None, or a tuple in the gradients' place.
+        prepend : bool
+            Whether it is called before those that are there, not after them.
+
+        Returns
+        -------
+        RemovableHandle
+            Its method ``remove()`` takes the hook away.
+
+        Raises
+        ------
+        TypeError
+            As for `register_forward_pre_hook`.
+        """
+        return ModuleHandle(self, "backward_before", _Hook(hook), prepend)
+
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call a function when the gradients of this module's inputs are computed.
+
+        Parameters
+        ----------
+        hook : callable
+            ``hook(module, grad_input, grad_output)`` of two tuples, those of the positional
+            arguments and of the outputs, in which None stands for what is no Tensor or has no
+            gradient. It returns None, or a tuple in the place of ``grad_input``. If no argument
+            requires grad, it is called when the gradients of the outputs are there.
+        prepend : bool
+            Whether it is called before those that are there, not after them.
+
+        Returns
+        -------
+        RemovableHandle
+            Its method ``remove()`` takes the hook away.
+
+        Raises
+        ------
+        TypeError
+            As for `register_forward_pre_hook`.
+        """
+        return ModuleHandle(self, "backward_after", _Hook(hook), prepend)
+
+
+class Hooked:
+    """What is put before the class of a module that has hooks.
+
+    It has the layout of any module, without ``__slots__``: so objects can change from one to the
+    other.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make no announcement: this is no new class of the user's."""
+
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        hooks = self.__dict__.get(HOOKS)
+        if hooks is None:  # the user's code has made another object of this one's class
+            return self.forward(*args, **kwargs)
+        called: set[int] = set()
+        try:
+            return _run(self, hooks, args, kwargs, called)
+        except Exception:
+            for number, hook in list(hooks.get("after", {}).items()):
+                if hook.always_call and number not in called:
+                    try:
+                        _answer(hook, self, args, kwargs, None)
+                    except Exception as error:
+                        warnings.warn(
+                            f"a forward hook with always_call=True has raised {error!r} after "
+                            "another error",
+                            RuntimeWarning,
+                            stacklevel=2,
+                        )
+            raise
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        reduced: Any = super().__reduce_ex__(protocol)
+        make, args, *rest = reduced
+        if args and args[0] is type(self):  # which has no name under which it is found
+            return _made, (make, unhooked(type(self)), *args[1:]), *rest
+        return make, args, *rest
+
+
+#: For each class of modules the one that its modules become members of, while there are such.
+_hooked: "weakref.WeakKeyDictionary[type, weakref.ref[type]]" = weakref.WeakKeyDictionary()
+
+
+def unhooked(cls: Any) -> Any:
+    """Return the class of a module as it is without hooks."""
+    return cls.__bases__[1] if issubclass(cls, Hooked) else cls
+
+
+def _hooked_class(cls: type) -> type:
+    known = _hooked.get(cls)
+    found = None if known is None else known()
+    if found is None:
+        texts = ("__doc__", "__module__", "__qualname__")
+        space = {"__slots__": (), **{text: getattr(cls, text) for text in texts}}
+        found = type(cls)(cls.__name__, (Hooked, cls), space)
+        _hooked[cls] = weakref.ref(found)
+    return found
+
+
+def become_hooked(module: Any) -> None:
+    """Make a module one with hooks."""
+    cls = type(module)
+    if not issubclass(cls, Hooked):
+        definer = next(base for base in cls.__mro__ if "__call__" in vars(base))
+        if not isinstance(vars(definer)["__call__"], property):
+            raise TypeError(
+                f"{definer.__name__} defines __call__ itself, which hooks would not surround: "
+                "define forward instead"
+            )
+        module.__class__ = _hooked_class(cls)
+    module.__dict__.setdefault(HOOKS, {})
+
+
+def _made(make: Callable[..., Any], cls: type, *args: Any) -> Any:
+    """Make the copy of a module with hooks."""
+    module = make(cls, *args)
+    become_hooked(module)
+    return module
+
+
+# -- the call --------------------------------------------------------------------------------------
+
+
+def _answer(hook: _Hook, module: Any, args: Any, kwargs: Any, *output: Any) -> Any:
+    if hook.with_kwargs:
+        return hook.function(module, args, kwargs, *output)
+    return hook.function(module, args, *output)
+
+
+def _run(
+    module: Any, hooks: dict[str, Any], args: tuple[Any, ...], kwargs: Any, called: set[int]
+) -> Any:
+    for hook in list(hooks.get("before", {}).values()):
+        answer = _answer(hook, module, args, kwargs)
+        if answer is None:
+            continue
+        if not hook.with_kwargs:
+            args = answer if isinstance(answer, tuple) else (answer,)
+        elif isinstance(answer, tuple) and len(answer) == 2:
+            args, kwargs = answer
+        else:
+            raise RuntimeError(
+                "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
+                f"{answer!r}"
+            )
+    backward = None
+    if hooks.get("backward_before") or hooks.get("backward_after"):
+        backward = _Backward(module, hooks)
+        args = backward.enter(args)
+    result = module.forward(*args, **kwargs)
+    for number, hook in list(hooks.get("after", {}).items()):
+        called.add(number)
+        answer = _answer(hook, module, args, kwargs, result)
+        if answer is not None:
+            result = answer
+    return result if backward is None else backward.leave(result)
+
+
+class _Backward:
+    """One call of a module whose backward pass is hooked."""
+
+    def __init__(self, module: Any, hooks: dict[str, Any]) -> None:
+        self.module = module
+        self.before = [hook.function for hook in hooks.get("backward_before", {}).values()]
+        self.after = [hook.function for hook in hooks.get("backward_after", {}).values()]
+        self.inputs: list[int] | None = None
+        self.outputs: list[int] = []
+        self.lengths = [0, 0]
+        self.grad_outputs: tuple[Any, ...] | None = None
+
+    def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, at whose gradients the hooks are called."""
+        self.lengths[0] = len(args)
+        args, self.inputs = _passed(_Entrance, self, args)
+        return args
+
+    def leave(self, result: Any) -> Any:
+        """The results, at whose gradients the pre-hooks are called."""
+        if not isinstance(result, Tensor | tuple):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of "
+                f"Tensors but received {type(result).__name__}",
+                UserWarning,
+                stacklevel=4,
+            )
+            return result
+        results = result if isinstance(result, tuple) else (result,)
+        self.lengths[1] = len(results)
+        results, found = _passed(_Exit, self, results)
+        self.outputs = found or []
+        return results if isinstance(result, tuple) else results[0]
+
+    def came_out(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Take the gradients of the results, and give what flows on."""
+        grads = _spread(self.outputs, gradients, self.lengths[1])
+        for hook in self.before:
+            answer = hook(self.module, grads)
+            if answer is not None:
+                grads = _checked(answer, len(grads), "grad_output")
+        self.grad_outputs = grads
+        if self.inputs is None:
+            nothing = (None,) * self.lengths[0]
+            for hook in self.after:
+                answer = hook(self.module, nothing, grads)
+                if answer is not None and answer != nothing:
+                    raise RuntimeError(
+                        "Backward hook for Modules where no input requires gradient should always "
+                        "return None or None for all gradients."
+                    )
+            self.grad_outputs = None
+        return tuple(grads[i] for i in self.outputs)
+
+    def came_in(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Take the gradients of the arguments, and give what flows on."""
+        if self.grad_outputs is None or self.inputs is None:
+            return gradients  # of a derivative of the gradient, which is none of the outputs'
+        grads = _spread(self.inputs, gradients, self.lengths[0])
+        for hook in self.after:
+            answer = hook(self.module, grads, self.grad_outputs)
+            if answer is not None:
+                grads = _checked(answer, len(grads), "grad_input")
+        self.grad_outputs = None
+        return tuple(grads[i] for i in self.inputs)
+
+
+def _checked(answer: Any, length: int, what: str) -> tuple[Any, ...]:
+    answers = (answer,) if isinstance(answer, Tensor) else tuple(answer)
+    if len(answers) != length:
+        raise RuntimeError(
+            f"Backward hook returned an invalid number of {what}, got {len(answers)}, but expected "
+            f"{length}"
+        )
+    return answers
+
+
+def _spread(positions: list[int], gradients: Iterable[Any], length: int) -> tuple[Any, ...]:
+    spread: list[Any] = [None] * length
+    for position, gradient in zip(positions, gradients, strict=True):
+        spread[position] = gradient
+    return tuple(spread)
+
+
+def _passed(
+    function: type[Function], call: _Backward, values: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], list[int] | None]:
+    """Let the Tensors among values pass through a function; None if no gradient is recorded."""
+    positions = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
+    tensors = [values[i] for i in positions]
+    if not any(tensor.requires_grad for tensor in tensors):
+        return values, None
+    passed = function.apply(call, *tensors)
+    if not any(tensor.requires_grad for tensor in passed):
+        return values, None
+    items = list(values)
+    for position, tensor in zip(positions, passed, strict=True):
+        items[position] = tensor
+    # A named tuple is made of its fields.
+    kind: Any = type(values)
+    return (kind._make(items) if hasattr(kind, "_make") else tuple(items)), positions
+
+
+class _Through(Function):
+    """The identity of several Tensors, whose gradients pass together."""
+
+    @staticmethod
+    def forward(ctx: Any, call: _Backward, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.call = call
+        ctx.mark_non_differentiable(*(x for x in tensors if not x.requires_grad))
+        return tensors
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> tuple[Tensor | None, ...]:
+        return tangents
+
+
+class _Entrance(_Through):
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
+        return None, *ctx.call.came_in(gradients)
+
+
+class _Exit(_Through):
+    @staticmethod
+    def forward(ctx: Any, call: _Backward, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.set_materialize_grads(False)
+        return _Through.forward(ctx, call, *tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
+        return None, *ctx.call.came_out(gradients)

@@ -1,0 +1,144 @@
+"""The state of a module: its parameters and buffers by their names, given and taken."""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from wengert.backends import backend_of, dtype_of
+from wengert.nn.conversion import convert
+from wengert.tape.tensor import Tensor, untracked
+
+if TYPE_CHECKING:
+    from wengert.nn.module import Module
+
+
+class IncompatibleKeys(NamedTuple):
+    """The names that `Module.load_state_dict` has not found in the mapping, and in the module."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class State:
+    """What a module gives as its state, and takes."""
+
+    if TYPE_CHECKING:
+
+        def named_modules(
+            self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
+        ) -> Iterator[tuple[str, Module]]: ...
+
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
+        """Return all parameters and persistent buffers by their dotted paths.
+
+        The Tensors are detached. They keep their values while the module is trained further.
+
+        Parameters
+        ----------
+        prefix : str
+            Put before each name.
+        keep_vars : bool
+            Whether to return the parameters and buffers themselves, with ``requires_grad``.
+        """
+        return {
+            prefix + name: tensor if keep_vars else untracked(tensor._array)
+            for name, tensor in self._state()
+        }
+
+    def _state(self) -> Iterator[tuple[str, Tensor]]:
+        for path, module in self.named_modules(remove_duplicate=False):
+            for name, parameter in module._own_parameters():
+                yield joined(path, name), parameter
+            for name, buffer in module._own_buffers():
+                if module._buffers[name]:
+                    yield joined(path, name), buffer
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True
+    ) -> IncompatibleKeys:
+        """Copy values from a `state_dict` into the parameters and buffers.
+
+        Parameters and buffers keep their backend, device and dtype: the values are converted.
+
+        Parameters
+        ----------
+        state_dict : mapping of str to Tensor or array
+            The values by the names of `state_dict`.
+        strict : bool
+            Whether missing and unexpected names are an error.
+
+        Returns
+        -------
+        IncompatibleKeys
+            ``missing_keys`` and ``unexpected_keys``.
+
+        Raises
+        ------
+        RuntimeError
+            If names are missing or unexpected, or a value is no array or has the wrong shape.
+            The error lists all of them. Nothing is loaded then.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise hints().no_state(state_dict)
+        own = dict(self._state())
+        missing = [name for name in own if name not in state_dict]
+        unexpected = [name for name in state_dict if name not in own]
+        errors: list[str] = []
+        if strict and unexpected:
+            errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}.")
+        if strict and missing:
+            errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}.")
+        arrays: dict[str, Any] = {}
+        for name, tensor in own.items():
+            if name in state_dict:
+                value = state_dict[name]
+                array = value._array if isinstance(value, Tensor) else value
+                problem = _misfit(array, tensor)
+                if problem:
+                    errors.append(f"{problem.format(name=name)}.")
+                else:
+                    arrays[name] = array
+        if errors:
+            if strict and (missing or unexpected):
+                errors.append(hints().renamed(missing, unexpected))
+            raise RuntimeError(
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
+                + "\n\t".join(errors)
+            )
+        loaded = {
+            name: convert(array, own[name].backend, own[name].dtype, own[name].device)
+            for name, array in arrays.items()
+        }
+        for name, array in loaded.items():
+            own[name]._array = array
+        return IncompatibleKeys(missing, unexpected)
+
+
+def hints() -> Any:
+    """The module of errors' texts, which is imported when there is an error."""
+    return import_module("wengert.nn.hints")
+
+
+def joined(prefix: str, name: str) -> str:
+    """Return a dotted path with one name more."""
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _misfit(array: Any, tensor: Tensor) -> str:
+    """Why an array can't be loaded into a Tensor; empty if it can."""
+    try:
+        backend_of(array)
+    except TypeError:
+        return f"{{name}} should be a Tensor or an array, and is a {type(array).__name__}"
+    if tuple(array.shape) != tuple(tensor.shape):
+        return (
+            f"size mismatch for {{name}}: copying a param with shape {tuple(array.shape)} from "
+            f"checkpoint, the shape in current model is {tuple(tensor.shape)}"
+        )
+    if dtype_of(array.dtype).complex and not tensor.dtype.complex:
+        return f"{{name}} is complex in the checkpoint, and {tensor.dtype.name} in current model"
+    return ""
