@@ -360,7 +360,7 @@ def unfold(
 ) -> Tensor:
     """Write the windows of an image as columns.
 
-    The cotangent is the result's, `fold`ed.
+    The cotangent is `fold` of the result's.
 
     Parameters
     ----------
@@ -389,7 +389,7 @@ def fold(
 ) -> Tensor:
     """Add up windows that are given as columns: the adjoint of `unfold`.
 
-    The cotangent is the result's, `unfold`ed.
+    The cotangent is `unfold` of the result's.
 
     Parameters
     ----------
