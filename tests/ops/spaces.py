@@ -44,8 +44,42 @@ CLASSES = {
     "ignore_index": (-100, 0),
 }
 
+IMAGES, FACTORS = irregular(2, 4, 3), {"weight": irregular(4), "bias": irregular(4, start=0.6)}
+AVERAGES = {"running_mean": irregular(4), "running_var": abs(irregular(4, start=0.8))}
+EPS = {"eps": (1e-5, 0.3)}
+SIGNS = np.sign(irregular(3, 4, start=0.9))
+TRIPLET = {"anchor": MATRIX, "positive": -MATRIX, "negative": irregular(3, 4, start=0.7)}
+
 #: Names of functions, their arguments, and for each option a tuple of values.
 SPACES: list[tuple[str, dict[str, Any]]] = [
+    ("F.layer_norm", {"input": CUBE, "normalized_shape": (4, (3, 4)), **EPS}),
+    ("F.rms_norm", {"input": CUBE, "normalized_shape": (4, (3, 4)), "eps": (None, 0.3)}),
+    ("F.group_norm", {"input": IMAGES, "num_groups": (1, 2), **FACTORS, **EPS}),
+    ("F.batch_norm", {"input": IMAGES, **AVERAGES, **FACTORS, "training": (False,), **EPS}),
+    ("F.instance_norm", {"input": IMAGES, **AVERAGES, "use_input_stats": (False,), **EPS}),
+    ("F.normalize", {"input": CUBE, "p": (2.0, 3.0), "dim": (0, 1, (0, 2)), "eps": (1e-12, 9.0)}),
+    ("F.glu", {"input": irregular(2, 4, 6), "dim": (0, 1, -1)}),
+    ("F.softmin", {"input": CUBE, "dim": (0, 1, -1)}),
+    ("F.rrelu", {"input": CUBE, "lower": (0.1, 0.2), "upper": (0.3, 0.4), "training": (False,)}),
+    ("F.cosine_similarity", {"x1": CUBE, "x2": OTHER, "dim": (0, 1, -1), "eps": (1e-8, 3.0)}),
+    ("F.pairwise_distance", {"x1": CUBE, "x2": OTHER, "p": (1.0, 2.0, 3.5), "eps": (1e-6, 0.1)}),
+    ("F.kl_div", {"input": np.log(SHARES), "target": SHARES[::-1].copy()}),
+    ("F.gaussian_nll_loss", {**LOSS, "var": SHARES, "eps": (1e-6, 1e-4)}),
+    ("F.poisson_nll_loss", {"input": SHARES, "target": 2 + SHARES, "eps": (1e-8, 0.1)}),
+    (
+        "F.cosine_embedding_loss",
+        {"input1": MATRIX, "input2": irregular(3, 4, start=0.7), "target": SIGNS[:, 0]},
+    ),
+    ("F.margin_ranking_loss", {"input1": MATRIX, "input2": -2 * MATRIX, "target": SIGNS}),
+    ("F.hinge_embedding_loss", {"input": MATRIX, "target": SIGNS}),
+    ("F.soft_margin_loss F.multilabel_soft_margin_loss", {"input": MATRIX, "target": SIGNS}),
+    (
+        "F.multi_margin_loss",
+        {"input": MATRIX, "target": CLASSES["target"], "weight": CLASSES["weight"], "p": (1, 2)},
+    ),
+    ("F.triplet_margin_loss", {**TRIPLET, "p": (2.0, 3.0), "eps": (1e-6, 0.1)}),
+    ("F.triplet_margin_with_distance_loss", TRIPLET),
+    ("F.embedding", {"input": CLASSES["target"], "weight": MATRIX.T}),
     ("sum mean prod max min median", REAL),
     ("var std", {**REAL, "axis": FEW_AXES, "correction": (0.0, 1, 0.5)}),
     (
@@ -210,6 +244,19 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
 ]
 #: Options whose values are no values of the result, or have tests by formula.
 ELSEWHERE = {
+    **{
+        (f"F.{name}", option): "tests/nn/test_activations.py"
+        for name in ("dropout1d", "dropout2d", "alpha_dropout")
+        for option in ("p", "training")
+    },
+    ("F.batch_norm", "training"): "tests/nn/test_normalisation.py",
+    ("F.instance_norm", "use_input_stats"): "tests/nn/test_normalisation.py",
+    ("F.rrelu", "training"): "tests/nn/test_activations.py",
+    **{
+        ("F.embedding", option): "tests/nn/test_embedding.py"
+        for option in ("padding_idx", "max_norm", "norm_type", "sparse")
+    },
+    ("F.triplet_margin_with_distance_loss", "distance_function"): "tests/nn/test_losses.py",
     ("at", "key"): "tests/ops/test_at.py",
     ("normal", "size"): "tests/ops/test_random.py",
     ("uniform", "size"): "tests/ops/test_random.py",
