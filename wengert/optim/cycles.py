@@ -23,6 +23,10 @@ gamma : float""",
 )
 
 
+def _whole(x: Any) -> bool:
+    return isinstance(x, int)
+
+
 class _Cycle(LRScheduler):
     """A scheduler that may also change the momentum."""
 
@@ -85,9 +89,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         eta_min: float = 0.0,
         last_epoch: int = -1,
     ) -> None:
-        if not isinstance(T_0, int) or T_0 <= 0:
+        if not (_whole(T_0) and T_0 > 0):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
-        if not isinstance(T_mult, int) or T_mult < 1:
+        if not (_whole(T_mult) and T_mult >= 1):
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
         if not isinstance(eta_min, float | int):
             raise ValueError(  # noqa: TRY004 -- as PyTorch
@@ -192,9 +196,9 @@ class OneCycleLR(_Cycle):
         else:
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
         for name, count in counts.items():
-            if not isinstance(count, int) or count <= 0:
+            if not (_whole(count) and count > 0):
                 raise ValueError(f"Expected positive integer {name}, but got {count}")
-        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
+        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:  # type: ignore[redundant-expr]
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
@@ -214,7 +218,7 @@ class OneCycleLR(_Cycle):
         ends.append(self.total_steps - 1)
         rates.append("min_lr")
         momenta.append("max_momentum")
-        self._schedule_phases = [
+        self._schedule_phases: list[dict[str, Any]] = [
             {
                 "end_step": end,
                 "start_lr": rates[i],

@@ -277,7 +277,7 @@ def _strong_wolfe(
     slow = False
     while not done and n < most and not abs(bracket[1].t - bracket[0].t) < narrow:
         left, right = sorted(point.t for point in bracket)
-        t = _cubic(*bracket, left, right)
+        t = _cubic(bracket[0], bracket[1], left, right)
         margin = 0.1 * (right - left)
         near = min(right - t, t - left) < margin
         if near and (slow or not left < t < right):

@@ -53,7 +53,7 @@ class Muon(Optimizer):
         "lr": Range(says="Learning rate should be >= 0 but is: {value}"),
         "momentum": Range(says="momentum should be >= 0 but is: {value}"),
         "weight_decay": Range(says="weight decay should be >= 0 but is: {value}"),
-        "ns_coefficients": Range(-math.inf, count=3),
+        "ns_coefficients": Range(-math.inf, numbers=3),
         "ns_steps": Range(0, 99),
         "eps": Range(),
     }

@@ -58,14 +58,14 @@ class Range(NamedTuple):
     #: Below ``high``, and not ``high`` itself.
     below: bool = False
     #: How many numbers it is; 0 for one number that is not in a tuple.
-    count: int = 0
+    numbers: int = 0
 
     def check(self, name: str, value: Any) -> None:
         """Raise `ValueError` for a value outside the range."""
-        if self.count and len(value) != self.count:
-            words = {2: "two", 3: "three"}[self.count]
+        if self.numbers and len(value) != self.numbers:
+            words = {2: "two", 3: "three"}[self.numbers]
             raise ValueError(f"{name} should be {words} numbers, not {value}")
-        for index, x in enumerate(value if self.count else (value,)):
+        for index, x in enumerate(value if self.numbers else (value,)):
             if not self.low <= x <= self.high or (self.below and x == self.high):
                 raise ValueError(self.says.format(name=name, value=x, index=index))
 
@@ -304,7 +304,8 @@ class Optimizer(_Refusing):
                 if type(array) is not kind or array.dtype is not dtype:
                     kind, dtype = type(array), array.dtype
                     xp = namespaces[kind]
-                    update, init = self.rule(xp, group), self.init
+                    update = self.rule(xp, group)
+                    init: Callable[[Any, Any], State] = self.init
                     if self.componentwise and dtype_of(dtype).complex:
                         update, init = _update_in_parts(xp, update), _init_in_parts(init)
                 state = states.get(param)

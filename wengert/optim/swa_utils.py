@@ -47,12 +47,13 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 def get_swa_avg_fn() -> Average:
     """Return the function of the mean of all, ``a + (p - a) / (count + 1)``."""
 
-    def mean(averaged: Tensor, current: Tensor, count: Any) -> Tensor:
+    def average(averaged: Tensor, current: Tensor, count: Any) -> Tensor:
         if isinstance(count, Tensor) and averaged.dtype.inexact:
             count = ops.astype(count, averaged.dtype)
-        return averaged + (current - averaged) / (count + 1)
+        mean: Tensor = averaged + (current - averaged) / (count + 1)
+        return mean
 
-    return mean
+    return average
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
@@ -264,7 +265,7 @@ class SWALR(LRScheduler):
             raise ValueError(
                 f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
             )
-        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:  # type: ignore[redundant-expr]
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         for group, rate in zip(optimizer.param_groups, rates, strict=True):
             group["swa_lr"] = rate
