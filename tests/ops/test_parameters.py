@@ -149,6 +149,30 @@ BESIDE = {
     ("pad", "stat_length"): {"mode": "mean"},
     ("pad", "end_values"): {"mode": "linear_ramp", "constant_values": 0, "end_values": 0.7},
     ("pad", "reflect_type"): {"mode": "reflect"},
+    **{
+        ("F.multi_head_attention_forward", name): {
+            f"{kind}{end}": np.asarray(value)
+            for end, value in zip(ends, values, strict=True)
+            for kind in kinds
+        }
+        | {"use_separate_proj_weight": "q_proj_weight" in names}
+        for names, kinds, ends, values in (
+            (("bias_k", "bias_v"), ("bias_",), "kv", ([[[0.3, 0.8]]], [[[0.5, 0.1]]])),
+            (
+                ("static_k", "static_v"),
+                ("static_",),
+                "kv",
+                ([[[0.3, 0.8], [0.2, 0.6]]], [[[0.5, 0.1], [0.9, 0.4]]]),
+            ),
+            (
+                ("q_proj_weight", "k_proj_weight", "v_proj_weight"),
+                ("",),
+                ("q_proj_weight", "k_proj_weight", "v_proj_weight"),
+                ([[0.3, 0.8], [0.2, 0.6]], [[0.5, 0.1], [0.9, 0.4]], [[0.7, 0.2], [0.1, 1.1]]),
+            ),
+        )
+        for name in names
+    },
 }
 
 

@@ -1,6 +1,7 @@
 """Attention: averages of values, weighted by how well their keys fit a query."""
 
 import math
+from operator import index
 from typing import Any
 
 from wengert import ops
@@ -263,7 +264,7 @@ def multi_head_attention_forward(
         if use_separate_proj_weight
         else (in_proj_weight,)
     )
-    if wrapped(query).shape[-1] != embed_dim_to_check:
+    if wrapped(query).shape[-1] != index(embed_dim_to_check):
         raise RuntimeError(
             f"multi-head attention was made for {embed_dim_to_check} features, and got a query of "
             f"shape {tuple(query.shape)}"
