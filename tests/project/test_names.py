@@ -19,6 +19,8 @@ NAMESPACES = [
         "wengert.export",
         "wengert.inspection",
         "wengert.optim",
+        "wengert.optim.lr_scheduler",
+        "wengert.optim.swa_utils",
         "wengert.optimize",
         "wengert.testing",
         "wengert.linalg",

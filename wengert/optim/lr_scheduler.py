@@ -275,3 +275,7 @@ class ChainedScheduler(_Several):
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = each(self.optimizer, "lr")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -288,3 +288,7 @@ class SWALR(LRScheduler):
         """How far the way has been gone, from 0 to 1."""
         part = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return part if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * part)) / 2
+
+
+def __dir__() -> list[str]:
+    return __all__
