@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import index
 from typing import Any, Self, overload
 
-from wengert.nn.hooks import changes, unhooked
+from wengert.nn.hooks import changes
 from wengert.nn.module import Module, bracketed
+from wengert.nn.overlays import plain
 from wengert.nn.parameter import Parameter
 from wengert.nn.state import hints
 from wengert.tape.tensor import Tensor
@@ -64,7 +65,7 @@ class _Numbered(Module):
         items = self._items()
         if not isinstance(idx, slice):
             return items[self._position(idx)][1]
-        cls = unhooked(type(self))
+        cls = plain(type(self))
         part = cls.__new__(cls)
         part.__dict__.update(
             items[idx] if self._keeps_names else _renumbered(dict(items[idx]).values())

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from wengert.nn.overlays import Overlay, beneath, overlaid
 from wengert.tape.function import Function
 from wengert.tape.hooks import Hooks, RemovableHandle
 from wengert.tape.tensor import Tensor
@@ -48,7 +49,7 @@ class ModuleHandle(RemovableHandle):
         module = self._module()
         if isinstance(module, Hooked) and not any(module.__dict__.get(HOOKS, {}).values()):
             module.__dict__.pop(HOOKS, None)
-            module.__class__ = unhooked(type(module))
+            module.__class__ = beneath(type(module))
         changes[0] += 1
 
 
@@ -168,15 +169,8 @@ class Hookable:
         return ModuleHandle(self, "backward_after", _Hook(hook), prepend)
 
 
-class Hooked:
-    """What is put before the class of a module that has hooks.
-
-    It has the layout of any module, without ``__slots__``: so objects can change from one to the
-    other.
-    """
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Make no announcement: this is no new class of the user's."""
+class Hooked(Overlay):
+    """What is put before the class of a module that has hooks."""
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         hooks = self.__dict__.get(HOOKS)
@@ -199,33 +193,6 @@ class Hooked:
                         )
             raise
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        reduced: Any = super().__reduce_ex__(protocol)
-        make, args, *rest = reduced
-        if args and args[0] is type(self):  # which has no name under which it is found
-            return _made, (make, unhooked(type(self)), *args[1:]), *rest
-        return make, args, *rest
-
-
-#: For each class of modules the one that its modules become members of, while there are such.
-_hooked: "weakref.WeakKeyDictionary[type, weakref.ref[type]]" = weakref.WeakKeyDictionary()
-
-
-def unhooked(cls: Any) -> Any:
-    """Return the class of a module as it is without hooks."""
-    return cls.__bases__[1] if issubclass(cls, Hooked) else cls
-
-
-def _hooked_class(cls: type) -> type:
-    known = _hooked.get(cls)
-    found = None if known is None else known()
-    if found is None:
-        texts = ("__doc__", "__module__", "__qualname__")
-        space = {"__slots__": (), **{text: getattr(cls, text) for text in texts}}
-        found = type(cls)(cls.__name__, (Hooked, cls), space)
-        _hooked[cls] = weakref.ref(found)
-    return found
-
 
 def become_hooked(module: Any) -> None:
     """Make a module one with hooks."""
@@ -237,15 +204,8 @@ def become_hooked(module: Any) -> None:
                 f"{definer.__name__} defines __call__ itself, which hooks would not surround: "
                 "define forward instead"
             )
-        module.__class__ = _hooked_class(cls)
+        module.__class__ = overlaid(Hooked, cls)
     module.__dict__.setdefault(HOOKS, {})
-
-
-def _made(make: Callable[..., Any], cls: type, *args: Any) -> Any:
-    """Make the copy of a module with hooks."""
-    module = make(cls, *args)
-    become_hooked(module)
-    return module
 
 
 # -- the call --------------------------------------------------------------------------------------

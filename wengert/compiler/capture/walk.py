@@ -61,7 +61,7 @@ from wengert.compiler.capture.places import (
 from wengert.compiler.capture.reads import reads
 from wengert.func.trees import TreeDef, is_node
 from wengert.interpreters.lifted import Lifted
-from wengert.nn import hooks as of_modules
+from wengert.nn.hooks import HOOKS
 from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.hooks import Extra, Hooked, Hooks
@@ -74,9 +74,7 @@ LARGEST_ARRAY = 1 << 20
 #: Attributes of functions and classes that are not in their ``__dict__``, or only in some.
 _TEXTS = ("__name__", "__qualname__", "__module__", "__doc__")
 #: Attributes of modules that Wengert reads itself.
-_OF_MODULES = frozenset({"_buffers", "forward", of_modules.HOOKS})
-#: What every class of modules has before it is anything.
-_BASES = frozenset({*Module.__mro__, of_modules.Hooked})
+_OF_MODULES = frozenset({"_buffers", "forward", HOOKS})
 
 
 def find_state(
@@ -490,7 +488,10 @@ class Walk:
             return None
         if isinstance(x, Module):
             if any(
-                base.__module__[:8] == "wengert." and base not in _BASES for base in cls.__mro__
+                base is not Module
+                and issubclass(base, Module)
+                and base.__module__[:8] == "wengert."
+                for base in cls.__mro__
             ):
                 return None
             return lambda key, value: (

@@ -1,13 +1,18 @@
-"""Functions of all parameters or gradients of a model."""
+"""Functions of all parameters or gradients of a model, its table, and parametrisations."""
 
+from wengert.nn.utils import parametrizations, parametrize
 from wengert.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_, get_total_norm
 from wengert.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from wengert.nn.utils.summary import summary
 
 __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "get_total_norm",
     "parameters_to_vector",
+    "parametrizations",
+    "parametrize",
+    "summary",
     "vector_to_parameters",
 ]
 

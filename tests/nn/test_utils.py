@@ -1,0 +1,286 @@
+"""Tables of networks, and parametrised parameters."""
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+from wengert.nn.utils import parametrizations, parametrize, summary
+
+
+def values(tensor: Any) -> np.ndarray:
+    return np.asarray(tensor.detach().numpy())
+
+
+# -- summary -------------------------------------------------------------------------------------
+
+
+def test_a_table_of_a_network() -> None:
+    shared = nn.Linear(4, 4)
+    model = nn.Sequential(nn.Linear(3, 4), shared, shared, nn.Dropout(), nn.Linear(4, 2))
+    model[4].weight.requires_grad = False
+    model[1].bias = model[0].bias
+    model[1].eval()
+    modes = [module.training for module in model.modules()]
+    lines = summary(model, (5, 3)).splitlines()
+    assert [line.split() for line in lines[2:-2]] == [
+        ["Sequential", "(5,", "2)"],
+        ["0:", "Linear", "(5,", "4)", "16", "yes"],
+        ["1:", "Linear", "(5,", "4)", "x2", "16", "yes"],
+        ["2:", "Linear", "(shared)"],
+        ["3:", "Dropout", "(5,", "4)"],
+        ["4:", "Linear", "(5,", "2)", "10", "partly"],
+    ]
+    assert lines[-1] == "Parameters: 42, trainable: 34, in 168 bytes"
+    assert modes == [module.training for module in model.modules()]
+    assert type(model) is nn.Sequential and "_hooks" not in vars(model[0])
+
+
+@pytest.mark.usefixtures("backend")
+def test_inputs_of_the_model_s_backend_and_dtype() -> None:
+    class Pair(nn.Module):
+        def __init__(self) -> None:
+            self.layer = nn.Linear(3, 2).double()
+
+        def forward(self, x: Any, y: Any) -> Any:
+            assert x.dtype == y.dtype == wg.float64
+            return self.layer(x), [y]
+
+    assert "(4, 2), (5,)" in summary(Pair(), [(4, 3), (5,)])
+    given = wg.ones((4, 3), dtype=wg.float64), wg.ones(5, dtype=wg.float64)
+    assert summary(Pair(), input_data=given) == summary(Pair(), [(4, 3), (5,)])
+    assert "(4" not in summary(Pair())
+
+
+def test_tables_that_can_t_be_made() -> None:
+    model = nn.Linear(3, 2)
+    with pytest.raises(TypeError, match="takes a Module, not int"):
+        summary(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="input_shape or input_data, not both"):
+        summary(model, (1, 3), wg.ones((1, 3)))
+    with pytest.raises(TypeError, match="a tuple of integers or a sequence of such"):
+        summary(model, (1.0, 3))
+    model.eval()
+    with pytest.raises((ValueError, RuntimeError)):
+        summary(model, (1, 4))
+    assert not model.training and type(model) is nn.Linear
+    assert "int64" not in summary(nn.Identity(), (2,), dtype=wg.int64)
+
+
+# -- parametrisations ----------------------------------------------------------------------------
+
+
+class Symmetric(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return (x + x.T) / 2
+
+    def right_inverse(self, x: Any) -> Any:
+        return x
+
+
+class Scaled(nn.Module):
+    def __init__(self, by: float = 2.0) -> None:
+        self.by = by
+
+    def forward(self, x: Any) -> Any:
+        return x * self.by
+
+    def right_inverse(self, x: Any) -> Any:
+        return x / self.by
+
+
+def test_registering_and_removing() -> None:
+    layer = nn.Linear(2, 2)
+    own, before = layer.weight, values(layer.weight).copy()
+    assert not parametrize.is_parametrized(layer)
+    with pytest.raises(AttributeError):
+        layer.nothing  # noqa: B018
+    assert parametrize.register_parametrization(layer, "weight", Scaled()) is layer
+    assert isinstance(layer, nn.Linear) and type(layer).__name__ == "ParametrizedLinear"
+    held = layer.parametrizations["weight"]
+    assert held.original is own and list(layer.parameters()) == [layer.bias, own]
+    np.testing.assert_allclose(values(layer.weight), before)
+    np.testing.assert_allclose(values(own), before / 2)
+    parametrize.register_parametrization(layer, "weight", Symmetric())
+    np.testing.assert_allclose(values(layer.weight), (before + before.T) / 2, rtol=1e-6)
+    layer.weight = wg.asarray([[1.0, 2.0], [2.0, 3.0]])
+    assert values(own).tolist() == [[0.5, 1.0], [1.0, 1.5]]
+    assert parametrize.is_parametrized(layer, "weight")
+    assert not parametrize.is_parametrized(layer, "bias")
+    with pytest.raises(AttributeError, match="'ParametrizedLinear' object has no attribute 'no'"):
+        layer.no  # noqa: B018
+    parametrize.remove_parametrizations(layer, "weight")
+    assert type(layer) is nn.Linear and layer.weight is own
+    assert values(own).tolist() == [[1.0, 2.0], [2.0, 3.0]]
+    assert list(layer.state_dict()) == ["bias", "weight"]
+    parametrize.register_parametrization(layer, "weight", Scaled())
+    parametrize.remove_parametrizations(layer, "weight", leave_parametrized=False)
+    assert values(own).tolist() == [[0.5, 1.0], [1.0, 1.5]]
+
+
+def test_copies_and_hooks_of_parametrised_modules() -> None:
+    layer = nn.Linear(2, 2)
+    x = wg.ones((1, 2))
+    handle = layer.register_forward_hook(lambda module, args, y: y * 10)
+    expected = values(layer(x))
+    parametrize.register_parametrization(layer, "weight", Scaled())
+    np.testing.assert_allclose(values(layer(x)), expected, rtol=1e-6)
+    one = copy.deepcopy(layer)
+    np.testing.assert_allclose(values(one(x)), expected, rtol=1e-6)
+    handle.remove()
+    assert type(layer).__name__ == "ParametrizedLinear"
+    two = pickle.loads(pickle.dumps(layer))
+    np.testing.assert_allclose(values(two(x)), expected / 10, rtol=1e-6)
+    assert two.parametrizations["weight"].original is not layer.parametrizations["weight"].original
+    handle = layer.register_forward_hook(lambda module, args, y: y * 10)
+    parametrize.remove_parametrizations(layer, "weight")
+    np.testing.assert_allclose(values(layer(x)), expected, rtol=1e-6)
+    handle.remove()
+    assert type(layer) is nn.Linear
+
+
+def test_what_can_t_be_parametrised_changes_nothing() -> None:
+    layer = nn.Linear(2, 3)
+    before = values(layer.weight).copy()
+    for name in ("nothing", "training", "forward"):
+        with pytest.raises(ValueError, match="does not have a parameter, a buffer"):
+            parametrize.register_parametrization(layer, name, Scaled())
+    with pytest.raises(ValueError, match="has no parameter or buffer with name 'w'"):
+        parametrizations.weight_norm(layer, "w")
+
+    class Wrong(nn.Module):
+        def __init__(self, answer: Any) -> None:
+            self.answer = answer
+
+        def forward(self, x: Any) -> Any:
+            return self.answer(x)
+
+    for answer, text in (
+        (lambda x: x.T, "may not change the shape of the tensor, unless unsafe"),
+        (lambda x: wg.astype(x, wg.float64), "may not change the dtype"),
+        (lambda x: None, "must return a tensor. Got NoneType"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            parametrize.register_parametrization(layer, "weight", Wrong(answer))
+    assert type(layer) is nn.Linear and values(layer.weight).tolist() == before.tolist()
+    parametrize.register_parametrization(layer, "weight", Wrong(lambda x: x.T), unsafe=True)
+    assert layer.weight.shape == (2, 3)
+    with pytest.raises(ValueError, match="does not have a parametrization on bias"):
+        parametrize.remove_parametrizations(layer, "bias")
+    parametrizations.weight_norm(layer, "bias")
+    with pytest.raises(ValueError, match="Cannot leave unparametrized"):
+        parametrize.remove_parametrizations(layer, "bias", leave_parametrized=False)
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        parametrizations.spectral_norm(nn.Linear(2, 2), dim=2)
+    with pytest.raises(ValueError, match="n_power_iterations to be positive"):
+        parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=0)
+    with pytest.raises(ValueError, match="dim is an axis of 2, -1 or None"):
+        parametrizations.weight_norm(nn.Linear(2, 2), dim=2)
+
+
+def test_cached_values_are_computed_once() -> None:
+    class Counted(nn.Module):
+        count = 0
+
+        def forward(self, x: Any) -> Any:
+            Counted.count += 1
+            return x * 2
+
+    layer = nn.Linear(2, 2)
+    parametrize.register_parametrization(layer, "weight", Counted())
+    Counted.count = 0
+    with parametrize.cached():
+        first = layer.weight
+        assert layer.weight is first and Counted.count == 1
+        with parametrize.cached():
+            assert layer.weight is first
+        (first.sum() + layer.weight.sum()).backward()
+        with wg.no_grad():
+            layer.parametrizations["weight"].original.copy_(wg.ones((2, 2)))
+        assert values(layer.weight).tolist() == [[2.0, 2.0], [2.0, 2.0]]
+    assert values(layer.parametrizations["weight"].original.grad).tolist() == [[4.0, 4.0]] * 2
+    count = Counted.count
+    assert layer.weight is not layer.weight and Counted.count == count + 2
+
+
+@pytest.mark.usefixtures("backend")
+def test_norms_by_their_formulas() -> None:
+    layer = parametrizations.weight_norm(nn.Linear(3, 2).double())
+    state = layer.state_dict()
+    g, v = (values(state[f"parametrizations.weight.original{i}"]) for i in (0, 1))
+    norm = np.sqrt((v**2).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(values(layer.weight), g * v / norm, rtol=1e-12)
+    np.testing.assert_allclose(g, norm, rtol=1e-12)
+    layer = parametrizations.spectral_norm(nn.Linear(3, 2).double(), n_power_iterations=20)
+    for _ in range(5):
+        weight = values(layer.weight)
+    np.testing.assert_allclose(np.linalg.norm(weight, 2), 1.0, rtol=1e-6)
+    layer.eval()
+    again = values(layer.weight)
+    assert values(layer.weight).tolist() == again.tolist()
+
+
+def trained(layer: Any) -> Any:
+    optimizer = wg.optim.SGD(layer.parameters(), lr=0.1)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = wg.sum(layer(x) ** 2)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def test_compiled_steps() -> None:
+    for norm in (parametrizations.weight_norm, parametrizations.spectral_norm):
+        layer, x = norm(nn.Linear(3, 2).double()), wg.ones((4, 3), dtype=wg.float64)
+        twin = copy.deepcopy(layer)
+        compiled, plain = wg.compile(trained(layer), strict=True), trained(twin)
+        for _ in range(4):
+            np.testing.assert_allclose(values(compiled(x)), values(plain(x)), rtol=1e-12)
+        for a, b in zip(layer.state_dict().values(), twin.state_dict().values(), strict=True):
+            np.testing.assert_allclose(values(a), values(b), rtol=1e-12)
+        assert compiled.report.recordings == 2  # the first call makes the gradients
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("weight_norm", {}),
+        ("weight_norm", {"dim": 1}),
+        ("weight_norm", {"dim": None}),
+        ("weight_norm", {"name": "bias"}),
+        ("spectral_norm", {}),
+        ("spectral_norm", {"dim": 1, "n_power_iterations": 3}),
+        ("spectral_norm", {"name": "bias"}),
+    ],
+)
+def test_as_pytorch(name: str, options: Any) -> None:
+    torch = pytest.importorskip("torch")
+    made = [
+        getattr(utils.parametrizations, name)(layer.double(), **options)
+        for utils, layer in ((nn.utils, nn.Linear(3, 2)), (torch.nn.utils, torch.nn.Linear(3, 2)))
+    ]
+    ours, theirs = made
+    assert repr(ours) == repr(theirs)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    ours.load_state_dict({k: wg.asarray(values(v)) for k, v in theirs.state_dict().items()})
+    x = np.linspace(-1, 1, 12).reshape(4, 3)
+    for mode in (True, False):
+        ours.train(mode)
+        theirs.train(mode)
+        y, z = ours(wg.asarray(x)), theirs(torch.tensor(x))
+        np.testing.assert_allclose(values(y), values(z), rtol=1e-12)
+        (y**2).sum().backward()
+        (z**2).sum().backward()
+        pairs = zip(ours.named_parameters(), theirs.named_parameters(), strict=True)
+        for (key, p), (other, q) in pairs:
+            assert key == other
+            np.testing.assert_allclose(values(p.grad), values(q.grad), rtol=1e-10, atol=1e-13)

@@ -1,0 +1,168 @@
+"""Parametrisations by norms."""
+
+from typing import Any
+
+from wengert import ops
+from wengert.nn import init
+from wengert.nn.functional import normalize
+from wengert.nn.module import Module
+from wengert.nn.utils.parametrize import register_parametrization
+from wengert.tape.grad_mode import no_grad
+from wengert.tape.tensor import Tensor
+
+__all__ = ["spectral_norm", "weight_norm"]
+
+
+def _tensor(module: Module, name: str) -> Tensor:
+    found = getattr(module, name, None)
+    if not isinstance(found, Tensor):
+        raise ValueError(  # noqa: TRY004 -- PyTorch's error
+            f"Module '{module}' has no parameter or buffer with name '{name}'"
+        )
+    return found
+
+
+class _WeightNorm(Module):
+    def __init__(self, dim: int | None) -> None:
+        self.dim = -1 if dim is None else dim
+
+    def _norm(self, weight: Tensor) -> Tensor:
+        square = ops.real(weight * ops.conj(weight)) if weight.dtype.complex else weight * weight
+        if self.dim == -1:
+            return ops.sqrt(ops.sum(square))
+        axes = tuple(i for i in range(weight.ndim) if i != self.dim)
+        return ops.sqrt(ops.sum(square, axis=axes, keepdims=True))
+
+    def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
+        return weight_v * (weight_g / self._norm(weight_v))
+
+    def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
+        return self._norm(weight), weight
+
+
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
+    r"""Learn the norm and the direction of a weight apart.
+
+    :math:`w = g \, v / \|v\|` with a norm :math:`g`, ``parametrizations.weight.original0``, for
+    each entry of one axis, and :math:`v`, ``original1``, as in Salimans and Kingma (2016).
+
+    Parameters
+    ----------
+    module : Module
+        Whose parameter it is.
+    name : str
+        The parameter's name.
+    dim : int, optional
+        The axis that has a norm for each entry; None or -1 for one norm of all.
+
+    Returns
+    -------
+    Module
+        ``module``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such parameter, or no such axis.
+    """
+    weight = _tensor(module, name)
+    if dim is not None and not -1 <= dim < weight.ndim:
+        raise ValueError(f"dim is an axis of {weight.ndim}, -1 or None, and not {dim}")
+    return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+
+
+class _SpectralNorm(Module):
+    _u: Any
+    _v: Any
+
+    def __init__(self, weight: Tensor, steps: int, dim: int, eps: float) -> None:
+        if not -weight.ndim <= dim < weight.ndim:
+            raise IndexError(
+                "Dimension out of range (expected to be in range of "
+                f"[{-weight.ndim}, {weight.ndim - 1}] but got {dim})"
+            )
+        if steps <= 0:
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={steps}"
+            )
+        self.dim, self.eps = dim % weight.ndim, eps
+        if weight.ndim > 1:
+            self.n_power_iterations = steps
+            with no_grad():
+                matrix = self._matrix(weight)
+                for name, like in (("_u", matrix[:, 0]), ("_v", matrix[0, :])):
+                    drawn = init.normal_(ops.zeros_like(like))
+                    self.register_buffer(name, normalize(drawn, dim=0, eps=eps))
+            self._power(matrix, 15)
+
+    def _matrix(self, weight: Tensor) -> Tensor:
+        front = ops.moveaxis(weight, self.dim, 0)
+        return ops.reshape(front, (front.shape[0], -1))
+
+    @no_grad()
+    def _power(self, matrix: Tensor, steps: int) -> None:
+        adjoint = ops.conj(matrix).T if matrix.dtype.complex else matrix.T
+        u, v = self._u, self._v
+        for _ in range(steps):
+            u = normalize(ops.matmul(matrix, v), dim=0, eps=self.eps)
+            v = normalize(ops.matmul(adjoint, u), dim=0, eps=self.eps)
+        self._u.copy_(u)
+        self._v.copy_(v)
+
+    def forward(self, weight: Tensor) -> Tensor:
+        if weight.ndim == 1:
+            return normalize(weight, dim=0, eps=self.eps)
+        matrix = self._matrix(weight)
+        if self.training:
+            self._power(matrix, self.n_power_iterations)
+        # The values now: a later call changes the buffers.
+        return weight / ops.vecdot(self._u.detach(), ops.matmul(matrix, self._v.detach()))
+
+    def right_inverse(self, value: Tensor) -> Tensor:
+        return value
+
+
+def spectral_norm(
+    module: Module,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Module:
+    r"""Divide a weight by its largest singular value.
+
+    :math:`w / \sigma(w)` with :math:`\sigma(w) = u^H w v` by steps of the power method, in training
+    mode in each use, as in Miyato and others (2018). A vector is divided by its norm.
+
+    Parameters
+    ----------
+    module : Module
+        Whose parameter it is.
+    name : str
+        The parameter's name.
+    n_power_iterations : int
+        Steps of the power method in each use.
+    eps : float
+        Below this norms count as this.
+    dim : int, optional
+        The axis that is the rows of the matrix; by default 1 for transposed convolutions, and 0.
+
+    Returns
+    -------
+    Module
+        ``module``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such parameter, or there are no steps.
+    IndexError
+        If there is no such axis.
+    """
+    weight = _tensor(module, name)
+    if dim is None:
+        transposed = any("ConvTranspose" in cls.__name__ for cls in type(module).__mro__)
+        dim = 1 if transposed else 0
+    return register_parametrization(
+        module, name, _SpectralNorm(weight, n_power_iterations, dim, eps)
+    )
