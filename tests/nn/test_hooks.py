@@ -275,6 +275,17 @@ def test_compiled_functions_guard_hooks() -> None:
         factor[0] = 2.0
 
 
+def test_a_compiled_module_with_hooks_is_looked_through_as_without() -> None:
+    net = Net()
+    net.file = object()  # which no code names
+    net.register_forward_hook(twice)
+    compiled = wg.compile(net, strict=True)
+    assert compiled.report.name == "Net.forward"
+    assert values(compiled(wg.ones((1, 2)))) == [[8.0, 12.0]]
+    assert values(compiled(x=wg.ones((1, 2)))) == [[8.0, 12.0]]
+    assert compiled.report.recordings == 1
+
+
 def test_backward_hooks_in_compiled_steps() -> None:
     net = Net()
     net.register_full_backward_hook(lambda m, gi, go: (gi[0] * 2,))

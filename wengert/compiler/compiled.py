@@ -43,7 +43,7 @@ from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference, told
 from wengert.compiler.restoring import restoring
 from wengert.compiler.turns import alone, eagerly, looking
-from wengert.nn.hooks import changes
+from wengert.nn.hooks import Hooked, changes
 from wengert.nn.module import Module
 
 __all__ = ["Compiled", "Options"]
@@ -101,7 +101,7 @@ class Compiled(Generic[P, R]):
     def __init__(self, function: Callable[P, R], options: "Options") -> None:
         called = function if isinstance(function, Module) else None
         if called is not None:
-            function = called.__call__
+            function = called.forward if isinstance(called, Hooked) else called.__call__
         functools.update_wrapper(self, function)
         self._called, self._function, self._options = called, function, options
         self._arguments = Arguments(function, options.static)
@@ -390,7 +390,9 @@ class Compiled(Generic[P, R]):
 
     def _state(self, layout: Layout, given: Iterable[tuple[str, Any]]) -> State:
         """What a call with these arguments reaches."""
-        return find_state(self._function, given, layout.structure, how=self._how)
+        # Of a module with hooks the module itself leads to all: its call is Wengert's.
+        root = self._called if isinstance(self._called, Hooked) else self._function
+        return find_state(root, given, layout.structure, how=self._how)
 
     def _bound(self, replay: Replay, call: Call, state: State) -> Any:
         """Run a program, and be ready for such calls."""

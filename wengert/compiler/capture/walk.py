@@ -176,7 +176,7 @@ class Walk:
         if isinstance(function, MethodType):
             self._method(function, name, "self")
         else:
-            self.visit(function, name, None)
+            self.visit(function, "self" if isinstance(function, Module) else name, None)
         self.state.types |= self.found.typed
 
     # -- any object ----------------------------------------------------------------------------
