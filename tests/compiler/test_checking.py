@@ -8,6 +8,7 @@ import pytest
 
 import wengert as wg
 from wengert.compiler import adjoint
+from wengert.compiler import compiled as compiled_functions
 from wengert.compiler import replay as replays
 from wengert.compiler.capture.errors import CompileError
 from wengert.compiler.capture.snapshot import LARGEST
@@ -223,3 +224,21 @@ def test_training_is_checked_on_each_library(backend):
     found = run(step, *rest, 5)
     assert found == run(*training(), 5)
     assert step.report.checks == 3
+
+
+def test_a_function_that_raises_where_its_program_does_not_runs_eagerly(monkeypatch):
+    def broken():
+        raise ValueError("by the function alone")
+
+    def checked(replay, function, leaves, state):
+        return check(replay, broken, leaves, state)
+
+    check = compiled_functions.check
+    monkeypatch.setattr(compiled_functions, "check", checked)
+    step = wg.compile(lambda x: x * 2.0, check=1)
+    assert step(wg.ones(1)).item() == 2.0
+    with pytest.raises(ValueError, match="by the function alone"):
+        step(wg.ones(1))
+    assert [step(wg.ones(1)).item() for _ in range(3)] == [2.0] * 3
+    assert step.report.recordings == 1
+    assert "4 calls ran eagerly: the function raised ValueError" in str(step.report)

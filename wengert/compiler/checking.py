@@ -56,6 +56,8 @@ class Checked(NamedTuple):
         What the program has raised: the function alone has run then.
     before, inputs : Snapshot, tuple
         The state before the call, and what the program was given.
+    raised : Exception or None
+        What the function alone has raised.
     """
 
     answer: Any
@@ -63,6 +65,7 @@ class Checked(NamedTuple):
     failed: Refusal | None
     before: Snapshot
     inputs: tuple[Any, ...]
+    raised: Exception | None = None
 
 
 def check(
@@ -70,7 +73,7 @@ def check(
 ) -> Checked | None:
     """Run a call by its program and then by the function, from the same state.
 
-    None if the program is not for the call. What the function raises is raised; what the program
+    None if the program is not for the call. What both raise is raised; what the program alone
     raises is not, and the function runs alone.
     """
     before = Snapshot.of(state, leaves, contents=True)
@@ -91,7 +94,12 @@ def check(
     given, inputs, one, failing = restoring(replayed, before.restore)
     if given is MISS:
         return None
-    answer = function()
+    try:
+        answer = function()
+    except Exception as error:
+        if one is None:
+            raise
+        return Checked(None, [], None, before, inputs, error)
     if one is None:
         return Checked(answer, [], failing, before, inputs)
     other = _seen(answer, before)

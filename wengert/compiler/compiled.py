@@ -417,6 +417,11 @@ class Compiled(Generic[P, R]):
         found = check(replay, run, call.leaves, state)
         if found is None:
             return MISS
+        if found.raised:
+            why = f"the function raised {told(found.raised)}, which its program does not"
+            self._remembered(Refusal(call.arguments, why, replay.signature))
+            self.report.fell_back(why)
+            raise found.raised
         if found.failed:
             self._replays.append(replay)
             self.report.fell_back(found.failed.reason)

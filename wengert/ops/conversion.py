@@ -13,7 +13,7 @@ from wengert.ops.families import standard
 from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.promotion import SCALARS
+from wengert.tape.promotion import SCALARS, number_type
 from wengert.tape.tensor import Tensor, check_leaving, same, show, untracked, warn_of_leaving
 
 __all__ = [
@@ -111,16 +111,21 @@ def asarray(
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if not isinstance(obj, Tensor):
-        if hasattr(obj, "regularise"):  # a number that a trace follows
-            return full((), obj, dtype=wanted, device=device, requires_grad=requires_grad)
-        if isinstance(obj, list | tuple) and holds_tensors(obj):
+        number = hasattr(obj, "regularise")  # that a trace follows
+        if number or (isinstance(obj, list | tuple) and holds_tensors(obj)):
             if copy is False:
-                raise ValueError("asarray: joining arrays needs a copy, and copy=False was given")
+                what = "a Python number" if number else "joining arrays"
+                raise ValueError(f"asarray: {what} needs a copy, and copy=False was given")
+            if number:
+                of, wanted = _dtypes(obj, wanted)
+                return leaf(_filled(obj, of, wanted, device)._array, requires_grad)
             obj, copy = _joined(obj, wanted), None
         else:
             found = _from_library(obj)
             if found is None:
                 return leaf(_from_host(obj, wanted, device, copy), requires_grad)
+            if copy is False and not _shares(obj):
+                raise ValueError("asarray: these data need a copy, and copy=False was given")
             obj = found
     result: Tensor = obj
     if wanted is not None and obj.dtype is not wanted:
@@ -164,14 +169,17 @@ def _joined(obj: Any, wanted: DType | None) -> Tensor:
     """One Tensor of nested sequences that hold Tensors; tracked if one of these is.
 
     It comes to the Tensors' backend and device, and its dtype is that which they have together;
-    numbers among them have none of their own, as in operations.
+    numbers among them have none of their own, as in operations. Without Tensors there are numbers
+    that a trace follows, and it is what NumPy makes of them.
     """
     items: list[Any] = []
+    of = None
+    if not _any_tensor(obj):
+        of, wanted = _dtypes(obj, wanted)
     shape = _collect(obj, items)
+    if of is not None:
+        items = [_filled(x, of, wanted) for x in items]
     tensors = [x for x in items if isinstance(x, Tensor)]
-    if not tensors:  # numbers that a trace follows
-        items = [full((), x) if hasattr(x, "regularise") else x for x in items]
-        tensors = [x for x in items if isinstance(x, Tensor)]
     _check_backends(tensors)
     if wanted is None:
         wanted = result_type(*[x.number if hasattr(x, "regularise") else x for x in items])
@@ -183,6 +191,53 @@ def _joined(obj: Any, wanted: DType | None) -> Tensor:
     else:
         joined = xp.concat([xp.reshape(x, (-1,)) for x in parts])
     return joined if tuple(joined.shape) == shape else xp.reshape(joined, shape)  # type: ignore[no-any-return]
+
+
+def _any_tensor(obj: Any) -> bool:
+    """Whether there is a Tensor in nested sequences."""
+    return isinstance(obj, Tensor) or (isinstance(obj, list | tuple) and any(map(_any_tensor, obj)))
+
+
+def as_numpy(obj: Any) -> Any:
+    """Nested sequences as NumPy has them, Python's numbers in its dtypes.
+
+    Those with Tensors, or numbers that a trace follows, are one Tensor.
+    """
+    if not holds_tensors(obj):
+        return np.asarray(obj)
+    return asarray(obj, dtype=None if _any_tensor(obj) else _host_array(_now(obj), None).dtype)
+
+
+def _dtypes(obj: Any, wanted: DType | None) -> tuple[DType, DType]:
+    """The dtypes that data, with numbers that a trace follows, have in NumPy and in a Tensor."""
+    bare = _now(obj)
+    array = _host_array(bare, wanted)
+    wanted = _default_for(bare, array) if wanted is None else wanted
+    _check_complex(array, wanted)
+    return dtype_of(array.dtype), wanted
+
+
+def _now(obj: Any) -> Any:
+    """Data with the numbers that a trace follows as they are; zeros for the arrays among them."""
+    if isinstance(obj, list | tuple):
+        return [_now(item) for item in obj]
+    if hasattr(obj, "regularise"):
+        return obj.present()
+    if isinstance(obj, np.generic) or hasattr(obj, "dtype"):
+        dtype = obj.dtype if isinstance(obj.dtype, np.dtype) else dtype_of(obj.dtype).host
+        return np.zeros(obj.shape, dtype)
+    return obj
+
+
+def _filled(x: Any, of: DType, wanted: DType, device: Any = None) -> Tensor:
+    """A part of what NumPy makes of data in one dtype, in another."""
+    if isinstance(x, Tensor | np.ndarray):
+        made = _part(x, of, device)
+    else:
+        # Large integers are rounded from their own dtype, and NaN is no integer to ``full``.
+        direct = of.inexact and wanted.inexact and number_type(x) in (float, complex)
+        made = full((), x, dtype=wanted if direct else of, device=device)
+    return made if made.dtype is wanted else astype(made, wanted)
 
 
 def _collect(obj: Any, items: list[Any]) -> tuple[int, ...]:
@@ -245,7 +300,14 @@ def _from_library(obj: Any) -> Tensor | None:
         backend = backend_of(obj)
     except (TypeError, BackendError):
         return None
-    return untracked(backend.adopt(obj))
+    array = backend.adopt(obj)
+    _check_dtype(obj, array.dtype)
+    return untracked(array)
+
+
+def _shares(array: Any) -> bool:
+    """Whether a Tensor of a raw array shares memory: not of a scalar, nor of one in other bytes."""
+    return not isinstance(array, np.generic) and getattr(array.dtype, "isnative", True)
 
 
 def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -> Any:
@@ -254,24 +316,37 @@ def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -
     array = _host_array(obj, wanted)
     if wanted is None:
         wanted = _default_for(obj, array)
-    if array.dtype.kind == "c" and not wanted.complex and wanted.kind != "bool":
-        raise TypeError(f"asarray can't store complex numbers in {wanted.name}")
+    _check_complex(array, wanted)
     raw = backend.raw_dtype(wanted)
     host = array.astype(wanted.host, copy=copy is True and array is obj)
-    if copy is False and not np.may_share_memory(host, array):
+    if copy is False and host is not array:
         raise ValueError(
             "asarray: Python data or another dtype needs a copy, and copy=False was given"
         )
     made = backend.from_numpy(host, where)
     if wanted.host != wanted.name:
         made = backend.namespace.astype(made, raw)
-    if (
-        copy is False
-        and array.size
-        and (array is not obj or not np.may_share_memory(array, backend.to_numpy(made)))
+    raw = getattr(made, "inner", made)  # where a trace follows it
+    if copy is False and (
+        array is not obj or (array.size and not np.may_share_memory(array, backend.to_numpy(raw)))
     ):
         raise ValueError(f"asarray: {backend.name} needs a copy, and copy=False was given")
     return made
+
+
+def _check_complex(array: np.ndarray[Any, Any], wanted: DType) -> None:
+    if array.dtype.kind == "c" and not wanted.complex and wanted.kind != "bool":
+        raise TypeError(f"asarray can't store complex numbers in {wanted.name}")
+
+
+def _check_dtype(obj: Any, dtype: Any) -> None:
+    """Raise if data are no numbers."""
+    try:
+        dtype_of(dtype)
+    except TypeError:
+        raise TypeError(
+            f"asarray takes numbers and arrays of numbers, and not {type(obj).__name__} ({dtype})"
+        ) from None
 
 
 def _host_array(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
@@ -287,13 +362,7 @@ def _host_array(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype == object and _flat(obj, int):
         raise OverflowError("asarray: an integer is too large for int64")
-    try:
-        dtype_of(array.dtype)
-    except TypeError:
-        raise TypeError(
-            f"asarray takes numbers and arrays of numbers, and not {type(obj).__name__} "
-            f"({array.dtype})"
-        ) from None
+    _check_dtype(obj, array.dtype)
     return array
 
 

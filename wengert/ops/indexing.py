@@ -12,7 +12,7 @@ from wengert.backends import backend_of, dtype_of
 from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of, unexpected
-from wengert.ops.conversion import asarray, holds_tensors
+from wengert.ops.conversion import as_numpy, asarray, holds_tensors
 from wengert.ops.families import standard
 from wengert.ops.index_composites import gather, put, scatter
 from wengert.tape.calling import single
@@ -298,7 +298,7 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     parts, indices = parse_key(x, key)
     owner = backend_of(x._array)
     if isinstance(value, list | tuple):
-        value = asarray(value) if holds_tensors(value) else np.asarray(value)
+        value = as_numpy(value)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray) and owner.name != "numpy":

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.lines import user_line
 from wengert.compiler.program import Value, mapped
 
 __all__ = ["Followed", "LiveNumber"]
@@ -52,6 +54,21 @@ class LiveNumber:
         """The number, for which alone the program is from now on."""
         return self.trace.pin(self)
 
+    def present(self) -> Any:
+        """The number as it is now, to ask what dtype NumPy has for such numbers.
+
+        That depends on whether int64 holds an integer; of others the program is for this one.
+        """
+        if type(self.number) is not int:
+            return self.number
+        if not self.trace.given(self):  # it comes from values, which each run looks at
+            if _LOW <= self.number < _HIGH:
+                self.trace.look(check_int64, (self,))
+                return self.number
+        elif _LOW <= self < _HIGH:
+            return self.number
+        return self.pinned()
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(self.number, name):
             raise AttributeError(f"a number has no attribute {name!r}")
@@ -74,7 +91,11 @@ class LiveNumber:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         if any(_answers(x) for x in inputs):
             return NotImplemented
-        return getattr(ufunc, method)(*plain(inputs), **plain(keywords))
+        given, kept = plain(inputs), plain(keywords)
+        scalars = any(hasattr(x, "dtype") and not x.shape for x in given)
+        if method == "__call__" and ufunc in _OPERATORS and scalars and not kept:
+            return _by_operator(ufunc, given)
+        return getattr(ufunc, method)(*given, **kept)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if not all(issubclass(kind, LiveNumber | np.ndarray) for kind in types):
@@ -102,6 +123,29 @@ class LiveNumber:
         return other // self, other % self
 
 
+#: The operators that NumPy's scalars have, by the functions that these call for other objects.
+_OPERATORS: dict[Any, Callable[..., Any]] = dict(
+    [
+        *[(np.add, operator.add), (np.subtract, operator.sub), (np.multiply, operator.mul)],
+        *[(np.true_divide, operator.truediv), (np.floor_divide, operator.floordiv)],
+        *[(np.remainder, operator.mod), (np.power, operator.pow), (np.divmod, divmod)],
+        *[(np.bitwise_and, operator.and_), (np.bitwise_or, operator.or_)],
+        *[(np.bitwise_xor, operator.xor), (np.left_shift, operator.lshift)],
+        *[(np.right_shift, operator.rshift), (np.less, operator.lt)],
+        *[(np.less_equal, operator.le), (np.greater, operator.gt)],
+        *[(np.greater_equal, operator.ge), (np.equal, operator.eq), (np.not_equal, operator.ne)],
+    ]
+)
+
+_LOW, _HIGH = -(1 << 63), 1 << 63
+
+
+def check_int64(number: int) -> None:
+    """Raise for an integer that int64 does not hold."""
+    if not _LOW <= number < _HIGH:
+        raise OverflowError(f"the integer {number} is too large for int64")
+
+
 #: Types of numbers whose arithmetic is Python's own.
 _PYTHONS = frozenset({LiveNumber, int, float, complex, bool})
 
@@ -109,6 +153,26 @@ _PYTHONS = frozenset({LiveNumber, int, float, complex, bool})
 def plain(x: Any) -> Any:
     """An argument of NumPy's with the numbers in it as they are now, which are pinned."""
     return mapped(lambda part: part.pinned() if type(part) is LiveNumber else part, x)
+
+
+def _by_operator(ufunc: Any, pair: Any) -> Any:
+    """What a function gives for a scalar and a number, which the scalar's operator may have asked.
+
+    It asks with an array of no axes. Nobody can tell which it was, so both have to give the same.
+    They round complex products otherwise, and compare NaN otherwise.
+    """
+    answer = _OPERATORS[ufunc](*[x[()] if isinstance(x, np.ndarray) else x for x in pair])
+    with np.errstate(all="ignore"):
+        other = ufunc(*pair)
+    one, two = (x if isinstance(x, tuple) else (x,) for x in (answer, other))
+    if [(type(x), np.asarray(x).tobytes()) for x in one] != [
+        (type(x), np.asarray(x).tobytes()) for x in two
+    ]:
+        raise TraceError(
+            f"{user_line()}: NumPy's {ufunc.__name__} of a scalar and a number is {other}, where "
+            f"the operator gives {answer}, and a recording can't tell which of them is called"
+        )
+    return answer
 
 
 def _answers(x: Any) -> bool:

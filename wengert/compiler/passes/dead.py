@@ -19,25 +19,55 @@ _HARMLESS: Final[dict[str, Callable[[Any], bool]]] = {
     "number.pow": lambda x: x in (0, 1),
     **dict.fromkeys(("number.lshift", "number.rshift"), lambda x: x >= 0),
 }
+#: Functions that cast what they are given second.
+_STORING: Final = frozenset({"full", "full_like", "setitem"})
 
 
 def _may_raise(step: Instruction, constants: Container[Value]) -> bool:
     """Whether a call raises for some of what it may be given, as far as is known."""
     if step.name.startswith("number."):
         harmless = _HARMLESS.get(step.name)
-        return harmless is not None and (
-            isinstance(step.operands[1], Value) or not harmless(step.operands[1])
+        return _overflows(step) or (
+            harmless is not None
+            and (isinstance(step.operands[1], Value) or not harmless(step.operands[1]))
         )
+    if _converts(step):
+        return True
     found = row(step)
     if found is None:
         return step.name.startswith("raw.") and not isinstance(step.function, np.ufunc)
-    if found.kind == "elementwise" and dtype_of(step.results[0].dtype).inexact:
+    inexact = dtype_of(step.results[0].dtype).inexact
+    if inexact and any(isinstance(x, Value) and x.dtype is int for x in step.operands):
+        return True  # it may be too large to be a float
+    if found.kind == "elementwise" and inexact:
         return False
     at = [i for i, name in enumerate(found.inputs) if name.lstrip("*") in found.raises]
     if found.variadic in found.raises:
         at += range(len(found.inputs), len(step.operands))
     given = [x for i in at for x in step.operands[i : i + 1] if isinstance(x, Value)]
     return any(x not in constants for x in given)
+
+
+def _overflows(step: Instruction) -> bool:
+    """Whether arithmetic makes a float of an integer, which may be too large."""
+    result = step.results[0].dtype
+    return (result is float or result is complex) and any(
+        isinstance(x, Value) and x.dtype is int for x in step.operands
+    )
+
+
+def _converts(step: Instruction) -> bool:
+    """Whether a number is stored in a dtype that may not hold it, as integers do not hold NaN.
+
+    NumPy then raises what Python does, where it casts arrays as C does.
+    """
+    if step.name not in _STORING or not isinstance(value := step.operands[1], Value):
+        return False
+    kind = value.dtype
+    if kind is int:  # a number that is followed
+        return True
+    inexact = kind is float or kind is complex or (kind is not bool and dtype_of(kind).inexact)
+    return inexact and not dtype_of(step.results[0].dtype).inexact
 
 
 def dead(program: Program, *, errors: bool = False) -> Program:

@@ -9,7 +9,7 @@ import numpy as np
 from wengert.backends import as_dtype, backend_of, dtype_of
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import all_axes, as_axes, as_axis, kept, raw_array, shape_of, unexpected
-from wengert.ops.conversion import asarray, holds_tensors
+from wengert.ops.conversion import as_numpy, holds_tensors
 from wengert.ops.creation import arange
 from wengert.ops.data_type import astype, get_default_dtype
 from wengert.ops.elementwise import equal
@@ -119,7 +119,7 @@ def _between(xp: Any, low: Any, high: Any, way: Any, distance: Any) -> Any:
 def _probabilities(q: Any) -> Any:
     """The quantiles asked for: a Tensor as it is, others as a NumPy array, checked."""
     if isinstance(q, list | tuple) and holds_tensors(q):
-        q = asarray(q)
+        q = as_numpy(q)
     if isinstance(q, Tensor) or not isinstance(q, int | float | list | tuple | np.ndarray):
         q = wrapped(q)
         if q.dtype.kind != "real floating":

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.ops.conversion import asarray, holds_tensors
+from wengert.ops.conversion import as_numpy, holds_tensors
 from wengert.ops.data_type import astype
 from wengert.ops.numpy_protocols import UnsupportedError
 from wengert.tape.promotion import KIND_RANK
@@ -110,7 +110,7 @@ def operands(*values: Any) -> tuple[Tensor, ...]:
 def _nest(value: Any) -> Any:
     """Lists that hold Tensors as one; anything else as it is."""
     if isinstance(value, list | tuple) and holds_tensors(value):
-        return asarray(value)
+        return as_numpy(value)
     return value
 
 
