@@ -312,3 +312,12 @@ def test_a_number_is_of_the_first_floating_array_s_precision() -> None:
         2.0, wg.arange(3), wg.ones(3, dtype="float32")
     )
     assert seen == [wg.float32]
+
+
+def test_constants_beside_numbers_alone_are_doubles() -> None:
+    def f(x: Any) -> Any:
+        return wg.sum(wg.asarray([0.1, 0.2])) * x
+
+    assert wg.func.grad(f)(0.1) == 0.1 + 0.2
+    assert wg.func.jacrev(f)(0.1) == 0.1 + 0.2
+    assert wg.func.jvp(f, (0.1,), (1.0,))[1] == 0.1 + 0.2

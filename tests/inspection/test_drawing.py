@@ -497,3 +497,18 @@ def test_notebooks_show_a_picture() -> None:
     x = wg.ones(2, requires_grad=True)
     shown = draw(x * 2)._repr_mimebundle_(include=["image/svg+xml"])
     assert "<svg" in shown["image/svg+xml"]
+
+
+def test_a_path_that_a_rule_of_ones_own_cuts() -> None:
+    class First(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+            return wg.tensor(x.detach().numpy() + y.detach().numpy())
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+            return g, None
+
+    x, y = wg.tensor(3.0, requires_grad=True), wg.tensor(2.0, requires_grad=True)
+    edges = drawn(First.apply(x * 2, y * 5), gradients=True).edges
+    assert sorted(label or "" for *_, label in edges) == ["", "", "1", "2"]

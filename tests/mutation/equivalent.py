@@ -321,4 +321,39 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         '"F8_E5M2": DTYPES["float8_e5m2"],',
         "'F8_E5M2_': DTYPES[\"float8_e5m2\"],",
     ): OTHERS,
+    (
+        "wengert/backends/numpy_networks.py",
+        "number = int(np.count_nonzero(counted)) or 1",
+        "number = int(np.count_nonzero(counted)) or 2",
+    ): "where none counts, what it divides is multiplied by zeros",
+    (
+        "wengert/nn/functional/activation.py",
+        "x = ops.astype(x, dtype, copy=False)",
+        "x = ops.astype(x, dtype, copy=True)",
+    ): COPY,
+    (
+        "wengert/testing/strategies.py",
+        "grid.sort(key=lambda x: (abs(x), x < 0))",
+        "grid.sort(key=lambda x: (abs(x), (x <= 0)))",
+    ): "there is one zero",
+    (
+        "wengert/func/jacobians.py",
+        "sources.append(source)",
+        "pass",
+    ): SPEED,
+    (
+        "wengert/ops/linalg/common.py",
+        "dtype = result_type(x1, x2)",
+        "dtype = result_type(x2, x1)",
+    ): "promotion is symmetric",
+    (
+        "wengert/optim/optimizer.py",
+        "super().__init__()",
+        "pass",
+    ): "an empty dict needs none",
+    (
+        "wengert/optimize/vectors.py",
+        "dtype = _REAL.get(like.dtype.name, like.dtype)",
+        "dtype = _REAL.get(like.dtype, like.dtype.name)",
+    ): "a dtype equals its name",
 }

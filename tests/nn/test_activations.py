@@ -208,3 +208,12 @@ def test_alpha_dropout_keeps_mean_and_variance(backend: Any) -> None:
 def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
     with pytest.raises((ValueError, RuntimeError, TypeError), match=message):
         call()
+
+
+def test_softplus_is_straight_beyond_its_threshold_and_not_at_it() -> None:
+    x = wg.asarray([20.0, np.nextafter(20.0, 21.0)], dtype="float64", requires_grad=True)
+    y = F.softplus(x)
+    wg.sum(y).backward()
+    small = np.exp(-20.0)
+    np.testing.assert_allclose(y.detach().numpy() - 20, [np.log1p(small), 0], atol=1e-14)
+    np.testing.assert_allclose(1 - x.grad.numpy(), [small / (1 + small), 0], atol=1e-15)

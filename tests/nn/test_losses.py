@@ -277,3 +277,10 @@ def ones(*shape: int) -> Any:
 def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
     with pytest.raises((ValueError, RuntimeError, TypeError, IndexError), match=message):
         call()
+
+
+def test_probabilities_of_one_example() -> None:
+    logits, target = [0.5, -1.0, 2.0], [0.2, 0.3, 0.5]
+    loss = F.cross_entropy(wg.asarray(logits, dtype="float64"), wg.asarray(target, dtype="float64"))
+    expected = np.log(np.sum(np.exp(logits))) - np.dot(target, logits)  # as they add to 1
+    assert loss.item() == pytest.approx(expected, rel=1e-14)

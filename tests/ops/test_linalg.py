@@ -574,6 +574,8 @@ def test_other_errors_say_what_to_do() -> None:
         (lambda: linalg.cross(x[0, :2], x[0, :2]), r"length has to be 3"),
         (lambda: linalg.cross(x, x[0], axis=0), r"count it from the end"),
         (lambda: linalg.outer(x, x), r"two vectors"),
+        (lambda: linalg.outer(x, x[0]), r"two vectors"),
+        (lambda: linalg.outer(x[0], x), r"two vectors"),
         (lambda: linalg.diagonal(x[0]), r"diagonal takes a matrix"),
         (lambda: linalg.trace(x[0]), r"trace takes a matrix"),
         (lambda: linalg.vector_norm(x, axis=2), r"axis 2"),

@@ -8,6 +8,7 @@ import pytest
 
 import wengert as wg
 from wengert.backends import Backend
+from wengert.backends.generators import uniform
 
 DRAWS: dict[str, Callable[[], wg.Tensor]] = {
     "randn": lambda: wg.randn(2, 3),
@@ -124,3 +125,9 @@ def test_bad_input_is_refused(backend: Backend) -> None:
     ):
         with pytest.raises(error):
             make()
+
+
+def test_uniform_numbers_for_bfloat16_have_its_bits_in_single_precision() -> None:
+    values = uniform(np.random.default_rng(0), (99,), "bfloat16")
+    assert values.dtype == np.float32
+    np.testing.assert_array_equal(values * 256, np.floor(values * 256))  # 8 bits

@@ -634,3 +634,9 @@ def test_without_scipy_the_error_names_the_extra(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy", None)
     with pytest.raises(ImportError, match=rf"^wengert.optimize.{name} needs .*wengert\[scipy\]$"):
         getattr(optimize, name)(lambda x: x * x, wg.ones(1))
+
+
+def test_what_a_constraint_gives_is_a_tensor() -> None:
+    constraint = {"type": "eq", "fun": lambda _: "no"}
+    with pytest.raises(TypeError, match="the function given to constraints is a str"):
+        optimize.minimize(bowl, np.zeros(3), method="SLSQP", constraints=constraint)

@@ -225,3 +225,11 @@ def test_where_an_array_is_is_printed_unless_in_host_memory() -> None:
 def test_pythons_own_modules_are_no_users() -> None:
     assert in_library("<frozen importlib._bootstrap>")
     assert not in_library(__file__)
+
+
+def test_the_last_note_of_a_printed_tensor_leaves_room_for_its_bracket() -> None:
+    with wg.use_backend("numpy"):
+        text = repr(wg.asarray(np.full((2, 8), 100.0), dtype="float64"))
+    row = "[100., 100., 100., 100., 100., 100., 100., 100.]"
+    assert len(f"        {row}], dtype=wengert.float64") == 80
+    assert text == f"tensor([{row},\n        {row}],\n       dtype=wengert.float64)"

@@ -1,6 +1,7 @@
 """``python -m wengert check-backend``: what agrees, what a library gets wrong, and its record."""
 
 import importlib.util
+import re
 import signal
 import sys
 import threading
@@ -18,7 +19,7 @@ import wengert as wg
 from tests.backends import tiny
 from wengert.backends import get_backend, namespaces, registry
 from wengert.tape.primitive import PRIMITIVES
-from wengert.testing.libraries import SCENES, compare, scenes
+from wengert.testing.libraries import SCENES, Outcome, compare, scenes
 from wengert.testing.library_calls import Comparisons, difference
 from wengert.testing.library_command import Findings, main, rst, text
 from wengert.testing.time_limit import time_limit
@@ -269,3 +270,17 @@ def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["numpy", "--only", "sine"])
     assert "there is no function 'sine'" in capsys.readouterr().err
+
+
+def test_the_functions_that_disagree_are_indented_in_each_line() -> None:
+    names = [
+        f"{inverse}{name}{more}"
+        for name in ("sin", "cos", "tan")
+        for inverse in ("", "a")
+        for more in ("", "h")
+    ]
+    wrong = {name: {"values": Outcome("differs", "2 instead of 1")} for name in names}
+    _, told = text(Findings("a library", wrong, {}, {})).split("differs: 2 instead of 1\n")
+    lines = told.splitlines()
+    assert len(lines) > 1
+    assert all(re.match(r" {6}\S", line) and len(line) <= 98 for line in lines)

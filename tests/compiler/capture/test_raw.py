@@ -172,6 +172,14 @@ def test_a_view_of_an_argument_is_one_in_each_call(view: Any) -> None:
     assert "shares memory with p" in str(f.report)
 
 
+def test_a_view_of_what_is_not_an_argument_is_told_by_its_name() -> None:
+    held = np.arange(3.0)
+    f = wg.compile(lambda p: (held[1:], p * 2))
+    for _ in range(3):
+        assert np.shares_memory(f(np.ones(3))[0], held)
+    assert "shares memory with held, which" in str(f.report)
+
+
 class Holder:
     """Holds arrays that functions replace."""
 
