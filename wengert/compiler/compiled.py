@@ -99,7 +99,7 @@ class Compiled(Generic[P, R]):
     """
 
     def __init__(self, function: Callable[P, R], options: "Options") -> None:
-        called = function if isinstance(function, Module) else None
+        called: Any = function if isinstance(function, Module) else None
         if called is not None:
             function = called.forward if isinstance(called, Hooked) else called.__call__
         functools.update_wrapper(self, function)
