@@ -172,6 +172,8 @@ class Hookable:
 class Hooked(Overlay):
     """What is put before the class of a module that has hooks."""
 
+    forward: Any
+
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         hooks = self.__dict__.get(HOOKS)
         if hooks is None:  # the user's code has made another object of this one's class
