@@ -4,6 +4,7 @@ import copy
 import inspect
 import math
 import pickle
+import sysconfig
 import threading
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -349,3 +350,13 @@ def test_what_is_watched_is_done_as_without() -> None:
         x += 1
         x[0] = 5.0
     assert x is held and x.tolist() == [5.0, 2.0]
+
+
+def test_a_library_that_checks_an_argument_makes_no_break() -> None:
+    library: dict[str, Any] = {}
+    text = "def checked(x):\n    return x if x > 0 else -x\n"
+    exec(compile(text, str(Path(sysconfig.get_path("stdlib"), "checks.py")), "exec"), library)
+    with graph_breaks() as breaks:
+        library["checked"](leaf(2.0))
+    assert "branch" in {one.kind for one in breaks.notes}
+    assert not list(breaks)

@@ -641,3 +641,8 @@ def test_pinv_leaves_out_what_numpy_does(options):
     x[range(3), range(3)] = 1.0, 1e-3, 3e-15
     found = np.linalg.pinv(wg.asarray(x, requires_grad=True), **options)
     np.testing.assert_allclose(found.detach().numpy(), np.linalg.pinv(x, **options), rtol=1e-12)
+
+
+def test_a_copy_by_dlpack() -> None:
+    x = wg.asarray([1.0, 2.0])
+    assert not np.shares_memory(np.from_dlpack(x, copy=True), x.numpy())

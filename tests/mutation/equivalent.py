@@ -77,11 +77,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "end = xp.less_equal(product, lowest)",
     ): "at the limit itself both formulas are the same number",
     (
-        "wengert/nn/functional/regression.py",
-        "return ops.subtract(x, y)",
-        "return ops.subtract(y, x)",
-    ): "all losses of a difference are even",
-    (
         "wengert/ops/creation.py",
         "value = astype(value, wanted, copy=False)",
         "value = astype(value, wanted)",
