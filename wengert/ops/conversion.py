@@ -117,8 +117,7 @@ def asarray(
                 what = "a Python number" if number else "joining arrays"
                 raise ValueError(f"asarray: {what} needs a copy, and copy=False was given")
             if number:
-                of, wanted = _dtypes(obj, wanted)
-                return leaf(_filled(obj, of, wanted, device)._array, requires_grad)
+                return leaf(_filled(obj, *_dtypes(obj, wanted), device)._array, requires_grad)
             obj, copy = _joined(obj, wanted), None
         else:
             found = _from_library(obj)
@@ -173,11 +172,9 @@ def _joined(obj: Any, wanted: DType | None) -> Tensor:
     that a trace follows, and it is what NumPy makes of them.
     """
     items: list[Any] = []
-    of = None
+    shape = _collect(obj, items)
     if not _any_tensor(obj):
         of, wanted = _dtypes(obj, wanted)
-    shape = _collect(obj, items)
-    if of is not None:
         items = [_filled(x, of, wanted) for x in items]
     tensors = [x for x in items if isinstance(x, Tensor)]
     _check_backends(tensors)

@@ -54,7 +54,7 @@ class LiveNumber:
         """The number, for which alone the program is from now on."""
         return self.trace.pin(self)
 
-    def present(self) -> Any:
+    def present(self: Any) -> Any:
         """The number as it is now, to ask what dtype NumPy has for such numbers.
 
         That depends on whether int64 holds an integer; of others the program is for this one.
