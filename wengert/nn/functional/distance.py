@@ -9,7 +9,6 @@ from wengert.nn.functional.define import (
     LOSS,
     LOSS_OF_CLASSES,
     Reduction,
-    at_least,
     check_reduction,
     is_positive,
     pair,
@@ -42,9 +41,11 @@ Notes
 PyTorch: ``torch.nn.functional.$name``.
 """)
 _EPSILON = 1e-12
+_LEAST = """The least norm that it divides by. Below it the divisor is a constant, also for the
+    derivative; in PyTorch the derivative is that of the norm there."""
 
 
-@takes("x1 x2", eps="a number", family=_DISTANCE(eps="The least norm that it divides by."))
+@takes("x1 x2", eps="a number", family=_DISTANCE(eps=_LEAST))
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     r"""Cosine of the angle between vectors, :math:`x_1 \cdot x_2 / (\|x_1\| \|x_2\|)`.
 
@@ -57,7 +58,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     units = []
     for x in (x1, x2):
         x = real_floating("cosine_similarity", x)
-        units.append(ops.divide(x, at_least(vector_norm(x, axis=dim, keepdims=True), small)))
+        norm = vector_norm(x, axis=dim, keepdims=True)
+        units.append(ops.divide(x, ops.maximum(norm, small)))
     return ops.sum(ops.multiply(*units), axis=dim)
 
 
