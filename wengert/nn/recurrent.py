@@ -19,12 +19,14 @@ from wengert.tape.tensor import Tensor, wrapped
 
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
-_OPTIONS = {
+_OF_CELLS = {
     "input_size": "an integer",
     "hidden_size": "an integer",
-    "num_layers": "an integer",
-    "proj_size": "an integer",
     "bias": "True or False",
+}
+_OPTIONS = {
+    **_OF_CELLS,
+    "num_layers": "an integer",
     "batch_first": "True or False",
     "dropout": "a probability",
     "bidirectional": "True or False",
@@ -326,7 +328,7 @@ class GRU(_Recurrent):
         super().__init__("GRU", input_size, hidden_size, num_layers, bias, *more)
 
 
-@takes(**_OPTIONS, family=_LAYERS)
+@takes(**_OPTIONS, proj_size="an integer", family=_LAYERS)
 class LSTM(_Recurrent):
     r"""Long short-term memory.
 
@@ -444,7 +446,7 @@ class _Cell(_Uniform):
         return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)
 
 
-@takes(**_OPTIONS, family=_CELL)
+@takes(**_OF_CELLS, family=_CELL)
 class RNNCell(_Cell):
     """One step of an `RNN`."""
 
@@ -465,7 +467,7 @@ class RNNCell(_Cell):
         return super().extra_repr() + other
 
 
-@takes(**_OPTIONS, family=_CELL)
+@takes(**_OF_CELLS, family=_CELL)
 class GRUCell(_Cell):
     """One step of a `GRU`."""
 
@@ -480,7 +482,7 @@ class GRUCell(_Cell):
         super().__init__("GRU", input_size, hidden_size, bias, device, dtype)
 
 
-@takes(**_OPTIONS, family=_CELL)
+@takes(**_OF_CELLS, family=_CELL)
 class LSTMCell(_Cell):
     """One step of an `LSTM`."""
 

@@ -261,17 +261,16 @@ class _Stack(Module):
         return x if self.norm is None else self.norm(x)
 
 
-_STACK_OPTIONS = {
-    "encoder_layer": "a module",
-    "decoder_layer": "a module",
-    "num_layers": "an integer",
-    "norm": "a module",
-    "enable_nested_tensor": "True or False",
-    "mask_check": "True or False",
-}
+_STACK_OPTIONS = {"num_layers": "an integer", "norm": "a module"}
 
 
-@takes(**_STACK_OPTIONS, family=_STACK)
+@takes(
+    **_STACK_OPTIONS,
+    encoder_layer="a module",
+    enable_nested_tensor="True or False",
+    mask_check="True or False",
+    family=_STACK,
+)
 class TransformerEncoder(_Stack):
     """Layers such as `TransformerEncoderLayer`, one after the other."""
 
@@ -301,7 +300,7 @@ class TransformerEncoder(_Stack):
         )
 
 
-@takes(**_STACK_OPTIONS, family=_STACK)
+@takes(**_STACK_OPTIONS, decoder_layer="a module", family=_STACK)
 class TransformerDecoder(_Stack):
     """Layers such as `TransformerDecoderLayer`, one after the other."""
 
