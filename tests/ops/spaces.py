@@ -48,6 +48,26 @@ IMAGES, FACTORS = irregular(2, 4, 3), {"weight": irregular(4), "bias": irregular
 AVERAGES = {"running_mean": irregular(4), "running_var": abs(irregular(4, start=0.8))}
 EPS = {"eps": (1e-5, 0.3)}
 SIGNS = np.sign(irregular(3, 4, start=0.9))
+SIGNALS, PICTURES = irregular(2, 2, 6), irregular(1, 2, 5, 6)
+CONVOLVED = {"bias": irregular(2, start=0.8), "stride": (1, 2), "dilation": (1, 2)}
+ADJOINT = {**CONVOLVED, "padding": (0, 1), "output_padding": (0, 1), "stride": (2, 3)}
+WINDOWS = {"kernel_size": 2, "stride": (None, 1, 3), "padding": (0, 1)}
+COLUMNS = {"kernel_size": 2, "dilation": (1, 2), "padding": (0, 1), "stride": (1, 2)}
+KEYS = {"query": CUBE, "key": irregular(2, 3, 4, start=0.7), "value": OTHER}
+HEADS = {
+    **dict(zip(("query", "key", "value"), irregular(3, 3, 2, 4), strict=True)),
+    "embed_dim_to_check": 4,
+    "num_heads": 2,
+    "in_proj_bias": irregular(12, start=0.4),
+    "bias_k": None,
+    "bias_v": None,
+    "add_zero_attn": False,
+    "dropout_p": 0.0,
+    "out_proj_weight": irregular(4, 4, start=0.1),
+    "out_proj_bias": irregular(4, start=0.2),
+    "training": (False, True),
+    "attn_mask": np.triu(np.ones((3, 3), dtype=bool), 1),
+}
 TRIPLET = {"anchor": MATRIX, "positive": -MATRIX, "negative": irregular(3, 4, start=0.7)}
 
 #: Names of functions, their arguments, and for each option a tuple of values.
@@ -61,7 +81,7 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
     ("F.glu", {"input": irregular(2, 4, 6), "dim": (0, 1, -1)}),
     ("F.softmin", {"input": CUBE, "dim": (0, 1, -1)}),
     ("F.rrelu", {"input": CUBE, "lower": (0.1, 0.2), "upper": (0.3, 0.4), "training": (False,)}),
-    ("F.cosine_similarity", {"x1": CUBE, "x2": OTHER, "dim": (0, 1, -1), "eps": (1e-8, 3.0)}),
+    ("F.cosine_similarity", {"x1": CUBE, "x2": OTHER, "dim": (0, 1, -1), "eps": (1e-8, 1.8, 3.0)}),
     ("F.pairwise_distance", {"x1": CUBE, "x2": OTHER, "p": (1.0, 2.0, 3.5), "eps": (1e-6, 0.1)}),
     ("F.kl_div", {"input": np.log(SHARES), "target": SHARES[::-1].copy()}),
     ("F.gaussian_nll_loss", {**LOSS, "var": SHARES, "eps": (1e-6, 1e-4)}),
@@ -80,6 +100,88 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
     ("F.triplet_margin_loss", {**TRIPLET, "p": (2.0, 3.0), "eps": (1e-6, 0.1)}),
     ("F.triplet_margin_with_distance_loss", TRIPLET),
     ("F.embedding", {"input": CLASSES["target"], "weight": MATRIX.T}),
+    *(
+        (f"F.conv{count}d", {"input": x, "weight": irregular(2, *ends), **CONVOLVED, **more})
+        for count, x, size in ((1, SIGNALS, (2,)), (2, PICTURES, (2, 2)))
+        for ends, more in (
+            ((2, *size), {"padding": (0, 1, "valid"), "groups": (1,)}),
+            ((1, *size), {"padding": (0, 1), "groups": (2,)}),
+            ((2, *size), {"padding": "same", "stride": 1}),
+        )
+    ),
+    *(
+        (
+            f"F.conv_transpose{count}d",
+            {"input": x, "weight": irregular(2, 2 // n, *size), **ADJOINT, "groups": (n,)},
+        )
+        for count, x, size in ((1, SIGNALS[..., :3], (2,)), (2, PICTURES[..., :2, :3], (2, 2)))
+        for n in (1, 2)
+    ),
+    ("F.avg_pool1d", {"input": SIGNALS, **WINDOWS}),
+    ("F.avg_pool2d", {"input": PICTURES, **WINDOWS, "divisor_override": (None, 3)}),
+    ("F.max_pool1d", {"input": SIGNALS, **WINDOWS, "dilation": (1, 2)}),
+    ("F.max_pool2d", {"input": PICTURES, **WINDOWS, "dilation": (1, 2)}),
+    ("F.adaptive_max_pool1d", {"input": SIGNALS, "output_size": (1, 4)}),
+    ("F.adaptive_max_pool2d", {"input": PICTURES, "output_size": (2, (3, None))}),
+    ("F.unfold", {"input": PICTURES, **COLUMNS}),
+    *(
+        (
+            "F.fold",
+            {
+                "input": irregular(1, 4, ((4 + 2 * p - d) // s + 1) ** 2),
+                "output_size": 5,
+                "kernel_size": 2,
+                "padding": (p,),
+                "dilation": (d,),
+                "stride": (s,),
+            },
+        )
+        for p, d, s in ((0, 1, 1), (1, 2, 1), (1, 1, 2), (0, 2, 2))
+    ),
+    *(
+        ("F.interpolate", {"input": x, "mode": modes, **more})
+        for x, linear in ((SIGNALS, "linear"), (PICTURES, "bilinear"))
+        for how in (
+            {"size": (4, 9)},
+            {"scale_factor": (0.6, 1.7), "recompute_scale_factor": (None, False, True)},
+        )
+        for modes, more in (
+            (("nearest", "nearest-exact", "area"), how),
+            (linear, {**how, "align_corners": (None, False, True)}),
+        )
+    ),
+    ("F.pad", {"input": CUBE, "pad": ((1, 2), (1, 0)), "value": None}),
+    (
+        "F.pad",
+        {"input": CUBE, "pad": ((1, 2), (1, 0, 2, 1)), "mode": "constant", "value": (None, 0.3)},
+    ),
+    ("F.scaled_dot_product_attention", {**KEYS, "dropout_p": (0.0,), "enable_gqa": False}),
+    (
+        "F.scaled_dot_product_attention",
+        {
+            "query": irregular(4, 3, 2),
+            "key": irregular(2, 3, 2, start=0.7),
+            "value": irregular(2, 3, 2, start=0.5),
+            "dropout_p": (0.0,),
+            "enable_gqa": (True,),
+        },
+    ),
+    (
+        "F.multi_head_attention_forward",
+        {**HEADS, "in_proj_weight": irregular(12, 4), "use_separate_proj_weight": (False,)},
+    ),
+    (
+        "F.multi_head_attention_forward",
+        {
+            **HEADS,
+            "in_proj_weight": None,
+            "use_separate_proj_weight": (True,),
+            **{
+                f"{name}_proj_weight": irregular(4, 4, start=start)
+                for name, start in (("q", 0.1), ("k", 0.5), ("v", 0.7))
+            },
+        },
+    ),
     ("sum mean prod max min median", REAL),
     ("var std", {**REAL, "axis": FEW_AXES, "correction": (0.0, 1, 0.5)}),
     (

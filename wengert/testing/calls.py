@@ -379,8 +379,8 @@ def placed(
 def prepared(name: str, given: dict[str, Any]) -> tuple[Callable[..., Any], list[Any]]:
     """A function of the arrays of a call that can be differentiated, and these.
 
-    It returns a tuple. Other arrays of the call are put on the backend that is selected when it
-    is called.
+    It returns a tuple of Tensors. Other arrays of the call are put on the backend that is selected
+    when it is called.
     """
     args, kwargs = placed(name, given)
 
@@ -393,7 +393,9 @@ def prepared(name: str, given: dict[str, Any]) -> tuple[Callable[..., Any], list
         own = [_filled(value, rest) for value in args]
         named = {key: _filled(value, rest) for key, value in kwargs.items()}
         out = FUNCTIONS[name](*own, **named)
-        return tuple(out) if isinstance(out, tuple | list) else (out,)
+        # (Results that an option leaves out are None.)
+        every = out if isinstance(out, tuple | list) else (out,)
+        return tuple([each for each in every if each is not None])
 
     every = [x for v in [*args, *kwargs.values()] for x in (v if isinstance(v, list) else [v])]
     return function, [x for x in every if _is_variable(x)]
