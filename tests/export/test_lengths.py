@@ -153,6 +153,8 @@ def test_what_differs_from_batch_to_batch_is_an_error(tmp_path: Path, name: str)
 FOLLOWED: dict[str, Callable[[Any], Any]] = {
     "pairs": lambda x: x * (len(x) * (len(x) - 1) // 2),
     "powers": lambda x: x * len(x) ** 2 + x * (len(x) + 1) ** -0.5,
+    "arrays": lambda x: x * wg.asarray(len(x)) + wg.asarray([len(x), 2.0, len(x) ** 0.5]) * 3,
+    "filled arrays": lambda x: wg.full((3,), len(x)) * x + wg.full_like(x, 2 * len(x)),
     "a magnitude": lambda x: x * abs(-len(x)) + x * round(x.size),
     "of features": lambda x: x * min(x.shape[1], 5) * (x.shape[1] // 2) * int(x.shape[1]),
     "a branch on features": lambda x: x * 2 if x.shape[-1] in {3, 4} else x,

@@ -155,6 +155,9 @@ class _Length(Followed):
         """The number without what is known of it."""
         return _plain(self)
 
+    # As other numbers that a trace follows have them; int64 holds each length.
+    present, number = alone, property(alone)
+
     def regularise(self, arrays: list[Any], weak: bool) -> type:
         """Take the numbers alone beside arrays, which are traced ones, in place."""
         arrays[:] = map(_plain, arrays)
