@@ -2,6 +2,7 @@
 
 import dis
 import sys
+from inspect import CO_GENERATOR
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -50,7 +51,8 @@ class Interrupt:
             self._last[before] = None  # a return from Python is no such place
         written = file.startswith(("<glue>", "<compiled "))
         inside = written or file.startswith(COMPILER) or Path(file).name == "contextlib.py"
-        if called or inside:
+        # A generator that is let go of is entered, too, and what it raises then is lost.
+        if (called or inside) and not frame.f_code.co_flags & CO_GENERATOR:
             self._place(frame)
         if not inside:
             return None

@@ -3,6 +3,7 @@
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
@@ -51,11 +52,13 @@ def held(dtype: DType) -> np.dtype[Any]:
     )
 
 
-def read_file(path: str) -> tuple[bytes, dict[str, tuple[np.ndarray[Any, Any], DType]]]:
+def read_file(
+    path: str, check: Callable[[DType, str], object] | None = None
+) -> tuple[bytes, dict[str, tuple[np.ndarray[Any, Any], DType]]]:
     """Return a file's bytes, and its arrays with their dtypes by name, sorted.
 
     The format's own library checks that they lie within the file. Those of a dtype that NumPy lacks
-    are in float32.
+    are in float32. ``check`` raises for a dtype and a name before they are read.
     """
     package = library("safetensors")
     content = Path(path).read_bytes()
@@ -68,6 +71,8 @@ def read_file(path: str) -> tuple[bytes, dict[str, tuple[np.ndarray[Any, Any], D
         if item["dtype"] not in STORED:
             raise TypeError(f"{path} holds {name!r} in {item['dtype']}, which Wengert lacks")
         dtype = STORED[item["dtype"]]
+        if check is not None:
+            check(dtype, name)
         raw = np.frombuffer(item["data"], held(dtype) if dtype.name != "bool" else np.uint8)
         array = raw != 0 if dtype.name == "bool" else raw.astype(dtype.host)
         arrays[name] = array.reshape(item["shape"]), dtype

@@ -107,14 +107,14 @@ def load(
     asked = None if dtype is None else as_dtype(dtype)
     if asked is not None and not asked.inexact:
         raise TypeError(f"load: dtype is a floating one, and not {asked.name}")
-    arrays = {}
-    for key, (array, dtype) in read_file(name)[1].items():
-        wanted = dtype if asked is None or dtype.kind != "real floating" else asked
-        _check_there(wanted, key, name)
-        arrays[key] = (array, wanted)
+
+    def wanted(dtype: DType) -> DType:
+        return dtype if asked is None or dtype.kind != "real floating" else asked
+
+    _, arrays = read_file(name, lambda dtype, key: _check_there(wanted(dtype), key, name))
     return {
-        key: ops.asarray(array, dtype=wanted, device=device)
-        for key, (array, wanted) in arrays.items()
+        key: ops.asarray(array, dtype=wanted(dtype), device=device)
+        for key, (array, dtype) in arrays.items()
     }
 
 

@@ -1,5 +1,7 @@
 """Rows for the primitives behind the functions beside the standard."""
 
+import math
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -103,8 +105,8 @@ def windows_by_numpy(x, size, stride, dilation):
 def overlaps_by_numpy(x, lengths, size, stride, dilation):
     out = np.zeros((*x.shape[: x.ndim - 2 * len(size)], *lengths), x.dtype)
     places = windows_by_numpy(np.arange(np.prod(lengths)).reshape(lengths), size, stride, dilation)
-    flat = out.reshape(-1, *[np.prod(lengths)])
-    for row, given in zip(flat, x.reshape(len(flat), -1), strict=True):
+    flat = out.reshape(math.prod(out.shape[: out.ndim - len(size)]), math.prod(lengths))
+    for row, given in zip(flat, x.reshape(len(flat), places.size), strict=True):
         np.add.at(row, places.reshape(-1), given)
     return out
 

@@ -105,9 +105,10 @@ def _weights(q: Tensor, k: Tensor, mask: Tensor | None, scale: Any, dropout_p: f
 
 def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
     dtypes = [x.dtype for x in (q, k, v)]
-    if any(dtype is not dtypes[0] for dtype in dtypes) or dtypes[0].kind != "real floating":
+    real = all(dtype.kind == "real floating" for dtype in dtypes)
+    if not real or any(dtype is not dtypes[0] for dtype in dtypes):
         names = ", ".join(dtype.name for dtype in dtypes)
-        raise RuntimeError(
+        raise (RuntimeError if real else TypeError)(
             f"attention got a query, a key and a value of dtypes {names}; it needs one real "
             "floating dtype: convert them with wg.astype"
         )
