@@ -310,7 +310,8 @@ class TorchBackend(Backend):
         TypeError
             If ``torch.func`` or forward mode differentiates it, and would see a constant.
         """
-        if not isinstance(array, self.torch.Tensor):  # lifted, over what was adopted
+        # Others are lifted, over what was adopted, or recorded: those say that they are Tensors.
+        if not issubclass(type(array), self.torch.Tensor):
             return array
         if _transformed() is not None or _forward_level() >= 0:
             self._refuse_derivatives(array)

@@ -323,7 +323,7 @@ def _from_host(obj: Any, wanted: DType | None, device: Any, copy: bool | None) -
     made = backend.from_numpy(host, where)
     if wanted.host != wanted.name:
         made = backend.namespace.astype(made, raw)
-    raw = getattr(made, "inner", made)  # where a trace follows it
+    raw = made.inner if hasattr(made, "look") else made  # where a trace follows it
     if copy is False and (
         array is not obj or (array.size and not np.may_share_memory(array, backend.to_numpy(raw)))
     ):
