@@ -16,7 +16,13 @@ from wengert.backends import DTYPES, Backend, backend_of, use_backend
 from wengert.backends.backend import MissingFunctionError
 from wengert.func.trees import tree_leaves
 from wengert.testing.calls import FUNCTIONS, arguments, prepared
-from wengert.testing.library_calls import UNSET, UP_TO_PHASE, described, difference
+from wengert.testing.library_calls import (
+    DRAWING,
+    UNSET,
+    UP_TO_PHASE,
+    described,
+    difference,
+)
 from wengert.testing.problem import on_backend
 from wengert.testing.time_limit import NoAnswer, time_limit
 
@@ -198,7 +204,7 @@ def compare(name: str, spec: str, limit: float = LIMIT) -> dict[str, Outcome]:
             continue
         if len(found) != len(expected):
             told = f"{len(found)} results instead of {len(expected)}"
-        elif chapter(name) == "random" or name in (*UNSET, "F.dropout"):
+        elif chapter(name) == "random" or name in (*UNSET, *DRAWING):
             told = next(filter(None, map(_other_form, found, expected)), "")
         else:
             told = next(filter(None, map(difference, found, expected)), "")

@@ -13,6 +13,8 @@ from wengert.tape.primitive import PRIMITIVES
 
 #: Whose numbers mean nothing.
 UNSET = ("empty", "empty_like")
+#: Which draw random numbers, beside the functions of `random`.
+DRAWING = ("F.dropout", "F.dropout1d", "F.dropout2d")
 #: Whose results are complex by the standard, and in NumPy only where they have to be.
 COMPLEX = ("linalg.eig", "linalg.eigvals")
 #: Whose results are unique up to a sign or phase of vectors, and are compared by magnitude.
