@@ -1,5 +1,6 @@
 """The public names, for type checkers: what `wengert.__getattr__` imports late is here as well."""
 
+from wengert import amp as amp
 from wengert import autograd as autograd
 from wengert import data as data
 from wengert import export as export

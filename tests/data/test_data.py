@@ -158,6 +158,21 @@ def test_what_is_not_taken_up_again():
         with pytest.raises(ValueError, match=r"batch 5 was reached|integer of 0 or more"):
             plain.load_state_dict({**before, **change})
         assert plain.state_dict() == before
+    for loader in (shuffled, plain):  # each name of each part, missing or misspelt
+        before = loader.state_dict()
+        for wrong in misspelt(before):
+            with pytest.raises(ValueError, match=r"no state of .*: it (lacks|has in excess) '"):
+                loader.load_state_dict(wrong)
+            assert loader.state_dict() == before
+
+
+def misspelt(state):
+    """A state without one of its names, and one with a name more, down to the generator's."""
+    for name, part in state.items():
+        yield {key: value for key, value in state.items() if key != name}
+        if isinstance(part, dict) and name != "generator":
+            yield from ({**state, name: wrong} for wrong in misspelt(part))
+    yield {**state, "more": 1}
 
 
 def test_samplers():

@@ -194,9 +194,36 @@ def test_a_resumed_schedule_goes_on(case: Any) -> None:
         again = ours()
         other = make(lr_scheduler, again, case)
         again.load_state_dict(state)
-        other.load_state_dict(saved)
+        plain = {"_last_lr": [0.1], "_step_count": 3}
+        for wrong in ({}, plain, {**saved, "last_epochs": 7}, {**saved, "_last_lr": [0.1]}, None):
+            before = repr(other.state_dict())
+            with pytest.raises((TypeError, ValueError), match="state"):
+                other.load_state_dict(wrong)
+            assert repr(other.state_dict()) == before
+        other.load_state_dict(json.loads(json.dumps(saved)))  # plain values
         assert advance(again, other, range(23, 50)) == expected
-    json.dumps(other.state_dict())  # plain values
+
+
+def test_a_state_of_other_parts_is_refused() -> None:
+    def sequence(*functions: Any) -> Any:
+        optimiser = ours()
+        parts = [lr_scheduler.LambdaLR(optimiser, list(each)) for each in functions]
+        return lr_scheduler.SequentialLR(optimiser, parts, [9] * (len(parts) - 1))
+
+    constant, objects = (abs, abs), (Slower(0.1), Slower(0.2))
+    one = sequence(constant, objects)
+    lambdas = (lambda t: 1.0, lambda t: 1.0)
+    for other in (
+        sequence(constant),
+        sequence(constant, (Slower(0.1), lambdas[0])),
+        sequence(lambdas, objects),
+    ):
+        for here, there in ((one, other), (other, one)):
+            before = repr(here.state_dict())
+            state = {**there.state_dict(), "last_epoch": 5}
+            with pytest.raises(ValueError, match=r"in the state"):
+                here.load_state_dict(state)
+            assert repr(here.state_dict()) == before
 
 
 @pytest.mark.oracle

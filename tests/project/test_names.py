@@ -15,6 +15,7 @@ NAMESPACES = [
     *("wengert", "wengert.autograd", "wengert.func", "wengert.nn", "wengert.nn.functional"),
     *("wengert.nn.init", "wengert.nn.utils", "wengert.random", "wengert.tape"),
     *(
+        "wengert.amp",
         "wengert.data",
         "wengert.export",
         "wengert.inspection",

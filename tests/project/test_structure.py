@@ -22,7 +22,7 @@ FLOORS = [
     {"storage"},
     {"nn", "inspection"},
     {"optim", "data", "testing"},
-    {"compiler"},
+    {"amp", "compiler"},
     {"export", "optimize"},
     {"__main__"},
 ]

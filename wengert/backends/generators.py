@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from wengert.backends.states import check_names
+
 #: A generator of some library; its attribute ``state`` can be taken and given back.
 S = TypeVar("S")
 
@@ -88,7 +90,15 @@ def set_rng_state(state: dict[str, Any]) -> None:
     ----------
     state : dict
         What `get_rng_state` returned.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If it is something else. Nothing has changed then.
     """
+    check_names("the random generators", state, ("host", "devices"))
+    check_names("the devices' generators", state["devices"], ("seed", "streams"))
+    np.random.PCG64().state = state["host"]  # one that can't be set is refused here
     if (known := follower.get()) is not None:
         known.given(state)
     with lock:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import use_backend
+from wengert.backends.states import check_names
 from wengert.data.collation import collated, converted
 from wengert.data.datasets import gather, gathers, samples
 from wengert.data.samplers import (
@@ -281,8 +282,10 @@ class DataLoader:
         Raises
         ------
         ValueError
-            If the loader has another kind of order, or fewer batches. Nothing has changed then.
+            If names are missing or unexpected, or the loader has another kind of order, or fewer
+            batches. Nothing has changed then.
         """
+        check_names(type(self).__name__, state_dict, ("epoch", "position", "order"))
         epoch, position = state_dict["epoch"], state_dict["position"]
         for name, value in (("epoch", epoch), ("position", position)):
             if type(value) is not int or value < 0:

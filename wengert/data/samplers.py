@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from wengert.backends.generators import host, lock
+from wengert.backends.states import check_names
 
 __all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler"]
 
@@ -137,6 +138,7 @@ class RandomSampler:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Set the generator's state."""
+        check_names(type(self).__name__, state_dict, ("generator",))
         self.generator.bit_generator.state = state_dict["generator"]
 
 
@@ -206,6 +208,7 @@ class BatchSampler:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Set the sampler's state."""
+        check_names(type(self).__name__, state_dict, ("sampler",))
         set_state_of(self.sampler, state_dict["sampler"])
 
 

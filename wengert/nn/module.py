@@ -393,6 +393,10 @@ class Module(Hookable, State):
         """Convert all floating parameters and buffers to float16."""
         return self.to(dtype="float16")
 
+    def bfloat16(self) -> Self:
+        """Convert all floating parameters and buffers to bfloat16, where the library has it."""
+        return self.to(dtype="bfloat16")
+
     def cpu(self) -> Self:
         """Move all parameters and buffers to the CPU; to NumPy, if their library has no CPU."""
         try:

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from wengert.optim.adam import MOMENTS
+from wengert.optim.adapters import Rule, State
 from wengert.optim.kernels import slope, squares
-from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, Range, Rule, State, given
+from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, Range, given
 from wengert.tape.parameters import takes
 
 _COMMON = {name: RANGES[name] for name in ("lr", "eps", "weight_decay")}

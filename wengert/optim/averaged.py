@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+from wengert.optim.adapters import Rule, State
 from wengert.optim.kernels import slope
-from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, Rule, State, given
+from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, given
 from wengert.tape.parameters import takes
 
 

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from wengert.backends import BackendError, backend_of, dtype_of, namespaces
 from wengert.optim import kernels as kernels
-from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, Range, State, given
+from wengert.optim.adapters import State
+from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, Range, given
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
@@ -168,7 +169,7 @@ class LBFGS(Optimizer):
             )
         return first
 
-    def _load(self, name: str, value: Any, param: Tensor) -> Any:
+    def _load(self, name: str, value: Any, param: Tensor, master: bool = False) -> Any:
         """Vectors of all parameters together, which have no parameter's shape."""
         if isinstance(value, list | tuple):
             return [self._load(name, x, param) for x in value]

@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from wengert.optim.optimizer import OPTIMIZER, Group, Optimizer, Range, Rule, State, given
+from wengert.optim.adapters import Rule, State
+from wengert.optim.optimizer import OPTIMIZER, Group, Optimizer, Range, given
 from wengert.tape.parameters import takes
 
 _RATES = (None, "original", "match_rms_adamw")

@@ -8,12 +8,18 @@ from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, 
 from wengert.interpreters.differentiable import differentiable
 from wengert.nn.conversion import as_number, convert
 from wengert.nn.module import Module, clear_grad
+from wengert.optim.adapters import (
+    Rule,
+    State,
+    init_in_parts,
+    init_of_masters,
+    is_half,
+    update_in_parts,
+    update_of_masters,
+)
 from wengert.tape.families import Family
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.tensor import Tensor, untracked
-
-State = dict[str, Any]
-Rule = Callable[[Any, Any, State], Any]
 
 #: What the docstrings of optimisers have in common.
 OPTIMIZER: Final = Family(r"""
@@ -81,9 +87,9 @@ RANGES: Final = {
 
 #: Options of PyTorch's that choose among its kernels.
 _KERNELS: Final = ("foreach", "fused", "capturable", "differentiable")
-#: What schedulers keep in groups, beside an optimiser's own hyper-parameters.
+#: What schedulers and `wengert.amp` keep in groups, beside an optimiser's own hyper-parameters.
 SCHEDULED: Final = frozenset(
-    ("initial_lr", "max_lr", "min_lr", "swa_lr", "base_momentum", "max_momentum")
+    ["initial_lr", "max_lr", "min_lr", "swa_lr", "base_momentum", "max_momentum", "master_weights"]
 )
 
 
@@ -279,6 +285,9 @@ class Optimizer(_Refusing):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient.
 
+        They are updated one by one. An error or an interrupt (`KeyboardInterrupt`) leaves each of
+        them, with all that is kept for it, as before or as after the step.
+
         Parameters
         ----------
         closure : callable, optional
@@ -306,11 +315,13 @@ class Optimizer(_Refusing):
                     xp = namespaces[kind]
                     update = self.rule(xp, group)
                     init: Callable[[Any, Any], State] = self.init
-                    if self.componentwise and dtype_of(dtype).complex:
-                        update, init = _update_in_parts(xp, update), _init_in_parts(init)
-                state = states.get(param)
-                if state is None:
-                    state = states[param] = init(xp, array)
+                    numbers = dtype_of(dtype)
+                    if self.componentwise and numbers.complex:
+                        update, init = update_in_parts(xp, update), init_in_parts(init)
+                    elif group.get("master_weights") and is_half(numbers):
+                        update, init = update_of_masters(xp, update), init_of_masters(init)
+                held = states.get(param)
+                state = held.copy() if held else init(xp, array) if held is None else {}
                 try:
                     array = update(array, grad._array, state)
                 except Exception:
@@ -318,7 +329,15 @@ class Optimizer(_Refusing):
                     raise
                 if type(array) is not kind:
                     _check_backends(param, state)
+                # Signals' handlers run after calls, and so not between these two.
                 param._array = array
+                if held is None:
+                    states[param] = state
+                elif held or state:
+                    held.update(state)
+                    if len(held) > len(state):  # the rule has let go of something
+                        for name in held.keys() - state.keys():
+                            del held[name]
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -374,6 +393,7 @@ class Optimizer(_Refusing):
                 f"instead of {len(self.param_groups)}"
             )
         owners: dict[Any, Tensor] = {}
+        masters: set[int] = set()
         merged: list[Group] = []
         for number, (held, group) in enumerate(zip(self.param_groups, groups, strict=True)):
             if len(group["params"]) != len(held["params"]):
@@ -388,12 +408,21 @@ class Optimizer(_Refusing):
             }
             merged.append(Group({**held, **known}))
             self.check(merged[-1])
+            if merged[-1].get("master_weights"):
+                masters.update(id(p) for p in held["params"] if is_half(p.dtype))
         unknown = [key for key in state_dict["state"] if key not in owners]
         if unknown:
             raise ValueError(f"loaded state dict has state for unknown parameters {unknown}")
+        for key, items in state_dict["state"].items():
+            if id(owners[key]) in masters and "residual" not in items:
+                raise ValueError(
+                    f"loaded state dict has no float32 residual of parameter {key}, which has a "
+                    "float32 master; load it into an optimizer without wg.amp.master_weights"
+                )
         state = {
             owners[key]: {
-                name: self._load(name, value, owners[key]) for name, value in items.items()
+                name: self._load(name, value, owners[key], id(owners[key]) in masters)
+                for name, value in items.items()
             }
             for key, items in state_dict["state"].items()
         }
@@ -401,7 +430,7 @@ class Optimizer(_Refusing):
             held.update(group)
         self.state = state
 
-    def _load(self, name: str, value: Any, param: Tensor) -> Any:
+    def _load(self, name: str, value: Any, param: Tensor, master: bool = False) -> Any:
         """A value of a loaded state in the form that rules keep: counters are Python numbers."""
         array = value._array if isinstance(value, Tensor) else value
         if not hasattr(array, "dtype"):
@@ -415,7 +444,8 @@ class Optimizer(_Refusing):
                 f"{tuple(param.shape)}"
             )
         where = param.device if shape == tuple(param.shape) else differentiable.device(param)
-        return convert(array, param.backend, _precision(array, param), where)
+        dtype = DTYPES["float32"] if master else _precision(array, param)
+        return convert(array, param.backend, dtype, where)
 
     def _params(self) -> list[Tensor]:
         return [param for group in self.param_groups for param in group["params"]]
@@ -426,45 +456,6 @@ class Optimizer(_Refusing):
             lines.append(f"Parameter Group {number}")
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join([*lines, ")"])
-
-
-def _parts(xp: Any, z: Any) -> Any:
-    """A complex array as a real one with an axis more; a real one as it is."""
-    if not dtype_of(z.dtype).complex:
-        return z
-    return xp.stack([xp.real(z), xp.imag(z)], axis=-1)
-
-
-def _whole(xp: Any, state: State, shape: Any) -> State:
-    """A state whose arrays of parts, which are of ``shape``, are complex arrays."""
-    return {
-        name: _joined(xp, x) if hasattr(x, "dtype") and x.shape == shape else x
-        for name, x in state.items()
-    }
-
-
-def _joined(xp: Any, parts: Any) -> Any:
-    return xp.add(parts[..., 0], xp.multiply(parts[..., 1], 1j))
-
-
-def _init_in_parts(init: Callable[[Any, Any], State]) -> Callable[[Any, Any], State]:
-    def whole(xp: Any, p: Any) -> State:
-        p = _parts(xp, p)
-        return _whole(xp, init(xp, p), p.shape)
-
-    return whole
-
-
-def _update_in_parts(xp: Any, update: Rule) -> Rule:
-    """A rule of real parameters as one of complex ones, which are two real ones each."""
-
-    def whole(p: Any, g: Any, state: State) -> Any:
-        own = {k: _parts(xp, x) if hasattr(x, "dtype") else x for k, x in state.items()}
-        p = update(_parts(xp, p), _parts(xp, g), own)
-        state.update(_whole(xp, own, p.shape))
-        return _joined(xp, p)
-
-    return whole
 
 
 def _check_backends(param: Tensor, state: State) -> None:

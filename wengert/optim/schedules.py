@@ -4,10 +4,11 @@ import math
 import warnings
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any, ClassVar, Final
 
+from wengert.backends.states import check_names
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.families import Family
 from wengert.tape.parameters import takes
@@ -100,10 +101,30 @@ class LRScheduler:
         return {k: _saved(x) for k, x in vars(self).items() if k not in self._left_out}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load what `state_dict` has returned, here or in PyTorch."""
+        """Load what `state_dict` has returned, here or in PyTorch.
+
+        Raises
+        ------
+        ValueError
+            If names are missing or unexpected, or the schedulers, functions or groups are others.
+            Nothing has changed then.
+        """
+        self._check_state(state_dict)
         for name, value in state_dict.items():
-            held = vars(self).get(name)
-            vars(self)[name] = _restored(held, value)
+            vars(self)[name] = _restored(vars(self).get(name), value)
+
+    def _check_state(self, state: Any) -> None:
+        """Refuse a state that does not fit."""
+        name = type(self).__name__
+        check_names(name, state, self.state_dict())
+        rates, groups = state.get("_last_lr", self._last_lr), len(self.optimizer.param_groups)
+        if len(rates) != groups:
+            raise ValueError(
+                f"the state has the rates of {len(rates)} groups, and the optimizer of this {name} "
+                f"has {groups}"
+            )
+        for key, value in state.items():
+            _check_fit(f"{name}'s {key}", vars(self).get(key), value)
 
     def get_last_lr(self) -> list[float]:
         """Return the rate of each group, as the last step has set it."""
@@ -208,19 +229,41 @@ def _saved(x: Any) -> Any:
     return x
 
 
+def _has_own(held: Any) -> bool:
+    """Whether a list's parts have states of their own: schedulers and callables."""
+    return isinstance(held, list | tuple) and any(
+        isinstance(x, LRScheduler) or callable(x) for x in held
+    )
+
+
+def _check_fit(what: str, held: Any, saved: Any) -> None:
+    """Refuse what a state has of an attribute, if the attribute is of another kind."""
+    if isinstance(held, LRScheduler):
+        held._check_state(saved)
+    elif _has_own(held):
+        if not isinstance(saved, list | tuple) or len(saved) != len(held):
+            raise ValueError(f"{what} are {len(held)} here, and in the state {saved!r}")
+        for at, pair in enumerate(zip(held, saved, strict=True)):
+            _check_fit(f"{what}[{at}]", *pair)
+    elif held is None or callable(held) or isinstance(held, Counter):
+        own = held is not None and not isinstance(held, FunctionType)
+        if own != isinstance(saved, Mapping):
+            raise ValueError(f"{what} is {held!r} here, and in the state {saved!r}")
+
+
 def _restored(held: Any, saved: Any) -> Any:
     """An attribute by what a state has of it."""
     if isinstance(held, LRScheduler):
         held.load_state_dict(saved)
         return held
-    if isinstance(held, list | tuple) and any(
-        isinstance(x, LRScheduler) or callable(x) for x in held
-    ):
+    if _has_own(held):
         return type(held)(_restored(x, y) for x, y in zip(held, saved, strict=True))
     if callable(held):
         if saved:
             vars(held).update(saved)
         return held
+    if isinstance(held, Counter):  # JSON makes its keys strings
+        return Counter({int(step): count for step, count in saved.items()})
     return saved
 
 

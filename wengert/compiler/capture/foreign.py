@@ -38,8 +38,14 @@ _FOREIGN = frozenset(
 )
 #: Where the standard library is.
 _LIBRARY = str(Path(os.__file__).parent)
-#: Parts of Wengert whose objects hold the user's: modules, optimisers, transforms.
-_LEADING = ("wengert.nn", "wengert.optim", "wengert.func", "wengert.compiler.compiled")
+#: Parts of Wengert whose objects hold the user's: modules, optimisers, scalers, transforms.
+_LEADING = (
+    "wengert.amp",
+    "wengert.nn",
+    "wengert.optim",
+    "wengert.func",
+    "wengert.compiler.compiled",
+)
 #: Classes, or packages of classes, of objects that never change.
 _IMMUTABLE = frozenset(
     {

@@ -1,0 +1,221 @@
+"""Mixed precision: float32 masters of half-precision parameters, and scaled losses."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn, optim
+from wengert.backends import Backend
+
+
+@pytest.fixture(autouse=True)
+def half_precision(request: pytest.FixtureRequest) -> None:
+    if "backend" in request.fixturenames:
+        found: Backend = request.getfixturevalue("backend")
+        if not hasattr(found.xp, "float16"):
+            pytest.skip(f"{found.name} has no float16")
+
+
+def data(dtype: Any = wg.float16) -> tuple[wg.Tensor, wg.Tensor]:
+    drawn = np.random.default_rng(0)
+    x, y = drawn.normal(size=(16, 4)), drawn.normal(size=(16, 1))
+    return wg.asarray(x.astype("float32")).to(dtype), wg.asarray(y.astype("float32"))
+
+
+def model(dtype: Any = wg.float16) -> nn.Module:
+    wg.random.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).to(dtype)
+
+
+def loss_of(net: nn.Module, x: wg.Tensor, y: wg.Tensor) -> wg.Tensor:
+    return wg.mean((wg.astype(net(x), wg.float32) - y) ** 2)
+
+
+def test_steps_below_the_spacing_add_up(backend: Backend) -> None:
+    p = nn.Parameter(wg.ones(3, dtype=wg.float16))
+    optimizer = wg.amp.master_weights(optim.SGD([p], lr=1e-4))
+    for _ in range(100):  # each smaller than half the spacing of float16 at 1
+        p.grad = wg.ones(3, dtype=wg.float16)
+        optimizer.step()
+    assert p.dtype is wg.float16
+    np.testing.assert_allclose(p.detach().numpy(), 0.99, atol=2**-11)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: optim.SGD(p, lr=0.01, momentum=0.9, nesterov=True, weight_decay=0.1),
+        lambda p: optim.Adam(p, lr=0.01, amsgrad=True),
+        lambda p: optim.RMSprop(p, centered=True, momentum=0.5),
+        lambda p: optim.Lion(p, lr=0.01),
+        lambda p: optim.Rprop(p),
+    ],
+)
+def test_masters_are_what_float32_parameters_would_be(make: Any, backend: Backend) -> None:
+    half = [nn.Parameter(wg.asarray([0.5, -1.25, 3.0]).to(wg.float16))]
+    full = [nn.Parameter(wg.asarray([0.5, -1.25, 3.0], dtype=wg.float32))]
+    masters, plain = wg.amp.master_weights(make(half)), make(full)
+    for step in range(5):
+        for p in (*half, *full):
+            p.grad = wg.asarray([0.25, -0.5, 1.0 + step], dtype=p.dtype)
+        masters.step()
+        plain.step()
+        state = masters.state[half[0]]
+        held = wg.astype(half[0].detach(), wg.float32) + wg.asarray(state["residual"])
+        np.testing.assert_array_equal(held.numpy(), full[0].detach().numpy())
+        assert {wg.asarray(x).dtype for x in state.values() if hasattr(x, "dtype")} == {wg.float32}
+
+
+def test_a_parameter_that_was_loaded_is_not_overwritten_by_its_old_master() -> None:
+    p = nn.Parameter(wg.ones(2, dtype=wg.float16))
+    optimizer = wg.amp.master_weights(optim.SGD([p], lr=1e-4))
+    p.grad = wg.ones(2, dtype=wg.float16)
+    optimizer.step()
+    with wg.no_grad():
+        p.copy_(wg.full(2, 5.0, dtype=wg.float16))
+    optimizer.step()
+    np.testing.assert_allclose(p.detach().numpy(), 5.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_training_in_half_precision_follows_that_in_single(
+    compiled: bool, backend: Backend
+) -> None:
+    def train(dtype: Any, scaler: Any) -> list[float]:
+        net, (x, y) = model(dtype), data(dtype)
+        optimizer = optim.Adam(net.parameters(), lr=0.02)
+        if dtype is wg.float16:
+            wg.amp.master_weights(optimizer)
+
+        def gradients() -> wg.Tensor:
+            optimizer.zero_grad()
+            loss = loss_of(net, x, y)
+            scaler.scale(loss).backward()
+            return loss
+
+        pass_ = wg.compile(gradients) if compiled else gradients
+        losses = []
+        for _ in range(12):
+            losses.append(pass_().item())
+            scaler.step(optimizer)
+            scaler.update()
+        return losses
+
+    half = train(wg.float16, wg.amp.GradScaler(init_scale=256.0, growth_interval=5))
+    single = train(wg.float32, wg.amp.GradScaler(enabled=False))
+    np.testing.assert_allclose(half, single, rtol=0.02)
+    assert half[-1] < half[0]
+
+
+def test_small_cotangents_survive_by_the_scale() -> None:
+    def gradient(scale: float) -> Any:
+        p = nn.Parameter(wg.ones(1, dtype=wg.float16))
+        optimizer = wg.amp.master_weights(optim.SGD([p], lr=1.0))
+        scaler = wg.amp.GradScaler(init_scale=scale)
+        scaler.scale(wg.sum(wg.astype(p, wg.float32)) * 1e-9).backward()
+        scaler.unscale_(optimizer)
+        return p.grad
+
+    assert gradient(1.0).item() == 0
+    assert gradient(2.0**16).dtype is wg.float32
+    np.testing.assert_allclose(gradient(2.0**16).item(), 1e-9, rtol=2e-2)
+
+
+def test_a_step_with_infinite_gradients_is_left_out(backend: Backend) -> None:
+    p = nn.Parameter(wg.ones(2, dtype=wg.float32))
+    optimizer = optim.SGD([p], lr=0.5, momentum=0.9)
+    scaler = wg.amp.GradScaler(init_scale=8.0, growth_interval=2)
+    scales = []
+    for value in (1.0, float("inf"), 1.0, 1.0, float("nan"), 1.0):
+        before = p.detach().numpy().copy()
+        p.grad = None
+        scaler.scale(wg.sum(p * value)).backward()
+        scaler.step(optimizer)
+        assert bool((p.detach().numpy() == before).all()) is not np.isfinite(value)
+        scaler.update()
+        scales.append(scaler.get_scale())
+    assert scales == [8.0, 4.0, 4.0, 8.0, 4.0, 4.0]
+
+
+@pytest.mark.oracle
+def test_the_scale_goes_pytorch_s_way() -> None:
+    torch = pytest.importorskip("torch")
+    theirs = torch.amp.GradScaler("cpu", init_scale=4.0, growth_interval=3)
+    ours = wg.amp.GradScaler(init_scale=4.0, growth_interval=3)
+    p, q = torch.nn.Parameter(torch.ones(2)), nn.Parameter(wg.ones(2, dtype=wg.float32))
+    first, second = torch.optim.SGD([p], lr=0.1), optim.SGD([q], lr=0.1)
+    for factor in (1.0, 1.0, 1.0, 2.0, np.inf, 1.0, np.nan, 3.0, 1.0, 1.0):
+        first.zero_grad()
+        second.zero_grad()
+        theirs.scale((p * p * factor).sum()).backward()
+        ours.scale(wg.sum(q * q * factor)).backward()
+        theirs.step(first)
+        ours.step(second)
+        theirs.update()
+        ours.update()
+        assert ours.get_scale() == theirs.get_scale()
+        np.testing.assert_allclose(q.detach().numpy(), p.detach().numpy(), rtol=1e-6)
+    assert ours.state_dict() == theirs.state_dict()
+
+
+def test_a_checkpoint_keeps_masters_and_scale(tmp_path: Path) -> None:
+    x, y = data()
+
+    def step(net: nn.Module, optimizer: Any, scaler: Any) -> None:
+        optimizer.zero_grad()
+        scaler.scale(loss_of(net, x, y)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    def made() -> tuple[Any, Any, Any]:
+        net = model()
+        optimizer = wg.amp.master_weights(optim.Adam(net.parameters(), lr=0.01))
+        return net, optimizer, wg.amp.GradScaler(init_scale=64.0, growth_interval=3)
+
+    net, optimizer, scaler = first = made()
+    for _ in range(4):
+        step(*first)
+    wg.save(tmp_path / "run", model=net, optimizer=optimizer, scaler=scaler)
+    again = made()
+    wg.load(tmp_path / "run", **dict(zip(("model", "optimizer", "scaler"), again, strict=True)))
+    for _ in range(3):
+        step(*first)
+        step(*again)
+    assert again[2].state_dict() == scaler.state_dict()
+    for a, b in zip(net.parameters(), again[0].parameters(), strict=True):
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+def test_errors() -> None:
+    p = nn.Parameter(wg.ones(2, dtype=wg.float16))
+    p.grad = wg.ones(2, dtype=wg.float16)
+    scaler = wg.amp.GradScaler()
+    with pytest.raises(ValueError, match="FP16"):
+        scaler.unscale_(optim.SGD([p]))
+    with pytest.raises(TypeError, match="LBFGS"):
+        wg.amp.master_weights(optim.LBFGS([p]))
+    optimizer = optim.Adam([p])
+    optimizer.step()
+    plain = copy.deepcopy(optimizer.state_dict())
+    with pytest.raises(RuntimeError, match="before the first step"):
+        wg.amp.master_weights(optimizer)
+    masters = wg.amp.master_weights(optim.Adam([p]))
+    with pytest.raises(ValueError, match="residual"):
+        masters.load_state_dict(plain)
+    scaler.step(masters)
+    with pytest.raises(RuntimeError, match="already"):
+        scaler.step(masters)
+    with pytest.raises(RuntimeError, match="after step"):
+        scaler.unscale_(masters)
+    scaler.update()
+    with pytest.raises(RuntimeError, match="No gradients"):
+        scaler.update()
+    with pytest.raises(RuntimeError, match="was not enabled"):
+        scaler.load_state_dict({})
+    for wrong in ({"growth_factor": 1.0}, {"backoff_factor": 1.0}, {"growth_interval": 0}):
+        with pytest.raises(ValueError, match="must be"):
+            wg.amp.GradScaler(**wrong)

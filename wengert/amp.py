@@ -1,0 +1,341 @@
+"""Mixed precision: half-precision parameters with float32 masters, and scaled losses."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from wengert import ops
+from wengert.nn.conversion import as_number
+from wengert.optim import LBFGS
+from wengert.optim.adapters import is_half
+from wengert.optim.optimizer import Optimizer
+from wengert.tape.grad_mode import no_grad
+from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["GradScaler", "master_weights"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def master_weights(optimizer: Any) -> Any:
+    r"""Give an optimiser's parameters of half precision float32 masters, and return it.
+
+    A step of float16 or bfloat16 numbers that is smaller than half their spacing is lost. With
+    masters, the update is computed in float32, and so is the optimiser's state:
+
+    .. math::
+        m_t = \mathrm{update}(p_{t-1} + r_{t-1}), \qquad
+        p_t = \mathrm{round}(m_t), \qquad r_t = m_t - p_t
+
+    with the parameter :math:`p`, its master :math:`m` and the residual :math:`r`, which the state
+    keeps in float32. Parameters of other dtypes are updated as before.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Before its first step. Parameters that it is given later have masters, too.
+
+    Returns
+    -------
+    Optimizer
+        The same object.
+
+    Raises
+    ------
+    TypeError
+        If it is no optimiser, or `LBFGS`, which keeps no state for single parameters.
+    RuntimeError
+        If it has a state already.
+
+    Notes
+    -----
+    Micikevicius et al., "Mixed precision training" (2018), section 3.1.
+
+    Examples
+    --------
+    >>> model = wg.nn.Linear(2, 3).half()
+    >>> optimizer = wg.amp.master_weights(wg.optim.Adam(model.parameters()))
+    """
+    if not isinstance(optimizer, Optimizer) or isinstance(optimizer, LBFGS):
+        raise TypeError(
+            "master_weights takes an optimiser that updates each parameter by itself, and was "
+            f"given a {type(optimizer).__name__}"
+        )
+    if any("residual" not in state for state in optimizer.state.values()):
+        raise RuntimeError(
+            "the optimiser has a state of its parameters' precision already; call master_weights "
+            "before the first step"
+        )
+    optimizer.defaults["master_weights"] = True
+    for group in optimizer.param_groups:
+        group["master_weights"] = True
+    return optimizer
+
+
+class GradScaler:
+    """Loss scaling: it keeps small cotangents of half precision from becoming zeros.
+
+    The loss is multiplied by a scale before the backward pass, and the gradients are divided by it
+    before the optimiser's step. A step with gradients that are infinite or NaN is left out, and the
+    scale becomes smaller; after some steps without such it grows.
+
+    Parameters
+    ----------
+    init_scale : float
+        The scale at first.
+    growth_factor : float
+        What the scale is multiplied by after ``growth_interval`` steps in a row; above 1.
+    backoff_factor : float
+        What it is multiplied by after a step that was left out; below 1.
+    growth_interval : int
+        How many steps.
+    enabled : bool
+        Without, the loss stays as it is, and `step` calls the optimiser's alone.
+
+    Raises
+    ------
+    ValueError
+        For a factor or an interval outside its range.
+
+    Notes
+    -----
+    PyTorch: ``torch.amp.GradScaler``. Each step reads one bool from the device, so compile the
+    forward and backward passes, which are recorded once for each scale, and call `step` and
+    `update` outside. Micikevicius et al., "Mixed
+    precision training" (2018), section 3.2.
+
+    Examples
+    --------
+    >>> model = wg.nn.Linear(2, 1).half()
+    >>> optimizer = wg.amp.master_weights(wg.optim.SGD(model.parameters(), lr=0.1))
+    >>> scaler = wg.amp.GradScaler(init_scale=1024.0)
+    >>> out = model(wg.ones((4, 2), dtype=wg.float16))
+    >>> loss = wg.mean(wg.astype(out, wg.float32) ** 2)
+    >>> scaler.scale(loss).backward()
+    >>> scaler.step(optimizer)
+    >>> scaler.update()
+    """
+
+    def __init__(
+        self,
+        init_scale: float = 65536.0,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        self._enabled = enabled
+        self._count(0)
+        # Whether all gradients were finite, of the optimisers that were unscaled since `update`.
+        self._finite: dict[Optimizer, Any] = {}
+        self._stepped: dict[Optimizer, bool] = {}
+        self._take(init_scale, growth_factor, backoff_factor, growth_interval)
+
+    def _take(self, scale: Any, growth: Any, backoff: Any, interval: Any) -> None:
+        scale, growth, backoff, interval = (
+            as_number(value, name)
+            for value, name in (
+                (scale, "the scale"),
+                (growth, "growth_factor"),
+                (backoff, "backoff_factor"),
+                (interval, "growth_interval"),
+            )
+        )
+        if not 0 < scale < float("inf"):
+            raise ValueError(f"the scale must be above 0 and finite, and is {scale}")
+        if not growth > 1:
+            raise ValueError(f"The growth factor must be > 1.0, and is {growth}.")
+        if not 0 < backoff < 1:
+            raise ValueError(f"The backoff factor must be above 0 and < 1.0, and is {backoff}.")
+        if not (interval >= 1 and interval == int(interval)):
+            raise ValueError(f"The growth interval must be an integer >= 1, and is {interval}.")
+        self._scale = float(scale)
+        self._growth_factor, self._backoff_factor = float(growth), float(backoff)
+        self._growth_interval = int(interval)
+
+    def _count(self, steps: int) -> None:
+        # A Tensor: a compiled function that scales is not recorded anew when it changes.
+        self._growth_tracker = untracked(np.asarray(steps))
+
+    def is_enabled(self) -> bool:
+        """Tell whether losses are scaled."""
+        return self._enabled
+
+    def get_scale(self) -> float:
+        """Return the scale; 1 if not enabled."""
+        return self._scale if self._enabled else 1.0
+
+    def scale(self, outputs: Any) -> Any:
+        """Return a loss, or a list, tuple or other iterable of losses, times the scale.
+
+        Those of half precision become float32, whose range holds the product.
+        """
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, Tensor):
+            wide = ops.astype(outputs, ops.float32) if is_half(outputs.dtype) else outputs
+            return ops.multiply(wide, self._scale)
+        if isinstance(outputs, Iterable):
+            scaled = map(self.scale, outputs)
+            return type(outputs)(scaled) if isinstance(outputs, list | tuple) else scaled
+        raise ValueError(
+            f"outputs must be a Tensor or an iterable of Tensors, and is a {type(outputs).__name__}"
+        )
+
+    @no_grad()
+    def unscale_(self, optimizer: Optimizer) -> None:
+        """Divide the gradients of an optimiser's parameters by the scale, as to clip them.
+
+        The gradients of parameters with float32 masters become float32 first: small ones would be
+        lost again.
+
+        Raises
+        ------
+        RuntimeError
+            If it was called since the last `update` already, or no parameter has a gradient.
+        ValueError
+            For gradients of float16 parameters without masters. Nothing has changed then.
+        """
+        if not self._enabled:
+            return
+        if optimizer in self._stepped:
+            raise RuntimeError("unscale_() is being called after step().")
+        if optimizer in self._finite:
+            raise RuntimeError(
+                "unscale_() has already been called on this optimizer since the last update()."
+            )
+        held = [
+            (param, param._grad, bool(group.get("master_weights")))
+            for group in optimizer.param_groups
+            for param in group["params"]
+            if param._grad is not None
+        ]
+        if not held:
+            raise RuntimeError("none of the optimizer's parameters has a gradient")
+        if any(grad.dtype is ops.float16 and not master for _, grad, master in held):
+            raise ValueError(
+                "Attempting to unscale FP16 gradients: small ones would be lost. Give the "
+                "optimizer float32 masters with wg.amp.master_weights(optimizer)"
+            )
+        wide = [
+            ops.astype(grad, ops.float32) if master and is_half(grad.dtype) else grad
+            for _, grad, master in held
+        ]
+        unscaled = [ops.divide(grad, self._scale) for grad in wide]
+        finite = [ops.all(ops.isfinite(grad)) for grad in unscaled]
+        for (param, _, _), grad in zip(held, unscaled, strict=True):
+            param._grad = grad
+        self._finite[optimizer] = finite
+
+    def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        """Call ``optimizer.step``, unless a gradient is infinite or NaN.
+
+        The gradients are divided by the scale first, if `unscale_` has not done so.
+
+        Returns
+        -------
+        object
+            What ``optimizer.step`` has returned; None if it was not called.
+
+        Raises
+        ------
+        RuntimeError
+            If it was called since the last `update` already, for a closure, and as `unscale_`.
+        """
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if args or kwargs:
+            raise RuntimeError("Closure use is not supported if GradScaler is enabled.")
+        if optimizer in self._stepped:
+            raise RuntimeError("step() has already been called since the last update().")
+        if optimizer not in self._finite:
+            self.unscale_(optimizer)
+        finite = self._finite[optimizer]
+        if not isinstance(finite, bool):
+            self._finite[optimizer] = finite = all(bool(one) for one in _gathered(finite))
+        result = optimizer.step() if finite else None
+        self._stepped[optimizer] = True
+        return result
+
+    def update(self, new_scale: float | None = None) -> None:
+        """Make the scale smaller after a step that was left out, or count a step towards growth.
+
+        Parameters
+        ----------
+        new_scale : float, optional
+            The scale from now on.
+
+        Raises
+        ------
+        RuntimeError
+            If no gradients were unscaled since the last call.
+        """
+        if not self._enabled:
+            return
+        if new_scale is not None:
+            factors = self._growth_factor, self._backoff_factor, self._growth_interval
+            self._take(new_scale, *factors)
+        elif not self._finite:
+            raise RuntimeError("No gradients were unscaled since the last update(); call step()")
+        elif all(
+            one if isinstance(one, bool) else all(map(bool, _gathered(one)))
+            for one in self._finite.values()
+        ):
+            steps = self._growth_tracker.item() + 1
+            if steps == self._growth_interval:
+                grown = self._scale * self._growth_factor
+                self._scale = grown if grown <= _LARGEST else self._scale
+                steps = 0
+            self._count(steps)
+        else:
+            self._scale *= self._backoff_factor
+            self._count(0)
+        self._finite.clear()
+        self._stepped.clear()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the scale, the factors and the count; an empty dict if not enabled."""
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self._scale,
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._growth_tracker.item(),
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take what `state_dict` has given.
+
+        Raises
+        ------
+        RuntimeError
+            If keys are missing or unknown. Nothing has changed then.
+        ValueError
+            For values outside their ranges, likewise.
+        """
+        if not self._enabled:
+            return
+        if state_dict.keys() != self.state_dict().keys():
+            raise RuntimeError(
+                f"the state of a GradScaler has {', '.join(self.state_dict())}, and was given "
+                f"{', '.join(map(str, state_dict)) or 'nothing'}; perhaps it is that of a scaler "
+                "that was not enabled"
+            )
+        *factors, tracker = (state_dict[name] for name in self.state_dict())
+        self._take(*factors)
+        self._count(int(tracker))
+
+
+#: The largest scale whose product with 1 is a float32.
+_LARGEST = 2.0**127
+
+
+def _gathered(flags: list[Tensor]) -> list[Any]:
+    """Several bools of one device in one transfer; each by itself where the devices differ."""
+    kinds = {(flag.backend.name, str(flag.device)) for flag in flags}
+    return [ops.all(ops.stack(flags)).item()] if len(kinds) == 1 else [x.item() for x in flags]

@@ -1,0 +1,82 @@
+"""What rules are given in place of a parameter: its parts, or its float32 master."""
+
+from collections.abc import Callable
+from typing import Any
+
+from wengert.backends import DType, dtype_of
+
+State = dict[str, Any]
+Rule = Callable[[Any, Any, State], Any]
+
+
+def _parts(xp: Any, z: Any) -> Any:
+    """A complex array as a real one with an axis more; a real one as it is."""
+    if not dtype_of(z.dtype).complex:
+        return z
+    return xp.stack([xp.real(z), xp.imag(z)], axis=-1)
+
+
+def _whole(xp: Any, state: State, shape: Any) -> State:
+    """A state whose arrays of parts, which are of ``shape``, are complex arrays."""
+    return {
+        name: _joined(xp, x) if hasattr(x, "dtype") and x.shape == shape else x
+        for name, x in state.items()
+    }
+
+
+def _joined(xp: Any, parts: Any) -> Any:
+    return xp.add(parts[..., 0], xp.multiply(parts[..., 1], 1j))
+
+
+def init_in_parts(init: Callable[[Any, Any], State]) -> Callable[[Any, Any], State]:
+    """As a rule's `init` that is given the parts of complex parameters."""
+
+    def whole(xp: Any, p: Any) -> State:
+        p = _parts(xp, p)
+        return _whole(xp, init(xp, p), p.shape)
+
+    return whole
+
+
+def update_in_parts(xp: Any, update: Rule) -> Rule:
+    """A rule of real parameters as one of complex ones, which are two real ones each."""
+
+    def whole(p: Any, g: Any, state: State) -> Any:
+        own = {k: _parts(xp, x) if hasattr(x, "dtype") else x for k, x in state.items()}
+        p = update(_parts(xp, p), _parts(xp, g), own)
+        state.update(_whole(xp, own, p.shape))
+        return _joined(xp, p)
+
+    return whole
+
+
+def is_half(dtype: DType) -> bool:
+    """Tell whether numbers of a dtype have a float32 master: those of float16 and bfloat16."""
+    return dtype.inexact and dtype.itemsize == 2
+
+
+def init_of_masters(init: Callable[[Any, Any], State]) -> Callable[[Any, Any], State]:
+    """As a rule's `init` that is given the masters of half-precision parameters."""
+
+    def whole(xp: Any, p: Any) -> State:
+        master = xp.astype(p, xp.float32)
+        return {**init(xp, master), "residual": xp.zeros_like(master)}
+
+    return whole
+
+
+def update_of_masters(xp: Any, update: Rule) -> Rule:
+    """A rule of float32 parameters as one of half-precision ones.
+
+    Their state keeps what rounding took from the master, and not the master itself: so a parameter
+    that is changed between steps, as by `load_state_dict`, is never overwritten by a stale one.
+    """
+
+    def whole(p: Any, g: Any, state: State) -> Any:
+        master = xp.add(xp.astype(p, xp.float32), state["residual"])
+        master = update(master, xp.astype(g, xp.float32), state)
+        p = xp.astype(master, p.dtype)
+        state["residual"] = xp.subtract(master, xp.astype(p, xp.float32))
+        return p
+
+    return whole
