@@ -177,3 +177,31 @@ def test_the_second_derivative_is_that_of_the_softmax() -> None:
     probs = np.exp(LOGITS[0]) / np.exp(LOGITS[0]).sum()
     wanted = np.diag(probs) - np.outer(probs, probs)
     np.testing.assert_allclose(found.numpy().reshape(5, 5), wanted, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_class_that_there_is_not_has_no_finite_derivative(
+    backend: Backend, reduction: str, dtype: str
+) -> None:
+    x, target = backend.from_numpy(LOGITS.astype(dtype)), backend.from_numpy(WRONG)
+    options = {"ignore_index": -1, "reduction": reduction, "label_smoothing": 0.0}
+    for _, slope in _parts(backend, x, target, **options):
+        wrong = np.isnan(backend.to_numpy(slope)).all(axis=1)
+        assert wrong.tolist() == (WRONG == 5).tolist()
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_gradient_of_a_class_that_there_is_not_is_nan(
+    weighted: bool, smoothing: float, twice: bool
+) -> None:
+    x = wg.tensor(LOGITS.astype("float32"), requires_grad=True)
+    weight = wg.ones(5, dtype="float32") if weighted else None
+    options = {"ignore_index": -1, "reduction": "sum", "label_smoothing": smoothing}
+    loss = F.cross_entropy(x, wg.tensor(WRONG), weight, **options)
+    assert loss.dtype == x.dtype
+    (found,) = wg.autograd.grad(loss, x, create_graph=twice)
+    wrong = np.isnan(found.detach().numpy())
+    np.testing.assert_array_equal(wrong, np.repeat(WRONG[:, None] == 5, 5, axis=1))

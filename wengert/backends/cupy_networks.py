@@ -114,6 +114,9 @@ def _rows(dtype: Any) -> Any:
     T total = summed(x, start, classes, top);
     loss = loss_of(x, start, classes, target, ignored, smoothing, top, total);
     T part = (target != ignored ? T(1) : T(0)) / (counted > T(1) ? counted : T(1));
+    if (target != ignored && (target < 0 || target >= classes)) {
+        part = T(NAN);
+    }
     for (long long c = 0; c < classes; c = c + 1) {
         T right = c == target ? T(1) : T(0);
         if (smoothing != T(0)) {

@@ -207,8 +207,8 @@ def _found(function: Any, operands: Any, types: Any, gives: Any) -> Routine | No
     times = "*" in op.routine
     if not calls <= _KNOWN or (times and "f" in kinds and re.search(r"[-+]", op.routine)):
         return None
-    # Products and quotients of complex numbers are made of several operations.
-    if "c" in kinds and (calls or re.search("[*/]|max|min|abs", op.routine)):
+    # Products, quotients and roots of complex numbers are made of several operations.
+    if "c" in kinds and (calls or re.search("[*/]|max|min|abs|sqrt", op.routine)):
         return None
     whole = result.kind in "iu"
     # By powers of 2 a compiler does not divide, but multiplies, and may merge that with a sum.
