@@ -246,6 +246,24 @@ def test_what_a_trace_refuses_is_seen_where_the_function_catches_it():
     assert f.report.recordings == 0
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_elements_of_raw_arrays_that_are_assigned_from_tensors(strict):
+    """NumPy raises another error in place of that of the trace."""
+
+    def assigns(x):
+        held = np.arange(3.0)
+        held[0] += x[1]
+        return x[0] * wg.asarray(held)
+
+    f, x = wg.compile(assigns, strict=strict), wg.asarray([2.0, 3.0])
+    if strict:
+        with pytest.raises(TraceError, match=r"held.*element of a NumPy array.*wg\.at"):
+            f(x)
+    else:
+        assert [f(x).tolist() for _ in range(3)] == [[6.0, 2.0, 4.0]] * 3
+        assert "3 calls ran eagerly" in str(f.report) and "wg.at" in str(f.report)
+
+
 def test_containers_among_the_arguments_that_are_changed():
     """They are changed in each call, as many say that carry their state about."""
 
@@ -608,6 +626,28 @@ def test_an_error_of_the_compiler_is_loud_once(module, name, monkeypatch):
     strict = wg.compile(step, strict=True)
     with pytest.raises(CompileError, match=r"report it.*KeyError"):
         [strict(x) for _ in range(2)]
+
+
+@pytest.mark.parametrize(("module", "name"), [(compiled, "signature_of"), (replay, "emit")])
+def test_memory_that_is_too_short_is_no_error_of_the_compiler(module, name, monkeypatch):
+    def short(*_, **__):
+        raise MemoryError("for the program")
+
+    def step(x):
+        return x * 2.0
+
+    f, strict, x = wg.compile(step), wg.compile(step, strict=True), wg.ones(2)
+    with monkeypatch.context() as patched, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        patched.setattr(module, name, short)
+        assert [f(x).tolist() for _ in range(3)] == [[2.0, 2.0]] * 3
+        assert "MemoryError" in str(f.report)
+        if name == "signature_of":  # and no program has run
+            with pytest.raises(MemoryError, match="for the program"):
+                strict(x)
+    assert [g(x).tolist() for g in (f, strict) for _ in range(6)] == [[2.0, 2.0]] * 12
+    assert "x * 2.0" in f.source
+    assert "x * 2.0" in strict.source
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -297,3 +297,26 @@ def test_cotangents_in_any_order_give_the_same_bits(turned: bool) -> None:
     scales = rng.normal(size=(6, 30, 1))
     rng_values = rng.normal(size=(6, 30, 40)) if turned else rng.normal(size=(6, 40, 30))
     assert gradients(wg.compile(function, check=0)) == gradients(function)
+
+
+@pytest.mark.filterwarnings("ignore::wengert.ViewWarning")
+def test_results_of_one_memory_do_not_show_it():
+    """Those of the recorded and of the checked call share memory, and those of a replay do not."""
+
+    def views(x):
+        y = x * 2.0
+        return x, x[1:], y, y[1:], y.detach(), y
+
+    def changed(f):
+        x = wg.asarray([1.0, 2.0, 3.0])
+        results = f(x)
+        assert results[0] is x
+        assert results[2] is results[5]
+        for i, result in enumerate(results[:5]):
+            result[0] = 10.0 + i
+            result += 1.0
+        return [result.tolist() for result in results]
+
+    f = wg.compile(views)
+    assert [changed(f) for _ in range(4)] == [changed(views)] * 4
+    assert f.report.recordings == 1

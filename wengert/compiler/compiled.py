@@ -481,15 +481,15 @@ class Compiled(Generic[P, R]):
 
     def _refused(self, call: Call, signature: Any, error: Exception) -> RefusedError:
         """Remember that calls like this one can't be recorded, or raise."""
-        known = isinstance(error, TraceError)
+        known, short = isinstance(error, TraceError), isinstance(error, MemoryError)
         if self._options.strict:
-            if known or raised_inside(error):
+            if known or short or raised_inside(error):
                 raise error
             raise CompileError(_BUG.format(self.report.name, told(error))) from error
         reason = str(error) if known else told(error)
         by_value = isinstance(error, DecisionError)  # of which another may decide otherwise
         signature = None if by_value else signature
-        refusal = Refusal(call.arguments, reason, signature, failed=not known)
+        refusal = Refusal(call.arguments, reason, signature, failed=not (known or short))
         return RefusedError(self._remembered(refusal))
 
     def _remembered(self, refusal: Refusal) -> Refusal:

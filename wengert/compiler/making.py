@@ -62,6 +62,10 @@ def compile(
     for each outcome of a comparison of them, and for each value of one that is an index or the
     like. Other plain values that the function names are compared in each call.
 
+    Results belong to the caller. Whether their raw arrays share memory with each other, with
+    arguments or with state may differ from call to call. A change in place of a Tensor never shows
+    it (see `wengert.ViewWarning`); copy a raw array before you write into it.
+
     Parameters
     ----------
     function : callable

@@ -73,10 +73,10 @@ def failed(error: Exception, *, restored: bool = False) -> Refusal:
     """Why a call runs eagerly whose program has failed, which has changed nothing.
 
     The function may raise, or catch, what the program itself has raised. An error while the
-    program is made is one of the compiler. One that comes after the program has begun to change
-    what it reaches is the caller's: it is raised, for the function would begin with what has
-    changed, unless that has been ``restored``. So is what a signal's handler raises: a second run
-    would take the time that a handler may have said is up.
+    program is made is one of the compiler, unless memory was too short for it. One that comes
+    after the program has begun to change what it reaches is the caller's: it is raised, for the
+    function would begin with what has changed, unless that has been ``restored``. So is what a
+    signal's handler raises: a second run would take the time that a handler may have said is up.
     """
     at, before = error.__traceback__, None
     ran = changed = outside = False
@@ -88,7 +88,8 @@ def failed(error: Exception, *, restored: bool = False) -> Refusal:
         before = frame
     if (changed or outside) and not restored:
         raise error
-    return Refusal(None, f"the program raised {told(error)}", failed=not ran)
+    is_bug = not ran and not isinstance(error, MemoryError)
+    return Refusal(None, f"the program raised {told(error)}", failed=is_bug)
 
 
 def _handles(frame: FrameType, before: FrameType | None) -> bool:

@@ -291,6 +291,11 @@ def record_call(
         return restoring(run, call.undo)
     except Stopped as error:
         raise TraceError(str(error)) from None
+    except Exception as error:
+        # NumPy raises an error of its own where an element of an array is assigned from a Tensor.
+        if call.trace.refused and not isinstance(error, TraceError):
+            raise call.trace.refused[0] from None
+        raise
 
 
 def _traced(
