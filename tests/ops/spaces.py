@@ -409,15 +409,19 @@ def pairs(space: dict[str, Any]) -> list[dict[str, Any]]:
     free = {name: given for name, given in space.items() if isinstance(given, tuple)}
     fixed = {name: given for name, given in space.items() if name not in free}
     places = list(itertools.product(*(range(len(given)) for given in free.values())))
+    numbers: dict[Any, int] = {}
 
-    def couples(place: tuple[int, ...]) -> set[Any]:
+    def couples(place: tuple[int, ...]) -> int:
+        """The pairs of a place as bits, as a space has many places."""
         marked = list(enumerate(place))
-        return set(itertools.combinations(marked, 2)) if len(marked) > 1 else set(marked)
+        found = itertools.combinations(marked, 2) if len(marked) > 1 else marked
+        return sum(1 << numbers.setdefault(couple, len(numbers)) for couple in found)
 
-    wanted: set[Any] = set().union(*map(couples, places))
+    offered = dict(zip(places, map(couples, places), strict=True))
+    wanted = (1 << len(numbers)) - 1
     chosen = []
     while wanted:
-        best = max(places, key=lambda place: len(couples(place) & wanted))
-        wanted -= couples(best)
+        best = max(places, key=lambda place: (offered[place] & wanted).bit_count())
+        wanted &= ~offered[best]
         chosen.append(fixed | {n: free[n][k] for n, k in zip(free, best, strict=True)})
     return chosen

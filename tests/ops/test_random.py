@@ -60,6 +60,22 @@ def test_the_state_is_taken_and_given_back(backend: Backend) -> None:
     assert [wg.randn(20).tolist(), wg.rand_like(x).tolist()] == first
 
 
+def test_what_is_no_state_changes_nothing() -> None:
+    state = wg.get_rng_state()
+    host, devices = state["host"], state["devices"]
+    for wrong in (
+        {},
+        {"host": host},
+        {**state, "more": 1},
+        {"host": {"bit_generator": "PCG64"}, "devices": devices},
+        {"host": {**host, "bit_generator": "MT19937"}, "devices": devices},
+        {"host": np.random.default_rng(7).bit_generator.state, "devices": {"seed": 3}},
+    ):
+        with pytest.raises((KeyError, ValueError)):
+            wg.set_rng_state(wrong)
+        assert repr(wg.get_rng_state()) == repr(state)
+
+
 @pytest.mark.parametrize("dtype", [wg.float32, wg.float64])
 def test_distributions(backend: Backend, dtype: wg.DType) -> None:
     n = 40_000

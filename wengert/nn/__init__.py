@@ -36,13 +36,7 @@ from wengert.nn.activations import (
     Threshold,
 )
 from wengert.nn.attention import MultiheadAttention
-from wengert.nn.containers import (
-    ModuleDict,
-    ModuleList,
-    ParameterDict,
-    ParameterList,
-    Sequential,
-)
+from wengert.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from wengert.nn.convolution import (
     Conv1d,
     Conv2d,
@@ -53,16 +47,8 @@ from wengert.nn.convolution import (
     ZeroPad1d,
     ZeroPad2d,
 )
-from wengert.nn.embedding import (
-    Embedding,
-)
-from wengert.nn.layers import (
-    Bilinear,
-    Flatten,
-    Identity,
-    Linear,
-    Unflatten,
-)
+from wengert.nn.embedding import Embedding
+from wengert.nn.layers import Bilinear, Flatten, Identity, Linear, Unflatten
 from wengert.nn.losses import (
     BCELoss,
     BCEWithLogitsLoss,

@@ -6,7 +6,8 @@ from typing import Any, Literal, cast
 from wengert import ops
 from wengert.nn import functional as F
 from wengert.nn import init
-from wengert.nn.functional.convolution import WINDOWS_MODULE, Padding, margins
+from wengert.nn.define import Stored, stores
+from wengert.nn.functional.convolution import Padding, margins
 from wengert.nn.functional.spatial import Sizes, sizes
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
@@ -245,37 +246,24 @@ class ConvTranspose2d(_Transposed):
     _count = 2
 
 
-@takes(family=WINDOWS_MODULE)
-class Unfold(Module):
-    """`functional.unfold` as a module."""
+class _Windows(Stored):
+    def forward(self, input: Any) -> Tensor:
+        raise NotImplementedError
 
+
+@stores(F.unfold)
+class Unfold(_Windows):
     def __init__(
         self,
         kernel_size: int | tuple[int, ...],
         dilation: int | tuple[int, ...] = 1,
         padding: int | tuple[int, ...] = 0,
         stride: int | tuple[int, ...] = 1,
-    ) -> None:
-        self.kernel_size = kernel_size
-        self.dilation = dilation
-        self.padding = padding
-        self.stride = stride
-
-    def forward(self, input: Any) -> Tensor:
-        """Write the windows of images as columns."""
-        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
-
-    def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, "
-            f"stride={self.stride}"
-        )
+    ) -> None: ...
 
 
-@takes(family=WINDOWS_MODULE)
-class Fold(Module):
-    """`functional.fold` as a module."""
-
+@stores(F.fold)
+class Fold(_Windows):
     def __init__(
         self,
         output_size: int | tuple[int, ...],
@@ -283,23 +271,7 @@ class Fold(Module):
         dilation: int | tuple[int, ...] = 1,
         padding: int | tuple[int, ...] = 0,
         stride: int | tuple[int, ...] = 1,
-    ) -> None:
-        self.output_size = output_size
-        self.kernel_size = kernel_size
-        self.dilation = dilation
-        self.padding = padding
-        self.stride = stride
-
-    def forward(self, input: Any) -> Tensor:
-        """Add up the columns as windows of images."""
-        window = (self.kernel_size, self.dilation, self.padding, self.stride)
-        return F.fold(input, self.output_size, *window)
-
-    def extra_repr(self) -> str:
-        return (
-            f"output_size={self.output_size}, kernel_size={self.kernel_size}, "
-            f"dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
-        )
+    ) -> None: ...
 
 
 _ZEROS = Family("""

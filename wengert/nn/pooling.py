@@ -1,20 +1,39 @@
-"""Pooling as modules; each calls the function of its name."""
+"""Pooling as modules; each is the function of its name."""
 
 from typing import Any
 
 from wengert.nn import functional as F
-from wengert.nn.functional.pooling import MAXIMUM_MODULE, MEAN_MODULE
+from wengert.nn.define import Stored, stores
 from wengert.nn.functional.spatial import sizes
-from wengert.nn.module import Module
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 _Size = int | tuple[int, ...]
 _Adaptive = Any
 
 
-@takes()
-class _MaxPool(Module):
+class _Maximum(Stored):
+    def forward(self, input: Any) -> Any:
+        raise NotImplementedError
+
+
+class _Mean(Stored):
+    def forward(self, input: Any) -> Tensor:
+        raise NotImplementedError
+
+
+class _MaxPool(_Maximum):
+    kernel_size: _Size
+    stride: _Size | None
+
+    def _check(self) -> None:
+        self.stride = self.kernel_size if self.stride is None else self.stride
+
+
+_WINDOW = "kernel_size stride padding"
+
+
+@stores(F.max_pool1d, shown=f"{_WINDOW} dilation ceil_mode")
+class MaxPool1d(_MaxPool):
     def __init__(
         self,
         kernel_size: _Size,
@@ -23,47 +42,24 @@ class _MaxPool(Module):
         dilation: _Size = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
-    ) -> None:
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
-    def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
-            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-        )
-
-    def _options(self) -> tuple[Any, ...]:
-        window = (self.kernel_size, self.stride, self.padding, self.dilation)
-        return (*window, self.ceil_mode, self.return_indices)
+    ) -> None: ...
 
 
-@takes(family=MAXIMUM_MODULE)
-class MaxPool1d(_MaxPool):
-    """`functional.max_pool1d` as a module."""
-
-    def forward(self, input: Any) -> Any:
-        """Take the maximum of each window."""
-        return F.max_pool1d(input, *self._options())
-
-
-@takes(family=MAXIMUM_MODULE)
+@stores(F.max_pool2d, shown=f"{_WINDOW} dilation ceil_mode")
 class MaxPool2d(_MaxPool):
-    """`functional.max_pool2d` as a module."""
+    def __init__(
+        self,
+        kernel_size: _Size,
+        stride: _Size | None = None,
+        padding: _Size = 0,
+        dilation: _Size = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None: ...
 
-    def forward(self, input: Any) -> Any:
-        """Take the maximum of each window."""
-        return F.max_pool2d(input, *self._options())
 
-
-@takes(family=MEAN_MODULE)
-class AvgPool1d(Module):
-    """`functional.avg_pool1d` as a module."""
-
+@stores(F.avg_pool1d, shown=_WINDOW)
+class AvgPool1d(_Mean):
     def __init__(
         self,
         kernel_size: _Size,
@@ -71,27 +67,18 @@ class AvgPool1d(Module):
         padding: _Size = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
-    ) -> None:
-        self.kernel_size = sizes(kernel_size, 1, "AvgPool1d", "kernel_size", 1)
-        given = kernel_size if stride is None else stride
-        self.stride = sizes(given, 1, "AvgPool1d", "stride", 1)
-        self.padding = sizes(padding, 1, "AvgPool1d", "padding")
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
+    ) -> None: ...
 
-    def forward(self, input: Any) -> Tensor:
-        """Take the mean of each window."""
-        window = (self.kernel_size, self.stride, self.padding)
-        return F.avg_pool1d(input, *window, self.ceil_mode, self.count_include_pad)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+    def _check(self) -> None:
+        given: Any = self
+        size, stride = given.kernel_size, given.stride
+        self.kernel_size = sizes(size, 1, "AvgPool1d", "kernel_size", 1)
+        self.stride = sizes(size if stride is None else stride, 1, "AvgPool1d", "stride", 1)
+        self.padding = sizes(given.padding, 1, "AvgPool1d", "padding")
 
 
-@takes(family=MEAN_MODULE)
-class AvgPool2d(Module):
-    """`functional.avg_pool2d` as a module."""
-
+@stores(F.avg_pool2d, shown=_WINDOW)
+class AvgPool2d(_Mean):
     def __init__(
         self,
         kernel_size: _Size,
@@ -100,74 +87,28 @@ class AvgPool2d(Module):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,
-    ) -> None:
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
+    ) -> None: ...
 
-    def forward(self, input: Any) -> Tensor:
-        """Take the mean of each window."""
-        window = (self.kernel_size, self.stride, self.padding)
-        counted = (self.ceil_mode, self.count_include_pad, self.divisor_override)
-        return F.avg_pool2d(input, *window, *counted)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+    def _check(self) -> None:
+        given: Any = self
+        self.stride = given.kernel_size if given.stride is None else given.stride
 
 
-@takes()
-class _AdaptiveAvgPool(Module):
-    def __init__(self, output_size: _Adaptive) -> None:
-        self.output_size = output_size
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
+@stores(F.adaptive_avg_pool1d)
+class AdaptiveAvgPool1d(_Mean):
+    def __init__(self, output_size: _Adaptive) -> None: ...
 
 
-@takes(family=MEAN_MODULE)
-class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """`functional.adaptive_avg_pool1d` as a module."""
-
-    def forward(self, input: Any) -> Tensor:
-        """Take the means of as many windows as are asked for."""
-        return F.adaptive_avg_pool1d(input, self.output_size)
+@stores(F.adaptive_avg_pool2d)
+class AdaptiveAvgPool2d(_Mean):
+    def __init__(self, output_size: _Adaptive) -> None: ...
 
 
-@takes(family=MEAN_MODULE)
-class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """`functional.adaptive_avg_pool2d` as a module."""
-
-    def forward(self, input: Any) -> Tensor:
-        """Take the means of as many windows as are asked for."""
-        return F.adaptive_avg_pool2d(input, self.output_size)
+@stores(F.adaptive_max_pool1d, shown="output_size")
+class AdaptiveMaxPool1d(_Maximum):
+    def __init__(self, output_size: _Adaptive, return_indices: bool = False) -> None: ...
 
 
-@takes()
-class _AdaptiveMaxPool(Module):
-    def __init__(self, output_size: _Adaptive, return_indices: bool = False) -> None:
-        self.output_size = output_size
-        self.return_indices = return_indices
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
-
-
-@takes(family=MAXIMUM_MODULE)
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """`functional.adaptive_max_pool1d` as a module."""
-
-    def forward(self, input: Any) -> Any:
-        """Take the maxima of as many windows as are asked for."""
-        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
-
-
-@takes(family=MAXIMUM_MODULE)
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """`functional.adaptive_max_pool2d` as a module."""
-
-    def forward(self, input: Any) -> Any:
-        """Take the maxima of as many windows as are asked for."""
-        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+@stores(F.adaptive_max_pool2d, shown="output_size")
+class AdaptiveMaxPool2d(_Maximum):
+    def __init__(self, output_size: _Adaptive, return_indices: bool = False) -> None: ...

@@ -56,13 +56,8 @@ from wengert.nn.functional.distance import (
     triplet_margin_with_distance_loss,
 )
 from wengert.nn.functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d
-from wengert.nn.functional.embedding import (
-    embedding,
-)
-from wengert.nn.functional.linear import (
-    bilinear,
-    linear,
-)
+from wengert.nn.functional.embedding import embedding
+from wengert.nn.functional.linear import bilinear, linear
 from wengert.nn.functional.normalisation import (
     batch_norm,
     group_norm,

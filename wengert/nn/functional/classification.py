@@ -93,6 +93,8 @@ def _slope(
     weights = counted
     if reduction == "mean":
         weights = xp.divide(counted, xp.maximum(xp.sum(counted), 1))
+    _, _, wrong = _places(xp, target, classes, ignore_index)
+    weights = xp.where(wrong, math.nan, weights)  # as the loss is
     return xp.multiply(xp.subtract(probs, right), xp.expand_dims(weights, axis=1))
 
 
@@ -388,8 +390,10 @@ def _likelihoods(
     check_classes(target._array, x.shape[axis], ignore_index)
     safe, valid, wrong = _places(ops, target, x.shape[axis], ignore_index)
     chosen = ops.take_along_axis(x, ops.expand_dims(safe, axis=axis), axis=axis)
-    losses = ops.where(wrong, math.nan, ops.negative(ops.squeeze(chosen, axis=axis)))
     weights = ops.astype(valid, x.dtype)
+    losses = ops.negative(ops.squeeze(chosen, axis=axis))
+    # A factor, so that the derivative is nan, too.
+    losses = ops.multiply(losses, ops.where(wrong, math.nan, weights))
     if weight is not None:
         w = _class_weights(x, weight, axis)
         each = ops.reshape(ops.take(w, ops.reshape(safe, (safe.size,)), axis=0), safe.shape)

@@ -329,7 +329,6 @@ padding : int or tuple
 stride : int or tuple
     How far the window moves from one place to the next.
 """
-WINDOWS_MODULE = Family(f"{_WINDOWS}\nNotes\n-----\nPyTorch: ``torch.nn.$name``.")
 _COLUMNS = Family(f"""
 {_WINDOWS}
 Returns

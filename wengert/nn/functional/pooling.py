@@ -64,7 +64,6 @@ Notes
 -----
 PyTorch: ``torch.nn.functional.$name``.
 """)
-_MODULE = Family(f"Parameters\n----------{_OPTIONS}\nNotes\n-----\nPyTorch: ``torch.nn.$name``.")
 _MEAN = _POOLING(dtypes="Floating or complex", padding="zeros", pair="", indices="")
 _MAXIMUM = _POOLING(
     dtypes="Real",
@@ -72,8 +71,6 @@ _MAXIMUM = _POOLING(
     pair=" or tuple of Tensor",
     indices=". With ``return_indices`` a pair, with int64 indices into a channel",
 )
-#: What docstrings of the modules share.
-MEAN_MODULE, MAXIMUM_MODULE = _MODULE(padding="zeros"), _MODULE(padding="less than any other")
 
 
 class _Places(NamedTuple):
