@@ -25,15 +25,12 @@ class InterruptError(KeyboardInterrupt):
 class Interrupt:
     """Raises an error at the n-th such place in the compiler and in what it has written.
 
-    Places are counted there (or in another package), in `contextlib`, and where they call other
-    functions.
+    Places are counted there, in `contextlib`, and where they call other functions.
 
     Parameters
     ----------
     at : int
         Which place; 0 for none.
-    package : str, optional
-        The folder of the package.
 
     Attributes
     ----------
@@ -43,8 +40,8 @@ class Interrupt:
         The place.
     """
 
-    def __init__(self, at: int, package: str = COMPILER) -> None:
-        self.at, self.count, self.where, self._package = at, 0, "", package
+    def __init__(self, at: int) -> None:
+        self.at, self.count, self.where = at, 0, ""
         self._last: dict[FrameType, int | None] = {}  # instructions of frames that are traced
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
@@ -53,7 +50,7 @@ class Interrupt:
         if called and before is not None:
             self._last[before] = None  # a return from Python is no such place
         written = file.startswith(("<glue>", "<compiled "))
-        inside = written or file.startswith(self._package) or Path(file).name == "contextlib.py"
+        inside = written or file.startswith(COMPILER) or Path(file).name == "contextlib.py"
         # A generator that is let go of is entered, too, and what it raises then is lost.
         if (called or inside) and not frame.f_code.co_flags & CO_GENERATOR:
             self._place(frame)

@@ -285,8 +285,8 @@ class Optimizer(_Refusing):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient.
 
-        They are updated one by one. An error or an interrupt (`KeyboardInterrupt`) leaves each of
-        them, with all that is kept for it, as before or as after the step.
+        They are updated one by one: an error or an interrupt (`KeyboardInterrupt`) leaves a part of
+        them updated, and may leave the state of one a step ahead of it. Load a checkpoint then.
 
         Parameters
         ----------
@@ -320,8 +320,9 @@ class Optimizer(_Refusing):
                         update, init = update_in_parts(xp, update), init_in_parts(init)
                     elif group.get("master_weights") and is_half(numbers):
                         update, init = update_of_masters(xp, update), init_of_masters(init)
-                held = states.get(param)
-                state = held.copy() if held else init(xp, array) if held is None else {}
+                state = states.get(param)
+                if state is None:
+                    state = states[param] = init(xp, array)
                 try:
                     array = update(array, grad._array, state)
                 except Exception:
@@ -329,15 +330,7 @@ class Optimizer(_Refusing):
                     raise
                 if type(array) is not kind:
                     _check_backends(param, state)
-                # Signals' handlers run after calls, and so not between these two.
                 param._array = array
-                if held is None:
-                    states[param] = state
-                elif held or state:
-                    held.update(state)
-                    if len(held) > len(state):  # the rule has let go of something
-                        for name in held.keys() - state.keys():
-                            del held[name]
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
