@@ -52,8 +52,8 @@ def draw(times: Mapping[str, Times], path: str | Path) -> None:
                 label=name if j == 0 else None,
             )
             axes.plot([ratio.low, ratio.high], [place, place], color="black", linewidth=0.8)
-            faster = ratio.low > LEAST and ratio.median < 1
-            end = ratio.low if faster else 1 if ratio.low < LEAST else min(ratio.high, MOST)
+            faster = ratio.low > 1.2 * LEAST and ratio.median < 1
+            end = ratio.low if faster else min(max(ratio.high, 1), MOST)
             axes.annotate(
                 f" {ratio.median:.2f} ",
                 (end, place),
@@ -68,7 +68,7 @@ def draw(times: Mapping[str, Times], path: str | Path) -> None:
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     axes.set_yticks(range(len(rows)), list(rows))
-    axes.invert_yaxis()
+    axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlabel("time of a step or a fit ÷ that of NumPy by hand (median and quartiles)")
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(frameon=False, loc="outside upper center", ncols=len(names), fontsize=8)
