@@ -11,6 +11,8 @@ import numpy as np
 
 from tests.simulated_cupy.counters import copied, launched, local, synchronised
 from tests.simulated_cupy.devices import Device, Memory, check_resides, current
+from tests.simulated_cupy.operators import Operators
+from tests.simulated_cupy.reductions import computed
 
 RELEASE = tuple(int(number) for number in cupy.__version__.split(".")[:2])
 VERSION = RELEASE[0]
@@ -30,12 +32,10 @@ class Flags:
         return getattr(self, name.lower())
 
 
-class ndarray:
+class ndarray(Operators):
     """``cupy.ndarray``. ``_host`` has its elements, and ``base`` whose memory it is."""
 
     __slots__ = ("__weakref__", "_device_id", "_host", "_pool", "base")
-    __array_priority__ = 100
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -326,7 +326,7 @@ class ndarray:
         """NumPy's method of that name, as a launch of this device."""
         check_resides(name, self._device_id)
         with np.errstate(all="ignore"):
-            made = _STATISTICS.get(name, _method)(self._host, name, *args, **kwargs)
+            made = computed(self._host, name, *args, **kwargs)
         launched(name, launches)
         if out is None:
             return ndarray.of(made)
@@ -496,33 +496,6 @@ class ndarray:
         return found(*args, **kwargs)
 
 
-def _method(x: np.ndarray, name: str, *args: Any, **kwargs: Any) -> Any:
-    return getattr(x, name)(*args, **kwargs)
-
-
-def _mean(x: np.ndarray, name: str, axis: Any, dtype: Any, *, keepdims: bool) -> Any:
-    """NumPy's, which warns of no elements."""
-    if x.size:
-        return x.mean(axis, dtype, keepdims=keepdims)
-    total = x.sum(axis, dtype or (x.dtype if x.dtype.kind in "fc" else float), keepdims=keepdims)
-    return total / np.zeros_like(total)
-
-
-def _deviation(
-    x: np.ndarray, name: str, axis: Any, dtype: Any, out: None, ddof: float, *, keepdims: bool
-) -> Any:
-    """NumPy's variance or standard deviation, which warns of too few elements."""
-    mean = _mean(x, "mean", axis, dtype, keepdims=True)
-    square = np.asarray(abs(x - mean) ** 2)
-    number = max(x.size // mean.size - ddof, 0) if mean.size else 0
-    found = square.sum(axis, keepdims=keepdims) / square.dtype.type(number)
-    return np.sqrt(found) if name == "std" else found
-
-
-#: Methods that warn of what CuPy answers without a word.
-_STATISTICS = {"mean": _mean, "var": _deviation, "std": _deviation}
-
-
 def view(of: ndarray, host: np.ndarray) -> ndarray:
     """An array on the memory of another."""
     made = ndarray.at(host, of._device_id)
@@ -541,63 +514,4 @@ def _only_kind(kind: dict[str, Any]) -> None:
         raise TypeError(f"got an unexpected keyword argument {next(iter(kind))!r}")
 
 
-def _leaves_to(x: ndarray, y: Any) -> bool:
-    """Whether an operator is the other operand's, as CuPy decides it."""
-    if hasattr(y, "__array_ufunc__"):
-        return y.__array_ufunc__ is None
-    return getattr(y, "__array_priority__", 0) > x.__array_priority__
-
-
-def _operator(name: str) -> Any:
-    function = getattr(np, name)
-
-    def method(self: ndarray, other: Any) -> Any:
-        if isinstance(other, ndarray):
-            return getattr(cupy, name)(self, other)
-        return NotImplemented if _leaves_to(self, other) else function(self, other)
-
-    def reflected(self: ndarray, other: Any) -> Any:
-        return NotImplemented if _leaves_to(self, other) else function(other, self)
-
-    def in_place(self: ndarray, other: Any) -> Any:
-        return getattr(cupy, name)(self, other, self)
-
-    return method, reflected, in_place
-
-
-_COMPARISONS = {
-    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-    "eq": "equal", "ne": "not_equal",
-}  # fmt: skip
-_BINARY = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide",
-    "floordiv": "floor_divide", "mod": "remainder", "pow": "power", "matmul": "matmul",
-    "lshift": "left_shift", "rshift": "right_shift", "and": "bitwise_and", "or": "bitwise_or",
-    "xor": "bitwise_xor", "divmod": "divmod",
-}  # fmt: skip
-
-
-def _compared(name: str, short: str) -> Any:
-    method = _operator(name)[0]
-
-    def compared(self: ndarray, other: Any) -> Any:
-        if short in ("eq", "ne") and (other is None or type(other).__eq__ is object.__eq__):
-            return (cupy.zeros if short == "eq" else cupy.ones)(self.shape, dtype=np.bool_)
-        return method(self, other)
-
-    return compared
-
-
-for _short, _name in _COMPARISONS.items():
-    setattr(ndarray, f"__{_short}__", _compared(_name, _short))
-for _short, _name in _BINARY.items():
-    for _prefix, _made in zip(("", "r", "i"), _operator(_name), strict=True):
-        setattr(ndarray, f"__{_prefix}{_short}__", _made)
-for _short, _name in {
-    "neg": "negative",
-    "pos": "positive",
-    "abs": "absolute",
-    "invert": "invert",
-}.items():
-    setattr(ndarray, f"__{_short}__", lambda self, _name=_name: getattr(cupy, _name)(self))
 ndarray.__module__, ndarray.__qualname__ = "cupy", "ndarray"
