@@ -13,7 +13,7 @@ import pytest
 
 import wengert as wg
 from tests.compiler.bits import same_bits
-from wengert.compiler import checking, turns
+from wengert.compiler import checking, threads
 from wengert.compiler.capture import recording
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.emission.glue import MISS
@@ -265,7 +265,7 @@ def test_what_another_thread_does_beside_a_recording(other, does, monkeypatch):
 
 def test_a_function_is_not_recorded_while_another_runs_as_it_is(monkeypatch):
     """It waits for a moment, runs as it is too, and is recorded later."""
-    monkeypatch.setattr(turns, "PAUSE", 0.01)
+    monkeypatch.setattr(threads, "PAUSE", 0.01)
     monkeypatch.delenv("WENGERT_COMPILE_CHECK", raising=False)
     weight = wg.randn(3, requires_grad=True)
     begun, go = threading.Event(), threading.Event()
@@ -295,7 +295,7 @@ def test_a_function_is_not_recorded_while_another_runs_as_it_is(monkeypatch):
 
 def test_programs_run_before_or_after_a_recording(monkeypatch):
     """One in flight is waited for, and none begins until the recording is over."""
-    monkeypatch.setattr(turns, "PAUSE", 0.01)
+    monkeypatch.setattr(threads, "PAUSE", 0.01)
     monkeypatch.delenv("WENGERT_COMPILE_CHECK", raising=False)
     functions, (_, _, seen), x = training()
     count = wg.compile(functions["count"])
@@ -305,7 +305,7 @@ def test_programs_run_before_or_after_a_recording(monkeypatch):
     look = wg.compile(functions["look"])
     copy = pool.take()  # as a call does
     with monkeypatch.context() as running:
-        running.setattr(turns, "_lost", lambda programs: False)
+        running.setattr(threads, "_lost", lambda programs: False)
         look(x)
     assert look.report.recordings == 0
     pool.give(copy)
@@ -343,7 +343,7 @@ def test_a_function_that_runs_as_it_is_may_call_one_that_is_recorded(monkeypatch
 
 def test_a_recording_that_waits_for_a_thread_that_waits_for_it(monkeypatch):
     """The wait comes to an end, and the function runs as it is."""
-    monkeypatch.setattr(turns, "PATIENCE", 0.05)
+    monkeypatch.setattr(threads, "PATIENCE", 0.05)
     weight = wg.randn(3)
     inner = wg.compile(lambda: weight * 2.0)
     function = recording.check_arguments
@@ -384,11 +384,11 @@ def test_after_an_error_others_have_their_turn(error):
                     f(wg.ones(3), how)
             else:
                 f(wg.ones(3), how)
-            assert not turns._alone
-            assert not turns._eager
+            assert not threads._owner
+            assert not threads._eager
             with ThreadPoolExecutor(1) as pool:
-                assert pool.submit(turns._looking.acquire, timeout=0).result()
-                pool.submit(turns._looking.release)
+                assert pool.submit(threads._lock.acquire, timeout=0).result()
+                pool.submit(threads._lock.release)
 
 
 def test_code_that_is_not_compiled_meets_an_error_and_no_number(monkeypatch):
@@ -455,20 +455,20 @@ def test_all_kinds_of_calls_in_many_threads():
                 assert [*pool.map(work, range(6))] == [None] * 6
     finally:
         sys.setswitchinterval(before)
-    assert not turns._eager
+    assert not threads._eager
     for f in compiled[::3]:
         assert 1 <= f.report.recordings <= 2
 
 
 def test_who_waits_to_look_holds_nobody_up(monkeypatch):
     """A function that runs eagerly calls a compiled one, while another thread records."""
-    monkeypatch.setattr(turns, "PAUSE", 2.0)
+    monkeypatch.setattr(threads, "PAUSE", 2.0)
     started, inner, outer = threading.Event(), wg.compile(wg.sin), wg.compile(wg.cos)
 
     @wg.compile
     def eager(x):
         started.set()
-        while not turns._alone:
+        while not threads._owner:
             time.sleep(1e-3)
         return inner(x)
 
@@ -556,7 +556,7 @@ def test_a_copy_that_an_interrupt_has_lost_keeps_no_function_from_being_recorded
         first(x)
     first._replays[0].pool.take()
     others = threading.get_ident() + 1  # a thread that has ended
-    turns._eager[others] = 1
+    threads._eager[others] = 1
     second = made()
     for _ in range(3):
         assert same_bits(second(x).numpy(), first(x).numpy())

@@ -16,21 +16,21 @@ from wengert.compiler.capture.calls import Layout, signature_of
 from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.places import State
-from wengert.compiler.capture.recorded import Backward, End, Recording, Way
+from wengert.compiler.capture.recorded import Backward, End, Recording, SweepProgram
 from wengert.compiler.capture.sweeps import unhooked
 from wengert.compiler.capture.trace import is_draw
 from wengert.compiler.capture.walk import find_state
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.program import Program, order_of
-from wengert.compiler.turns import Pool, eagerly
+from wengert.compiler.threads import Pool, eagerly
 from wengert.func.trees import tree_flatten
 from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Several, tick
 from wengert.tape.tensor import Tensor, placed
 
-__all__ = ["Again", "adjoints_of", "attach", "draws"]
+__all__ = ["Rerun", "adjoints_of", "attach", "draws"]
 
 _CHANGED = (
     "the results of a compiled function can't be differentiated twice from outside where {}; take "
@@ -40,7 +40,7 @@ _CHANGED = (
 _READ = ("an argument", "the state", "a Tensor of the state")
 
 
-class Again:
+class Rerun:
     """Runs a function again, in place of its program.
 
     Parameters
@@ -69,7 +69,7 @@ class Again:
         leaves: Sequence[Any],
     ) -> None:
         self._function, self._layout, self._signature = function, layout, signature
-        self._how, self._obstacle = state.how, _obstacle(found, leaves)
+        self._options, self._obstacle = state.options, _obstacle(found, leaves)
 
     def given(self, leaves: Sequence[Any], tensors: Sequence[Tensor]) -> tuple[Any, ...]:
         """What of a call is kept."""
@@ -113,7 +113,7 @@ class Again:
         layout = self._layout
         try:
             given = layout.given(leaves)
-            state = find_state(self._function, given, layout.structure, how=self._how)
+            state = find_state(self._function, given, layout.structure, options=self._options)
         except TraceError:
             return False
         now = signature_of(leaves, layout, state)
@@ -143,15 +143,15 @@ def _obstacle(found: Recording, leaves: Sequence[Any]) -> str:
 class Adjoint:
     """The sweeps of results that are differentiated outside, as programs."""
 
-    def __init__(self, behind: Backward, again: Again, copies: Any, before: int) -> None:
-        self.behind, self.again, self._copies, self._before = behind, again, copies, before
+    def __init__(self, behind: Backward, rerun: Rerun, copies: Any, before: int) -> None:
+        self.behind, self.rerun, self._copies, self._before = behind, rerun, copies, before
 
     @cached_property
-    def _emitted(self) -> list[tuple[Way, Program, Emitted]]:
+    def _emitted(self) -> list[tuple[SweepProgram, Program, Emitted]]:
         found = []
-        for i, way in enumerate(self.behind.ways, self._before):
-            program, name = optimise(way.program), f"adjoint_{i}" if i else "adjoint"
-            found.append((way, program, emit(program, self._copies.backend, name=name)))
+        for i, swept in enumerate(self.behind.sweeps, self._before):
+            program, name = optimise(swept.program), f"adjoint_{i}" if i else "adjoint"
+            found.append((swept, program, emit(program, self._copies.backend, name=name)))
         return found
 
     @property
@@ -160,19 +160,19 @@ class Adjoint:
         return [emitted.source for _, _, emitted in self._emitted]
 
     @cached_property
-    def ways(self) -> dict[tuple[int, ...], tuple[Way, Pool, list[Any] | None]]:
+    def sweeps(self) -> dict[tuple[int, ...], tuple[SweepProgram, Pool, list[Any] | None]]:
         """By which results are differentiated, what does it, and for which orders in memory.
 
         Only NumPy's programs have buffers, and so are for one order of the cotangents.
         """
         buffered = self._copies.backend is not None and self._copies.backend.name == "numpy"
         return {
-            way.results: (
-                way,
+            swept.results: (
+                swept,
                 self._copies.pool(program, emitted.function, partial(_itself, program)),
-                [x.order for x in way.program.inputs[len(way.kept) :]] if buffered else None,
+                [x.order for x in swept.program.inputs[len(swept.kept) :]] if buffered else None,
             )
-            for way, program, emitted in self._emitted
+            for swept, program, emitted in self._emitted
         }
 
 
@@ -180,12 +180,12 @@ def _itself(program: Program) -> Program:
     return program
 
 
-def adjoints_of(found: Recording, again: Again, copies: Any) -> list[Adjoint]:
+def adjoints_of(found: Recording, rerun: Rerun, copies: Any) -> list[Adjoint]:
     """The sweeps behind a recording: first those of results that are computed from no others."""
     adjoints, before = list[Adjoint](), 0
     for behind in found.backward:
-        adjoints.append(Adjoint(behind, again, copies, before))
-        before += len(behind.ways)
+        adjoints.append(Adjoint(behind, rerun, copies, before))
+        before += len(behind.sweeps)
     return adjoints
 
 
@@ -199,15 +199,15 @@ def attach(
     """Put results on the tape, after those that they are computed from."""
     start = 0
     for adjoint in adjoints:
-        behind, again = adjoint.behind, adjoint.again
+        behind, rerun = adjoint.behind, adjoint.rerun
         end = start + len(behind.kept)
         held = [(answer if ref.kind == "result" else tensors)[ref.index] for ref in behind.leaves]
-        saved = (*kept[start:end], again.given(leaves, tensors))
+        saved = (*kept[start:end], rerun.given(leaves, tensors))
         results = [answer[k]._array for k in behind.results]
         node = CompiledNode(tuple([x._node for x in held]), saved, results, adjoint)
         for i, k in enumerate(behind.results):
             answer[k] = placed(results[i], Output(node, i))
-        for k, first in behind.again:
+        for k, first in behind.duplicates:
             answer[k] = answer[first]
         start = end
 
@@ -248,7 +248,10 @@ class CompiledNode(Several):
         for i in self._swept.pop(get_ident()):
             self._open -= behind.joined[i]
         needed = {
-            at for way in behind.ways if self._open.issuperset(way.results) for at in way.kept
+            at
+            for swept in behind.sweeps
+            if self._open.issuperset(swept.results)
+            for at in swept.kept
         }
         *kept, given = self._kept
         kept = [x if at in needed else None for at, x in enumerate(kept)]
@@ -256,23 +259,23 @@ class CompiledNode(Several):
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         like = next(iter(g.items.values()))
-        ways, given = self.adjoint.ways, tuple(sorted(g.items))
+        sweeps, given = self.adjoint.sweeps, tuple(sorted(g.items))
         saved = self._kept
         if not self._open.issuperset(given):
             raise RuntimeError(FREED)
         self._swept[get_ident()] = given
         if not namespaces[type(like)].plain:
-            return self.adjoint.again.flows(self, self.adjoint.behind, saved[-1], g)
+            return self.adjoint.rerun.flows(self, self.adjoint.behind, saved[-1], g)
         # No zeros flow from results that are not differentiated.
         found: dict[int, Any] = {}
-        for results in [given] if given in ways else [(i,) for i in given]:
-            way, pool, orders = ways[results]
+        for results in [given] if given in sweeps else [(i,) for i in given]:
+            swept, pool, orders = sweeps[results]
             run: Callable[..., Any] = pool
             cotangents = [g.items[i] for i in results]
             if orders is not None and list(map(order_of, cotangents)) != orders:
-                run = way.program  # which writes nothing into memory of another order
-            made = run(*[saved[i] for i in way.kept], *cotangents)
-            for i, x in zip(way.leaves, made, strict=True):
+                run = swept.program  # which writes nothing into memory of another order
+            made = run(*[saved[i] for i in swept.kept], *cotangents)
+            for i, x in zip(swept.leaves, made, strict=True):
                 found[i] = namespaces[type(x)].add(found[i], x) if i in found else x
         return [
             (i, x)

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-from wengert.compiler.adjoint import Again
+from wengert.compiler.adjoint import Rerun
 from wengert.compiler.capture.calls import (
     Arguments,
     Call,
@@ -20,7 +20,7 @@ from wengert.compiler.capture.calls import (
     tensors_of,
 )
 from wengert.compiler.capture.errors import CompileError, CountError, DecisionError, TraceError
-from wengert.compiler.capture.places import PROGRAMS, How, State
+from wengert.compiler.capture.places import PROGRAMS, State, WalkOptions
 from wengert.compiler.capture.recorded import Recording
 from wengert.compiler.capture.recording import raised_inside, record_call
 from wengert.compiler.capture.snapshot import Snapshot
@@ -42,7 +42,7 @@ from wengert.compiler.refusals import (
 from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference, told
 from wengert.compiler.restoring import restoring
-from wengert.compiler.turns import alone, eagerly, looking
+from wengert.compiler.threads import eagerly, exclusive, inspecting
 from wengert.nn.hooks import Hooked, changes
 from wengert.nn.module import Module
 
@@ -108,7 +108,7 @@ class Compiled(Generic[P, R]):
         self._replays: list[Replay] = []
         self._calls: list[Callable[..., Any]] = []
         self._refusals: list[Refusal] = []
-        self._how = How()
+        self._walk = WalkOptions()
         self._shared: dict[int, Any] = {}  # containers of the last arguments that were state, too
         self._slotted: dict[int, Programs] = {}  # of objects without a ``__dict__``, the last ones
         self._lone: Any = None  # of the last call whose program was not kept
@@ -302,7 +302,7 @@ class Compiled(Generic[P, R]):
         answer = self._replayed(call)
         if answer is not MISS:
             return answer
-        with looking() as mine:
+        with inspecting() as mine:
             if not mine:
                 raise RefusedError(Refusal(None, _WAITED))
             self._busy = get_ident()
@@ -341,7 +341,7 @@ class Compiled(Generic[P, R]):
             answer = self._run(call, refusal, mine=False)
             if answer is not MISS:
                 return answer
-        with alone() as mine:  # the state is looked at anew: others may have changed it
+        with exclusive() as mine:  # the state is looked at anew: others may have changed it
             if not mine:
                 raise RefusedError(self._remembered(Refusal(call.arguments, _TOGETHER)))
             answer = self._run(call, refusal, mine=True)
@@ -372,19 +372,19 @@ class Compiled(Generic[P, R]):
         try:
             return self._record(call, state, signature)
         except CountError as error:
-            if error.names <= self._how.counted:
+            if error.names <= self._walk.counted:
                 raise self._refused(call, signature, error) from None
-            self._how = self._how._replace(counted=self._how.counted | error.names)
+            self._walk = self._walk._replace(counted=self._walk.counted | error.names)
             return self._run(call, refusal, mine=True)
         except Exception as error:
             if not any(place.users for place in state.arrays):
                 raise self._refused(call, signature, error) from None
         # Perhaps the code asks for the values of raw arrays: then programs are for these values.
-        self._how = self._how._replace(by_contents=True)
+        self._walk = self._walk._replace(by_contents=True)
         try:
             return self._run(call, None, mine=True)
         except RefusedError as error:
-            self._how = self._how._replace(by_contents=False)
+            self._walk = self._walk._replace(by_contents=False)
             error.refusal.signature = signature
             raise
 
@@ -392,7 +392,7 @@ class Compiled(Generic[P, R]):
         """What a call with these arguments reaches."""
         # Of a module with hooks the module itself leads to all: its call is Wengert's.
         root = self._called if isinstance(self._called, Hooked) else self._function
-        return find_state(root, given, layout.structure, how=self._how)
+        return find_state(root, given, layout.structure, options=self._walk)
 
     def _bound(self, replay: Replay, call: Call, state: State) -> Any:
         """Run a program, and be ready for such calls."""
@@ -456,7 +456,7 @@ class Compiled(Generic[P, R]):
         """The first line of a program that differs; what the function has left stays."""
         after = Snapshot.of(state, call.leaves, contents=True)
 
-        def again() -> str:
+        def locate() -> str:
             try:
                 found.before.restore()
                 samples: dict[Any, Any] = {}
@@ -473,7 +473,7 @@ class Compiled(Generic[P, R]):
             after.restore()
             return where
 
-        return restoring(again, after.restore)
+        return restoring(locate, after.restore)
 
     def _drop(self, replay: Replay) -> None:
         self._replays.remove(replay)
@@ -508,9 +508,9 @@ class Compiled(Generic[P, R]):
         layout, leaves = call.layout, call.leaves
 
         def made(answer: Any, found: Recording, kept: Any) -> tuple[Any, Recording, Replay]:
-            again = Again(function, layout, signature, state, found, leaves)
+            rerun = Rerun(function, layout, signature, state, found, leaves)
             how = options.torch_compile, options.capture
-            replay = Replay(found, signature, layout, again, self.report, *how)
+            replay = Replay(found, signature, layout, rerun, self.report, *how)
             replay.given(leaves)
             if replay.adjoints:
                 replay.attach(answer, kept, tensors_of(leaves, state), leaves)

@@ -24,7 +24,7 @@ def located(
     program: Program,
     emitted: Emitted,
     inputs: tuple[Any, ...],
-    again: Program,
+    recorded: Program,
     samples: Mapping[Value, Any],
     start: Callable[[], None],
 ) -> str:
@@ -38,10 +38,10 @@ def located(
         What was made of it.
     inputs : tuple
         What was given to that: the program's inputs come first.
-    again : Program
+    recorded : Program
         As it is recorded now, from the same state.
     samples : dict
-        What each instruction of ``again`` has given.
+        What each instruction of ``recorded`` has given.
     start : callable
         Puts random generators back to where the call began.
     """
@@ -49,7 +49,7 @@ def located(
     known: dict[Value, Any] = dict(program.constants)
     known.update(zip(program.inputs, inputs, strict=False))
     for at, step in enumerate(program.instructions):
-        new = again.instructions[at] if at < len(again.instructions) else None
+        new = recorded.instructions[at] if at < len(recorded.instructions) else None
         if new is None or (step.name, len(step.results)) != (new.name, len(new.results)):
             now = "takes another way" if new is None else f"calls {new.name} otherwise"
             return _at(emitted, step, f"the function {now} there now")
@@ -57,8 +57,8 @@ def located(
         for value, other in zip(step.results, new.results, strict=True):
             if other in samples and any(different("", known[value], samples[other])):
                 return _at(emitted, step, "it computes with other values than the function")
-    if len(again.instructions) > len(program.instructions):
-        step = again.instructions[len(program.instructions)]
+    if len(recorded.instructions) > len(program.instructions):
+        step = recorded.instructions[len(program.instructions)]
         return _at(emitted, step, "the function takes another way there now")
     if isinstance(emitted.function, Program):
         return "it can't be found, for the program runs call by call"

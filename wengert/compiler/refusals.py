@@ -6,8 +6,8 @@ from itertools import pairwise
 from types import FrameType
 from typing import Any
 
-from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.traced import Traced
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.passes.inplace import CHANGED
 from wengert.compiler.report import told
 from wengert.interpreters.lifted import Lifted
@@ -116,7 +116,7 @@ def not_traceable(leaves: Sequence[Any]) -> str:
         return "anomaly detection, hooks on saved values or graph_breaks() look at each operation"
     for leaf in leaves:
         array = leaf._array if isinstance(leaf, Tensor) else leaf
-        if isinstance(array, Traced) or type(array) is LiveNumber:  # of a trace that is not here
+        if isinstance(array, Traced) or type(array) is TracedNumber:  # of a trace that is not here
             if isinstance(leaf, Tensor) and array.value in array.trace.inputs:
                 return RECORDING
             raise array.trace.closed((array,))

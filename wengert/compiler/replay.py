@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wengert.backends import generators
-from wengert.compiler.adjoint import Again, adjoints_of, attach, draws
+from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws
 from wengert.compiler.capture.calls import Layout
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.places import State, same
@@ -24,7 +24,7 @@ from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program, Value
 from wengert.compiler.report import Report
 from wengert.compiler.restoring import restoring
-from wengert.compiler.turns import Pool, pools
+from wengert.compiler.threads import Pool, pools
 
 __all__ = ["Replay"]
 
@@ -57,7 +57,7 @@ class Replay:
         found: Recording,
         signature: dict[str, Any],
         layout: Layout,
-        again: Again,
+        rerun: Rerun,
         report: Report,
         torch_compile: bool | str = False,
         capture: bool = False,
@@ -69,7 +69,7 @@ class Replay:
         self.checked = False
         self._emitted: Emitted | None = None
         self._pool: Pool | None = None
-        self.adjoints = adjoints_of(found, again, self._copies)
+        self.adjoints = adjoints_of(found, rerun, self._copies)
         #: Puts results that are differentiated outside on the tape.
         self.attach = partial(attach, self.adjoints)
         #: The program bound to the objects of its last two states, such as one model and another,
@@ -124,8 +124,8 @@ class Replay:
     def pool(self) -> Pool:
         """The copies of the program that run."""
         if self._pool is None:
-            program, again = self.program, partial(flatten, self.whole, self._becomes())
-            copy: Callable[[], Program] = again if self._is_numpy else lambda: program
+            program, remake = self.program, partial(flatten, self.whole, self._becomes())
+            copy: Callable[[], Program] = remake if self._is_numpy else lambda: program
             self._pool = self._copies.pool(program, self.emitted.function, copy)
             pools.add(self._pool)
         return self._pool
@@ -247,14 +247,14 @@ class Copies:
         kept = ("numpy", "cupy") if capture else ("numpy",)
         self.needed = backend is not None and backend.name in kept
 
-    def pool(self, program: Program, function: Function, again: Callable[[], Program]) -> Pool:
-        """What runs a program; copies are made of what ``again`` gives."""
+    def pool(self, program: Program, function: Function, remake: Callable[[], Program]) -> Pool:
+        """What runs a program; ``remake`` makes the programs of copies."""
         first = self._finished(program, function)
 
         def another() -> Function:
             if not self.needed:
                 return first
-            copy = again()
+            copy = remake()
             return self._finished(copy, emit(copy, self.backend).function)
 
         return Pool(first, another)

@@ -21,9 +21,9 @@ import numpy as np
 
 from wengert.compiler.capture.foreign import users
 from wengert.compiler.capture.lines import callers
-from wengert.compiler.capture.live import Followed
 from wengert.compiler.capture.raw import RawArray
 from wengert.compiler.capture.traced import current
+from wengert.compiler.capture.traced_number import SymbolicNumber
 from wengert.compiler.program import Line
 from wengert.export.sizes import Sized, differ, sized
 from wengert.ops.axes import bending
@@ -132,7 +132,7 @@ def _looked(key: Key) -> Formula:
     return lambda at: at(key)
 
 
-class _Length(Followed):
+class _Length(SymbolicNumber):
     """What an int and a float that come from lengths have in common."""
 
     lengths: Lengths
@@ -151,15 +151,15 @@ class _Length(Followed):
             keys = self.keys.union(*[x.keys for x in others if isinstance(x, _Length)])
             self.lengths.asked.append(Asked(_line(frame), kind, told, keys, answer))
 
-    def alone(self) -> Any:
+    def plain_number(self) -> Any:
         """The number without what is known of it."""
         return _plain(self)
 
     # As other numbers that a trace follows have them; int64 holds each length.
-    present, number = alone, property(alone)
+    present, number = plain_number, property(plain_number)
 
     def regularise(self, arrays: list[Any], weak: bool) -> type:
-        """Take the numbers alone beside arrays, which are traced ones, in place."""
+        """Take the plain numbers beside arrays, which are traced ones, in place."""
         arrays[:] = map(_plain, arrays)
         trace: Any = current()
         return trace.regularise(arrays, weak)  # type: ignore[no-any-return]

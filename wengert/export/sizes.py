@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler.capture.lines import described
-from wengert.compiler.capture.live import Followed
+from wengert.compiler.capture.traced_number import SymbolicNumber
 from wengert.compiler.emission.part import Part
 from wengert.compiler.program import Instruction, Line, Value
 
@@ -114,7 +114,7 @@ class _Matched:
 
     def joined(self, given: Sequence[Any], line: Line | None) -> Any:
         """Return one operand for the corresponding operands of the programs."""
-        given = [y.alone() if isinstance(y, Followed) else y for y in given]
+        given = [y.plain_number() if isinstance(y, SymbolicNumber) else y for y in given]
         x = given[0]
         if any(type(y) is not type(x) for y in given):
             raise differ("what an operation is given", line)

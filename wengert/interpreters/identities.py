@@ -1,7 +1,7 @@
 """Which operations return an operand, equal to the last bit: compiled programs leave them out.
 
 The rule of a primitive stands in its row, ``identity``. It is called with the instruction, which
-`wengert.compiler.passes.trivia.Call` describes, and answers with the operand that the result
+`wengert.compiler.passes.simplify.Call` describes, and answers with the operand that the result
 equals, or with None. What equals only up to the sign of a zero, or except at infinities, is no
 identity. Whether shape and dtype are the operand's too the pass sees. Here are the rules of whole
 families.

@@ -12,8 +12,8 @@ import wengert as wg
 from tests.compiler.bits import same_bits
 from tests.compiler.recorded import names
 from wengert.backends import get_backend, namespaces, numpy_networks
-from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.trace import Trace
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.emission.emit import emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.program import Program
@@ -149,7 +149,7 @@ def test_numbers_that_change_are_compared_with_none() -> None:
     trace = Trace()
     with trace.running():
         a, x, y = trace.input(1.0, "a"), trace.input(X), trace.input(Y)
-        assert type(a) is LiveNumber
+        assert type(a) is TracedNumber
         answer = trace.apply(NUMPY, "axpby", (a, x, a, y), {})
     program = trace.program((answer,))
     assert not trace.pinned

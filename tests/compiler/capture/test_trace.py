@@ -15,10 +15,10 @@ from tests.compiler.recorded import trace_arrays
 from wengert.autograd import checkpoint
 from wengert.backends import Backend, get_backend
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.recorded import Arithmetic
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced, current, traced
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.program import Program
 from wengert.tape.tensor import untracked
 
@@ -468,7 +468,7 @@ def test_only_the_numbers_that_decide_are_pinned() -> None:
     trace = Trace()
     with trace.running():
         a, b, c = trace.input(1), trace.input(2), trace.input(3)
-        assert isinstance(a + b * c, LiveNumber)
+        assert isinstance(a + b * c, TracedNumber)
         assert a > 0
         assert round(a + b) > 0
         assert set(trace.pinned) == {a.value, b.value}

@@ -94,7 +94,7 @@ def _plain(walk: "Walk", x: Any, name: str) -> bool:
     return (
         type(x) in (list, dict, tuple)
         and all(type(value) in PLAIN for value in values)
-        and not any(counted.startswith(f"{name}[") for counted in walk.state.how.counted)
+        and not any(counted.startswith(f"{name}[") for counted in walk.state.options.counted)
     )
 
 

@@ -24,7 +24,7 @@ class Draws:
         self._at = 0
         self._end: Any = None  # the generators' state after all draws, while they are before it
 
-    def again(
+    def repeated(
         self, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
     ) -> Any | None:
         """What was drawn at this place before; None if nothing was as yet."""

@@ -12,12 +12,12 @@ from wengert.compiler.capture.calls import kind_of
 from wengert.compiler.capture.containers import item_name, whole
 from wengert.compiler.capture.errors import CountError, DecisionError, TraceError
 from wengert.compiler.capture.lines import user_line
-from wengert.compiler.capture.live import Followed, LiveNumber
 from wengert.compiler.capture.places import NUMBERS, Missing, State, same
 from wengert.compiler.capture.reads import reads
 from wengert.compiler.capture.recorded import Effect, Ref
 from wengert.compiler.capture.snapshot import Change, kinds_of, shown
 from wengert.compiler.capture.traced import Traced, own
+from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.func.trees import tree_flatten
 from wengert.tape.node import AccumulateGrad
 from wengert.tape.tensor import Tensor
@@ -46,7 +46,7 @@ _PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
 
 def _is_input(call: Any, ref: Ref, now: Any) -> bool:
     """Whether this is still the input that was put there before the call."""
-    return isinstance(now, Traced | LiveNumber) and now.value is call.inputs[ref]
+    return isinstance(now, Traced | TracedNumber) and now.value is call.inputs[ref]
 
 
 def check_asked(call: Any, functions: Iterable[Any]) -> None:
@@ -124,8 +124,8 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
     for ref, first in (*arrays, *numbers):
         place, number = call.state.place(*ref), ref.kind == "number"
         now = place.get()
-        now = now.alone() if isinstance(now, Followed) else now
-        if isinstance(now, Traced | LiveNumber):
+        now = now.plain_number() if isinstance(now, SymbolicNumber) else now
+        if isinstance(now, Traced | TracedNumber):
             if not _is_input(call, first, now):
                 effects.append(Effect(ref, call.output(now) if number else call.made(now)))
             values.append((place, now))
@@ -161,7 +161,7 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
 def _check_decision(call: Any, ref: Ref, name: str, now: Any) -> None:
     """Raise if a number of the user's is changed on which the call's course depends."""
     line = call.trace.pinned.get(call.inputs[ref])
-    if line is not None and (isinstance(now, LiveNumber) or not same(now, call.before_of[ref])):
+    if line is not None and (isinstance(now, TracedNumber) or not same(now, call.before_of[ref])):
         where = "the code asks by type(x) or `is` what numbers are" if call.state.types else line
         raise DecisionError(
             f"{where}: what the compiled function does depends on {name}, which each call changes, "
@@ -171,7 +171,7 @@ def _check_decision(call: Any, ref: Ref, name: str, now: Any) -> None:
 
 def untraced(x: Any, kept: dict[int, Any]) -> Any:
     """What something is outside the trace, and all that it holds, which is noted."""
-    if isinstance(x, Traced | LiveNumber):
+    if isinstance(x, Traced | TracedNumber):
         return x.inner if isinstance(x, Traced) else x.number
     if isinstance(x, Tensor):
         x._array = own(x._array)
@@ -245,7 +245,7 @@ def _described(change: Change, changes: list[Change], state: State) -> tuple[str
 
 
 def _is_number(x: Any) -> bool:
-    return type(x) in NUMBERS or isinstance(x, LiveNumber | Followed)
+    return type(x) in NUMBERS or isinstance(x, TracedNumber | SymbolicNumber)
 
 
 def check_arguments(call: Any, arguments: Any) -> None:

@@ -19,8 +19,8 @@ from wengert.backends import dtype_of, numpy, numpy_networks, numpy_reductions
 from wengert.backends.backend import placed
 from wengert.backends.keys import cut
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.traced import Traced, current
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.passes.forms import (
     ARGMAX,
     ASTYPE,
@@ -51,7 +51,7 @@ class _Number:
     complex infinities are not, so that beside complex arrays the program is for what is equal.
     """
 
-    def __init__(self, live: LiveNumber, *, decides: bool = False) -> None:
+    def __init__(self, live: TracedNumber, *, decides: bool = False) -> None:
         self.live, self.decides = live, decides
 
     def __eq__(self, other: object) -> bool:
@@ -174,7 +174,7 @@ def _handed(x: Any, *, own: bool = False, decides: bool = False) -> Any:
     """An operand, or what a call gives, as the kernel has it."""
     if isinstance(x, Traced):
         return _Array(x, own=own)
-    if type(x) is LiveNumber:
+    if type(x) is TracedNumber:
         return _Number(x, decides=decides)
     if type(x) in (tuple, list) and not is_literal(x):
         return type(x)([_handed(part, own=own) for part in x])
@@ -227,7 +227,7 @@ def _chosen(
     return call
 
 
-def _again(module: ModuleType, helpers: Mapping[str, Any]) -> dict[str, Any]:
+def _rebuilt(module: ModuleType, helpers: Mapping[str, Any]) -> dict[str, Any]:
     """A module's functions over again, which call the helpers in place of its own of that name."""
     names = {**vars(module), **helpers}
     for name, x in vars(module).items():
@@ -269,7 +269,7 @@ def _kernels() -> dict[str, dict[str, Any]]:
             for name, x in vars(module).items()
             if isinstance(x, FunctionType) and x.__module__ in made
         }
-        made[module.__name__] = _again(module, taken | helpers)
+        made[module.__name__] = _rebuilt(module, taken | helpers)
     return made
 
 

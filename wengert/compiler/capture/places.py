@@ -19,12 +19,12 @@ __all__ = [
     "Contents",
     "Exact",
     "Fact",
-    "How",
     "Identity",
     "Missing",
     "Place",
     "State",
     "TensorAt",
+    "WalkOptions",
     "contents",
     "dump",
     "is_array",
@@ -136,8 +136,8 @@ class Place(NamedTuple):
         return repr(self.key) if type(self.key) in (str, int) else bind(self.key)
 
 
-class How(NamedTuple):
-    """How places are looked at.
+class WalkOptions(NamedTuple):
+    """Which of the user's values are inputs of programs, and not guarded by value.
 
     Attributes
     ----------
@@ -251,8 +251,8 @@ class State:
         Each Tensor once.
     arrays : list of Place
         Raw arrays that optimisers keep, and those of the user's that programs get as inputs.
-    how : How
-        They were looked at.
+    options : WalkOptions
+        With which it was found.
     numbers : list of Place
         They may differ from call to call: hyper-parameters and counters of optimisers, and what the
         user's code counts in.
@@ -280,7 +280,7 @@ class State:
     def __init__(self) -> None:
         self.tensors: list[TensorAt] = []
         self.arrays: list[Place] = []
-        self.how = How()
+        self.options = WalkOptions()
         self.numbers: list[Place] = []
         self.shares: list[int] = []
         self.facts: list[Fact] = []

@@ -14,9 +14,9 @@ import numpy as np
 from wengert.backends import backend_of, namespaces
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
-from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced, own, traced
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.passes.forms import Method, getter
 from wengert.compiler.program import Value, mapped
 from wengert.func.trees import tree_leaves
@@ -224,7 +224,7 @@ def _plain(x: Any) -> Any:
     """An operand without numbers that are followed where no instruction can have them."""
     if type(x) is not slice:
         return x
-    return slice(*[p.pinned() if type(p) is LiveNumber else p for p in (x.start, x.stop, x.step)])
+    return slice(*[p.pinned() if type(p) is TracedNumber else p for p in (x.start, x.stop, x.step)])
 
 
 def _wrapped(x: Any) -> Any:

@@ -21,8 +21,8 @@ __all__ = [
     "Outside",
     "Recording",
     "Ref",
+    "SweepProgram",
     "Swept",
-    "Way",
     "behind",
     "swept",
 ]
@@ -70,7 +70,7 @@ class Effect(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Way:
+class SweepProgram:
     """The sweep of some of the results, as a program.
 
     Attributes
@@ -99,14 +99,14 @@ class Backward:
     ----------
     results : tuple of int
         Positions among the answer's leaves that require grad, of each Tensor the first.
-    again : tuple of (int, int)
+    duplicates : tuple of (int, int)
         Further positions, and the first, of Tensors that are returned several times.
     leaves : tuple of Ref
         The Tensors that these were computed from: of the state, among the arguments, and other
         results (``"result"`` with the position among the answer's leaves), where sweeps end.
     kept : tuple of int
         Outputs of the forward program that some sweep needs.
-    ways : tuple of Way
+    sweeps : tuple of SweepProgram
         The sweep of all results, and those of each where there are several: what reaches one
         result alone has no gradient, and not one of zeros, if another is differentiated.
     joined : tuple of frozenset of int
@@ -114,10 +114,10 @@ class Backward:
     """
 
     results: tuple[int, ...]
-    again: tuple[tuple[int, int], ...]
+    duplicates: tuple[tuple[int, int], ...]
     leaves: tuple[Ref, ...]
     kept: tuple[int, ...]
-    ways: tuple[Way, ...]
+    sweeps: tuple[SweepProgram, ...]
     joined: tuple[frozenset[int], ...]
 
 

@@ -30,7 +30,6 @@ from wengert.compiler.capture.effects import (
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import immutable
 from wengert.compiler.capture.lines import user_line
-from wengert.compiler.capture.live import Followed, LiveNumber
 from wengert.compiler.capture.places import NUMBERS, PLAIN, State, is_array
 from wengert.compiler.capture.raw import RawArray, check_class, raw_input, shared
 from wengert.compiler.capture.recorded import (
@@ -46,6 +45,7 @@ from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.sweeps import programs
 from wengert.compiler.capture.trace import Trace, copied
 from wengert.compiler.capture.traced import Traced, own
+from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.capture.watch import Stopped, Watch, check_names, functions_of, needed
 from wengert.compiler.program import Program, Value
 from wengert.compiler.restoring import restoring
@@ -369,7 +369,7 @@ def _recorded(
         for effect in effects
         if effect.ref.kind == "number" and call.state.numbers[effect.ref.index].users
         and effect.output is not None
-        and isinstance(now := call.outputs[effect.output], LiveNumber)
+        and isinstance(now := call.outputs[effect.output], TracedNumber)
         and call.trace.given(now)
     }  # fmt: skip
     recording = Recording(
@@ -482,9 +482,9 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
             if value is leaf.value:
                 return "given", ref
         return "array", call.made(leaf)
-    if isinstance(leaf, Followed):
-        return "plain", leaf.alone()
-    if isinstance(leaf, LiveNumber):
+    if isinstance(leaf, SymbolicNumber):
+        return "plain", leaf.plain_number()
+    if isinstance(leaf, TracedNumber):
         return "number", call.output(leaf)
     if is_array(leaf) and not any(leaf is x for x in call.state.objects):
         return "array", call.made(leaf)

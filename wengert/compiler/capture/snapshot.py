@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from wengert.backends import backend_of, generators, registry
-from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State, is_array, slots_of
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.hooks import changes
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
@@ -240,7 +240,7 @@ def alike(x: Any, y: Any) -> bool:
 
 def shown(x: Any) -> str:
     """A part as an error shows it."""
-    if type(x) is LiveNumber:  # which would be pinned
+    if type(x) is TracedNumber:  # which would be pinned
         return repr(x.number)
     return repr(x) if isinstance(x, _PLAIN) or x is Missing else f"a {type(x).__name__}"
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.recorded import Backward, End, Outside, Ref, Way
+from wengert.compiler.capture.recorded import Backward, End, Outside, Ref, SweepProgram
 from wengert.compiler.capture.snapshot import Change
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import own
@@ -35,7 +35,7 @@ def programs(
     if not roots:
         return trace.program(call.outputs), ()
     first: dict[int, int] = {}
-    again = [(k, at) for k in roots if (at := first.setdefault(id(leaves[k]), k)) != k]
+    duplicates = [(k, at) for k in roots if (at := first.setdefault(id(leaves[k]), k)) != k]
     given, start = len(trace.inputs), len(trace.instructions)
     # What the sweeps will need is alive now.
     alive = [x for ref in trace.arrays if (x := ref()) is not None]
@@ -58,8 +58,8 @@ def programs(
             needed = [x.inputs[: -len(some)] for some, (x, _) in zip(chosen, sweeps, strict=True)]
             kept = list(dict.fromkeys(value for values in needed for value in values))
             refs = list(dict.fromkeys(owners[n] for _, numbers in sweeps for n in numbers))
-            ways = [
-                Way(
+            programs = [
+                SweepProgram(
                     program,
                     some,
                     tuple([refs.index(owners[number]) for number in numbers]),
@@ -68,8 +68,8 @@ def programs(
                 for some, values, (program, numbers) in zip(chosen, needed, sweeps, strict=True)
             ]
             places = tuple(range(len(outputs), len(outputs) + len(kept)))
-            same = tuple([(k, at) for k, at in again if at in results])
-            found.append(Backward(results, same, tuple(refs), places, tuple(ways), joined))
+            same = tuple([(k, at) for k, at in duplicates if at in results])
+            found.append(Backward(results, same, tuple(refs), places, tuple(programs), joined))
             outputs += kept
             owners |= {leaves[k]._node.number: Ref("result", k) for k in results}
     _check_sweeps(before, [*call.before.changes()])

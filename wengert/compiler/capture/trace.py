@@ -24,9 +24,9 @@ from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, refusals
 from wengert.compiler.capture.foreign import users
 from wengert.compiler.capture.lines import described, running_line, user_line
-from wengert.compiler.capture.live import Followed, LiveNumber
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
+from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.passes.common import common
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.program import (
@@ -138,7 +138,7 @@ class Trace:
         if value.shape is None:
             self._sources[value] = frozenset({value})
             self.numbers[value] = x
-            return LiveNumber(x, value, self)
+            return TracedNumber(x, value, self)
         return Traced(x, value, self)
 
     def constant(self, array: Any) -> "Traced":
@@ -251,7 +251,7 @@ class Trace:
         """Call a function on what is inside traced arrays, and record it."""
         if not self.here():
             raise self.closed(operands)
-        if is_draw(name) and (drawn := self.draws.again(name, operands, parameters)) is not None:
+        if is_draw(name) and (drawn := self.draws.repeated(name, operands, parameters)) is not None:
             return drawn
         operands = tuple(operands)
         try:
@@ -316,13 +316,13 @@ class Trace:
         self.numbers[value] = answer
         self._sources[value] = frozenset().union(
             *[
-                self._sources[x.value] if isinstance(x, LiveNumber) else {value}  # of an array
+                self._sources[x.value] if isinstance(x, TracedNumber) else {value}  # of an array
                 for x in operands
-                if isinstance(x, LiveNumber | Traced)
+                if isinstance(x, TracedNumber | Traced)
             ]
         )
         self._add(f"number.{name}", function, tuple(operands), {}, (value,), answer, True)
-        return LiveNumber(answer, value, self)
+        return TracedNumber(answer, value, self)
 
     def _computed(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         try:
@@ -381,11 +381,11 @@ class Trace:
             raise TypeError("there is no array among the operands")
         dtypes = [dtype_of(x.dtype) for x in arrays if hasattr(x, "dtype")]
         for x in arrays:
-            if type(x) is LiveNumber and type(x.number) is int and self.given(x):
+            if type(x) is TracedNumber and type(x.number) is int and self.given(x):
                 self._check_range(x, common_dtype(dtypes, [int]))
         if not weak:
             for i, x in enumerate(arrays):
-                if isinstance(x, LiveNumber | int | float | complex):
+                if isinstance(x, TracedNumber | int | float | complex):
                     dtype = common_dtype(dtypes, [number_type(x)])
                     arrays[i] = traced.asarray(x, dtype=dtype, device=device_of(like))
         return type(like)
@@ -401,7 +401,7 @@ class Trace:
                     "hold it"
                 )
 
-    def pin(self, number: "LiveNumber") -> Any:
+    def pin(self, number: "TracedNumber") -> Any:
         """The value of a number on which the function's course depends from now on."""
         sources = self._inputs_of((number,))
         if not self.pinned.keys() >= sources:
@@ -425,7 +425,7 @@ class Trace:
         """The inputs that numbers come from, by which a course may be decided."""
         if not self.here():
             raise self.closed(operands)
-        numbers = [x for x in operands if isinstance(x, LiveNumber)]
+        numbers = [x for x in operands if isinstance(x, TracedNumber)]
         sources = frozenset[Value]().union(*[self._sources[x.value] for x in numbers])
         if not all(self.given(x) for x in numbers):
             raise TraceError(
@@ -453,7 +453,7 @@ class Trace:
         read = {*cut.outputs, *[value for step in cut.instructions for value in step.used()]}
         return replace(cut, inputs=tuple([value for value in self.inputs if value in read]))
 
-    def given(self, number: LiveNumber) -> bool:
+    def given(self, number: TracedNumber) -> bool:
         """Whether a number comes from inputs alone."""
         return self._sources[number.value].issubset(self.inputs)
 
@@ -462,7 +462,7 @@ class Trace:
         kind = type(x)
         if kind in _PLAIN:
             return x
-        if kind is LiveNumber:
+        if kind is TracedNumber:
             return x.value
         if issubclass(kind, Traced):
             if x.trace is not self:
@@ -511,7 +511,7 @@ class Trace:
 
     def closed(self, operands: Sequence[Any]) -> TraceError:
         """The error where a value is used that belongs to another trace than the one here."""
-        found = [x for x in operands if isinstance(x, Traced | LiveNumber)]
+        found = [x for x in operands if isinstance(x, Traced | TracedNumber)]
         x = next((x for x in found if not x.trace.open), None)
         if x is None:
             error = TraceError(
@@ -559,10 +559,10 @@ def _inner(x: Any) -> Any:
         return x
     if issubclass(kind, Traced):
         return x.inner
-    if kind is LiveNumber:
+    if kind is TracedNumber:
         return x.number
-    if issubclass(kind, Followed):
-        return x.alone()
+    if issubclass(kind, SymbolicNumber):
+        return x.plain_number()
     return mapped(_inner, x) if isinstance(x, _SEQUENCES) and not is_literal(x) else x
 
 

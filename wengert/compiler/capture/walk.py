@@ -37,7 +37,6 @@ from wengert.compiler.capture.foreign import (
     refuse,
     users,
 )
-from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.named import Named
 from wengert.compiler.capture.optimizers import OF_OPTIMIZERS, REPLACEABLE, visit_optimizer
 from wengert.compiler.capture.places import (
@@ -46,12 +45,12 @@ from wengert.compiler.capture.places import (
     PROGRAMS,
     Exact,
     Fact,
-    How,
     Identity,
     Missing,
     Place,
     State,
     TensorAt,
+    WalkOptions,
     contents,
     is_array,
     is_array_class,
@@ -59,6 +58,7 @@ from wengert.compiler.capture.places import (
     slots_of,
 )
 from wengert.compiler.capture.reads import reads
+from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.func.trees import TreeDef, is_node
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.hooks import HOOKS
@@ -82,7 +82,7 @@ def find_state(
     arguments: Iterable[tuple[str, Any]] = (),
     structure: TreeDef | None = None,
     *,
-    how: How = How(),  # noqa: B008
+    options: WalkOptions = WalkOptions(),  # noqa: B008
 ) -> State:
     """Walk through what a function can reach.
 
@@ -95,8 +95,8 @@ def find_state(
         among them lead on; Tensors, raw arrays and numbers are no state.
     structure : TreeDef, optional
         Of the arguments: classes of the user's in it are reached, too.
-    how : How
-        Places are looked at.
+    options : WalkOptions
+        What is an input.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def find_state(
     nodes = () if structure is None else _nodes_of(structure)
     named = Named.by(function)
     while True:  # what is reached names more
-        walk = Walk(named, how)
+        walk = Walk(named, options)
         try:
             walk.root(function, arguments, nodes)
             for optimizer, name in walk.optimizers:  # whose parameters have better names elsewhere
@@ -147,15 +147,15 @@ def is_leaf(name: str, x: Any) -> bool:
         if isinstance(x._node, Hooked):
             raise TraceError(f"{name} is an argument with hooks, which can't be compiled")
         return True
-    return type(x) in PLAIN or isinstance(x, np.generic | LiveNumber | Lifted) or is_array(x)
+    return type(x) in PLAIN or isinstance(x, np.generic | TracedNumber | Lifted) or is_array(x)
 
 
 class Walk:
     """One walk, for the names of attributes that the one before has found."""
 
-    def __init__(self, named: Named, how: How) -> None:
+    def __init__(self, named: Named, options: WalkOptions) -> None:
         self.state = State()
-        self.state.how = how
+        self.state.options = options
         self.named, self.found = named, named.branch()
         self.seen: dict[int, tuple[int, Any]] = {}
         self._asked: set[Any] = set()
@@ -254,7 +254,7 @@ class Walk:
 
     def _is_count(self, place: Place) -> bool:
         """Whether calls change the number at a place, so that each reads it."""
-        return place.name in self.state.how.counted and settable(place)
+        return place.name in self.state.options.counted and settable(place)
 
     def number(self, place: Place, shared: int | None = None) -> None:
         """Make the number at a place an input, the same as another or one of its own."""
@@ -311,7 +311,11 @@ class Walk:
         """Whether a raw array is read at its place by each call, and is at no other."""
         if not is_array(x):
             return False
-        if self.state.how.by_contents or id(x) in self.named.shared or users(type(x).__module__):
+        if (
+            self.state.options.by_contents
+            or id(x) in self.named.shared
+            or users(type(x).__module__)
+        ):
             return False
         if place.kind == "item" and not isinstance(place.owner, dict | list | deque):
             return False
@@ -549,7 +553,7 @@ _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
 @functools.cache
 def _visitor(kind: type) -> Visitor | None:
     """How objects of a class are visited; None if they can't be compared."""
-    if issubclass(kind, LiveNumber | Lifted):
+    if issubclass(kind, TracedNumber | Lifted):
         return Walk.opaque
     if engine(kind) and not issubclass(kind, Hooks):  # among them what primitives remember
         return Walk.opaque

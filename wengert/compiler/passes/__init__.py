@@ -8,10 +8,10 @@ from wengert.compiler.passes.common import common
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.passes.folding import folding
 from wengert.compiler.passes.signs import signs
-from wengert.compiler.passes.trivia import trivia
+from wengert.compiler.passes.simplify import simplify
 from wengert.compiler.program import Program
 
-__all__ = ["common", "dead", "folding", "optimise", "trivia"]
+__all__ = ["common", "dead", "folding", "optimise", "simplify"]
 
 #: How often the passes run at most. Each follows chains to their ends in one walk, so that more
 #: than one round is for programs in which one pass's work makes another's.
@@ -30,7 +30,7 @@ def optimise(program: Program) -> Program:
     """
     merged = None
     for _ in range(ROUNDS):
-        folded = folding(trivia(program))
+        folded = folding(simplify(program))
         if folded is merged:  # in which there is nothing more to merge
             break
         program = merged = common(folded)

@@ -1,4 +1,4 @@
-"""Algebraic trivia: where they fire, and where they must not."""
+"""Algebraic simplify: where they fire, and where they must not."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,9 +9,9 @@ import pytest
 from tests.compiler.bits import same_bits
 from tests.compiler.recorded import agrees, names, traces
 from wengert.backends import Backend, get_backend
-from wengert.compiler.capture.live import LiveNumber
 from wengert.compiler.capture.traced import traced
-from wengert.compiler.passes import dead, optimise, trivia
+from wengert.compiler.capture.traced_number import TracedNumber
+from wengert.compiler.passes import dead, optimise, simplify
 
 NUMPY = get_backend("numpy")
 
@@ -21,7 +21,7 @@ COMPLEX = np.array([complex(a, b) for a in (-0.0, 0.0, np.inf, 1.5) for b in (-0
 INTEGERS = np.array([[0, 1, -1], [7, -(2**63), 2**63 - 1]])
 FLAGS = np.array([True, False])
 
-# -- trivia: where it fires ------------------------------------------------------------------------
+# -- simplify: where it fires ----------------------------------------------------------------------
 
 FLOATS: dict[str, Callable[[Any, Any], Any]] = {
     "x * 1": lambda xp, x: xp.multiply(x, 1),
@@ -139,7 +139,7 @@ def test_permutations_that_cancel(backend: Backend) -> None:
 
 
 def test_numbers() -> None:
-    def function(xp: Any, x: Any, a: LiveNumber) -> Any:
+    def function(xp: Any, x: Any, a: TracedNumber) -> Any:
         return xp.multiply(x, -((-(a * 1 / 1 - 0)) ** 1))
 
     program = traces(function, SPECIAL, 0.5)
@@ -151,7 +151,7 @@ def test_numbers() -> None:
         agrees(program, better, NUMPY, SPECIAL, number)
 
 
-# -- trivia: where it must not ---------------------------------------------------------------------
+# -- simplify: where it must not -------------------------------------------------------------------
 
 #: Identities that are none, with a point that shows it.
 DIFFERENT: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
@@ -206,7 +206,7 @@ def test_what_is_no_identity(name: str) -> None:
 
     with np.errstate(all="ignore"):
         program = traces(after, at)
-        better = trivia(program)
+        better = simplify(program)
         assert len(dead(better).instructions) > 1
         agrees(program, better, NUMPY, at)
         plain = traces(lambda xp, x: xp.negative(x), at)
@@ -216,7 +216,7 @@ def test_what_is_no_identity(name: str) -> None:
 def test_integers_that_become_floats() -> None:
     x = np.array([1, 2])
     program = traces(lambda xp, x: xp.negative(xp.multiply(x, 1.0)), x)
-    assert trivia(program) is program
+    assert simplify(program) is program
 
 
 def test_a_dtype_that_was_lost_on_the_way() -> None:

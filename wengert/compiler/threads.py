@@ -1,7 +1,7 @@
 """Turns: what threads must not do at the same time.
 
 While a function is recorded, what it reaches holds traced arrays; while a program is checked, what
-it has done is taken back. So a thread does either alone: no other one looks at the state of a
+it has done is taken back. So a thread does either exclusive: no other one looks at the state of a
 function, runs a program, or runs a function eagerly in place of one.
 
 Waiting has a limit, since a function may itself wait for another thread: then the call runs
@@ -17,19 +17,19 @@ from types import FrameType
 from typing import Any, Final
 from weakref import WeakSet
 
-__all__ = ["Pool", "alone", "eagerly", "looking", "pools"]
+__all__ = ["Pool", "eagerly", "exclusive", "inspecting", "pools"]
 
 Function = Callable[..., tuple[Any, ...]]
 
 #: Seconds for which a thread waits for another that looks, records or checks.
 PATIENCE: Final = 10.0
-#: Seconds for which a thread that is to be alone waits for running calls; new ones wait for it.
+#: Seconds for which a thread that is to be exclusive waits for running calls; new ones wait for it.
 PAUSE: Final = 0.1
 
 #: Held by the one thread that looks at the state of a function.
-_looking = RLock()
-#: Which thread is alone; 0 for none. Under the lock above.
-_alone = 0
+_lock = RLock()
+#: Which thread is exclusive; 0 for none. Under the lock above.
+_owner = 0
 #: How many functions each thread runs eagerly.
 _eager: dict[int, int] = {}
 #: The copies of all programs that read and change state.
@@ -40,7 +40,7 @@ class Pool:
     """Copies of a program with memory of its own: each call takes one that no other call uses.
 
     Calls meet in threads, and where a signal's handler calls what it has interrupted. A thread that
-    is to be alone takes all copies, so that calls pay nothing for it.
+    is to be exclusive takes all copies, so that calls pay nothing for it.
 
     Parameters
     ----------
@@ -70,11 +70,11 @@ class Pool:
             self.give(function)
 
     def another(self) -> Any:
-        """A new copy; None while another thread is alone."""
-        if _others_alone():
+        """A new copy; None while another thread is exclusive."""
+        if _owned_by_another():
             return None
         function = self._spare()
-        if _others_alone():  # that thread waits for the new copy, too
+        if _owned_by_another():  # that thread waits for the new copy, too
             self._taken.append(function)
             return None
         return function
@@ -108,47 +108,47 @@ def _move(here: list[Function], there: list[Function]) -> None:
         return
 
 
-def _others_alone() -> bool:
-    """Whether another thread is alone."""
-    return _alone not in (0, get_ident())
+def _owned_by_another() -> bool:
+    """Whether another thread is exclusive."""
+    return _owner not in (0, get_ident())
 
 
 @contextmanager
-def looking() -> Iterator[bool]:
+def inspecting() -> Iterator[bool]:
     """Look at the state of a function, one thread at a time; False after too long a wait."""
-    if _looking._is_owned():  # type: ignore[attr-defined]
+    if _lock._is_owned():  # type: ignore[attr-defined]
         yield True
         return
     me = get_ident()
     running = _eager.get(me, 0)
     try:
         _eager.pop(me, None)  # who waits here runs nothing
-        mine = _looking.acquire(timeout=PATIENCE)
+        mine = _lock.acquire(timeout=PATIENCE)
         if running:
             _eager[me] = running
         yield mine
     finally:
         if running:
             _eager[me] = running
-        if _looking._is_owned():  # type: ignore[attr-defined]  # not ``mine``: an interrupt may come
-            _looking.release()
+        if _lock._is_owned():  # type: ignore[attr-defined]  # not ``mine``: an interrupt may come
+            _lock.release()
 
 
 @contextmanager
-def alone() -> Iterator[bool]:
-    """Be alone, within `looking`; False if other threads' calls have not ended in time."""
-    global _alone
-    before, me = _alone, get_ident()
+def exclusive() -> Iterator[bool]:
+    """Be exclusive, within `inspecting`; False if other threads' calls have not ended in time."""
+    global _owner
+    before, me = _owner, get_ident()
     if before == me:  # a function that is checked calls another compiled one
         yield True
         return
     stopped = list[Pool]()
     try:
-        _alone = me
+        _owner = me
         stopped += pools
         yield _wait(lambda: _stopped(stopped) and not _others_run(me), PAUSE) or _lost(stopped)
     finally:
-        _alone = before
+        _owner = before
         for pool in stopped:
             pool.go_on()
 
@@ -186,13 +186,13 @@ def _others_run(me: int) -> bool:
 
 @contextmanager
 def eagerly() -> Iterator[None]:
-    """Run a function eagerly, while no other thread is alone."""
+    """Run a function eagerly, while no other thread is exclusive."""
     me = get_ident()
     before = _eager.get(me, 0)
 
     def begun() -> bool:
-        _eager[me] = before + 1  # before the look at who is alone, as that thread looks after it
-        if before or not _others_alone():
+        _eager[me] = before + 1  # before the check: the exclusive thread checks after it
+        if before or not _owned_by_another():
             return True
         del _eager[me]
         return False

@@ -11,18 +11,18 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.program import Value, mapped
 
-__all__ = ["Followed", "LiveNumber"]
+__all__ = ["SymbolicNumber", "TracedNumber"]
 
 
-class Followed:
+class SymbolicNumber:
     """A number that others follow by arithmetic of its own, and that is a constant to programs."""
 
-    def alone(self) -> Any:
+    def plain_number(self) -> Any:
         """The number of Python's own type."""
         raise NotImplementedError
 
 
-class LiveNumber:
+class TracedNumber:
     """A Python number that may differ from call to call, such as a learning rate.
 
     Arithmetic is recorded. A comparison decides something: the program is for numbers of which it
@@ -74,12 +74,12 @@ class LiveNumber:
             raise AttributeError(f"a number has no attribute {name!r}")
         return getattr(self.pinned(), name)
 
-    def conjugate(self) -> "LiveNumber":
+    def conjugate(self) -> "TracedNumber":
         """The number itself, where it is real."""
         return self.pinned().conjugate() if type(self.number) is complex else self
 
     @property
-    def real(self) -> "LiveNumber":
+    def real(self) -> "TracedNumber":
         """The number itself, where it is real."""
         return self.pinned().real if type(self.number) is complex else self
 
@@ -98,7 +98,7 @@ class LiveNumber:
         return getattr(ufunc, method)(*given, **kept)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if not all(issubclass(kind, LiveNumber | np.ndarray) for kind in types):
+        if not all(issubclass(kind, TracedNumber | np.ndarray) for kind in types):
             return NotImplemented
         return func(*plain(args), **plain(kwargs))
 
@@ -107,10 +107,10 @@ class LiveNumber:
     def __bool__(self) -> bool:
         return self.trace.decide("ne", operator.ne, (self, 0))  # type: ignore[no-any-return]
 
-    def __copy__(self) -> "LiveNumber":
+    def __copy__(self) -> "TracedNumber":
         return self
 
-    def __deepcopy__(self, memo: Any) -> "LiveNumber":
+    def __deepcopy__(self, memo: Any) -> "TracedNumber":
         return self
 
     def __reduce__(self) -> Any:
@@ -147,12 +147,12 @@ def check_int64(number: int) -> None:
 
 
 #: Types of numbers whose arithmetic is Python's own.
-_PYTHONS = frozenset({LiveNumber, int, float, complex, bool})
+_PYTHONS = frozenset({TracedNumber, int, float, complex, bool})
 
 
 def plain(x: Any) -> Any:
     """An argument of NumPy's with the numbers in it as they are now, which are pinned."""
-    return mapped(lambda part: part.pinned() if type(part) is LiveNumber else part, x)
+    return mapped(lambda part: part.pinned() if type(part) is TracedNumber else part, x)
 
 
 def _by_operator(ufunc: Any, pair: Any) -> Any:
@@ -178,10 +178,10 @@ def _by_operator(ufunc: Any, pair: Any) -> Any:
 def _answers(x: Any) -> bool:
     """Whether an operand answers for itself to NumPy, as a Tensor does."""
     own = getattr(type(x), "__array_ufunc__", None)
-    return own not in (None, LiveNumber.__array_ufunc__, np.ndarray.__array_ufunc__)
+    return own not in (None, TracedNumber.__array_ufunc__, np.ndarray.__array_ufunc__)
 
 
-def _as_numbers(number: LiveNumber, other: Any, function: Callable[..., Any]) -> tuple[Any, Any]:
+def _as_numbers(number: TracedNumber, other: Any, function: Callable[..., Any]) -> tuple[Any, Any]:
     """A number and an operand beside it, which may be a member of an `IntEnum`, say.
 
     That is the Python number that it is, where its class leaves this arithmetic alone; elsewhere
@@ -190,8 +190,8 @@ def _as_numbers(number: LiveNumber, other: Any, function: Callable[..., Any]) ->
     kind = type(other)
     if kind in _PYTHONS:
         return number, other
-    if isinstance(other, Followed):
-        return number, other.alone()
+    if isinstance(other, SymbolicNumber):
+        return number, other.plain_number()
     base = next(base for base in (int, float, complex) if isinstance(other, base))
     name = function.__name__.strip("_")
     for key in (f"__{name}__", f"__r{name}__"):
@@ -201,16 +201,16 @@ def _as_numbers(number: LiveNumber, other: Any, function: Callable[..., Any]) ->
 
 
 def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
-    def method(self: LiveNumber, other: Any, *modulus: Any) -> Any:
+    def method(self: TracedNumber, other: Any, *modulus: Any) -> Any:
         if modulus or isinstance(other, np.generic):  # whose scalars have a dtype
             self, *modulus = (plain(x) for x in (self, *modulus))  # type: ignore[assignment]
             pair = (other, self) if reflected else (self, other)
             return pow(*pair, *modulus) if modulus else function(*pair)
-        if not isinstance(other, LiveNumber | int | float | complex):
+        if not isinstance(other, TracedNumber | int | float | complex):
             return NotImplemented
         self, other = _as_numbers(self, other, function)
         pair = (other, self) if reflected else (self, other)
-        if type(self) is not LiveNumber:
+        if type(self) is not TracedNumber:
             return function(*pair)
         if name == "pow" and not _keeps_type(*pair):
             return function(*plain(pair))
@@ -231,18 +231,18 @@ def _keeps_type(base: Any, exponent: Any) -> bool:
     return bool(base >= 0) or (type(exponent) is float and exponent.is_integer())
 
 
-def _sign(name: str, function: Callable[..., Any]) -> Callable[[LiveNumber], Any]:
+def _sign(name: str, function: Callable[..., Any]) -> Callable[[TracedNumber], Any]:
     return lambda self: self.trace.number(name, function, (self,))
 
 
 def _comparison(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: LiveNumber, other: Any) -> Any:
+    def method(self: TracedNumber, other: Any) -> Any:
         if isinstance(other, np.generic):
             return function(self.pinned(), other)
-        if not isinstance(other, LiveNumber | int | float | complex):
+        if not isinstance(other, TracedNumber | int | float | complex):
             return NotImplemented
         mine, other = _as_numbers(self, other, function)
-        if type(mine) is not LiveNumber:
+        if type(mine) is not TracedNumber:
             return function(mine, other)
         return self.trace.decide(name, function, (mine, other))
 
@@ -256,13 +256,13 @@ def _conversion(function: Callable[..., Any]) -> Callable[..., Any]:
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 for _name in (*_BINARY, "and_", "or_", "xor", "lshift", "rshift"):
     _function, _short = getattr(operator, _name), _name.strip("_")
-    setattr(LiveNumber, f"__{_short}__", _arithmetic(_short, _function, reflected=False))
-    setattr(LiveNumber, f"__r{_short}__", _arithmetic(_short, _function, reflected=True))
+    setattr(TracedNumber, f"__{_short}__", _arithmetic(_short, _function, reflected=False))
+    setattr(TracedNumber, f"__r{_short}__", _arithmetic(_short, _function, reflected=True))
 for _name in ("neg", "pos", "abs", "invert"):
-    setattr(LiveNumber, f"__{_name}__", _sign(_name, getattr(operator, _name)))
+    setattr(TracedNumber, f"__{_name}__", _sign(_name, getattr(operator, _name)))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(LiveNumber, f"__{_name}__", _comparison(_name, getattr(operator, _name)))
+    setattr(TracedNumber, f"__{_name}__", _comparison(_name, getattr(operator, _name)))
 _CONVERSIONS = (complex, float, int, hash, repr, round, format, operator.index)
 for _function in (*_CONVERSIONS, math.trunc, math.floor, math.ceil):
-    setattr(LiveNumber, f"__{_function.__name__}__", _conversion(_function))
+    setattr(TracedNumber, f"__{_function.__name__}__", _conversion(_function))
 # An exponent or a base may be a Tensor, and `math.sqrt` asks for a float; the rest is above.

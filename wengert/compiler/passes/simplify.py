@@ -1,4 +1,4 @@
-"""Algebraic trivia: operations that give what they were given, to the last bit."""
+"""Algebraic simplify: operations that give what they were given, to the last bit."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ from wengert.compiler.program import Instruction, Program, Value, substitute
 from wengert.interpreters.identities import same_elements
 from wengert.tape.primitive import Primitive
 
-__all__ = ["Call", "trivia"]
+__all__ = ["Call", "simplify"]
 
 
 class Call:
@@ -108,7 +108,7 @@ _FILLED: Final[Mapping[str, Callable[[Instruction], Any]]] = {
 }
 
 
-def trivia(program: Program) -> Program:
+def simplify(program: Program) -> Program:
     """Replace results that equal an operand: for all values, with the same dtype and shape.
 
     What equals an operand stands in the rows of the primitives. What puts elements in order, such
