@@ -28,8 +28,8 @@ from wengert.compiler.capture.traced import current
 from wengert.compiler.capture.walk import find_state
 from wengert.compiler.capture.watch import Watch
 from wengert.compiler.checking import Checked, check
+from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.emission.glue import MISS
-from wengert.compiler.emission.part import Part
 from wengert.compiler.locating import located
 from wengert.compiler.refusals import (
     RECORDING,
@@ -40,7 +40,7 @@ from wengert.compiler.refusals import (
     not_traceable,
 )
 from wengert.compiler.replay import Replay
-from wengert.compiler.report import Report, difference, told
+from wengert.compiler.report import Report, difference, summary
 from wengert.compiler.restoring import restoring
 from wengert.compiler.threads import eagerly, exclusive, inspecting
 from wengert.nn.hooks import Hooked, changes
@@ -222,7 +222,7 @@ class Compiled(Generic[P, R]):
         call = Call(args, kwargs, self._arguments, self._shared)
         return call, self._state(call.layout, call.layout.given(call.leaves))
 
-    def part(self) -> Part | None:
+    def exported(self) -> ExportedProgram | None:
         """Return what of the program that ran last stands in a file, with all that it changes.
 
         None if there is no program, since calls have made new state.
@@ -231,7 +231,7 @@ class Compiled(Generic[P, R]):
             return None
         replay = self._last()
         state = self._state(replay.layout, replay.objects)
-        return replay.part(self.report.name, state, unread=True)
+        return replay.exported(self.report.name, state, unread=True)
 
     def _last(self) -> Replay:
         if not self._replays:
@@ -377,7 +377,7 @@ class Compiled(Generic[P, R]):
             self._walk = self._walk._replace(counted=self._walk.counted | error.names)
             return self._run(call, refusal, mine=True)
         except Exception as error:
-            if not any(place.users for place in state.arrays):
+            if not any(place.of_user for place in state.arrays):
                 raise self._refused(call, signature, error) from None
         # Perhaps the code asks for the values of raw arrays: then programs are for these values.
         self._walk = self._walk._replace(by_contents=True)
@@ -418,7 +418,7 @@ class Compiled(Generic[P, R]):
         if found is None:
             return MISS
         if found.raised:
-            why = f"the function raised {told(found.raised)}, which its program does not"
+            why = f"the function raised {summary(found.raised)}, which its program does not"
             self._remembered(Refusal(call.arguments, why, replay.signature))
             self.report.fell_back(why)
             raise found.raised
@@ -485,8 +485,8 @@ class Compiled(Generic[P, R]):
         if self._options.strict:
             if known or short or raised_inside(error):
                 raise error
-            raise CompileError(_BUG.format(self.report.name, told(error))) from error
-        reason = str(error) if known else told(error)
+            raise CompileError(_BUG.format(self.report.name, summary(error))) from error
+        reason = str(error) if known else summary(error)
         by_value = isinstance(error, DecisionError)  # of which another may decide otherwise
         signature = None if by_value else signature
         refusal = Refusal(call.arguments, reason, signature, failed=not (known or short))

@@ -9,7 +9,7 @@ from typing import Any
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.passes.inplace import CHANGED
-from wengert.compiler.report import told
+from wengert.compiler.report import summary
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.hooks import changes
 from wengert.tape.hooks import has_hooks
@@ -89,7 +89,7 @@ def failed(error: Exception, *, restored: bool = False) -> Refusal:
     if (changed or outside) and not restored:
         raise error
     is_bug = not ran and not isinstance(error, MemoryError)
-    return Refusal(None, f"the program raised {told(error)}", failed=is_bug)
+    return Refusal(None, f"the program raised {summary(error)}", failed=is_bug)
 
 
 def _handles(frame: FrameType, before: FrameType | None) -> bool:

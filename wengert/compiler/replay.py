@@ -15,9 +15,9 @@ from wengert.compiler.capture.recorded import Recording, Ref
 from wengert.compiler.capture.recording import seldom_collected
 from wengert.compiler.capture.walk import is_leaf
 from wengert.compiler.emission.emit import Emitted, emit
+from wengert.compiler.emission.exported import ExportedProgram, exported_program
 from wengert.compiler.emission.finish import finish
 from wengert.compiler.emission.glue import MISS, Glue
-from wengert.compiler.emission.part import Part, part_of
 from wengert.compiler.emission.saving import save
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.flatten import flatten
@@ -136,10 +136,10 @@ class Replay:
             raise RuntimeError(f"the state of {name} has changed since it ran: call it again first")
         save(path, name, self.whole, self.recording, state, self.layout.names)
 
-    def part(self, name: str, state: State, *, unread: bool) -> Part:
+    def exported(self, name: str, state: State, *, unread: bool) -> ExportedProgram:
         """Return what of the program, as it was recorded, stands in a file."""
         found, names = self.recording, self.layout.names
-        return part_of(name, found.program, found, state, names, unread=unread)
+        return exported_program(name, found.program, found, state, names, unread=unread)
 
     # -- running -------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert.compiler.capture.places import Fact
 
-__all__ = ["Report", "difference", "told"]
+__all__ = ["Report", "difference", "summary"]
 
 
 class Report:
@@ -61,7 +61,7 @@ class Report:
     __repr__ = __str__
 
 
-def told(error: BaseException) -> str:
+def summary(error: BaseException) -> str:
     """An error in a line, with the last line of its traceback."""
     try:
         text = f"{type(error).__name__} ({str(error).partition(chr(10))[0]})"

@@ -18,7 +18,7 @@ from wengert.compiler.capture.calls import Call
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.places import State
 from wengert.compiler.compiled import Compiled
-from wengert.compiler.emission.part import Part, present
+from wengert.compiler.emission.exported import ExportedProgram, present
 from wengert.compiler.program import Value
 from wengert.export.graph import NUMBERS, Graph
 from wengert.export.lengths import Asked, differing, refusal
@@ -204,7 +204,7 @@ class _Model:
 
     Attributes
     ----------
-    part : Part
+    part : ExportedProgram
         What of the program is exported.
     names : dict of int to str
         Of the inputs that the model has, by their positions among the program's.
@@ -219,7 +219,7 @@ class _Model:
     def __init__(
         self,
         tools: _Tools,
-        part: Part,
+        part: ExportedProgram,
         shapes: Shapes,
         state: State,
         call: Call,
@@ -304,7 +304,7 @@ class _Model:
         return model.SerializeToString()  # type: ignore[no-any-return]
 
 
-def _fixed(part: Part) -> set[int]:
+def _fixed(part: ExportedProgram) -> set[int]:
     """The inputs whose numbers are constants of the program.
 
     Raises
@@ -359,7 +359,7 @@ def _host(x: Any) -> Host:
     return np.ascontiguousarray(backend.to_numpy(backend.array(x))).reshape(x.shape)
 
 
-def _refuse_ambiguous(part: Part, shapes: Shapes, small: Sequence[int]) -> None:
+def _refuse_ambiguous(part: ExportedProgram, shapes: Shapes, small: Sequence[int]) -> None:
     """Raise for what two expressions may have been that differ in small batches.
 
     ``x[:-3]`` and ``x[:len(x) - 3]`` are recorded as one program. In a batch of 2 the first has no

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.capture.foreign import users
+from wengert.compiler.capture.foreign import of_user
 from wengert.compiler.capture.lines import callers
 from wengert.compiler.capture.raw import RawArray
 from wengert.compiler.capture.traced import current
@@ -111,7 +111,7 @@ class Lengths:
         """Note a call of a function that is no formula."""
         self._begin()
         frames = callers(sys._getframe(2))
-        frame = next((x for x in frames if users(x.f_globals.get("__name__"))), None)
+        frame = next((x for x in frames if of_user(x.f_globals.get("__name__"))), None)
         line = None if frame is None else _line(frame)
         self.bent.append(Bent(line, function, tuple(map(_plain, numbers)), small))
 
@@ -147,7 +147,7 @@ class _Length(SymbolicNumber):
         frame: FrameType | None = sys._getframe(2)
         while frame is not None and frame.f_globals is globals():
             frame = frame.f_back
-        if frame is not None and users(frame.f_globals.get("__name__")):
+        if frame is not None and of_user(frame.f_globals.get("__name__")):
             keys = self.keys.union(*[x.keys for x in others if isinstance(x, _Length)])
             self.lengths.asked.append(Asked(_line(frame), kind, told, keys, answer))
 
@@ -344,7 +344,7 @@ def watched() -> Iterator[Lengths]:
     def user() -> FrameType | None:
         """The frame of the user's code that asks; None if other code does."""
         frame = sys._getframe(2)
-        mine = get_ident() == thread and users(frame.f_globals.get("__name__"))
+        mine = get_ident() == thread and of_user(frame.f_globals.get("__name__"))
         return frame if mine else None
 
     def length(x: Any, /) -> int:

@@ -14,7 +14,7 @@ from wengert.compiler.capture.calls import Call, tensors_of
 from wengert.compiler.capture.places import State, is_array
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.compiled import Compiled
-from wengert.compiler.emission.part import Part
+from wengert.compiler.emission.exported import ExportedProgram
 from wengert.export.graph import SUMS
 from wengert.export.lengths import Lengths, watched
 from wengert.nn.conversion import convert, replace
@@ -99,7 +99,7 @@ def restoring(state: State, leaves: Sequence[Any]) -> Iterator[None]:
 
 def record(
     strict: Compiled[..., Any], call: Call, state: State, leaves: Sequence[Any]
-) -> tuple[Part | None, Lengths]:
+) -> tuple[ExportedProgram | None, Lengths]:
     """Record a call with other leaves on array-api-strict; its changes are undone.
 
     The part is None if the function makes state, as in its first call. Beside it stands what was
@@ -111,7 +111,7 @@ def record(
         args, kwargs = call.layout.structure.unflatten(moved)
         with watched() as lengths:
             strict(*args, **kwargs)
-        return strict.part(), lengths
+        return strict.exported(), lengths
 
 
 def _moved(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:

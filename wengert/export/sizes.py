@@ -11,7 +11,7 @@ import numpy as np
 
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.traced_number import SymbolicNumber
-from wengert.compiler.emission.part import Part
+from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.program import Instruction, Line, Value
 
 __all__ = ["Shapes", "Sized", "choose", "common", "differ", "sized"]
@@ -52,7 +52,9 @@ def choose(lengths: Container[int]) -> list[int]:
     return [*islice(free, COUNT - 1), next(n for n in free if n > 60)]
 
 
-def common(parts: Sequence[Part], sizes: Sequence[int]) -> tuple[Part, Shapes]:
+def common(
+    parts: Sequence[ExportedProgram], sizes: Sequence[int]
+) -> tuple[ExportedProgram, Shapes]:
     """Return the part in which numbers that differ are `Sized`, and the arrays' shapes.
 
     Raises
@@ -90,7 +92,7 @@ def common(parts: Sequence[Part], sizes: Sequence[int]) -> tuple[Part, Shapes]:
 class _Matched:
     """The values of the programs that correspond, and formulas for numbers that differ."""
 
-    def __init__(self, parts: Sequence[Part], sizes: Sequence[int]) -> None:
+    def __init__(self, parts: Sequence[ExportedProgram], sizes: Sequence[int]) -> None:
         self.constants = [part.program.constants for part in parts]
         self.sizes = sizes
         self.known: dict[Value, tuple[Value, ...]] = {}

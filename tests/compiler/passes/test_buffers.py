@@ -19,7 +19,7 @@ from wengert.compiler.emission.emit import emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.liveness import END, holders, liveness
-from wengert.compiler.passes.own import own
+from wengert.compiler.passes.outputs import copy_outputs
 from wengert.compiler.program import Instruction, Program, Value
 from wengert.testing import programs
 
@@ -135,7 +135,7 @@ _program = trace_arrays
 
 
 def _placed(program: Program) -> Program:
-    return buffers(own(program, lambda x, y: Instruction("copy", np.copy, (x,), {}, (y,))))
+    return buffers(copy_outputs(program, lambda x, y: Instruction("copy", np.copy, (x,), {}, (y,))))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.compiler.passes.flatten import KEPT, Joint
+from wengert.compiler.passes.flatten import KEPT, FlatArrays
 
 
 def test_join_and_split():
-    joint = Joint([(2, 3), (), (4,)], np.float64, "lines")
+    joint = FlatArrays([(2, 3), (), (4,)], np.float64, "lines")
     parts = np.arange(6.0).reshape(2, 3), np.asarray(6.0), np.arange(7.0, 11)
     line = joint.join(*parts)
     np.testing.assert_array_equal(line, np.arange(11.0))
     for x, y in zip(joint.split(line), parts, strict=True):
         np.testing.assert_array_equal(x, y)
         assert x.shape == y.shape
-    own = joint.line()
+    own = joint.memory()
     own[...] = np.arange(11.0)
     assert joint.join(*joint.split(own)) is own
 
@@ -35,14 +35,14 @@ KEEPING = {
 
 @pytest.mark.parametrize("kept", KEEPING)
 def test_a_line_that_somebody_looks_at_is_not_written(kept):
-    joint = Joint([(2, 3), (3,)], np.float32, "lines")
-    line = joint.line()
+    joint = FlatArrays([(2, 3), (3,)], np.float32, "lines")
+    line = joint.memory()
     address = line.ctypes.data
     held = KEEPING[kept](line, joint.split(line))
     del line
-    again = joint.line()
+    again = joint.memory()
     assert (again.ctypes.data == address) == (kept == "nothing")
-    others = [again] + [joint.line() for _ in range(2 * KEPT)]
+    others = [again] + [joint.memory() for _ in range(2 * KEPT)]
     assert len({x.ctypes.data for x in others}) == len(others)
     del held
 
@@ -74,7 +74,7 @@ def test_what_a_step_has_left_stays(optimiser):
         weight = list(model.parameters())[2 * (i % 2)]
         taken = [weight.detach(), weight.grad, weight[0], weight.detach().numpy()[1:], weight.mT]
         kept.append([(t, np.array(getattr(t, "_array", t))) for t in taken[i % 5 :]])
-    assert "grad_lines.line()" in run.source and "weight_lines.join(" in run.source
+    assert "flat_grad.memory()" in run.source and "flat_weight.join(" in run.source
     for taken in kept:
         for tensor, values in taken:
             np.testing.assert_array_equal(np.asarray(getattr(tensor, "_array", tensor)), values)

@@ -14,7 +14,7 @@ from tests.compiler.recorded import agrees, names, traces
 from wengert.backends import Backend, get_backend
 from wengert.compiler.passes import common, dead, folding, optimise
 from wengert.compiler.passes.folding import LARGEST
-from wengert.compiler.passes.own import own
+from wengert.compiler.passes.outputs import copy_outputs
 from wengert.compiler.program import Instruction, Program, Value
 
 NUMPY = get_backend("numpy")
@@ -61,7 +61,7 @@ def test_outputs_have_memory_of_their_own(name: str) -> None:
 
 def test_a_copied_output_is_described_as_what_it_copies() -> None:
     program = traces(lambda xp, x: (x, xp.sin(x)), np.ones((2, 3)))
-    better = own(program, lambda x, y: Instruction("copy", np.copy, (x,), {}, (y,)))
+    better = copy_outputs(program, lambda x, y: Instruction("copy", np.copy, (x,), {}, (y,)))
     for before, after in zip(program.outputs, better.outputs, strict=True):
         assert (after.shape, after.dtype, after.name) == (before.shape, before.dtype, before.name)
     assert better.outputs[0] is not program.outputs[0]

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from wengert.compiler.capture.containers import CONTAINERS, visit_container
-from wengert.compiler.capture.foreign import engine, refuse, users
+from wengert.compiler.capture.foreign import is_engine_class, of_user, refuse
 from wengert.compiler.capture.optimizers import REPLACEABLE
 from wengert.compiler.capture.places import PLAIN, Identity, Place
 
@@ -33,7 +33,7 @@ _MAKING = frozenset({"__init__", "__init_subclass__", "__new__", "__post_init__"
 def visit_module(walk: "Walk", x: ModuleType, name: str) -> None:
     """Visit what code names of a module."""
     refuse(x)
-    if users(type(x).__module__):  # whose attributes are the module's, too
+    if of_user(type(x).__module__):  # whose attributes are the module's, too
         walk.found.of(x)
         walk.type_of(type(x), name)
         walk.test("type({}) is not {}", x, type(x))
@@ -43,14 +43,14 @@ def visit_module(walk: "Walk", x: ModuleType, name: str) -> None:
         walk.state.types = True
     if x is os and any(walk.named.wants(x, key) for key in ("environ", "getenv")):
         walk.visit(os.environ, "os.environ", None)
-    if not users(x.__name__):
+    if not of_user(x.__name__):
         _foreign_module(walk, x, held, name)
         return
     for key, value in list(held.items()):
         special = key[:2] == "__" and key != "__getattr__" and type(value) not in PLAIN
         if not special and (key == "__getattr__" or walk.named.wants(x, key)):
             walk.at(Place(held, key, f"{name}.{key}"))
-    if walk.named.anywhere or users(type(x).__module__):
+    if walk.named.anywhere or of_user(type(x).__module__):
         walk.test("[*{}] != {}", held, [*held])
     for key in sorted((walk.named.asked | walk.named.stored) - held.keys()):
         walk.at(Place(held, key, f"{name}.{key}"))
@@ -79,14 +79,14 @@ def visit_class(walk: "Walk", cls: type, name: str) -> None:
     walk.fact(name, Identity(cls))
     if isinstance(cls, abc.ABCMeta):
         walk.abstract()
-    foreign = [base for base in cls.__mro__ if not users(base.__module__)]
-    if engine(cls) or len(foreign) == len(cls.__mro__):
+    foreign = [base for base in cls.__mro__ if not of_user(base.__module__)]
+    if is_engine_class(cls) or len(foreign) == len(cls.__mro__):
         return _foreign_class(walk, cls)
     if issubclass(cls, enum.Enum):
         visit_container(walk, cls._member_map_, name)
     walk.test("{}.__mro__ is not {}", cls, cls.__mro__)
     walk.found.of(cls)
-    if users(type(cls).__module__):
+    if of_user(type(cls).__module__):
         walk.type_of(type(cls), name)
     for base in cls.__mro__:
         if base in foreign:

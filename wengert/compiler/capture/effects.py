@@ -16,7 +16,7 @@ from wengert.compiler.capture.places import NUMBERS, Missing, State, same
 from wengert.compiler.capture.reads import reads
 from wengert.compiler.capture.recorded import Effect, Ref
 from wengert.compiler.capture.snapshot import Change, kinds_of, shown
-from wengert.compiler.capture.traced import Traced, own
+from wengert.compiler.capture.traced import Traced, inner_array
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.func.trees import tree_flatten
 from wengert.tape.node import AccumulateGrad
@@ -73,7 +73,7 @@ def tensor_effects(call: Any) -> list[Effect]:
         tensor = held.tensor
         ref, now = Ref("tensor", i), tensor._array
         if not _is_input(call, ref, now):
-            alike = kind_of(own(now)) == kind_of(call.before_of[ref])
+            alike = kind_of(inner_array(now)) == kind_of(call.before_of[ref])
             effects.append(Effect(ref, call.output(now), alike=alike))
         node, outside = tensor._node, held.outside
         if node is not None and node is not outside and not isinstance(node, AccumulateGrad):
@@ -136,7 +136,7 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
             continue
         else:
             raise _changed(call, f"{place.name} to {shown(now)}", place.name)
-        if number and place.users:
+        if number and place.of_user:
             _check_decision(call, ref, place.name, now)
     for i, at in enumerate(call.state.tensors):
         if at.place is None:
@@ -174,7 +174,7 @@ def untraced(x: Any, kept: dict[int, Any]) -> Any:
     if isinstance(x, Traced | TracedNumber):
         return x.inner if isinstance(x, Traced) else x.number
     if isinstance(x, Tensor):
-        x._array = own(x._array)
+        x._array = inner_array(x._array)
         kept[id(x)] = x
     elif not isinstance(x, type | FunctionType | ModuleType) and id(x) not in kept:
         kept[id(x)] = x

@@ -16,14 +16,14 @@ from wengert.backends.registry import is_library
 from wengert.compiler.capture.errors import TraceError
 
 __all__ = [
-    "engine",
-    "immutable",
-    "importable",
-    "open_book",
+    "holds_all_in_dict",
+    "is_engine_class",
+    "is_immutable",
+    "is_module_level",
+    "of_user",
     "package_of",
-    "reading",
+    "reads_by_name",
     "refuse",
-    "users",
 ]
 
 #: Packages whose code is not looked through.
@@ -90,7 +90,7 @@ def package_of(module: Any) -> str:
     return str(module or "").partition(".")[0]
 
 
-def users(module: str | None) -> bool:
+def of_user(module: str | None) -> bool:
     """Whether code of a module, by its name, is the user's."""
     return _unknown(module) and not is_library(str(module or ""))
 
@@ -107,15 +107,15 @@ def _unknown(module: str | None) -> bool:
     return package not in _FOREIGN
 
 
-def engine(kind: type) -> bool:
+def is_engine_class(kind: type) -> bool:
     """Whether a class is of Wengert's engine, whose objects hold nothing of the user's."""
     module = str(kind.__module__)
     return package_of(module) == "wengert" and not module.startswith(_LEADING)
 
 
-def immutable(kind: type) -> bool:
+def is_immutable(kind: type) -> bool:
     """Whether objects of a class never change."""
-    if users(kind.__module__) or issubclass(kind, BaseException):
+    if of_user(kind.__module__) or issubclass(kind, BaseException):
         return False
     for base in kind.__mro__[:-1] or (kind,):
         module = str(base.__module__)
@@ -125,17 +125,17 @@ def immutable(kind: type) -> bool:
     return False
 
 
-def open_book(kind: type) -> bool:
+def holds_all_in_dict(kind: type) -> bool:
     """Whether a foreign class keeps all that its objects hold in their ``__dict__``."""
     return f"{kind.__module__}.{kind.__qualname__}" in _OPEN
 
 
-def importable(function: FunctionType) -> bool:
+def is_module_level(function: FunctionType) -> bool:
     """Whether a function is one of a module, and not made by another function."""
     return "<locals>" not in function.__code__.co_qualname
 
 
-def reading(x: Any) -> bool:
+def reads_by_name(x: Any) -> bool:
     """Whether a function reads attributes by names that it is given."""
     return any(x is known for known in _READING)
 

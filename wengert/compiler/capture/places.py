@@ -61,7 +61,7 @@ class Place(NamedTuple):
         An item of a container (an instance's ``__dict__``, mostly), a part of a tuple that is such
         an item (the key is the item's, with the index), an attribute (a slot, or what a closure's
         cell holds), or an attribute of a class itself.
-    users : bool
+    of_user : bool
         Of an input of programs, whether it is the user's, and not kept by an optimiser.
     """
 
@@ -69,7 +69,7 @@ class Place(NamedTuple):
     key: Any
     name: str
     kind: str = "item"
-    users: bool = False
+    of_user: bool = False
 
     @property
     def at(self) -> tuple[int, Any]:

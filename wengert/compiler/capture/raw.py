@@ -15,7 +15,7 @@ from wengert.backends import backend_of, namespaces
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.trace import Trace
-from wengert.compiler.capture.traced import Traced, own, traced
+from wengert.compiler.capture.traced import Traced, inner_array, traced
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.passes.forms import Method, getter
 from wengert.compiler.program import Value, mapped
@@ -124,7 +124,7 @@ class RawArray(Traced):
     def _function(self, func: Any, args: Any, kwargs: Any) -> Any:
         name = func.__name__
         if name in ("ndim", "shape", "size"):
-            return func(*mapped(own, args), **mapped(own, kwargs))
+            return func(*mapped(inner_array, args), **mapped(inner_array, kwargs))
         by_values = (name == "where" and len(args) == 1) or (
             name == "repeat" and any(isinstance(x, Traced) for x in (*args[1:], *kwargs.values()))
         )

@@ -28,7 +28,7 @@ from wengert.compiler.capture.effects import (
     untraced,
 )
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.foreign import immutable
+from wengert.compiler.capture.foreign import is_immutable
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.places import NUMBERS, PLAIN, State, is_array
 from wengert.compiler.capture.raw import RawArray, check_class, raw_input, shared
@@ -44,7 +44,7 @@ from wengert.compiler.capture.recorded import (
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.sweeps import programs
 from wengert.compiler.capture.trace import Trace, copied
-from wengert.compiler.capture.traced import Traced, own
+from wengert.compiler.capture.traced import Traced, inner_array
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.capture.watch import Stopped, Watch, check_names, functions_of, needed
 from wengert.compiler.program import Program, Value
@@ -135,13 +135,13 @@ class _Call:
             grad._array = self.input(grad._array, "grad", i, f"{name}.grad")
         reached = {id(x) for x in self.state.reached_arrays()}
         for i, place in enumerate(self.state.arrays):
-            place.set(self.input(place.get(), "array", i, place.name, raw=place.users))
+            place.set(self.input(place.get(), "array", i, place.name, raw=place.of_user))
         made: dict[int, Any] = {}
         for i, place in enumerate(self.state.numbers):
             first = self.state.shares[i]
             if first == i:
                 made[i] = self.input(place.get(), "number", i, place.name)
-            if self.state.types and place.users:  # as numbers among the arguments
+            if self.state.types and place.of_user:  # as numbers among the arguments
                 self.trace.pin(made[first])
             else:
                 place.set(made[first])
@@ -174,12 +174,12 @@ class _Call:
         """Take traced arrays away: what this run has computed stays."""
         for held in self.held:
             tensor = held.tensor
-            tensor._array = own(tensor._array)
+            tensor._array = inner_array(tensor._array)
             if held.outside is not None:
                 tensor._node = held.node
             for grad in (held.grad, tensor._grad):
                 if grad is not None:
-                    grad._array = own(grad._array)
+                    grad._array = inner_array(grad._array)
 
     def undo(self) -> None:
         """End the trace, and put everything back."""
@@ -367,7 +367,7 @@ def _recorded(
     counts = {
         effect.output: now.value
         for effect in effects
-        if effect.ref.kind == "number" and call.state.numbers[effect.ref.index].users
+        if effect.ref.kind == "number" and call.state.numbers[effect.ref.index].of_user
         and effect.output is not None
         and isinstance(now := call.outputs[effect.output], TracedNumber)
         and call.trace.given(now)
@@ -392,15 +392,17 @@ def _recorded(
         for leaf, (kind, what) in zip(leaves, kinds, strict=True):
             if kind == "tensor":
                 if id(leaf) not in same:
-                    array = own(leaf._array)
+                    array = inner_array(leaf._array)
                     node = Swept(array, call.over[what]) if what in call.over else None
                     same[id(leaf)] = placed(array, node)
                 made.append(same[id(leaf)])
             elif kind == "array":
-                copies.setdefault(id(leaf), own(leaf) if isinstance(leaf, Traced) else copied(leaf))
+                copies.setdefault(
+                    id(leaf), inner_array(leaf) if isinstance(leaf, Traced) else copied(leaf)
+                )
                 made.append(copies[id(leaf)])
             elif kind == "given":
-                made.append(own(leaf))
+                made.append(inner_array(leaf))
             elif kind == "number":
                 made.append(leaf.number)
             elif kind == "same":
@@ -518,4 +520,4 @@ def _check_result(made: Tensor) -> None:
 
 def _lasts(kind: type) -> bool:
     """Whether objects of a class never change, so that all calls may return one."""
-    return issubclass(kind, Enum | np.generic) or kind in (DType, ModuleType) or immutable(kind)
+    return issubclass(kind, Enum | np.generic) or kind in (DType, ModuleType) or is_immutable(kind)

@@ -8,7 +8,7 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.recorded import Backward, End, Outside, Ref, SweepProgram
 from wengert.compiler.capture.snapshot import Change
 from wengert.compiler.capture.trace import Trace
-from wengert.compiler.capture.traced import own
+from wengert.compiler.capture.traced import inner_array
 from wengert.compiler.capture.watch import Watch
 from wengert.compiler.program import Program, values_in
 from wengert.tape.autograd import ancestors, sweep
@@ -147,7 +147,7 @@ def unhooked(tensors: Sequence[Tensor]) -> Iterator[None]:
 def _sweep(trace: Trace, results: Sequence[Tensor], targets: set[int]) -> tuple[Program, list[int]]:
     """The program of the sweep of some results, and the numbers of the leaves that it reaches."""
     given, start = len(trace.inputs), len(trace.instructions)
-    cotangents = [trace.input(own(x._array), "cotangent") for x in results]
+    cotangents = [trace.input(inner_array(x._array), "cotangent") for x in results]
     flows = [(x._node, g) for x, g in zip(results, cotangents, strict=True)]
     arrived = sweep(flows, keep=True, targets=targets)  # type: ignore[arg-type]
     gradients = [(node.number, g) for node, g in arrived.items() if g is not None]

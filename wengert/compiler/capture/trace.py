@@ -22,7 +22,7 @@ from wengert.backends.backend import bare, composed, composite, placed
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, refusals
-from wengert.compiler.capture.foreign import users
+from wengert.compiler.capture.foreign import of_user
 from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
@@ -198,7 +198,9 @@ class Trace:
             backend = backend_of(array.inner)
             function = attrgetter(name)(backend.namespace)
             parts = (function, composite(function), backend.kernels.get(name))
-            self._own[key] = not any(users(getattr(x, "__module__", "") or "") for x in parts if x)
+            self._own[key] = not any(
+                of_user(getattr(x, "__module__", "") or "") for x in parts if x
+            )
         hook = sys.getprofile() if self._own[key] else None
         if hook is not None:
             sys.setprofile(None)

@@ -30,7 +30,7 @@ __all__ = [
     "TracingBackend",
     "current",
     "device_of",
-    "own",
+    "inner_array",
     "running",
     "traced",
     "tracing",
@@ -119,7 +119,7 @@ class Traced(Lifted):
         return f"Traced({self.value!r}, shape={tuple(self.shape)}, dtype={self.dtype})"
 
 
-def own(x: Any) -> Any:
+def inner_array(x: Any) -> Any:
     """The raw array inside a traced one; anything else as it is."""
     return x.inner if isinstance(x, Traced) else x
 

@@ -28,14 +28,14 @@ from wengert.compiler.capture.classes import visit_class, visit_module
 from wengert.compiler.capture.containers import CONTAINERS, visit_container
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import (
-    engine,
-    immutable,
-    importable,
-    open_book,
+    holds_all_in_dict,
+    is_engine_class,
+    is_immutable,
+    is_module_level,
+    of_user,
     package_of,
-    reading,
+    reads_by_name,
     refuse,
-    users,
 )
 from wengert.compiler.capture.named import Named
 from wengert.compiler.capture.optimizers import OF_OPTIMIZERS, REPLACEABLE, visit_optimizer
@@ -124,8 +124,9 @@ def find_state(
 
 def _nodes_of(structure: TreeDef) -> list[Any]:
     """The user's classes in the structure of arguments, and objects that belong to it."""
-    found: list[Any] = [structure.cls] if structure.cls and users(structure.cls.__module__) else []
-    found += _held_by(structure.extra)
+    found = _held_by(structure.extra)
+    if structure.cls and of_user(structure.cls.__module__):
+        found.insert(0, structure.cls)
     return found + [x for child in structure.children for x in _nodes_of(child)]
 
 
@@ -209,7 +210,7 @@ class Walk:
         """
         kind = type(x)
         if kind in NUMBERS and place is not None and not looked_at and self._is_count(place):
-            self.number(place._replace(users=True))
+            self.number(place._replace(of_user=True))
             return
         if kind in PLAIN or isinstance(x, np.generic):
             self.fact(name, Exact(x))
@@ -220,7 +221,7 @@ class Walk:
             if name != "__class__":
                 self.found.made.add(id(x))
                 self.state.types |= x is type
-        elif kind is FunctionType and users(x.__globals__.get("__name__")):
+        elif kind is FunctionType and of_user(x.__globals__.get("__name__")):
             if place is not None and place.kind == "class":
                 owner = place.owner
             self.found.owners.add((id(x.__code__), 0 if owner is None else id(owner)))
@@ -242,7 +243,7 @@ class Walk:
             self._tensor(x, name, place)
         elif given:
             self.fact(name, "an array")
-            self.state.arrays.append(place._replace(users=True))  # type: ignore[union-attr]
+            self.state.arrays.append(place._replace(of_user=True))  # type: ignore[union-attr]
         elif (visit := _visitor(kind)) is not None:  # type: ignore[arg-type]
             visit(self, x, name)
         else:
@@ -289,7 +290,7 @@ class Walk:
         if isinstance(x, operator.attrgetter | operator.methodcaller):
             for path in x.__reduce__()[1]:
                 self.found.names.update(str(path).split("."))
-        elif reading(x):
+        elif reads_by_name(x):
             self.found.computed = self.found.anywhere = True
 
     # -- arrays --------------------------------------------------------------------------------
@@ -314,7 +315,7 @@ class Walk:
         if (
             self.state.options.by_contents
             or id(x) in self.named.shared
-            or users(type(x).__module__)
+            or of_user(type(x).__module__)
         ):
             return False
         if place.kind == "item" and not isinstance(place.owner, dict | list | deque):
@@ -341,9 +342,9 @@ class Walk:
 
     def _function(self, f: FunctionType, name: str) -> None:
         code = f.__code__
-        mine = users(f.__globals__.get("__name__"))
-        self.fact(name, Identity(code if mine or not importable(f) else f))
-        if not mine and importable(f):
+        mine = of_user(f.__globals__.get("__name__"))
+        self.fact(name, Identity(code if mine or not is_module_level(f) else f))
+        if not mine and is_module_level(f):
             return
         self.state.objects.append(f)
         for key in ("__code__", "__defaults__", "__kwdefaults__"):
@@ -368,7 +369,7 @@ class Walk:
             self._used(Place(scope, key, key), key in used.filled)
             if key not in scope and key in beneath:
                 place = Place(beneath, key, key)
-                if reading(beneath[key]) or key == "type":  # of which the bytecode tells more
+                if reads_by_name(beneath[key]) or key == "type":  # of which the bytecode tells more
                     self.state.held.append((place, beneath[key]))
                 else:
                     self.at(place)
@@ -413,7 +414,7 @@ class Walk:
     def _builtin(self, x: Any, name: str) -> None:
         refuse(x)
         held = x.__self__
-        if reading(x) or (type(held) is str and x.__name__.startswith("format")):
+        if reads_by_name(x) or (type(held) is str and x.__name__.startswith("format")):
             self.found.computed = self.found.anywhere = True
         if held is None or isinstance(held, ModuleType | type):
             self.opaque(x, name)
@@ -450,14 +451,14 @@ class Walk:
             self._attributes(x, held, name)
         self.test("type({}) is not {}", x, cls)
         for base in cls.__mro__:
-            mine = users(base.__module__)
+            mine = of_user(base.__module__)
             for key in slots_of(base) if mine or base.__module__.startswith("wengert.func") else ():
                 if is_node(cls) or not mine or self.named.wants(x, key):
                     self.at(Place(x, key, f"{name}.{key}", "attribute"))
 
     def own(self, x: Any, name: str) -> None:
         """Visit what an object holds beside what others of its kind do."""
-        if users(type(x).__module__):
+        if of_user(type(x).__module__):
             self.object(x, name)
         elif (held := getattr(x, "__dict__", None)) is not None:
             self._attributes(x, held, name)
@@ -488,7 +489,7 @@ class Walk:
             )
         if isinstance(x, enum.Enum):
             return lambda key, value: key == "_value_" or named.wants(x, key)
-        if cls.__module__[:8] == "wengert." or open_book(cls) or is_node(cls):
+        if cls.__module__[:8] == "wengert." or holds_all_in_dict(cls) or is_node(cls):
             return None
         if isinstance(x, Module):
             if any(
@@ -501,7 +502,7 @@ class Walk:
             return lambda key, value: (
                 named.wants(x, key) or key in _OF_MODULES or isinstance(value, Tensor | Module)
             )
-        special = users(cls.__module__) or cls is FunctionType
+        special = of_user(cls.__module__) or cls is FunctionType
         return lambda key, value: named.wants(x, key) or (special and key.startswith("__"))
 
     def _member(self, x: enum.Enum, name: str) -> None:
@@ -555,7 +556,7 @@ def _visitor(kind: type) -> Visitor | None:
     """How objects of a class are visited; None if they can't be compared."""
     if issubclass(kind, TracedNumber | Lifted):
         return Walk.opaque
-    if engine(kind) and not issubclass(kind, Hooks):  # among them what primitives remember
+    if is_engine_class(kind) and not issubclass(kind, Hooks):  # among them what primitives remember
         return Walk.opaque
     for kinds, visit in _VISITORS:
         if issubclass(kind, kinds):
@@ -564,8 +565,12 @@ def _visitor(kind: type) -> Visitor | None:
         return Walk._array
     if kind.__module__ == "wengert.compiler.compiled":
         return _compiled
-    if immutable(kind):
+    if is_immutable(kind):
         return Walk.opaque
-    if users(kind.__module__) or open_book(kind) or package_of(kind.__module__) == "wengert":
+    if (
+        of_user(kind.__module__)
+        or holds_all_in_dict(kind)
+        or package_of(kind.__module__) == "wengert"
+    ):
         return Walk.object
     return None

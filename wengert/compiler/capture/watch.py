@@ -27,7 +27,7 @@ from typing import Any
 
 from wengert.backends.registry import is_library
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.foreign import package_of, users
+from wengert.compiler.capture.foreign import of_user, package_of
 from wengert.compiler.capture.lines import callers, described
 from wengert.compiler.capture.named import known
 from wengert.compiler.capture.reads import reads
@@ -155,7 +155,7 @@ class Watch:
         if id(scope) in self._users:
             return True
         if id(scope) not in self._others:
-            (self._users if users(scope.get("__name__")) else self._others).add(id(scope))
+            (self._users if of_user(scope.get("__name__")) else self._others).add(id(scope))
         return id(scope) in self._users
 
     def _meet(self, frame: FrameType, what: str) -> None:
@@ -275,7 +275,7 @@ def functions_of(objects: Iterable[Any], function: Callable[..., Any]) -> list[A
     found: dict[int, Any] = {}
     for x in (*objects, function):
         x = x.__func__ if isinstance(x, MethodType) else x  # of whatever else classes may answer
-        if isinstance(x, FunctionType) and users(x.__module__):
+        if isinstance(x, FunctionType) and of_user(x.__module__):
             found[id(x)] = x
     return list(found.values())
 
@@ -295,7 +295,7 @@ def needed(objects: Iterable[Any], functions: Iterable[Any]) -> bool:
         held = getattr(x, "__dict__", None)
         if held is not None and not isinstance(x, ModuleType | type):
             found.update(key for key, value in held.items() if _known(value))
-        if isinstance(x, type) or users(type(x).__module__):
+        if isinstance(x, type) or of_user(type(x).__module__):
             for cls in (x if isinstance(x, type) else type(x)).__mro__:
                 found.update(key for key, value in vars(cls).items() if _known(value))
     return not asked <= found
@@ -323,9 +323,11 @@ def _known(x: Any) -> bool:
     if isinstance(x, FunctionType | MethodType):
         return True  # the user's are looked at by themselves
     if isinstance(x, type):
-        return users(x.__module__) or x.__module__ == "builtins" or _pure(x.__module__, x.__name__)
+        return (
+            of_user(x.__module__) or x.__module__ == "builtins" or _pure(x.__module__, x.__name__)
+        )
     if callable(x) and not isinstance(x, Module | Tensor):
-        return users(type(x).__module__) or type(x).__module__.startswith(("wengert", "numpy"))
+        return of_user(type(x).__module__) or type(x).__module__.startswith(("wengert", "numpy"))
     return True
 
 

@@ -21,10 +21,10 @@ from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, Kernel, form
 from wengert.compiler.passes.inplace import at_once, together, writable
 from wengert.compiler.passes.liveness import holders
-from wengert.compiler.passes.own import own
+from wengert.compiler.passes.outputs import copy_outputs
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 
-__all__ = ["Emitted", "emit", "owned", "wrapped"]
+__all__ = ["Emitted", "emit", "with_copied_outputs", "wrapped"]
 
 _made: Callable[[], int] = count(1).__next__
 
@@ -72,7 +72,7 @@ def emit(
         The file name under which tracebacks find the source; a new one by default.
     """
     library = backend.name if backend is not None else ""
-    program = owned(program, backend)
+    program = with_copied_outputs(program, backend)
     calls = program
     if library == "cupy":
         program = fused(program)
@@ -92,11 +92,11 @@ def emit(
     )
 
 
-def owned(program: Program, backend: Backend | None) -> Program:
+def with_copied_outputs(program: Program, backend: Backend | None) -> Program:
     """The program whose outputs are the caller's own, where somebody could write into them."""
     if backend is not None and backend.immutable:
         return program
-    return own(program, partial(_copying, backend))
+    return copy_outputs(program, partial(_copying, backend))
 
 
 def _placed(backend: Backend | None, function: Any, calls: Program) -> Any:

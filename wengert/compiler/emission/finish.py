@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from wengert.compiler.emission.emit import emit, owned
+from wengert.compiler.emission.emit import emit, with_copied_outputs
 from wengert.compiler.emission.graphs import captured
 from wengert.compiler.program import Program, Value, values_in
 from wengert.compiler.report import Report
@@ -91,7 +91,7 @@ def _jitted(program: Program, function: Function, backend: Any, report: Report) 
 
 def _captured(program: Program, backend: Any, report: Report) -> Function:
     """The arrays' part in CUDA graphs, the numbers' in Python; by plain calls where that fails."""
-    program = owned(program, backend)
+    program = with_copied_outputs(program, backend)
     numbers, arrays = _parted(program)
     before = emit(numbers, backend, name="numbers").function
     graphs = captured(arrays, emit(arrays, backend, name="arrays").function, backend, report)

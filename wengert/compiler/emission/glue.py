@@ -464,7 +464,7 @@ class Glue:
         several: dict[Value, str] = {}
         speller, lines = Speller(None, Names()), []
         for value, ref in zip(found.program.inputs, found.refs, strict=True):
-            live = ref.kind == "number" and numbers[ref.index].users
+            live = ref.kind == "number" and numbers[ref.index].of_user
             own[value] = self._at(numbers[ref.index]) if live else self._input(ref)
             reads[value] = {ref} if live else set()
             several[value] = f"_{len(several)}"

@@ -23,7 +23,7 @@ from wengert.compiler.emission.kernels import fused
 from wengert.compiler.passes.forms import Kernel, form, fresh, row
 from wengert.compiler.passes.fusion import ARGUMENTS
 from wengert.compiler.program import Instruction, Program, Value, substitute
-from wengert.compiler.report import Report, told
+from wengert.compiler.report import Report, summary
 
 __all__ = ["captured"]
 
@@ -37,8 +37,8 @@ def captured(program: Program, function: Function, backend: Any, report: Report)
     Parameters
     ----------
     program : Program
-        Whose outputs are arrays of their own, as `wengert.compiler.passes.own` makes them. Numbers
-        are computed with elsewhere.
+        Of arrays alone, without arithmetic of numbers. No output shares memory with another array
+        (`wengert.compiler.passes.outputs`).
     function : callable
         The program by plain calls.
     backend : Backend
@@ -62,7 +62,7 @@ def captured(program: Program, function: Function, backend: Any, report: Report)
             except Exception as error:
                 answer = function(*inputs)  # unless it fails, too
                 made = None
-                why = str(error) if type(error) is _NotCapturedError else told(error)
+                why = str(error) if type(error) is _NotCapturedError else summary(error)
                 report.note(f"not captured ({why}): plain calls instead")
                 return answer
         return made(*inputs)

@@ -14,7 +14,7 @@ from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Recording
 from wengert.compiler.emission.draws import drawn
 from wengert.compiler.emission.emit import Emitted, emit, wrapped
-from wengert.compiler.emission.part import Part, part_of, present
+from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
 from wengert.compiler.emission.sources import Sources
 from wengert.compiler.emission.spelling import Names, conditions, identifier
 from wengert.compiler.passes.flatten import flatten
@@ -62,7 +62,7 @@ def save(
     if backend is None:
         raise ValueError(f"{name} can't be saved: it is a program of several libraries")
     path = Path(path)
-    part = part_of(name, program, recording, state, names)
+    part = exported_program(name, program, recording, state, names)
     text, arrays = _Module(part, state, backend, name, path).written()
     with path.with_suffix(".npz").open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
@@ -72,7 +72,9 @@ def save(
 class _Module:
     """The text of the file."""
 
-    def __init__(self, part: Part, state: State, backend: Backend, name: str, path: Path) -> None:
+    def __init__(
+        self, part: ExportedProgram, state: State, backend: Backend, name: str, path: Path
+    ) -> None:
         self.backend, self.data = backend, path.with_suffix(".npz").name
         self.state = {
             at: present(ref, state) for at, ref in enumerate(part.refs) if at not in part.arguments

@@ -18,7 +18,7 @@ from wengert.compiler.passes.forms import (
     getter,
     taken,
 )
-from wengert.compiler.passes.liveness import Liveness, liveness, shown
+from wengert.compiler.passes.liveness import Liveness, escaping, liveness
 from wengert.compiler.program import Instruction, Program, Value
 
 __all__ = ["buffers"]
@@ -62,7 +62,7 @@ def _spread(program: Program) -> Program:
     to a matrix, and so are the rows of ``x[:, None, :] - x``. What no view can have in another
     shape is copied first.
     """
-    leaving = shown(program)
+    leaving = escaping(program)
     steps: list[Instruction] = []
     zeros: dict[int, Value] = {}  # indices, by how many there are
     constants = dict(program.constants)

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
-from wengert.compiler.passes.liveness import blanks, shown
+from wengert.compiler.passes.liveness import escaping, written_allocations
 from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["common"]
@@ -16,7 +16,7 @@ def common(program: Program) -> Program:
     Where an output is among several equal values, it is the output that stays. Two outputs that
     are equal are computed twice, because each caller's array is its own.
     """
-    apart = shown(program) | blanks(program)
+    apart = escaping(program) | written_allocations(program)
     same: dict[Value, Any] = {}
     seen: dict[Hashable, Instruction] = {}
     kept: list[Instruction] = []

@@ -16,7 +16,7 @@ from wengert.compiler.passes.inplace import ALONE, in_place
 from wengert.compiler.passes.liveness import holders
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
-__all__ = ["Joint", "flatten"]
+__all__ = ["FlatArrays", "flatten"]
 
 #: Elements of a parameter from which copying it costs more than calls of its own.
 LARGEST = 1 << 13
@@ -25,7 +25,7 @@ LARGEST = 1 << 13
 KEPT = 4
 
 
-class Joint:
+class FlatArrays:
     """Arrays in one line, and lines that nobody else looks at any more.
 
     Parameters
@@ -54,9 +54,9 @@ class Joint:
         self._counts = self._counted(self._made())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Joint, (self._shapes, self._dtype, self.name)
+        return FlatArrays, (self._shapes, self._dtype, self.name)
 
-    def line(self) -> Any:
+    def memory(self) -> Any:
         """A line to write to."""
         lines = self._lines
         for i, held in enumerate(lines):
@@ -220,18 +220,18 @@ def _joined(
     line = first.steps[0].line
     made: list[Instruction] = []
     lines: dict[Value, Any] = {}
-    splits: dict[tuple[Value, ...], Joint] = {}
+    splits: dict[tuple[Value, ...], FlatArrays] = {}
 
     def value(name: str) -> Value:
         return Value((size,), first.dtype, name)
 
-    def memory(joint: Joint) -> Instruction:
-        return Instruction("line", joint.line, (), {}, (value(""),), pure=False, line=line)
+    def memory(joint: FlatArrays) -> Instruction:
+        return Instruction("flat", joint.memory, (), {}, (value(""),), pure=False, line=line)
 
     for k, x in enumerate(first.outside):
         parts = tuple([run.outside[k] for run in runs])
         short = x.name.rpartition(".")[2] or "grad"
-        joint = splits[parts] = Joint(shapes, first.dtype, f"{short}_lines")
+        joint = splits[parts] = FlatArrays(shapes, first.dtype, f"flat_{short}")
         lines[x] = value(f"all.{short}")
         steps = _written(steps, parts, joint, memory(joint))
         made.append(Instruction("join", joint.join, parts, {}, (lines[x],), line=line))
@@ -243,7 +243,7 @@ def _joined(
         if any(part in outputs for part in parts):
             # What is split now is joined in the next run of the program: the same joint does both.
             before = tuple([becomes.get(part, part) for part in parts])
-            joint = splits.get(before) or Joint(shapes, first.dtype, "new_lines")
+            joint = splits.get(before) or FlatArrays(shapes, first.dtype, "flat_new")
             ends.append(Instruction("split", joint.split, (result,), {}, parts, True, line=line))
             if form(step).writes and result.dtype.kind != "c":
                 made.append(memory(joint))
@@ -254,7 +254,7 @@ def _joined(
 
 
 def _written(
-    steps: list[Instruction], parts: tuple[Value, ...], joint: Joint, memory: Instruction
+    steps: list[Instruction], parts: tuple[Value, ...], joint: FlatArrays, memory: Instruction
 ) -> list[Instruction]:
     """Let instructions write their results into a line, if all of them can."""
     at = {step.result: i for i, step in enumerate(steps) if not step.several}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.compiler.passes.liveness import blanks, shown
+from wengert.compiler.passes.liveness import escaping, written_allocations
 from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["LARGEST", "folding"]
@@ -26,7 +26,7 @@ def folding(program: Program) -> Program:
     elements are one number. What makes an output stays an instruction: constants belong to the
     program, and outputs to the caller.
     """
-    apart = shown(program) | blanks(program)
+    apart = escaping(program) | written_allocations(program)
     constants = dict(program.constants)
     numbers: dict[Value, Any] = {}
     full: dict[Value, float | None] = {}  # constants, and the number that each is full of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from wengert.compiler.passes.forms import form, fresh
 from wengert.compiler.program import Program, Value, values_in
 
-__all__ = ["END", "Liveness", "blanks", "holders", "liveness", "shown"]
+__all__ = ["END", "Liveness", "escaping", "holders", "liveness", "written_allocations"]
 
 #: After the last instruction, as long as outputs live.
 END = 1 << 60
@@ -14,7 +14,7 @@ END = 1 << 60
 Holders = Mapping[Value, frozenset[Value]]
 
 
-def shown(program: Program) -> set[Value]:
+def escaping(program: Program) -> set[Value]:
     """The outputs, and what they may be views of: values whose memory the caller sees.
 
     These have to be made by their own instructions in each run: were such a value replaced by an
@@ -28,7 +28,7 @@ def shown(program: Program) -> set[Value]:
     return {value for value in found if value.shape is not None}  # numbers have no memory
 
 
-def blanks(program: Program) -> set[Value]:
+def written_allocations(program: Program) -> set[Value]:
     """New arrays made of nothing, such as zeros, that calls may write into.
 
     Each is an array of its own in each run: were it a constant, or one for two calls, it would have

@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.backends.numpy import add_part
 from wengert.compiler.passes.forms import subtract_part
-from wengert.compiler.passes.liveness import shown
+from wengert.compiler.passes.liveness import escaping
 from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["signs"]
@@ -34,7 +34,7 @@ def signs(program: Program) -> Program:
     if not any(x is np.negative for x in functions) or any(x in _READERS for x in functions):
         return program
     uses = Counter([value for step in steps for value in step.used()])
-    walk = _Walk(uses, shown(program))
+    walk = _Walk(uses, escaping(program))
     for step in steps:
         walk.take(step)
     if walk.written == list(steps):

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeGuard
 
 from wengert.backends import dtype_of
 from wengert.compiler.passes.forms import fresh, row
-from wengert.compiler.passes.liveness import shown
+from wengert.compiler.passes.liveness import escaping
 from wengert.compiler.program import Instruction, Program, Value, substitute
 from wengert.interpreters.identities import same_elements
 from wengert.tape.primitive import Primitive
@@ -114,7 +114,7 @@ def simplify(program: Program) -> Program:
     What equals an operand stands in the rows of the primitives. What puts elements in order, such
     as a copy of a transpose, stays. Instructions that become unused are left to `dead`.
     """
-    apart = shown(program)
+    apart = escaping(program)
     known = Known()
     same: dict[Value, Any] = {}
     steps: list[Instruction] = []

@@ -10,11 +10,11 @@ from wengert.compiler.passes.dead import dead
 from wengert.compiler.program import Program, Value
 from wengert.func.trees import TreeDef
 
-__all__ = ["Part", "part_of", "present"]
+__all__ = ["ExportedProgram", "exported_program", "present"]
 
 
 @dataclass
-class Part:
+class ExportedProgram:
     """What of a program is saved.
 
     Attributes
@@ -45,7 +45,7 @@ class Part:
     answer: TreeDef
 
 
-def part_of(
+def exported_program(
     name: str,
     program: Program,
     recording: Recording,
@@ -53,7 +53,7 @@ def part_of(
     names: Sequence[str],
     *,
     unread: bool = False,
-) -> Part:
+) -> ExportedProgram:
     """Return what of a program a file needs.
 
     Parameters
@@ -118,7 +118,7 @@ def part_of(
     order = {text: i for i, text in enumerate(names)}
     arguments = [place[at[ref]] for ref in given]
     arguments.sort(key=lambda k: order.get(inputs[k].name, len(order)))
-    return Part(
+    return ExportedProgram(
         replace(cut, inputs=inputs),
         arguments,
         tuple([refs[i] for i in kept]),

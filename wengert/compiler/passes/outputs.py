@@ -6,10 +6,10 @@ from dataclasses import replace
 from wengert.compiler.passes.liveness import holders
 from wengert.compiler.program import Instruction, Program, Value
 
-__all__ = ["own"]
+__all__ = ["copy_outputs"]
 
 
-def own(program: Program, copy: Callable[[Value, Value], Instruction]) -> Program:
+def copy_outputs(program: Program, copy: Callable[[Value, Value], Instruction]) -> Program:
     """Copy outputs that may be views of an input, of a constant or of another output.
 
     The copies are taken as soon as the values are there, so that what they are views of may be
