@@ -1,1 +1,1 @@
-"""The compiler: a function is recorded once, and replayed as straight-line array code."""
+"""The compiler: records a function once, and replays it as straight-line array code."""

@@ -1,8 +1,8 @@
-"""Results that are differentiated outside: a replay is one operation on the caller's tape.
+"""Derivatives of a compiled function's results: a replay is one operation on the caller's tape.
 
-Its rule is a program, too. A sweep that is recorded itself, for derivatives of derivatives, needs a
-graph of the function's own operations, which a program has not: for it the function is run again,
-on the same arguments and state, or not at all.
+The operation's derivative rule is a compiled program, too. A program has no graph, so higher
+derivatives can't be taken through it: for those the function itself runs again, with the same
+arguments and state, or the sweep raises an error.
 """
 
 from _thread import get_ident
@@ -36,27 +36,25 @@ _CHANGED = (
     "the results of a compiled function can't be differentiated twice from outside where {}; take "
     "the gradient inside the function that is compiled, or don't compile it"
 )
-#: The parts of a signature that a second run, for derivatives, has to share with the first.
+#: The parts of a signature that must be unchanged when the function runs again.
 _READ = ("an argument", "the state", "a Tensor of the state")
 
 
 class Rerun:
-    """Runs a function again, in place of its program.
+    """Runs a function again for higher derivatives, since its program has no graph.
 
     Parameters
     ----------
     function : callable
-        It.
-    layout : Layout
-        Of its arguments.
+        The function that was compiled.
+    layout, leaves : Layout, sequence
+        Its arguments.
     signature : dict
         Of the calls that the program is for.
     state : State
         What the function reaches.
     found : Recording
-        Of the program.
-    leaves : sequence
-        Of the arguments.
+        The recording that the program was made from.
     """
 
     def __init__(
@@ -72,18 +70,18 @@ class Rerun:
         self._options, self._obstacle = state.options, _obstacle(found, leaves)
 
     def given(self, leaves: Sequence[Any], tensors: Sequence[Tensor]) -> tuple[Any, ...]:
-        """What of a call is kept."""
+        """What a call saves for running the function again."""
         return () if self._obstacle else (leaves, tensors, [x._array for x in tensors])
 
     def flows(
         self, node: Node, behind: Backward, given: tuple[Any, ...], g: Any
     ) -> list[tuple[int, Any]]:
-        """What flows to the parents of a replay's node, by operations on the tape."""
+        """The cotangents of a replay's parents, computed by operations on the tape."""
         if self._obstacle:
             raise RuntimeError(_CHANGED.format(self._obstacle))
         leaves, tensors, arrays = given
         args, kwargs = self._layout.structure.unflatten(list(leaves))
-        # This sweep ends at the parents, where the caller's own goes on.
+        # This sweep ends at the parents; the caller's sweep continues from there.
         parents = [(i, x) for i, x in enumerate(node.parents) if x is not None]
         numbers = {x.number: i for i, x in parents if isinstance(x, AccumulateGrad)}
         ends = [(i, x, End(x, tick())) for i, x in parents if x.number not in numbers]
@@ -109,7 +107,7 @@ class Rerun:
         return [(numbers[end.number], x) for end, x in arrived.items() if x is not None]
 
     def _unchanged(self, leaves: Sequence[Any]) -> bool:
-        """Whether a call reads what changes nothing, wherever it is made."""
+        """Whether the arguments and the state have the signature that was recorded."""
         layout = self._layout
         try:
             given = layout.given(leaves)
@@ -141,7 +139,7 @@ def _obstacle(found: Recording, leaves: Sequence[Any]) -> str:
 
 
 class Adjoint:
-    """The sweeps of results that are differentiated outside, as programs."""
+    """The sweeps of results that the caller differentiates, as programs."""
 
     def __init__(self, behind: Backward, rerun: Rerun, copies: Any, before: int) -> None:
         self.behind, self.rerun, self._copies, self._before = behind, rerun, copies, before
@@ -156,14 +154,14 @@ class Adjoint:
 
     @property
     def sources(self) -> list[str]:
-        """Each as Python source."""
+        """The sweeps as Python source."""
         return [emitted.source for _, _, emitted in self._emitted]
 
     @cached_property
     def sweeps(self) -> dict[tuple[int, ...], tuple[SweepProgram, Pool, list[Any] | None]]:
-        """By which results are differentiated, what does it, and for which orders in memory.
+        """For each set of results: its sweep, the pool that runs it, and cotangents' orders.
 
-        Only NumPy's programs have buffers, and so are for one order of the cotangents.
+        Only NumPy's programs have buffers, which fit one order of the cotangents in memory.
         """
         buffered = self._copies.backend is not None and self._copies.backend.name == "numpy"
         return {
@@ -181,7 +179,7 @@ def _itself(program: Program) -> Program:
 
 
 def adjoints_of(found: Recording, rerun: Rerun, copies: Any) -> list[Adjoint]:
-    """The sweeps behind a recording: first those of results that are computed from no others."""
+    """The sweeps of a recording, in topological order of the results."""
     adjoints, before = list[Adjoint](), 0
     for behind in found.backward:
         adjoints.append(Adjoint(behind, rerun, copies, before))
@@ -196,7 +194,7 @@ def attach(
     tensors: Sequence[Tensor],
     leaves: Sequence[Any],
 ) -> None:
-    """Put results on the tape, after those that they are computed from."""
+    """Put results on the tape, in topological order."""
     start = 0
     for adjoint in adjoints:
         behind, rerun = adjoint.behind, adjoint.rerun
@@ -215,8 +213,8 @@ def attach(
 class CompiledNode(Several):
     """A replay as one operation on the tape.
 
-    A sweep lets go what the function's own operations would: results that have no operation in
-    common can be differentiated one after the other.
+    A sweep frees the saved arrays that the function's own operations would have freed. So results
+    that share no operation can be differentiated one after the other, as without the compiler.
     """
 
     __slots__ = ("_kept", "_open", "_swept", "adjoint")
@@ -239,7 +237,7 @@ class CompiledNode(Several):
 
     @property
     def saved(self) -> tuple[Any, ...] | None:
-        """What sweeps need that are still to come; None after the last."""
+        """What later sweeps need; None after the last."""
         return self._kept if self._open else None
 
     @saved.setter
@@ -266,14 +264,14 @@ class CompiledNode(Several):
         self._swept[get_ident()] = given
         if not namespaces[type(like)].plain:
             return self.adjoint.rerun.flows(self, self.adjoint.behind, saved[-1], g)
-        # No zeros flow from results that are not differentiated.
+        # Results without a cotangent take no part: zeros would make gradients of zeros.
         found: dict[int, Any] = {}
         for results in [given] if given in sweeps else [(i,) for i in given]:
             swept, pool, orders = sweeps[results]
             run: Callable[..., Any] = pool
             cotangents = [g.items[i] for i in results]
             if orders is not None and list(map(order_of, cotangents)) != orders:
-                run = swept.program  # which writes nothing into memory of another order
+                run = swept.program  # interpreted: it has no buffers that fix an order
             made = run(*[saved[i] for i in swept.kept], *cotangents)
             for i, x in zip(swept.leaves, made, strict=True):
                 found[i] = namespaces[type(x)].add(found[i], x) if i in found else x

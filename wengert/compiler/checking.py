@@ -1,7 +1,7 @@
-"""Checking: a call is run by its program and by the function itself, from the same state.
+"""Checking: the program and the function run from the same state, and are compared.
 
-What the program has done is taken back before the function runs, and what the function does stays:
-so a wrong program costs an error, and nothing else.
+The program's changes are undone before the function runs, whose changes stay. So a wrong program
+costs an error, and nothing else.
 """
 
 import math
@@ -31,14 +31,14 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["ROUNDING", "Checked", "check", "different", "distance"]
 
-#: Elements of the largest array that is kept for the comparison; of others there is a digest.
+#: Elements up to which arrays are kept for the comparison; of larger ones only a digest is.
 KEPT: Final = 1 << 12
-#: By how many units in the last place of an array's largest element its elements may differ.
-#: Programs call the same kernels on the same operands. They differ only where a library rounds by
-#: the order of operands in memory, as NumPy does for complex numbers.
+#: Tolerance in units in the last place of an array's largest element. Programs call the same
+#: kernels on the same operands, so they differ only where a library's rounding depends on the
+#: operands' order in memory, as NumPy's of complex numbers.
 ROUNDING: Final = {"float16": 4, "bfloat16": 2, "float32": 32, "float64": 32}
 _PARTS = {"complex64": "float32", "complex128": "float64"}
-#: The comparison of objects without one of their own.
+#: `==` of classes that do not define it.
 _BY_IDENTITY: Any = object.__eq__
 _EPS = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23, "float64": 2**-52}
 
@@ -49,15 +49,15 @@ class Checked(NamedTuple):
     Attributes
     ----------
     answer : object
-        What the function has returned.
+        What the function returned.
     differences : list of str
-        What the program has given or left otherwise.
+        How the program's results or state differ from the function's.
     failed : Refusal or None
-        What the program has raised: the function alone has run then.
+        The program's error, if it raised one.
     before, inputs : Snapshot, tuple
-        The state before the call, and what the program was given.
+        The state before the call, and the program's inputs.
     raised : Exception or None
-        What the function alone has raised.
+        The function's error, if the program raised none.
     """
 
     answer: Any
@@ -73,8 +73,8 @@ def check(
 ) -> Checked | None:
     """Run a call by its program and then by the function, from the same state.
 
-    None if the program is not for the call. What both raise is raised; what the program alone
-    raises is not, and the function runs alone.
+    Returns None if the program's guards refuse the call. If both raise, the function's error is
+    raised. An error of the program alone is reported in `Checked.failed`.
     """
     before = Snapshot.of(state, leaves, contents=True)
 
@@ -104,7 +104,7 @@ def check(
         return Checked(answer, [], failing, before, inputs)
     other = _seen(answer, before)
     found = list(_differences(one, other, state))
-    if found:  # by rounding alone, perhaps, of which a digest says nothing
+    if found:  # perhaps rounding alone, which a digest can't tell: compare whole arrays
         after = Snapshot.of(state, leaves, contents=True)
 
         def whole_arrays(seen: _Seen) -> _Seen:
@@ -130,15 +130,14 @@ class _Held(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What a call has given and left.
+    """The results of a call, and the state after it.
 
     Attributes
     ----------
     structure, leaves : TreeDef, list
         Of the answer.
     parts : dict
-        By owner and key the parts of the state that the call has changed, each with its owner,
-        its key and what was there before.
+        The parts of the state that the call changed: owner, key, value before, value after.
     random : dict
         The state of all generators.
     """
@@ -150,7 +149,7 @@ class _Seen(NamedTuple):
 
 
 class _Digest(NamedTuple):
-    """Stands for an array that is not kept."""
+    """Stands for an array that is too large to keep."""
 
     kind: type
     shape: tuple[int, ...]
@@ -159,7 +158,7 @@ class _Digest(NamedTuple):
 
 
 def _digest(array: Any) -> Any:
-    """A digest of a large array, to tell whether another is the same; a small one itself."""
+    """A digest of a large array; a small array itself."""
     if not is_array(array) or math.prod(array.shape) <= KEPT:
         return array
     held = np.ascontiguousarray(backend_of(array).to_numpy(array)).reshape(-1)
@@ -168,10 +167,7 @@ def _digest(array: Any) -> Any:
 
 
 def _seen(answer: Any, before: Snapshot, keep: Callable[[Any], Any] = lambda array: array) -> _Seen:
-    """Look at what a call has given, and at what it has left beside a snapshot.
-
-    What is kept of arrays that it has left ``keep`` says.
-    """
+    """The results of a call, and its changes since a snapshot; ``keep`` maps changed arrays."""
     leaves, structure = tree_flatten(answer, whole)
     parts = {}
     for owner, key, then, now in before.changes():
@@ -182,7 +178,7 @@ def _seen(answer: Any, before: Snapshot, keep: Callable[[Any], Any] = lambda arr
 
 
 def _differences(one: _Seen, other: _Seen, state: State) -> Iterator[str]:
-    """What is not the same after two calls: by the program, and by the function."""
+    """How the program's call differs from the function's."""
     if one.structure != other.structure:
         yield f"it returns {one.structure}, and the function {other.structure}"
         return
@@ -195,7 +191,7 @@ def _differences(one: _Seen, other: _Seen, state: State) -> Iterator[str]:
         owner, key, then, _ = one.parts.get(at) or other.parts[at]
         name = known.get(id(owner)) or type(owner).__name__
         name += "" if key in ("_array", ...) else f".{key}"
-        then = owner if key is ... and at in one.parts else then  # it has been put back
+        then = owner if key is ... and at in one.parts else then  # it has been restored
         nows = [parts[at][3] if at in parts else then for parts in (one.parts, other.parts)]
         yield from different(name, *nows)
     if not same_states(one.random, other.random):
@@ -213,7 +209,7 @@ def _held(x: Any, keep: Callable[[Any], Any] = lambda array: array) -> Any:
 
 
 def different(name: str, x: Any, y: Any) -> Iterator[str]:
-    """How two values differ, of which one is by the program and one by the function."""
+    """How the program's value ``x`` differs from the function's value ``y``."""
     if x is y or (type(x) is not _Held and isinstance(x, type(y)) and isinstance(x, Node)):
         return
     if type(x) is _Digest:
@@ -232,7 +228,7 @@ def different(name: str, x: Any, y: Any) -> Iterator[str]:
 
 
 def _is_scalar(x: Any) -> bool:
-    """Whether this is a number of NumPy's, which may come as an array without axes."""
+    """Whether this is a NumPy scalar, which may be replaced by a 0-d array."""
     return isinstance(x, np.generic | np.ndarray) and not x.shape
 
 
@@ -246,14 +242,14 @@ def _text(x: Any) -> str:
 
 
 def _same(x: Any, y: Any) -> bool:
-    """Whether two values of one type are the same, or another object that is made alike."""
+    """Whether two values of one type are equal. Objects without ``==`` count as equal."""
     if isinstance(x, float | complex):
         return alike(x, y)
     if isinstance(x, list | tuple | dict | set | frozenset):
-        return len(x) == len(y)  # the elements that matter are compared by themselves
+        return len(x) == len(y)  # the snapshot has their elements as parts of their own
     equal: Any = type(x).__eq__
     try:
-        return equal is _BY_IDENTITY or bool(x == y)  # each call makes another object
+        return equal is _BY_IDENTITY or bool(x == y)  # by identity each call's object differs
     except Exception:
         return True
 
@@ -281,7 +277,7 @@ def _unequal(name: str, x: Any, y: Any) -> Iterator[str]:
 
 
 def distance(x: Any, y: Any) -> float:
-    """By how much two arrays of one shape and dtype differ; 0 if that is rounding."""
+    """The largest difference of two arrays of one shape and dtype; 0 if it is rounding."""
     dtype = dtype_of(x.dtype).name
     one, other = (backend_of(each).to_numpy(each) for each in (x, y))
     if one.tobytes() == other.tobytes():
@@ -306,8 +302,8 @@ def distance(x: Any, y: Any) -> float:
 
 
 def _of_gradients(one: _Seen, other: _Seen, tensors: Sequence[Tensor]) -> Iterator[str]:
-    """How derivatives of the results differ that are taken outside."""
-    # Hooks, which may do anything, are not called once more.
+    """How derivatives of the results differ."""
+    # Hooks may have side effects, so that they must not run a second time.
     pairs = [
         (x, y)
         for x, y in zip(one.leaves, other.leaves, strict=True)
@@ -329,7 +325,7 @@ def _of_gradients(one: _Seen, other: _Seen, tensors: Sequence[Tensor]) -> Iterat
 
 
 def _gradients(x: _Held, numbers: Container[int]) -> dict[int, Any]:
-    """The gradients of a result, whose graph is kept, by the numbers of Tensors."""
+    """The gradients of a result by the leaves' numbers; the graph is kept."""
     g = backend_of(x.array).namespace.ones_like(x.array)
     arrived = sweep([(x.node, g)], keep=True, targets=numbers)
     return {leaf.number: g for leaf, g in arrived.items() if g is not None}

@@ -48,13 +48,13 @@ from wengert.nn.module import Module
 
 __all__ = ["Compiled", "Options"]
 
-#: Why a call runs eagerly now that may be recorded or checked later.
+#: Reasons why a call runs eagerly this time.
 _TOGETHER = "other threads ran compiled functions all the time, so that it was not recorded now"
 _WAITED = "another thread has recorded or checked for too long"
 _NEW_STATE = "each call makes new state, which a replay would not make"
-#: The refusal of a call that a recording or a check makes itself: it is not reported.
+#: Refuses a call made by a running recording or check. It is not reported.
 _WITHIN = Refusal(None, "")
-#: The message where the compiler itself has failed.
+#: The message for a bug of the compiler.
 _BUG = "wg.compile itself, and not the function, has failed with {0}; please report it: {1}"
 
 P = ParamSpec("P")
@@ -75,7 +75,7 @@ class Options(NamedTuple):
 
 
 class Programs(dict["Compiled[Any, Any]", "Compiled[Any, Any]"]):
-    """The compiled methods of one object, which hold it; a copy of the object starts without."""
+    """The compiled methods of one object. A copy of the object starts with none."""
 
     __slots__ = ("owner",)
 
@@ -88,7 +88,7 @@ class Programs(dict["Compiled[Any, Any]", "Compiled[Any, Any]"]):
 
 
 class Compiled(Generic[P, R]):
-    """A function with the programs that were recorded of it; `wengert.compile` makes it.
+    """A function with its recorded programs; `wengert.compile` makes it.
 
     Attributes
     ----------
@@ -109,12 +109,12 @@ class Compiled(Generic[P, R]):
         self._calls: list[Callable[..., Any]] = []
         self._refusals: list[Refusal] = []
         self._walk = WalkOptions()
-        self._shared: dict[int, Any] = {}  # containers of the last arguments that were state, too
-        self._slotted: dict[int, Programs] = {}  # of objects without a ``__dict__``, the last ones
-        self._lone: Any = None  # of the last call whose program was not kept
+        self._shared: dict[int, Any] = {}  # argument containers that are also reached otherwise
+        self._slotted: dict[int, Programs] = {}  # of the last objects without a ``__dict__``
+        self._lone: Any = None  # the signature of the last call whose program was not kept
         self._never = never(function)
-        self._said: set[str] = set()  # what has been warned of
-        self._busy = 0  # the thread that looks at what the function reaches
+        self._said: set[str] = set()  # warnings that were given
+        self._busy = 0  # the thread that is recording or checking
         self.report = Report(getattr(function, "__qualname__", repr(function)))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -140,7 +140,9 @@ class Compiled(Generic[P, R]):
             return self
         held = getattr(instance, "__dict__", None)
         known = self._slotted.get(id(instance)) if held is None else held.get(PROGRAMS)
-        if type(known) is not Programs or known.owner != id(instance):  # or a copy's original's
+        if type(known) is not Programs or known.owner != id(
+            instance
+        ):  # a copied ``__dict__`` has the original's
             known = Programs(instance)
             if held is not None:
                 held[PROGRAMS] = known
@@ -154,7 +156,7 @@ class Compiled(Generic[P, R]):
         return bound
 
     def __reduce__(self) -> Any:
-        """As the name under which it is found, or as what makes another one without programs."""
+        """Pickle as its public name, or as a new compiled function without programs."""
         name = getattr(self._function, "__qualname__", "")
         found: Any = sys.modules.get(getattr(self._function, "__module__", None) or "")
         for part in name.split("."):
@@ -180,23 +182,23 @@ class Compiled(Generic[P, R]):
         """Write the program that ran last as a Python file that runs without Wengert.
 
         The file defines a function of the name of this one. It takes raw arrays where this one
-        takes Tensors, leaf by leaf, without static values; runs the program on the state as it is
-        now; and keeps what becomes of that. The state (parameters, what an optimiser keeps,
-        hyper-parameters) is the dict ``state`` there. Random numbers go on as they would here.
-        CuPy makes the state on its current device when the file is imported, and computes there.
+        takes Tensors, one for each leaf, and no static values. It runs the program on the state as
+        of now (parameters, what an optimiser keeps, hyper-parameters) and updates that state, the
+        dict ``state`` of the file. Random numbers continue as they would here. CuPy's arrays
+        are made on its current device when the file is imported.
 
         Parameters
         ----------
         path : path
-            Of the Python file. Arrays go beside it, in an ``.npz`` file of the same name.
+            The Python file. Arrays are written into an ``.npz`` file of the same name.
 
         Raises
         ------
         RuntimeError
-            If nothing has run yet, or the state has another structure than then.
+            If nothing has run yet, or the state's structure has changed since.
         ValueError
-            If the program can't be written down: it changes its arguments, is for one value of a
-            number that changes, or returns an object of a class of its own.
+            If the program changes its arguments, is for one value of a number that changes, or
+            returns an object of a user's class.
         """
         replay = self._last()
         name = getattr(self._function, "__name__", "step")
@@ -209,23 +211,20 @@ class Compiled(Generic[P, R]):
             return self._function(*args, **kwargs)
 
     def strictly(self) -> "Compiled[P, R]":
-        """The same function without programs, for which what can't be recorded is an error.
-
-        It keeps all programs, and compares none with the function.
-        """
+        """The same function with ``strict=True``, without a limit on programs, and unchecked."""
         options = self._options._replace(size=sys.maxsize, torch_compile=False)
         options = options._replace(strict=True, check=0, capture=False)
         return Compiled(self._given(), options)
 
     def looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, State]:
-        """Return a call's arguments, taken apart, and what the function reaches."""
+        """Return a call's flattened arguments, and the state that the function reaches."""
         call = Call(args, kwargs, self._arguments, self._shared)
         return call, self._state(call.layout, call.layout.given(call.leaves))
 
     def exported(self) -> ExportedProgram | None:
-        """Return what of the program that ran last stands in a file, with all that it changes.
+        """Return the program that ran last for export, with all state that it changes.
 
-        None if there is no program, since calls have made new state.
+        None if there is no program, because each call has made new state.
         """
         if not self._replays:
             return None
@@ -247,9 +246,9 @@ class Compiled(Generic[P, R]):
     # -- finding and making programs -----------------------------------------------------------
 
     def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if current() is not None:  # inside another trace this function is a part of it
+        if current() is not None:  # another trace records this function's calls
             return self._function(*args, **kwargs)
-        if self._called is not None:  # which may have got hooks, or lost them
+        if self._called is not None:  # hooks may have been added or removed
             self._function = self._called.__call__
         if kwargs:
             args, kwargs = self._arguments.positional(args, kwargs)
@@ -274,7 +273,7 @@ class Compiled(Generic[P, R]):
                 answer = self._function(*args, **kwargs)
         except BaseException:
             if refusal.failed and refusal in self._refusals:
-                self._refusals.remove(refusal)  # it was not the recording that has failed
+                self._refusals.remove(refusal)  # the function itself raises: no bug of the compiler
             raise
         refusal.version = changes[0]
         if refusal.failed:
@@ -282,7 +281,7 @@ class Compiled(Generic[P, R]):
         return answer
 
     def _complain(self, failed: str) -> None:
-        """Say that the compiler has failed, where the function itself has not."""
+        """Report a bug of the compiler."""
         text = _BUG.format(self.report.name, failed)
         if self._options.strict:
             raise CompileError(f"{text}. What the function itself has done stays")
@@ -291,7 +290,7 @@ class Compiled(Generic[P, R]):
             warnings.warn(f"{text}. The call ran eagerly", RuntimeWarning, stacklevel=5)
 
     def _found(self, call: Call) -> Any:
-        """What a program gives that is found or recorded."""
+        """Run a call by a program that is found or recorded."""
         reason = self._never or not_traceable(call.leaves)
         if reason and reason is not RECORDING:
             if self._never and self._options.strict:
@@ -312,7 +311,7 @@ class Compiled(Generic[P, R]):
                 self._busy = 0
 
     def _replayed(self, call: Call) -> Any:
-        """What a program gives that is bound to the objects of a call, or `MISS`."""
+        """Run a call by a program that is bound to its objects; `MISS` if there is none."""
         try:
             for replay in list(self._replays):
                 if call.layout == replay.layout:
@@ -327,7 +326,7 @@ class Compiled(Generic[P, R]):
         return MISS
 
     def _looked(self, call: Call) -> Any:
-        """What a call gives, whose state is looked at."""
+        """Run a call after comparing the state; only one thread at a time does so."""
         # Another thread may have recorded the program while this one waited.
         answer = self._replayed(call)
         if answer is not MISS:
@@ -341,7 +340,7 @@ class Compiled(Generic[P, R]):
             answer = self._run(call, refusal, mine=False)
             if answer is not MISS:
                 return answer
-        with exclusive() as mine:  # the state is looked at anew: others may have changed it
+        with exclusive() as mine:  # compare again: other threads may have changed the state
             if not mine:
                 raise RefusedError(self._remembered(Refusal(call.arguments, _TOGETHER)))
             answer = self._run(call, refusal, mine=True)
@@ -350,7 +349,10 @@ class Compiled(Generic[P, R]):
         return answer
 
     def _run(self, call: Call, refusal: Refusal | None, *, mine: bool) -> Any:
-        """What a program gives that fits the state; `MISS` if this has to be done alone."""
+        """Run a call by a program that fits the state, or record one.
+
+        Returns `MISS` if the thread has to be exclusive for that (``mine``), and is not.
+        """
         try:
             state = self._state(call.layout, call.layout.given(call.leaves))
             signature = signature_of(call.leaves, call.layout, state)
@@ -379,7 +381,7 @@ class Compiled(Generic[P, R]):
         except Exception as error:
             if not any(place.of_user for place in state.arrays):
                 raise self._refused(call, signature, error) from None
-        # Perhaps the code asks for the values of raw arrays: then programs are for these values.
+        # The code may read values of raw arrays. Then a program is for these values.
         self._walk = self._walk._replace(by_contents=True)
         try:
             return self._run(call, None, mine=True)
@@ -389,13 +391,13 @@ class Compiled(Generic[P, R]):
             raise
 
     def _state(self, layout: Layout, given: Iterable[tuple[str, Any]]) -> State:
-        """What a call with these arguments reaches."""
-        # Of a module with hooks the module itself leads to all: its call is Wengert's.
+        """The state that a call with these arguments reaches."""
+        # The call of a module with hooks is Wengert's, so that the walk begins at the module.
         root = self._called if isinstance(self._called, Hooked) else self._function
         return find_state(root, given, layout.structure, options=self._walk)
 
     def _bound(self, replay: Replay, call: Call, state: State) -> Any:
-        """Run a program, and be ready for such calls."""
+        """Run a program, and bind it to the call's objects for later calls."""
         others = [run for run in self._calls if run not in replay.calls]
         try:
             answer = replay.run(call.leaves, state)
@@ -405,7 +407,7 @@ class Compiled(Generic[P, R]):
         return answer
 
     def _checked(self, replay: Replay, call: Call, state: State) -> Any:
-        """Run a call by the function, too, and compare what both have done."""
+        """Run a call by the program and by the function, and compare the two."""
         watch = Watch(stop=False)
 
         def run() -> Any:
@@ -413,7 +415,7 @@ class Compiled(Generic[P, R]):
             with nullcontext() if replay.checked else watch.on():
                 return self._function(*args, **kwargs)
 
-        self._drop(replay)  # until it is found to be right
+        self._drop(replay)  # until the check has passed
         found = check(replay, run, call.leaves, state)
         if found is None:
             return MISS
@@ -441,7 +443,7 @@ class Compiled(Generic[P, R]):
         return found.answer
 
     def _wrong(self, replay: Replay, call: Call, found: Checked, state: State) -> CompileError:
-        """Remember that programs of such calls are wrong."""
+        """Make the error for a wrong program, and refuse calls like this one from now on."""
         where = self._located(replay, call, found, state)
         error = CompileError(
             f"the program of {self.report.name} is wrong: {'; '.join(found.differences)}. The "
@@ -453,7 +455,7 @@ class Compiled(Generic[P, R]):
         return error
 
     def _located(self, replay: Replay, call: Call, found: Checked, state: State) -> str:
-        """The first line of a program that differs; what the function has left stays."""
+        """The first line of a program that differs. The state is as before."""
         after = Snapshot.of(state, call.leaves, contents=True)
 
         def locate() -> str:
@@ -469,7 +471,7 @@ class Compiled(Generic[P, R]):
                 program, inputs, start = replay.recording.program, found.inputs, found.before.rewind
                 where = located(program, replay.emitted, inputs, recorded.program, samples, start)
             except Exception as error:
-                where = f"it can't be found, for the function can't be recorded again ({error})"
+                where = f"unknown, because the function can't be recorded again ({error})"
             after.restore()
             return where
 
@@ -480,14 +482,14 @@ class Compiled(Generic[P, R]):
         self._calls = [call for call in self._calls if call not in replay.calls]
 
     def _refused(self, call: Call, signature: Any, error: Exception) -> RefusedError:
-        """Remember that calls like this one can't be recorded, or raise."""
+        """Refuse calls like this one from now on; raise if `strict`."""
         known, short = isinstance(error, TraceError), isinstance(error, MemoryError)
         if self._options.strict:
             if known or short or raised_inside(error):
                 raise error
             raise CompileError(_BUG.format(self.report.name, summary(error))) from error
         reason = str(error) if known else summary(error)
-        by_value = isinstance(error, DecisionError)  # of which another may decide otherwise
+        by_value = isinstance(error, DecisionError)  # another value may be recorded
         signature = None if by_value else signature
         refusal = Refusal(call.arguments, reason, signature, failed=not (known or short))
         return RefusedError(self._remembered(refusal))
@@ -503,7 +505,7 @@ class Compiled(Generic[P, R]):
 
     def _record(self, call: Call, state: State, signature: dict[str, Any]) -> Any:
         why, function, options = self._why(signature), self._function, self._options
-        # Otherwise the first check watches the calls.
+        # Otherwise the first check watches for calls that a replay could not make.
         watch = options.check == 0 or options.strict
         layout, leaves = call.layout, call.leaves
 
@@ -529,7 +531,7 @@ class Compiled(Generic[P, R]):
         return found.answer.unflatten(answer)
 
     def _is_usual(self, call: Call, signature: Any) -> bool:
-        """Whether a call that makes new state finds what the one before found, and leaves that."""
+        """Whether a call that made new state has the last one's signature, before and after it."""
         before, self._lone = self._lone, signature
         if signature != before:
             return False
@@ -547,8 +549,8 @@ class Compiled(Generic[P, R]):
             return
         warnings.warn(
             f"wg.compile has recorded {self.report.name} {self.report.recordings} times, and keeps "
-            f"{self._options.size} programs: {why}. Make what differs the same from call to call, "
-            "or give wg.compile a larger cache_size",
+            f"{self._options.size} programs: {why}. Make what differs the same in each call, or "
+            "give wg.compile a larger cache_size",
             RuntimeWarning,
             stacklevel=8,
         )

@@ -1,8 +1,8 @@
-"""Where a wrong program goes wrong: its first line that gives another value.
+"""Finds the first line of a wrong program that gives another value than the function.
 
-The function is recorded once more, from the state in which the program has failed, with what each
-instruction gives. Then three things are compared with that: which instructions there are, what the
-recorded ones give, and what the lines of the source give.
+The function is recorded once more, from the state before the failed check, with the results of each
+instruction. Three things are compared with that recording: the program's instructions, the values
+that these give when interpreted, and the values that the emitted source gives line by line.
 """
 
 import ast
@@ -28,22 +28,20 @@ def located(
     samples: Mapping[Value, Any],
     start: Callable[[], None],
 ) -> str:
-    """Name the first line that gives another value than the function.
+    """Describe the first line that gives another value than the function.
 
     Parameters
     ----------
-    program : Program
-        As it was recorded.
-    emitted : Emitted
-        What was made of it.
+    program, emitted : Program, Emitted
+        The wrong program, as recorded and as source.
     inputs : tuple
-        What was given to that: the program's inputs come first.
+        The arguments of the emitted function, which begin with the program's inputs.
     recorded : Program
-        As it is recorded now, from the same state.
+        The new recording, from the same state.
     samples : dict
-        What each instruction of ``recorded`` has given.
+        The values of the new recording's results.
     start : callable
-        Puts random generators back to where the call began.
+        Restores the random generators' state at the call's begin.
     """
     start()
     known: dict[Value, Any] = dict(program.constants)
@@ -61,17 +59,17 @@ def located(
         step = recorded.instructions[len(program.instructions)]
         return _at(emitted, step, "the function takes another way there now")
     if isinstance(emitted.function, Program):
-        return "it can't be found, for the program runs call by call"
+        return "unknown, because the program is interpreted"
     start()
     for number, step, values in _run(emitted, inputs):
         for value, x in zip(step.results, values, strict=True):
             if value in known and any(different("", x, known[value])):
                 return _line(emitted, number, step)
-    return "each line gives what it should, so that it is what becomes of it that is wrong"
+    return "no line gives another value, so that its results are stored wrongly"
 
 
 def _at(emitted: Emitted, step: Instruction, why: str) -> str:
-    """The line of the source that an instruction has become, or the first of the user's line."""
+    """Describe the source line of an instruction, or the first one of the same user's line."""
     found = [n for n, (each, _) in emitted.lines.items() if {*each.results} & {*step.results}]
     found += [n for n, (each, _) in emitted.lines.items() if each.line == step.line]
     if found:
@@ -89,7 +87,7 @@ def _line(emitted: Emitted, number: int, step: Instruction) -> str:
 def _run(
     emitted: Emitted, inputs: tuple[Any, ...]
 ) -> Iterator[tuple[int, Instruction, tuple[Any, ...]]]:
-    """Run a program statement by statement: what each gives, before others write over it."""
+    """Run a program by statements; yield each one's results before others overwrite them."""
     function = bare(emitted.function)
     execute = placed_by(inputs, _execute)
     names = function.__globals__ | dict(zip(function.__code__.co_varnames, inputs, strict=False))
@@ -104,5 +102,5 @@ def _run(
 
 
 def _execute(statement: ast.stmt, names: dict[str, Any], *inputs: Any) -> None:
-    """Run a statement. The program's inputs tell on which device."""
+    """Run a statement; `placed_by` takes the device from the program's inputs."""
     exec(compile(ast.Module([statement], []), "<statement>", "exec"), names)  # noqa: S102

@@ -1,4 +1,4 @@
-"""`compile`: what makes compiled functions."""
+"""The decorator `compile`."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ from wengert.compiler.compiled import Compiled, Options
 
 __all__ = ["compile"]
 
-#: The environment variable that says how often programs are checked.
+#: The environment variable for the default of ``check``.
 CHECK = "WENGERT_COMPILE_CHECK"
 
 P = ParamSpec("P")
@@ -51,20 +51,20 @@ def compile(
 
     The first call runs the function and records every call of the array library: the forward pass,
     the sweep of `backward`, an optimiser's update. Later calls with the same signature run the
-    recorded program, in which no Python of the function's own is left. A signature is the
-    structure of the arguments; shapes, dtypes, devices and ``requires_grad`` of the arrays; the
-    modules' settings, such as ``training``; the recording mode; and static values.
+    recorded program without any of the function's Python code. A signature is the structure of the
+    arguments; shapes, dtypes, devices and ``requires_grad`` of the arrays; the modules' settings,
+    such as ``training``; the recording mode; and static values.
 
-    What the function reaches beside its arguments is state: Tensors, modules and optimisers in its
-    closure, its globals, or its ``self``. Each call sees their present values and changes them as
-    the function would. Numbers among the arguments, hyper-parameters and counters of optimisers,
-    and numbers that the function itself changes may differ from call to call. There is a program
-    for each outcome of a comparison of them, and for each value of one that is an index or the
-    like. Other plain values that the function names are compared in each call.
+    Tensors, modules and optimisers that the function reaches through its closure, its globals or
+    its ``self`` are state. Each call reads their present values and changes them as the function
+    would. Numbers among the arguments, hyper-parameters and counters of optimisers, and numbers
+    that the function itself changes may differ from call to call. There is one program for each
+    outcome of a comparison of such numbers, and for each value of one that is used as an index or
+    a length. Other plain values that the function names are compared in each call.
 
-    Results belong to the caller. Whether their raw arrays share memory with each other, with
-    arguments or with state may differ from call to call. A change in place of a Tensor never shows
-    it (see `wengert.ViewWarning`); copy a raw array before you write into it.
+    Results belong to the caller. Their raw arrays may share memory with each other, with arguments
+    or with state, in some calls and not in others. In-place changes of Tensors are not affected
+    (see `wengert.ViewWarning`); copy a raw array before you write into it.
 
     Parameters
     ----------
@@ -72,25 +72,25 @@ def compile(
         Of trees (see `wengert.func.tree_flatten`) of Tensors, raw arrays, numbers and static
         values: a `Module`, a method, a transform too. Without it, a decorator is returned.
     static_argnames : str or sequence of str
-        Arguments whose numbers decide the program.
+        Arguments whose numbers are constants of a program.
     cache_size : int
-        How many programs are kept; the one that was used the longest ago is forgotten, with a
-        warning that says why there was another.
+        How many programs are kept. The least recently used one is dropped, with a warning that
+        says why another was recorded.
     torch_compile : bool or str
         Whether programs of PyTorch's are given to ``torch.compile``, or to which of its backends.
         It makes machine code, which takes seconds to minutes and a C++ compiler, and may round
         otherwise. Where it fails the program runs by plain calls, and ``report`` says so.
     strict : bool
-        Whether what can't be recorded is an error. By default such calls, and those like them,
-        run as if the function were not compiled, and ``report`` says why.
+        Whether a call that can't be recorded is an error. By default it runs eagerly, as do
+        later calls like it, and ``report`` says why.
     check : int, optional
-        At every how many calls a program is checked; 0 for never. By default when it runs for
-        the first time, and then as the environment variable ``WENGERT_COMPILE_CHECK`` says.
+        A program is checked every ``check`` calls; 0 for never. By default only its first run
+        is checked, or as the environment variable ``WENGERT_COMPILE_CHECK`` says.
     capture : bool
         Whether programs of CuPy's are captured as CUDA graphs, between the calls that CuPy can't
-        capture, such as products of matrices. They keep memory of their own from call to call.
-        Where that fails or starts no less, and on other backends, programs run as without it, and
-        ``report`` says so. It has not been run on a GPU yet.
+        capture, such as products of matrices. Graphs keep memory of their own between calls.
+        If capturing fails or saves no launches, and on other backends, programs run as without
+        it, and ``report`` says so. It has not been run on a GPU yet.
 
     Returns
     -------
@@ -102,12 +102,13 @@ def compile(
     TypeError
         If ``function`` is not callable.
     TraceError
-        In a call, with ``strict``, if the function does what a replay could not do again: it
+        In a call, with ``strict``, if the function does what a replay could not repeat: it
         branches on values of a Tensor, reads them, keeps a Tensor elsewhere, changes a Python
         value, or asks for the time. The error names the line, and nothing has changed.
     CompileError
-        In a call that is checked, if the program gives or leaves something else than the function.
-        It names the first line of ``source`` that differs. What the function has done stays.
+        In a call that is checked, if the program's results or its changes of state differ from
+        the function's. It names the first line of ``source`` that differs. The function's own
+        results and changes stay.
 
     Examples
     --------

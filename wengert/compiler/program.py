@@ -26,7 +26,7 @@ _SCALARS = frozenset({int, float, str, bool, type(None), slice, type(Ellipsis)})
 
 
 class Line(NamedTuple):
-    """Where in the user's program an instruction comes from.
+    """The line of the user's code that an instruction comes from.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Line(NamedTuple):
     number : int
         The line in it.
     stage : {"forward", "backward", "update"}
-        Whether it computes what the line says, the adjoint of that, or an optimiser's update.
+        Whether it computes the line's value, the adjoint of that, or an optimiser's update.
     """
 
     file: str
@@ -44,9 +44,9 @@ class Line(NamedTuple):
 
 
 class Value:
-    """What an instruction computes, or a program is given: an array or a Python number.
+    """An array or Python number in a program: an input, a constant, or an instruction's result.
 
-    Values are compared by identity; each is computed once.
+    Programs are in SSA form: each value is assigned once. Values are compared by identity.
 
     Attributes
     ----------
@@ -55,11 +55,11 @@ class Value:
     dtype : object
         The library's own data type, or the type of the number.
     name : str
-        How a reader would call it, or "". Names need not be unique.
+        A readable name, or "". Names need not be unique.
     number : int
-        Values that were made later have larger numbers.
+        Increases with each value made.
     order : tuple of int or None
-        How the elements lie in memory, as `order_of` says.
+        The memory layout, as of `order_of`.
     """
 
     __slots__ = ("dtype", "name", "number", "order", "shape")
@@ -98,11 +98,11 @@ class Value:
 
 
 def order_of(array: Any) -> tuple[int, ...] | None:
-    """How an array's elements lie in memory: the strides, or None where that is in C's order.
+    """An array's memory layout: its strides, or None for C order.
 
-    A library's exponentials and sums may round otherwise on a transposed or reversed view than on
-    a copy of it, and NumPy's results follow the order of their operands. Libraries that tell
-    nothing of it are taken to keep to C's order.
+    It matters because exponentials and sums may round differently on a transposed or reversed view
+    than on a copy, and because NumPy's results take their operands' layout. Libraries that do not
+    tell the layout are assumed to use C order.
     """
     flags = getattr(array, "flags", None)
     if flags is not None:
@@ -112,9 +112,9 @@ def order_of(array: Any) -> tuple[int, ...] | None:
     return None
 
 
-@dataclass(eq=False, slots=True)  # frozen ones take four times as long to make
+@dataclass(eq=False, slots=True)  # a frozen one takes four times as long to make
 class Instruction:
-    """One call: ``results = function(*operands, **parameters)``. Nobody changes it.
+    """One call, ``results = function(*operands, **parameters)``; immutable by convention.
 
     Attributes
     ----------
@@ -131,13 +131,13 @@ class Instruction:
     results : tuple of Value
         One, unless ``several``.
     several : bool
-        Whether the function gives a sequence of results, or none.
+        Whether the function returns a sequence of results, or none.
     pure : bool
-        Whether it can be left out, or done once instead of twice: random draws can't.
+        Whether it may be eliminated or merged with an equal call. Random draws are not pure.
     line : Line or None
         The user's line.
     out : Value or None
-        The value into whose memory the result is written, as the pass that assigns buffers says.
+        The value whose memory the result is written into; a pass sets it.
     """
 
     name: str
@@ -149,7 +149,7 @@ class Instruction:
     pure: bool = True
     line: Line | None = None
     out: Value | None = None
-    #: What `wengert.compiler.passes.forms.form` has found, for each pass asks several times.
+    #: Cache of `wengert.compiler.passes.forms.form`.
     form: Any = field(default=None, init=False, repr=False)
     _used: tuple[Value, ...] | None = field(default=None, init=False, repr=False)
 
@@ -160,21 +160,21 @@ class Instruction:
         return result
 
     def parts(self, answer: Any) -> tuple[Any, ...]:
-        """What the function gives, result by result."""
+        """The function's return value as a tuple of results."""
         if not self.several:
             return (answer,)
         return tuple(answer) if self.results else ()
 
     def run(self, known: Mapping[Value, Any]) -> tuple[Any, ...]:
-        """Call the function with the values that are known, where its arrays are."""
+        """Call the function with known values, on the device of its operands."""
         operands = substitute(self.operands, known)
         parameters = {name: substitute(x, known) for name, x in self.parameters.items()}
         function = placed_by(operands, self.function)
         return self.parts(function(*operands, **parameters))
 
     def used(self) -> tuple[Value, ...]:
-        """The values that it takes, in order, as often as it takes them."""
-        if self._used is None:  # each pass asks several times
+        """The values among the operands, in order, with repetitions."""
+        if self._used is None:
             found: list[Value] = []
             for x in (*self.operands, *self.parameters.values()):
                 kind = type(x)
@@ -186,7 +186,7 @@ class Instruction:
         return self._used
 
     def with_values(self, values: Mapping[Value, Any]) -> "Instruction":
-        """The same call of other values, where ``values`` has one for a value."""
+        """The same call with the values that ``values`` maps replaced."""
         if values.keys().isdisjoint(self.used()):
             return self
         operands = tuple([substitute(x, values) for x in self.operands])
@@ -196,7 +196,7 @@ class Instruction:
         return self._like(operands, parameters, self.out)
 
     def writing(self, out: Value) -> "Instruction":
-        """The same call, whose result is written into the memory of ``out``."""
+        """The same call with its result written into the memory of ``out``."""
         return self._like(self.operands, self.parameters, out)
 
     def _like(
@@ -209,7 +209,7 @@ class Instruction:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A straight-line program: what it is given, its instructions in order, what it gives.
+    """A straight-line program.
 
     Attributes
     ----------
@@ -220,11 +220,11 @@ class Program:
     outputs : tuple
         Values, or Python constants.
     constants : dict of Value to array
-        Arrays that are the same in each run. Nobody writes into them.
+        Arrays that are the same in each run, and never written into.
     buffers : tuple of Value
-        Memory that it keeps from run to run: instructions write into it.
+        Memory that persists between runs, for instructions to write into.
     views : tuple of Instruction
-        Views of buffers, which are taken beforehand.
+        Views of buffers, taken once before the first run.
     """
 
     inputs: tuple[Value, ...]
@@ -235,7 +235,7 @@ class Program:
     views: tuple[Instruction, ...] = ()
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        """Interpret the program: what every emitted form of it is compared with."""
+        """Interpret the program: the reference for every emitted form of it."""
         if len(arguments) != len(self.inputs):
             raise TypeError(f"the program takes {len(self.inputs)} inputs, not {len(arguments)}")
         known: dict[Value, Any] = dict(self.constants)
@@ -278,7 +278,7 @@ def is_literal(x: Any) -> bool:
 
 
 def mapped(function: Callable[[Any], Any], x: Any) -> Any:
-    """An operand with a function called on each part that is no sequence or dict."""
+    """An operand with a function applied to each part that is no sequence or dict."""
     if isinstance(x, tuple | list):
         parts = [mapped(function, part) for part in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
@@ -288,7 +288,7 @@ def mapped(function: Callable[[Any], Any], x: Any) -> Any:
 
 
 def substitute(x: Any, values: Mapping[Value, Any]) -> Any:
-    """An operand with its values replaced, where ``values`` has something for them."""
+    """An operand with the values that ``values`` maps replaced."""
     kind = type(x)
     if kind is Value:
         return values.get(x, x)

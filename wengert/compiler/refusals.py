@@ -18,27 +18,27 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["RECORDING", "Refusal", "RefusedError", "failed", "never", "not_traceable"]
 
-#: Why a call waits: another thread records.
+#: Why a call waits for another thread's recording.
 RECORDING = "another thread records a function of the same Tensors"
 
 
 class Refusal:
-    """A kind of calls that can't be recorded.
+    """Why calls of one kind run eagerly.
 
-    Later calls of that kind are not looked at more closely: they have the same arguments, and no
-    module was changed from outside. What else decides whether a call can be recorded is looked at
-    again after 1, 2, 4, … calls, because looking takes as long as a small step.
+    Later calls with the same arguments run eagerly at once, as long as no module has changed.
+    After 1, 2, 4, … such calls the state is inspected again, since it may have changed; not each
+    time, because that takes as long as a small step.
 
     Attributes
     ----------
     arguments, signature : object
-        Of these calls; no signature where the state can't be compared.
+        Of these calls; no signature if the state can't be compared.
     reason : str
-        Why.
+        As a sentence for the report.
     failed : bool
-        Whether the recording has raised another error than a `TraceError`.
+        Whether the compiler has a bug: the recording raised another error than `TraceError`.
     version : int
-        Of all modules' attributes, after the last call.
+        The count of changes of modules after the last call.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class Refusal:
         self._calls, self._looks_at = 0, 1
 
     def after(self, before: "Refusal") -> None:
-        """Take over the count of an earlier refusal of such calls."""
+        """Continue the count of an earlier refusal of such calls."""
         self._calls, self._looks_at = before._calls, before._looks_at
 
     def stands(self) -> bool:
-        """Whether this call, too, is refused without a look at the state."""
+        """Whether this call is refused without inspecting the state."""
         self._calls += 1
         if self._calls < self._looks_at and self.version == changes[0]:
             return True
@@ -70,13 +70,12 @@ class RefusedError(Exception):
 
 
 def failed(error: Exception, *, restored: bool = False) -> Refusal:
-    """Why a call runs eagerly whose program has failed, which has changed nothing.
+    """Why a call runs eagerly after its program raised an error.
 
-    The function may raise, or catch, what the program itself has raised. An error while the
-    program is made is one of the compiler, unless memory was too short for it. One that comes
-    after the program has begun to change what it reaches is the caller's: it is raised, for the
-    function would begin with what has changed, unless that has been ``restored``. So is what a
-    signal's handler raises: a second run would take the time that a handler may have said is up.
+    The function then runs from the unchanged state, and may raise or catch the same error. An error
+    while the program is made is a bug of the compiler, unless it is a `MemoryError`. Two errors are
+    raised instead: one that comes after the program began to change the state, unless the state has
+    been ``restored``; and one raised by a signal handler, such as a timeout.
     """
     at, before = error.__traceback__, None
     ran = changed = outside = False
@@ -93,7 +92,7 @@ def failed(error: Exception, *, restored: bool = False) -> Refusal:
 
 
 def _handles(frame: FrameType, before: FrameType | None) -> bool:
-    """Whether a frame is of a signal's handler: it is given a number and what it interrupts."""
+    """Whether a frame is of a signal handler: its arguments are a number and the frame before."""
     code, held = frame.f_code, frame.f_locals
     given = [held.get(name) for name in code.co_varnames[: code.co_argcount]]
     if code.co_flags & inspect.CO_VARARGS:
@@ -102,21 +101,21 @@ def _handles(frame: FrameType, before: FrameType | None) -> bool:
 
 
 def never(function: Any) -> str:
-    """Why a function can't be recorded whatever it does, if so."""
+    """Why a function can never be recorded; "" if it may be."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     flags = 0 if code is None else code.co_flags
     if flags & (inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR):
-        return "it is a coroutine or generator function, of which a call runs nothing"
+        return "it is a coroutine or generator function, and a call runs none of its code"
     return ""
 
 
 def not_traceable(leaves: Sequence[Any]) -> str:
-    """Why a call cannot be traced, if it can't."""
+    """Why a call can't be traced; "" if it can."""
     if observing:
         return "anomaly detection, hooks on saved values or graph_breaks() look at each operation"
     for leaf in leaves:
         array = leaf._array if isinstance(leaf, Tensor) else leaf
-        if isinstance(array, Traced) or type(array) is TracedNumber:  # of a trace that is not here
+        if isinstance(array, Traced) or type(array) is TracedNumber:  # of another trace
             if isinstance(leaf, Tensor) and array.value in array.trace.inputs:
                 return RECORDING
             raise array.trace.closed((array,))

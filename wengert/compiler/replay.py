@@ -1,4 +1,4 @@
-"""Running a recorded program: what it is given, and where what it gives goes."""
+"""Replays: recorded programs, compiled and bound to the objects that hold their state."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
@@ -41,15 +41,13 @@ class Replay:
     signature : dict
         Of the calls that it is for.
     objects : list of (str, object)
-        The arguments of its last call that are no arrays or numbers, with their names.
+        The last call's arguments that hold state, with their names: all but arrays and numbers.
     used : int
-        When it ran last, by a clock of its own.
+        When it ran last, for the least recently used.
     checked : bool
-        Whether a call has been run by the function, too, and compared.
+        Whether it has passed a check.
     left : int or None
-        How many calls there may be until one is checked; None if none will be.
-    call : callable
-        Runs the program, or answers `MISS` to a call that it is not for, or that is to be checked.
+        Calls until the next check; None for never.
     """
 
     def __init__(
@@ -70,22 +68,22 @@ class Replay:
         self._emitted: Emitted | None = None
         self._pool: Pool | None = None
         self.adjoints = adjoints_of(found, rerun, self._copies)
-        #: Puts results that are differentiated outside on the tape.
+        #: Puts results that require grad on the tape.
         self.attach = partial(attach, self.adjoints)
-        #: The program bound to the objects of its last two states, such as one model and another,
-        #: each with the identities of what the function reaches there.
+        #: The program bound to the objects of its last two states, such as two models, each with
+        #: the identities of the objects that the function reaches.
         self.bound: list[tuple[Callable[..., Any], frozenset[int]]] = []
 
     @property
     def calls(self) -> list[Callable[..., Any]]:
-        """What runs the program for the objects of its last calls."""
+        """Functions that run the program for the objects of its last calls; `MISS` for others."""
         return [call for call, _ in self.bound]
 
     # -- the program ---------------------------------------------------------------------------
 
     @cached_property
     def whole(self) -> Program:
-        """The program after the passes for every library."""
+        """The program after the passes for all libraries."""
         return seldom_collected(lambda: optimise(self.recording.program))
 
     @cached_property
@@ -98,7 +96,7 @@ class Replay:
         return self.recording.backend is not None and self.recording.backend.name == "numpy"
 
     def _becomes(self) -> dict[Value, Value]:
-        """The outputs that are the next values of inputs, and these."""
+        """The outputs that are the next values of inputs, each with its input."""
         inputs = dict(zip(self.recording.refs, self.whole.inputs, strict=True))
         return {
             self.whole.outputs[effect.output]: inputs[effect.ref]
@@ -116,13 +114,13 @@ class Replay:
 
     @property
     def source(self) -> str:
-        """The program as Python source, and those of its derivatives outside."""
+        """The program and its results' sweeps as Python source."""
         parts = [self.emitted.source]
         return "\n\n".join([*parts, *(x for each in self.adjoints for x in each.sources)])
 
     @property
     def pool(self) -> Pool:
-        """The copies of the program that run."""
+        """The copies of the program."""
         if self._pool is None:
             program, remake = self.program, partial(flatten, self.whole, self._becomes())
             copy: Callable[[], Program] = remake if self._is_numpy else lambda: program
@@ -131,20 +129,20 @@ class Replay:
         return self._pool
 
     def save(self, path: str | Path, name: str, state: State) -> None:
-        """Write the program, and the state that there is now, into files."""
+        """Write the program and the present state into files."""
         if state.structure() != self.signature["the state"]:
             raise RuntimeError(f"the state of {name} has changed since it ran: call it again first")
         save(path, name, self.whole, self.recording, state, self.layout.names)
 
     def exported(self, name: str, state: State, *, unread: bool) -> ExportedProgram:
-        """Return what of the program, as it was recorded, stands in a file."""
+        """Return the program, as it was recorded, for export."""
         found, names = self.recording, self.layout.names
         return exported_program(name, found.program, found, state, names, unread=unread)
 
     # -- running -------------------------------------------------------------------------------
 
     def fits(self, signature: dict[str, Any], state: State, leaves: Sequence[Any]) -> bool:
-        """Whether the program is for a call of this signature, as far as numbers tell."""
+        """Whether the program is for a call with this signature and these numbers."""
         if any(value != signature[what] for what, value in self.signature.items()):
             return False
         number = partial(number_at, state=state, leaves=leaves)
@@ -154,7 +152,7 @@ class Replay:
         return all(same(number(ref), x) for ref, x in self.recording.pinned.items())
 
     def endless(self, others: Sequence["Replay"]) -> str:
-        """Where numbers that calls change decide, if that is all in which programs differ."""
+        """Why no number of programs suffices: they differ in changing numbers alone. "" if not."""
         found = self.recording
         changed = {x.ref for x in found.effects if x.ref.kind == "number"}
         alike = all(each.signature == self.signature for each in others)
@@ -168,11 +166,11 @@ class Replay:
         )
 
     def given(self, leaves: Sequence[Any]) -> None:
-        """Keep what of the arguments is state."""
+        """Keep the arguments that hold state."""
         self.objects = [(name, x) for name, x in self.layout.given(leaves) if not is_leaf(name, x)]
 
     def run(self, leaves: Sequence[Any], state: State) -> Any:
-        """Run the program for a call that it fits, on this state, and be ready for the next."""
+        """Run the program, and bind it to this state for the next calls."""
         call = self._bound(leaves, state, self.pool)
         self.given(leaves)
         self.used = _now()
@@ -181,7 +179,7 @@ class Replay:
         return call(*leaves)
 
     def tried(self, leaves: Sequence[Any], state: State) -> tuple[Any, tuple[Any, ...]]:
-        """What the program gives by plain calls, and what it has been given, for a check."""
+        """Run the program by plain calls, for a check; return its answer and its inputs."""
         inputs: list[tuple[Any, ...]] = []
         function = self.pool if self._copies.needed else self.emitted.function
 
@@ -194,7 +192,7 @@ class Replay:
         return answer, inputs[0] if inputs else ()
 
     def guards(self, leaves: Sequence[Any], state: State) -> tuple[int, Callable[..., Any]]:
-        """How many things a call looks at, and a function that does that alone."""
+        """The number of guards, and a function that checks these alone."""
         glue = self._glue(self.pool)
         source, function = glue.function(state, leaves, runs=False)
         return source.count("if "), function
@@ -207,7 +205,7 @@ class Replay:
         return Glue(self.recording, self.signature, pool, self.attach, alone=alone)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """A call that answers `MISS` where the program is to be checked."""
+        """A call that returns `MISS` when the next check is due."""
 
         def counted(*leaves: Any) -> Any:
             if not self.left:
@@ -221,7 +219,7 @@ class Replay:
 
 
 def _undrawn(function: Function) -> Function:
-    """A program that puts random generators back if it fails."""
+    """A program that restores random generators if it fails."""
 
     def call(*inputs: Any) -> tuple[Any, ...]:
         before = generators.get_rng_state()
@@ -236,7 +234,7 @@ class Copies:
     Attributes
     ----------
     needed : bool
-        Whether programs have memory of their own, so that each call at a time needs a copy.
+        Whether programs have buffers, so that calls at the same time need copies.
     """
 
     def __init__(
@@ -248,7 +246,7 @@ class Copies:
         self.needed = backend is not None and backend.name in kept
 
     def pool(self, program: Program, function: Function, remake: Callable[[], Program]) -> Pool:
-        """What runs a program; ``remake`` makes the programs of copies."""
+        """The pool of a program; ``remake`` makes programs for copies."""
         first = self._finished(program, function)
 
         def another() -> Function:

@@ -1,4 +1,4 @@
-"""What `compile` has done, for users to read."""
+"""What `compile` did, as a report for users."""
 
 import traceback
 from collections import Counter
@@ -20,9 +20,9 @@ class Report:
     recordings : int
         How often it was recorded.
     checks : int
-        How many calls were run by the function, too, and compared.
+        How many calls ran by both program and function, and were compared.
     reasons : list of str
-        Why, each time.
+        Why it was recorded, for each recording.
     notes : list of str
         What a backend could not do, and what is done instead.
     """
@@ -62,10 +62,10 @@ class Report:
 
 
 def summary(error: BaseException) -> str:
-    """An error in a line, with the last line of its traceback."""
+    """An error on one line, with the innermost line of its traceback."""
     try:
         text = f"{type(error).__name__} ({str(error).partition(chr(10))[0]})"
-    except Exception:  # it holds a value of a trace that has ended, perhaps
+    except Exception:  # its text may hold a value of a closed trace
         text = type(error).__name__
     for frame in traceback.extract_tb(error.__traceback__)[-1:]:
         text += f" at {Path(frame.filename).name}, line {frame.lineno} ({frame.line})"
@@ -73,7 +73,7 @@ def summary(error: BaseException) -> str:
 
 
 def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """How a signature differs from another, first of all."""
+    """The first difference of two signatures."""
     for what, value in now.items():
         if what in before and before[what] != value:
             return f"{what} was {_shown(before[what], value)}"
@@ -81,7 +81,7 @@ def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
 
 
 def _shown(before: Any, now: Any) -> str:
-    """How a part of a signature differs from what it was."""
+    """The difference of one entry of two signatures."""
     if isinstance(before, tuple) and isinstance(now, tuple):
         pairs = [(a, b) for a, b in zip(before, now, strict=False) if a != b]
         if pairs:

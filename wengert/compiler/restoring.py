@@ -1,4 +1,4 @@
-"""Putting things back after a failure, also where an interrupt comes meanwhile."""
+"""Undoing changes after a failure, even if an interrupt comes meanwhile."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -9,17 +9,17 @@ T = TypeVar("T")
 
 
 def restoring(run: Callable[[], T], put_back: Callable[[], object]) -> T:
-    """Run a function. If it fails, put things back, once more if that is interrupted.
+    """Run a function; if it fails, undo its changes, even if that is interrupted.
 
-    An interrupt may come where any function begins. So this one begins before ``run``, and not
-    where it has failed: otherwise the interrupt would come before anything is put back.
+    An interrupt may come at the begin of any function. So the ``try`` must be entered before
+    ``run``: a handler called only after the failure could be interrupted before it does anything.
 
     Parameters
     ----------
     run : callable
         What may fail.
     put_back : callable
-        What undoes it; also if it is called twice, and if ``run`` has ended.
+        Undoes it. It may be called twice, and after ``run`` has ended.
     """
     try:
         return run()

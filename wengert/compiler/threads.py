@@ -1,11 +1,11 @@
-"""Turns: what threads must not do at the same time.
+"""Mutual exclusion of threads that run compiled functions.
 
-While a function is recorded, what it reaches holds traced arrays; while a program is checked, what
-it has done is taken back. So a thread does either exclusive: no other one looks at the state of a
-function, runs a program, or runs a function eagerly in place of one.
+During a recording, the objects that a function reaches hold traced arrays; during a check, the
+program's changes are undone. So the thread that records or checks is exclusive: no other thread
+inspects a function's state, runs a program, or runs a function eagerly in place of one.
 
-Waiting has a limit, since a function may itself wait for another thread: then the call runs
-eagerly.
+Waits have a time limit, because a function may itself wait for another thread. After the limit the
+call runs eagerly.
 """
 
 import sys
@@ -21,26 +21,26 @@ __all__ = ["Pool", "eagerly", "exclusive", "inspecting", "pools"]
 
 Function = Callable[..., tuple[Any, ...]]
 
-#: Seconds for which a thread waits for another that looks, records or checks.
+#: Seconds for which a thread waits for another that inspects, records or checks.
 PATIENCE: Final = 10.0
-#: Seconds for which a thread that is to be exclusive waits for running calls; new ones wait for it.
+#: Seconds for which a thread waits for running calls before it is exclusive; new calls wait.
 PAUSE: Final = 0.1
 
-#: Held by the one thread that looks at the state of a function.
+#: Held by the one thread that inspects the state of a function.
 _lock = RLock()
-#: Which thread is exclusive; 0 for none. Under the lock above.
+#: The exclusive thread, or 0; guarded by the lock.
 _owner = 0
-#: How many functions each thread runs eagerly.
+#: The depth of eager calls of each thread.
 _eager: dict[int, int] = {}
 #: The copies of all programs that read and change state.
 pools: "WeakSet[Pool]" = WeakSet()
 
 
 class Pool:
-    """Copies of a program with memory of its own: each call takes one that no other call uses.
+    """Copies of a program, each with buffers of its own, which one call at a time uses.
 
-    Calls meet in threads, and where a signal's handler calls what it has interrupted. A thread that
-    is to be exclusive takes all copies, so that calls pay nothing for it.
+    Calls overlap in threads, and where a signal handler calls the function that it interrupted. A
+    thread becomes exclusive by taking all copies, so that calls need no lock.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Pool:
     Attributes
     ----------
     take, give : callable
-        Take a copy that nobody uses, or raise `IndexError`; give it back.
+        Take an unused copy, or raise `IndexError`; give it back.
     """
 
     def __init__(self, first: Function, another: Callable[[], Function]) -> None:
@@ -74,7 +74,7 @@ class Pool:
         if _owned_by_another():
             return None
         function = self._spare()
-        if _owned_by_another():  # that thread waits for the new copy, too
+        if _owned_by_another():  # it counts the new copy as running
             self._taken.append(function)
             return None
         return function
@@ -87,16 +87,16 @@ class Pool:
         return made
 
     def stop(self) -> bool:
-        """Take all copies that no call uses; return whether these are all."""
+        """Take all unused copies; return whether no copy is in use."""
         _move(self._free, self._taken)
         return len(self._taken) >= len(self._all)
 
     def forget_lost(self) -> None:
-        """Forget the copies that no call uses and none has given back, as after an interrupt."""
+        """Forget copies that were never given back, as after an interrupt."""
         self._all = list(self._taken)
 
     def go_on(self) -> None:
-        """Let calls have the copies again."""
+        """Make the copies available again."""
         _move(self._taken, self._free)
 
 
@@ -104,7 +104,7 @@ def _move(here: list[Function], there: list[Function]) -> None:
     try:
         while True:
             there.append(here.pop())
-    except IndexError:  # others take some, too
+    except IndexError:  # it is empty; other threads take copies, too
         return
 
 
@@ -115,14 +115,14 @@ def _owned_by_another() -> bool:
 
 @contextmanager
 def inspecting() -> Iterator[bool]:
-    """Look at the state of a function, one thread at a time; False after too long a wait."""
+    """Inspect the state of a function, one thread at a time; False after a timeout."""
     if _lock._is_owned():  # type: ignore[attr-defined]
         yield True
         return
     me = get_ident()
     running = _eager.get(me, 0)
     try:
-        _eager.pop(me, None)  # who waits here runs nothing
+        _eager.pop(me, None)  # a waiting thread counts as not running
         mine = _lock.acquire(timeout=PATIENCE)
         if running:
             _eager[me] = running
@@ -130,13 +130,13 @@ def inspecting() -> Iterator[bool]:
     finally:
         if running:
             _eager[me] = running
-        if _lock._is_owned():  # type: ignore[attr-defined]  # not ``mine``: an interrupt may come
+        if _lock._is_owned():  # type: ignore[attr-defined]  # an interrupt may come before ``mine`` is set
             _lock.release()
 
 
 @contextmanager
 def exclusive() -> Iterator[bool]:
-    """Be exclusive, within `inspecting`; False if other threads' calls have not ended in time."""
+    """Be exclusive, within `inspecting`; False if other threads' calls do not end in time."""
     global _owner
     before, me = _owner, get_ident()
     if before == me:  # a function that is checked calls another compiled one
@@ -158,7 +158,7 @@ def _stopped(programs: list[Pool]) -> bool:
 
 
 def _lost(programs: list[Pool]) -> bool:
-    """Whether nothing runs, so that what is not there was lost in interrupts; it is forgotten."""
+    """Whether nothing runs. Then missing copies were lost in interrupts, and are forgotten."""
     me = get_ident()
     if any(_runs(frame, thread == me) for thread, frame in sys._current_frames().items()):
         return False
@@ -169,7 +169,7 @@ def _lost(programs: list[Pool]) -> bool:
 
 
 def _runs(frame: FrameType | None, mine: bool) -> bool:
-    """Whether a thread is inside a program, or another one inside the compiler."""
+    """Whether a thread runs a program, or another than this one runs the compiler."""
     while frame is not None:
         code, module = frame.f_code, str(frame.f_globals.get("__name__"))
         if code.co_filename.startswith(("<glue>", "<compiled ")) or code is Pool.__call__.__code__:
@@ -209,7 +209,7 @@ def eagerly() -> Iterator[None]:
 
 
 def _wait(ready: Callable[[], bool], seconds: float) -> bool:
-    """Wait until something is ready; return whether it was in time."""
+    """Wait until ``ready()``; return False after a timeout."""
     if ready():
         return True
     end, pause = time.monotonic() + seconds, 1e-5

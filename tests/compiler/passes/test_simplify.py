@@ -1,4 +1,4 @@
-"""Algebraic simplify: where they fire, and where they must not."""
+"""Algebraic simplification: where it applies, and where it must not."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ COMPLEX = np.array([complex(a, b) for a in (-0.0, 0.0, np.inf, 1.5) for b in (-0
 INTEGERS = np.array([[0, 1, -1], [7, -(2**63), 2**63 - 1]])
 FLAGS = np.array([True, False])
 
-# -- simplify: where it fires ----------------------------------------------------------------------
+# -- where it applies ----------------------------------------------------------------------
 
 FLOATS: dict[str, Callable[[Any, Any], Any]] = {
     "x * 1": lambda xp, x: xp.multiply(x, 1),
@@ -151,7 +151,7 @@ def test_numbers() -> None:
         agrees(program, better, NUMPY, SPECIAL, number)
 
 
-# -- simplify: where it must not -------------------------------------------------------------------
+# -- where it must not -------------------------------------------------------------------
 
 #: Identities that are none, with a point that shows it.
 DIFFERENT: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {

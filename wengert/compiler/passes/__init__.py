@@ -1,6 +1,6 @@
-"""Passes: small functions from programs to programs that do the same with less.
+"""Passes: functions that optimise programs without changing a bit of their results.
 
-Those of this module are for every array library; `liveness`, `buffers` and `flatten` are for the
+Those imported here are for every array library; `liveness`, `buffers` and `flatten` are for
 libraries that can write into arrays.
 """
 
@@ -13,15 +13,13 @@ from wengert.compiler.program import Program
 
 __all__ = ["common", "dead", "folding", "optimise", "simplify"]
 
-#: How often the passes run at most. Each follows chains to their ends in one walk, so that more
-#: than one round is for programs in which one pass's work makes another's.
+#: Rounds of the passes at most. A pass handles whole chains in one walk, so that further rounds
+#: serve only where one pass's result enables another pass.
 ROUNDS = 4
 
 
 def optimise(program: Program) -> Program:
-    """Run the machine-independent passes until they find nothing more.
-
-    The result gives the same values as the program, to the last bit.
+    """Run the library-independent passes until nothing changes; results are the same bitwise.
 
     Parameters
     ----------
@@ -31,10 +29,10 @@ def optimise(program: Program) -> Program:
     merged = None
     for _ in range(ROUNDS):
         folded = folding(simplify(program))
-        if folded is merged:  # in which there is nothing more to merge
+        if folded is merged:  # unchanged: nothing is left to merge
             break
         program = merged = common(folded)
-        if merged is folded:  # where nothing was merged, there is nothing new for the others
+        if merged is folded:  # nothing was merged: nothing is new to the other passes
             break
     used = dead(program, errors=True)
     spared = signs(used)

@@ -1,4 +1,4 @@
-"""Buffers: results are written into memory that is there already."""
+"""Buffer assignment: results are written into memory that is already allocated."""
 
 import math
 from dataclasses import replace
@@ -23,48 +23,48 @@ from wengert.compiler.program import Instruction, Program, Value
 
 __all__ = ["buffers"]
 
-#: Columns up to which a row is added faster as an array of copies.
+#: Columns up to which NumPy adds a row faster if it is first copied to the whole shape.
 NARROW: Final = 128
-#: Elements from which copies of rows cost less than inner loops over each.
+#: Elements from which copying rows costs less than short inner loops.
 MANY: Final = 1 << 9
-#: Elements from which results of other sizes use the same memory, of which they take a part.
+#: Elements from which results of different sizes share a buffer.
 LARGE: Final = 1 << 13
 
 
 def buffers(program: Program, *, kept: bool = True) -> Program:
-    """Say where results are written, for a library whose functions take ``out`` as NumPy's do.
+    """Assign memory to results, for a library whose functions take ``out`` as NumPy's do.
 
-    A result is written over an operand that nothing needs any more, or into a buffer: memory that
-    stays from run to run. A buffer is used again when all that may look at it is done. What the
-    caller gets stays a new array.
+    A result is written over an operand that is no longer live, or into a buffer: memory that
+    persists between runs. A buffer is reused once everything that may be a view of it is dead.
+    Arrays that the caller gets are always new.
 
-    Large results use a buffer again that had others of another size: it is as large as the largest,
-    and each takes its first elements.
+    Large results of different sizes share a buffer, which has the size of the largest; each takes
+    its first elements.
 
-    A buffer's elements lie in the order in which NumPy makes the result, for in another one they
-    would be summed in another order later.
+    A buffer has the memory layout that NumPy would give the result, because the layout decides
+    the order, and so the rounding, of later sums.
 
     Parameters
     ----------
     program : Program
         The program.
     kept : bool
-        Whether there are buffers, which stay from call to call. On a GPU two calls may be under
-        way at once, in two streams, and what is allocated in each call is that call's own.
+        Whether there are buffers. On a GPU there are none, because two calls may run at once in
+        two streams; there only operands are written over.
     """
     return _hoisted(_Placer(_spread(program) if kept else program, kept).placed())
 
 
 def _spread(program: Program) -> Program:
-    """Say apart what calls copy, so that buffers take the copies.
+    """Make copies explicit instructions, so that they are written into buffers.
 
-    NumPy gets whole arrays of copies where its inner loops would be short: so a short row is added
-    to a matrix, and so are the rows of ``x[:, None, :] - x``. What no view can have in another
-    shape is copied first.
+    Operands that NumPy would broadcast in short inner loops are copied to the whole shape first:
+    a short row that is added to a matrix, the rows of ``x[:, None, :] - x``. So is an array whose
+    reshape is a copy.
     """
     leaving = escaping(program)
     steps: list[Instruction] = []
-    zeros: dict[int, Value] = {}  # indices, by how many there are
+    zeros: dict[int, Value] = {}  # arrays of zero indices, by length
     constants = dict(program.constants)
     for step in program.instructions:
         if step.function is RESHAPE and step.result not in leaving and _copies(step):
@@ -101,7 +101,7 @@ def _spread(program: Program) -> Program:
 
 
 def _copies(step: Instruction) -> bool:
-    """Whether NumPy copies what it is to give in another shape, of which nothing is read here."""
+    """Whether NumPy's reshape of this array is a copy, as found on an array without memory."""
     x, *shape = step.operands
     if not isinstance(x, Value) or not x.order or x.dtype.kind == "c":
         return False
@@ -114,7 +114,7 @@ def _copies(step: Instruction) -> bool:
 
 
 def _stretched(x: Any, step: Instruction) -> tuple[int, int] | None:
-    """How often along which axis an operand is read, where that is in short rows of many."""
+    """How often, and along which axis, to repeat an operand that is broadcast in short rows."""
     if not isinstance(x, Value) or x.order or step.several or step.result.order:
         return None
     shape, whole, size = x.shape, step.result.shape, step.result.size
@@ -127,21 +127,21 @@ def _stretched(x: Any, step: Instruction) -> tuple[int, int] | None:
 
 
 def _is_narrow(x: Value) -> bool:
-    """Whether it is a matrix of several short rows, in order."""
+    """Whether it is a C-ordered matrix of several short rows."""
     if x.shape is None or len(x.shape) != 2 or x.order:
         return False
     return x.shape[0] > 1 and 0 < x.shape[1] <= NARROW and x.size <= SMALL
 
 
 class _Memory:
-    """A buffer that is planned, with the places to write to that results have there.
+    """A planned buffer, with the views of it that results are written to.
 
     Attributes
     ----------
     size : int
         Elements of the largest result.
     places : dict
-        By shape, and by the order of the axes, the values that stand for the places.
+        The values that stand for these views, by shape and order of axes.
     """
 
     def __init__(self, dtype: Any) -> None:
@@ -150,26 +150,26 @@ class _Memory:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the result that was placed first."""
+        """The shape of the first result."""
         return next(iter(self.places))[0]
 
     def place(self, shape: tuple[int, ...], axes: tuple[int, ...] | None, size: int) -> Value:
-        """Where a result of this shape is written, its axes in this order."""
+        """The view that a result of this shape and order of axes is written to."""
         self.size = max(self.size, size)
         return self.places.setdefault((shape, axes), Value(shape, self.dtype, "buffer"))
 
 
 class _Placer:
-    """One walk through a program."""
+    """Assigns memory in one walk through a program."""
 
     def __init__(self, program: Program, kept: bool) -> None:
         self.program, self.kept = program, kept
         self.live: Liveness = liveness(program)
         self.planned: list[_Memory] = []
-        #: Buffers that nothing needs, by dtype and size, and by the shape of their first result.
+        #: Free buffers by dtype and size, and by the shape of their first result.
         self.free: dict[tuple[Any, int], dict[tuple[int, ...], list[_Memory]]] = {}
-        self.home: dict[Value, _Memory] = {}  # the buffers that results have
-        self.own: set[Value] = set()  # results with memory that is nobody else's
+        self.home: dict[Value, _Memory] = {}  # the buffers of results
+        self.own: set[Value] = set()  # results that share memory with nothing else
         self.ending: dict[int, list[_Memory]] = {}
         self.leaving = _leaving(program, self.live)
 
@@ -191,7 +191,7 @@ class _Placer:
         )
 
     def _placed(self, i: int, step: Instruction) -> Value | None:
-        """Where a result is written, if the call does not make a new array."""
+        """The memory that a result is written into; None for a new array."""
         for buffer in self.ending.pop(i - 1, ()):
             free = self.free.setdefault((buffer.dtype, buffer.size), {})
             free.setdefault(buffer.shape, []).append(buffer)
@@ -214,7 +214,7 @@ class _Placer:
         return out
 
     def _operand(self, i: int, step: Instruction, found: Form) -> Value | None:
-        """An operand that is needed no more, and whose memory is not the caller's."""
+        """An operand that is dead after this call, and whose memory is not the caller's."""
         for x in step.used():
             if x not in self.own or self.live.last[x] != i or not _like(x, step.result):
                 continue
@@ -227,18 +227,18 @@ class _Placer:
         return None
 
     def _only(self, step: Instruction, x: Value) -> bool:
-        """Whether a call reads a value's memory as its first operand alone."""
+        """Whether a call reads a value's memory through its first operand only."""
         readers = [each for each in step.used() if x in self.live.holders.get(each, ())]
         return len(readers) == 1 and step.operands[0] is x
 
     def _buffer(self, i: int, result: Value, axes: tuple[int, ...]) -> Value:
-        """Where in a buffer that nothing needs, or in a new one, a result is written."""
+        """The place in a free or new buffer that a result is written to."""
         shape = tuple([result.shape[axis] for axis in axes])  # type: ignore[index]
         free = self._fitting(result.dtype, result.size)
         if not free:
             memory = _Memory(result.dtype)
             self.planned.append(memory)
-        else:  # one of this shape, if there is one: another shape is a view of it
+        else:  # preferably of this shape, which needs no view
             first = shape if shape in free else next(reversed(free))
             memory = free[first].pop()
             if not free[first]:
@@ -248,7 +248,7 @@ class _Placer:
         return memory.place(shape, turned, result.size)
 
     def _fitting(self, dtype: Any, size: int) -> dict[tuple[int, ...], list[_Memory]]:
-        """Free buffers of a size; if none, of the least size above, or of the largest below."""
+        """Free buffers of this size, or else of the next larger one, or else of the largest."""
         exact = self.free.get((dtype, size))
         if exact or size <= LARGE:
             return exact or {}
@@ -258,13 +258,13 @@ class _Placer:
         return self.free[dtype, min([n for n in sizes if n > size], default=max(sizes))]
 
     def _keep(self, result: Value, memory: _Memory, i: int) -> None:
-        """Let a result have a buffer until it is needed no more."""
+        """Assign a buffer to a result for its lifetime."""
         self.home[result] = memory
         self.ending.setdefault(self.live.last.get(result, i), []).append(memory)
 
 
 def _leaving(program: Program, live: Liveness) -> set[Value]:
-    """Values whose memory the caller gets, also of those that calls write over to make them."""
+    """Values whose memory the caller gets, through calls in place of their operand, too."""
     found = set(live.escaping)
     for i, step in reversed([*enumerate(program.instructions)]):
         if form(step).inside == "only" and step.result in found:
@@ -277,7 +277,7 @@ def _leaving(program: Program, live: Liveness) -> set[Value]:
 def _made(
     memory: _Memory, views: dict[tuple[Value, Any], Instruction], where: dict[Value, Value]
 ) -> Value:
-    """A buffer; what is written to it is a view where its shape or order is another one."""
+    """A buffer as a value; places of another shape or layout become views of it."""
 
     def view(x: Value, name: str, function: Any, *operands: Any, **parameters: Any) -> Value:
         seen = views.get((x, (name, repr(operands), repr(parameters))))
@@ -307,7 +307,7 @@ def _made(
 
 
 def _axes(x: Value) -> tuple[int, ...] | None:
-    """The axes of an array as they lie in its memory, if that is without gaps."""
+    """The axes of an array from outermost to innermost in memory; None if there are gaps."""
     shape, strides = x.shape or (), x.order
     if strides is None:
         return tuple(range(len(shape)))
@@ -325,10 +325,10 @@ def _like(x: Value, y: Value) -> bool:
 
 
 def _hoisted(program: Program) -> Program:
-    """Take views of buffers once, beforehand.
+    """Take views of buffers once, before the first run.
 
-    Whether the elements' places allow a view is NumPy's to say, of an array that stands for the
-    buffer: a transposed one's reshape is a copy.
+    NumPy tells on a stand-in array whether a call gives a view: a reshape of a transposed buffer
+    is a copy.
     """
     kept = [*program.buffers, *[view.result for view in program.views]]
     home: dict[Value, Value] = {buffer: buffer for buffer in kept}

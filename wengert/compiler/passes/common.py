@@ -1,4 +1,4 @@
-"""Common subexpressions: what is computed twice is computed once."""
+"""Common subexpression elimination."""
 
 from collections.abc import Hashable
 from dataclasses import replace
@@ -11,10 +11,10 @@ __all__ = ["common"]
 
 
 def common(program: Program) -> Program:
-    """Let one instruction stand for all that call the same function with the same.
+    """Merge instructions that call the same function with the same operands.
 
-    Where an output is among several equal values, it is the output that stays. Two outputs that
-    are equal are computed twice, because each caller's array is its own.
+    If one of two equal values is an output, that one stays. Two equal outputs are both computed,
+    because the caller gets two arrays.
     """
     apart = escaping(program) | written_allocations(program)
     same: dict[Value, Any] = {}
@@ -37,7 +37,7 @@ def common(program: Program) -> Program:
 def _merge(
     step: Instruction, first: Instruction, same: dict[Value, Any], apart: set[Value]
 ) -> bool:
-    """Take the first instruction's results for those of one that is equal, if that can be."""
+    """Replace an instruction's results by those of an equal one; False if both escape."""
     pairs = list(zip(step.results, first.results, strict=True))
     if any(result in apart and before in apart for result, before in pairs):
         return False
@@ -53,7 +53,7 @@ def _key(step: Instruction) -> Hashable:
     key = (step.name, step.function, _part(step.operands), _part(step.parameters))
     try:
         hash(key)
-    except TypeError:  # something that the library made, which tells nothing about itself
+    except TypeError:  # an unhashable object of the library
         return step
     return key
 

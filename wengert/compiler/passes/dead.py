@@ -1,4 +1,4 @@
-"""Dead code: what no output needs is not computed."""
+"""Dead code elimination."""
 
 from collections.abc import Callable, Container
 from dataclasses import replace
@@ -13,18 +13,18 @@ from wengert.compiler.program import Instruction, Program, Value, values_in
 __all__ = ["dead"]
 
 
-#: Python's arithmetic that may raise, and for which numbers on the right it does not.
+#: Python's arithmetic that may raise, with a test of right operands for which it does not.
 _HARMLESS: Final[dict[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("number.truediv", "number.floordiv", "number.mod"), bool),
     "number.pow": lambda x: x in (0, 1),
     **dict.fromkeys(("number.lshift", "number.rshift"), lambda x: x >= 0),
 }
-#: Functions that cast what they are given second.
+#: Functions that cast their second operand to the result's dtype.
 _STORING: Final = frozenset({"full", "full_like", "setitem"})
 
 
 def _may_raise(step: Instruction, constants: Container[Value]) -> bool:
-    """Whether a call raises for some of what it may be given, as far as is known."""
+    """Whether a call may raise for some values of its operands."""
     if step.name.startswith("number."):
         harmless = _HARMLESS.get(step.name)
         return _overflows(step) or (
@@ -49,7 +49,7 @@ def _may_raise(step: Instruction, constants: Container[Value]) -> bool:
 
 
 def _overflows(step: Instruction) -> bool:
-    """Whether arithmetic makes a float of an integer, which may be too large."""
+    """Whether arithmetic converts an integer to a float, which may overflow."""
     result = step.results[0].dtype
     return (result is float or result is complex) and any(
         isinstance(x, Value) and x.dtype is int for x in step.operands
@@ -57,31 +57,31 @@ def _overflows(step: Instruction) -> bool:
 
 
 def _converts(step: Instruction) -> bool:
-    """Whether a number is stored in a dtype that may not hold it, as integers do not hold NaN.
+    """Whether a number is stored in a dtype that may not hold it, such as NaN in an integer.
 
-    NumPy then raises what Python does, where it casts arrays as C does.
+    NumPy raises Python's error for a number, and casts arrays as C does.
     """
     if step.name not in _STORING or not isinstance(value := step.operands[1], Value):
         return False
     kind = value.dtype
-    if kind is int:  # a number that is followed
+    if kind is int:  # a traced number
         return True
     inexact = kind is float or kind is complex or (kind is not bool and dtype_of(kind).inexact)
     return inexact and not dtype_of(step.results[0].dtype).inexact
 
 
 def dead(program: Program, *, errors: bool = False) -> Program:
-    """Leave out instructions and constants on which no output depends.
+    """Remove instructions and constants on which no output depends.
 
-    Inputs stay, and so does what is not pure: a generator of random numbers goes on although
-    nobody looks at what it drew, and values are checked although nobody takes them.
+    Inputs stay, and so do impure instructions: a draw advances its generator, and a check of values
+    may raise.
 
     Parameters
     ----------
     program : Program
-        Of which the outputs are needed.
+        The program.
     errors : bool
-        Whether calls that may raise stay, although nobody looks at what they give.
+        Whether unused calls that may raise stay.
     """
     needed: set[Value] = set(values_in(program.outputs))
     kept: list[Instruction] = []

@@ -1,4 +1,4 @@
-"""An optimiser's update of many small parameters, done once on all of them in one line."""
+"""Updates of many small parameters, joined into one update of a flat array."""
 
 import operator
 from collections import Counter
@@ -18,15 +18,15 @@ from wengert.compiler.program import Instruction, Program, Value, values_in
 
 __all__ = ["FlatArrays", "flatten"]
 
-#: Elements of a parameter from which copying it costs more than calls of its own.
+#: Elements of a parameter from which copying it costs more than separate calls.
 LARGEST = 1 << 13
 
-#: Lines that are kept for later steps: that of the state, the next, and some that users look at.
+#: Flat arrays that are kept: the state's, the next one, and some that the user holds views of.
 KEPT = 4
 
 
 class FlatArrays:
-    """Arrays in one line, and lines that nobody else looks at any more.
+    """Arrays as views of one flat array, and a pool of such flat arrays.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class FlatArrays:
     dtype : dtype
         Of all of them.
     name : str
-        How a reader of the source would call them.
+        A readable name for the source.
 
     Notes
     -----
-    What a step leaves (parameters, gradients) is the caller's own. While the caller keeps it, by
-    whatever view, its memory has more references than the two that are known here; when the next
-    step has put other arrays in its place, it has no more, and is written again.
+    Parameters and gradients that a step makes are the caller's. As long as the caller holds one of
+    them, or a view, the flat array has more references than those known here. After the next steps
+    have replaced them it has no more, and its memory is reused.
     """
 
     def __init__(self, shapes: Sequence[tuple[int, ...]], dtype: Any, name: str) -> None:
@@ -50,60 +50,60 @@ class FlatArrays:
         sizes = [int(np.prod(shape)) for shape in shapes]
         self._ends = list(accumulate(sizes))
         self._starts = [end - size for end, size in zip(self._ends, sizes, strict=True)]
-        self._lines: list[tuple[Any, tuple[Any, ...]]] = []  # the one made last comes last
+        self._flat: list[tuple[Any, tuple[Any, ...]]] = []  # each with its parts; newest last
         self._counts = self._counted(self._made())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FlatArrays, (self._shapes, self._dtype, self.name)
 
     def memory(self) -> Any:
-        """A line to write to."""
-        lines = self._lines
-        for i, held in enumerate(lines):
+        """A flat array that nobody else refers to."""
+        kept = self._flat
+        for i, held in enumerate(kept):
             if self._counted(held) == self._counts:
-                lines.append(lines.pop(i))
+                kept.append(kept.pop(i))
                 return held[0]
-        if len(lines) == KEPT:
-            del lines[0]
-        lines.append(self._made())
-        return lines[-1][0]
+        if len(kept) == KEPT:
+            del kept[0]
+        kept.append(self._made())
+        return kept[-1][0]
 
     def join(self, *arrays: Any) -> Any:
-        """The arrays' elements one after the other. Nobody writes into them."""
-        for line, parts in self._lines:
+        """The flat array of these arrays: their own one, or a concatenation."""
+        for flat, parts in self._flat:
             if all(map(operator.is_, arrays, parts)):
-                return line
+                return flat
         return np.concatenate([x.reshape(-1) for x in arrays])
 
-    def split(self, line: Any) -> tuple[Any, ...]:
-        """The arrays that a line is made of."""
-        for known, parts in self._lines:
-            if known is line:
+    def split(self, flat: Any) -> tuple[Any, ...]:
+        """The arrays as views of a flat array."""
+        for known, parts in self._flat:
+            if known is flat:
                 return parts
-        return self._parts(line)
+        return self._parts(flat)
 
     def _made(self) -> tuple[Any, tuple[Any, ...]]:
-        line = np.empty(self._ends[-1], self._dtype)
-        return line, self._parts(line)
+        flat = np.empty(self._ends[-1], self._dtype)
+        return flat, self._parts(flat)
 
-    def _parts(self, line: Any) -> tuple[Any, ...]:
+    def _parts(self, flat: Any) -> tuple[Any, ...]:
         size = self._dtype.itemsize
         return tuple(
             [
-                np.ndarray(shape, self._dtype, line, start * size)
+                np.ndarray(shape, self._dtype, flat, start * size)
                 for start, shape in zip(self._starts, self._shapes, strict=True)
             ]
         )
 
     @staticmethod
     def _counted(held: tuple[Any, tuple[Any, ...]]) -> list[int]:
-        """How many references there are: also a view of a part counts for the line."""
-        line, parts = held
-        return counts((line, *parts))
+        """The reference counts of a flat array and its parts; a view refers to the flat array."""
+        flat, parts = held
+        return counts((flat, *parts))
 
 
 class _Run:
-    """The instructions that update one parameter, and what they take from elsewhere."""
+    """The instructions that update one parameter, and their operands from outside."""
 
     def __init__(self, steps: list[Instruction]) -> None:
         self.steps = steps
@@ -115,7 +115,7 @@ class _Run:
         self.regular = True
         for step in steps:
             self.regular &= step.result.shape == self.shape and step.result.dtype == self.dtype
-            self.regular &= step.result.order is None  # as the parts of a line are
+            self.regular &= step.result.order is None  # as the parts of a flat array are
             taken: list[Hashable] = []
             for x in step.operands:
                 if not isinstance(x, Value) or x.shape is None:
@@ -132,21 +132,21 @@ class _Run:
 
 
 def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType({})) -> Program:
-    """Do what an optimiser does to each of several small parameters once, to all of them.
+    """Join the updates of small parameters into updates of flat arrays.
 
-    What it does to large ones comes last, and in place where it can (`in_place`).
+    The instructions of the stage ``"update"`` between two outputs update one parameter. Small
+    parameters whose updates are the same elementwise chain, with the same numbers, are updated by
+    one chain: its operands are joined into flat arrays, and its results are split.
 
-    Of instructions of the stage ``"update"``, those from one output to the next are one
-    parameter's. Where several parameters' are the same elementwise chain, with the same numbers,
-    it runs on their elements in one line. What it is given is joined, what it gives is split.
+    Updates of large parameters come last, and in place where possible (`in_place`).
 
     Parameters
     ----------
     program : Program
         Of NumPy arrays.
     becomes : dict of Value to Value
-        For outputs that are the next values of inputs, these inputs: what is split in one run is
-        joined in the next.
+        For outputs that are the next values of inputs, these inputs. So parts that one run splits
+        need not be joined in the next.
     """
     groups: dict[Hashable, list[_Run]] = {}
     large: list[_Run] = []
@@ -161,7 +161,7 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
     outputs = set(values_in(program.outputs))
     moved = {step for runs in (*chosen, large) for run in runs for step in run.steps}
     steps = [step for step in program.instructions if step not in moved]
-    for runs in chosen:  # at the end: what they give, nothing else takes
+    for runs in chosen:  # at the end, since nothing else uses their results
         steps = _joined(runs, outputs, steps, becomes)
     alone = Value((0,), np.dtype(float), ALONE)
     updates = in_place([run.steps for run in large], becomes, holders(program), alone, outputs)
@@ -171,7 +171,7 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
 
 
 def _runs(program: Program) -> list[_Run]:
-    """The updates of parameters: chains of which nothing else takes the results."""
+    """The updates of parameters: chains whose results nothing else uses."""
     outputs = set(values_in(program.outputs))
     uses = Counter(value for step in program.instructions for value in step.used())
     found: list[_Run] = []
@@ -184,7 +184,7 @@ def _runs(program: Program) -> list[_Run]:
             continue
         steps.append(step)
         own = _own(steps, uses) if step.result in outputs else []
-        if own and own[-1] is step:  # a parameter's update ends with what nothing else takes
+        if own and own[-1] is step:  # the result of an update is used by nothing else
             run = _Run(own)
             if run.shape and run.size:
                 found.append(run)
@@ -193,7 +193,7 @@ def _runs(program: Program) -> list[_Run]:
 
 
 def _own(steps: list[Instruction], uses: Counter[Value]) -> list[Instruction]:
-    """Those of some instructions whose results nothing takes but they themselves."""
+    """The instructions whose results are used by these instructions alone."""
     inside: Counter[Value] = Counter()
     kept: list[Instruction] = []
     for step in reversed(steps):
@@ -213,50 +213,50 @@ def _joined(
     steps: list[Instruction],
     becomes: Mapping[Value, Value],
 ) -> list[Instruction]:
-    """The instructions before, and one chain for several parameters."""
+    """The instructions, with one chain for several updates appended."""
     first = runs[0]
     shapes = [run.shape or () for run in runs]
     size = sum(int(np.prod(shape)) for shape in shapes)
     line = first.steps[0].line
     made: list[Instruction] = []
-    lines: dict[Value, Any] = {}
+    flats: dict[Value, Any] = {}
     splits: dict[tuple[Value, ...], FlatArrays] = {}
 
     def value(name: str) -> Value:
         return Value((size,), first.dtype, name)
 
-    def memory(joint: FlatArrays) -> Instruction:
-        return Instruction("flat", joint.memory, (), {}, (value(""),), pure=False, line=line)
+    def memory(flat: FlatArrays) -> Instruction:
+        return Instruction("flat", flat.memory, (), {}, (value(""),), pure=False, line=line)
 
     for k, x in enumerate(first.outside):
         parts = tuple([run.outside[k] for run in runs])
         short = x.name.rpartition(".")[2] or "grad"
-        joint = splits[parts] = FlatArrays(shapes, first.dtype, f"flat_{short}")
-        lines[x] = value(f"all.{short}")
-        steps = _written(steps, parts, joint, memory(joint))
-        made.append(Instruction("join", joint.join, parts, {}, (lines[x],), line=line))
+        flat = splits[parts] = FlatArrays(shapes, first.dtype, f"flat_{short}")
+        flats[x] = value(f"all.{short}")
+        steps = _written(steps, parts, flat, memory(flat))
+        made.append(Instruction("join", flat.join, parts, {}, (flats[x],), line=line))
     ends: list[Instruction] = []
     for i, step in enumerate(first.steps):
         result = value("")
         parts = tuple([run.steps[i].result for run in runs])
         out = None
         if any(part in outputs for part in parts):
-            # What is split now is joined in the next run of the program: the same joint does both.
+            # The next run joins what this one splits, by the same object.
             before = tuple([becomes.get(part, part) for part in parts])
-            joint = splits.get(before) or FlatArrays(shapes, first.dtype, "flat_new")
-            ends.append(Instruction("split", joint.split, (result,), {}, parts, True, line=line))
+            flat = splits.get(before) or FlatArrays(shapes, first.dtype, "flat_new")
+            ends.append(Instruction("split", flat.split, (result,), {}, parts, True, line=line))
             if form(step).writes and result.dtype.kind != "c":
-                made.append(memory(joint))
+                made.append(memory(flat))
                 out = made[-1].result
-        made.append(replace(step.with_values(lines), results=(result,), line=line, out=out))
-        lines[step.result] = result
+        made.append(replace(step.with_values(flats), results=(result,), line=line, out=out))
+        flats[step.result] = result
     return [*steps, *made, *ends]
 
 
 def _written(
-    steps: list[Instruction], parts: tuple[Value, ...], joint: FlatArrays, memory: Instruction
+    steps: list[Instruction], parts: tuple[Value, ...], flat: FlatArrays, memory: Instruction
 ) -> list[Instruction]:
-    """Let instructions write their results into a line, if all of them can."""
+    """Let instructions write their results into parts of a flat array, if all of them can."""
     at = {step.result: i for i, step in enumerate(steps) if not step.several}
     makers = [at.get(part, -1) for part in parts]
     if len(set(parts)) < len(parts) or not all(i >= 0 and _writes(steps[i]) for i in makers):
@@ -264,7 +264,7 @@ def _written(
     places = tuple([Value(part.shape, part.dtype) for part in parts])
     start = min(makers)
     line = steps[start].line
-    views = Instruction("split", joint.split, (memory.result,), {}, places, True, line=line)
+    views = Instruction("split", flat.split, (memory.result,), {}, places, True, line=line)
     steps = list(steps)
     for i, place in zip(makers, places, strict=True):
         steps[i] = steps[i].writing(place)
@@ -272,7 +272,7 @@ def _written(
 
 
 def _writes(step: Instruction) -> bool:
-    """Whether a call can be told where to write, and writes what it would give otherwise."""
+    """Whether a call can write into given memory with the same result."""
     found = form(step)
     free = step.out is None and step.result.dtype.kind != "c"
     ordered = step.result.order is None

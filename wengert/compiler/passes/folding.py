@@ -1,4 +1,4 @@
-"""Constant folding: what depends on nothing that changes is computed once, when compiling."""
+"""Constant folding: instructions without inputs are computed once, when compiling."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,24 +12,24 @@ from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["LARGEST", "folding"]
 
-#: What rounds each result as the standard of floating-point numbers says.
+#: Functions whose results are correctly rounded (IEEE 754).
 _ROUNDED: Final = (np.add, np.subtract, np.multiply, np.divide)
 
-#: Elements of the largest results that are kept; beyond it, memory costs more than the time.
+#: Elements of the largest results that are folded; larger ones would cost too much memory.
 LARGEST = 1 << 16
 
 
 def folding(program: Program) -> Program:
-    """Compute instructions of constants, and of nothing at all, such as ``zeros``, beforehand.
+    """Compute instructions whose operands are all constant, such as ``zeros``.
 
-    Python numbers are written where they are used, also in place of NumPy's constants of which all
-    elements are one number. What makes an output stays an instruction: constants belong to the
-    program, and outputs to the caller.
+    Python numbers replace their uses, and NumPy constants of equal elements become such numbers
+    where that gives the same bits. An instruction that makes an output stays: constants belong to
+    the program, and outputs to the caller.
     """
     apart = escaping(program) | written_allocations(program)
     constants = dict(program.constants)
     numbers: dict[Value, Any] = {}
-    full: dict[Value, float | None] = {}  # constants, and the number that each is full of
+    full: dict[Value, float | None] = {}  # the number that fills a constant, or None
     kept: list[Instruction] = []
     for step in program.instructions:
         if numbers:
@@ -53,10 +53,9 @@ def folding(program: Program) -> Program:
 def _with_numbers(
     step: Instruction, constants: Mapping[Value, Any], full: dict[Value, float | None]
 ) -> Instruction:
-    """A sum or product with a number in place of a constant that is full of it.
+    """A sum or product with a number in place of a constant filled with it.
 
-    These are rounded alike however an operand is given; other functions may have a loop of their
-    own for numbers.
+    Correct rounding makes the two equal; other functions may have another loop for numbers.
     """
     if step.function not in _ROUNDED or step.parameters or len(step.operands) != 2:
         return step
@@ -74,7 +73,7 @@ def _with_numbers(
 
 
 def _element(array: Any) -> float | None:
-    """The number that all elements of an array of floats are, to the bit."""
+    """The number that fills an array of floats, bitwise; None if elements differ."""
     if type(array) is not np.ndarray or array.dtype.kind != "f" or not array.size:
         return None
     first = array.flat[0]
@@ -88,5 +87,5 @@ def _foldable(step: Instruction, apart: set[Value]) -> bool:
 
 
 def _computed(step: Instruction, constants: dict[Value, Any]) -> tuple[Any, ...]:
-    with np.errstate(all="ignore"):  # the trace has warned
+    with np.errstate(all="ignore"):  # the trace has warned already
         return step.run(constants)

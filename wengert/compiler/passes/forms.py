@@ -1,7 +1,7 @@
-"""How calls use memory: which can write into it, and whose results have memory of their own.
+"""How calls use memory: which can write into given memory, and whose results may be views.
 
-Of a primitive its row says whether results may be views. The functions that write are NumPy's, and
-CuPy's universal functions, which take ``out`` as NumPy's do.
+The row of a primitive says whether its results may be views. Functions that write into given
+memory are NumPy's, and CuPy's universal functions, which take ``out`` as NumPy's do.
 """
 
 import importlib
@@ -44,7 +44,7 @@ __all__ = [
 
 
 class Method:
-    """A method of its first operand, as a function: ``Method("dot")(x, y)`` is ``x.dot(y)``."""
+    """A method as a function: ``Method("dot")(x, y)`` is ``x.dot(y)``."""
 
     __slots__ = ("name",)
 
@@ -59,14 +59,14 @@ class Method:
 
 
 class Kernel:
-    """A kernel of CuPy's, as a function; its results have memory of their own.
+    """A kernel of CuPy's as a function, compiled at its first call; its results are new arrays.
 
     Attributes
     ----------
     kind : {"ElementwiseKernel", "ReductionKernel"}
-        Of CuPy's classes.
+        Which of CuPy's classes.
     arguments, keywords : tuple, dict
-        What makes it.
+        Of that class.
     """
 
     def __init__(self, kind: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
@@ -84,59 +84,59 @@ class Kernel:
 
 #: Copies an array.
 COPY: Final = Method("copy")
-#: The product of matrices: `np.matmul` of small ones takes a third of a microsecond longer.
+#: The product of matrices; for small ones faster than `np.matmul` by a third of a microsecond.
 DOT: Final = Method("dot")
-#: Of an array by flat indices, all of which are there.
+#: Elements at flat indices, which are all in bounds.
 TAKE: Final = Method("take")
-#: Of an array's one row along an axis, as often as there are zeros in the indices.
+#: Repeats an axis of length 1: ``take`` with indices that are all zero.
 REPEAT: Final = Method("take")
 ARGMAX: Final = Method("argmax")
 ASTYPE: Final = Method("astype")
 RESHAPE: Final = Method("reshape")
 TRANSPOSE: Final = Method("transpose")
 VIEW: Final = Method("view")
-#: Takes an attribute: one function for each name, so that calls of it are known as equal.
+#: Takes an attribute; cached, so that equal calls have the same function.
 getter: Final = cache(attrgetter)
 
 
 def put(x: Any, places: Any, values: Any) -> Any:
-    """A copy of ``x`` with other values at some places, counted along the whole array."""
+    """A copy of ``x`` with ``values`` at flat indices ``places``."""
     out = x.copy()
     out.put(places, values)
     return out
 
 
 def set_part(x: Any, value: Any, *, key: tuple[Any, ...]) -> Any:
-    """A copy of ``x`` with another value at a key without arrays."""
+    """A copy of ``x`` with ``x[key] = value``, for a key without arrays."""
     out = x.copy()
     out[key] = value
     return out
 
 
 def subtract_part(x: Any, value: Any, *, key: tuple[Any, ...]) -> Any:
-    """A copy of ``x`` from which a value is subtracted at a key without arrays."""
+    """A copy of ``x`` with ``x[key] -= value``, for a key without arrays."""
     out = x.copy()
     out[key] -= value
     return out
 
 
 class Form(NamedTuple):
-    """What a call does with memory, and how it is written.
+    """What a call does with memory, and the template of the call that writes into ``out``.
 
     Attributes
     ----------
     writes : str
-        The call that writes into ``{out}``, of a function ``{f}`` and operands ``{0}``, ``{1}``, …,
-        at a key ``{key}``; ``"keyword"`` where ``out=`` is added; "" where there is no such call.
+        The template, with ``{out}``, function ``{f}``, operands ``{0}``, ``{1}``, … and key
+        ``{key}``; ``"keyword"`` if ``out=`` is added; "" if the call can't write into memory.
     inside : {"any", "only", ""}
-        Which operands' memory ``out`` may be, if they are like the result: any, or none, or it can
-        only be that of the first.
+        Which operand of the result's shape, dtype and layout ``out`` may be: any, the first and
+        nothing else, none.
     views : bool
         Whether the result may be a view of an operand, or an operand itself.
     takes : bool
-        Whether it is a view wherever the places of the operand's elements allow it.
+        Whether the result is a view whenever the operand's layout allows it.
     statement : bool
-        Whether the call that writes is no expression.
+        Whether the template is a statement.
     """
 
     writes: str = ""
@@ -151,7 +151,7 @@ _VIEW: Final = Form(views=True, takes=True)
 _FRESH: Final = Form()
 _REDUCTION: Final = Form("keyword")
 
-#: By function.
+#: The forms of functions.
 FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(numpy_networks.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
@@ -159,7 +159,7 @@ FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(numpy_reductions.CHOOSING, _REDUCTION),
     COPY: Form("{out}[...] = {0}", statement=True),
     DOT: Form("{0}.dot({1}, {out})"),
-    # Any mode but the default writes without a copy; no index is out of bounds.
+    # With the default mode, "raise", NumPy would buffer ``out``. No index is out of bounds.
     TAKE: Form('{0}.take({1}, None, {out}, "wrap")'),
     REPEAT: Form('{0}.take({1}, {2}, {out}, "clip")'),
     ARGMAX: Form("{0}.argmax({1}, {out})"),
@@ -169,34 +169,34 @@ FORMS: dict[Callable[..., Any], Form] = {
     VIEW: _VIEW,
     put: Form("{out}.put({1}, {2})", inside="only", statement=True),
     set_part: Form("{out}{key} = {1}", inside="only", statement=True),
-    # Of a sweep that is recorded, which lets nothing be written over: its result is a new array.
+    # In a recorded sweep it makes a new array, unlike in an eager one.
     add_part: Form("{out}{key} += {1}", inside="only", statement=True),
     subtract_part: Form("{out}{key} -= {1}", inside="only", statement=True),
     np.zeros: Form("{out}.fill(0)", statement=True),
-    # The kernel for small arrays, which it copies.
+    # The backend's kernel, which copies small arrays.
     broadcast_to: Form("{out}[...] = {0}", statement=True),
     np.concatenate: Form("keyword"),
     np.stack: Form("keyword"),
 }
 
-#: Whose third positional operand is no ``out`` any more.
+#: Functions that take ``out`` as a keyword alone.
 _NAMED_OUT: Final = (np.maximum, np.minimum)
 
 
-#: What Python calls the arithmetic of primitives.
+#: The primitives of Python's arithmetic.
 _NUMBERS: Final = {
     f"number.{python}": name for python, name, *_ in (*BINARY, *UNARY, *ORDER, *EQUALITY)
 }
 
 
 def row(step: Instruction) -> Primitive | None:
-    """The row of the primitive of which an instruction is a call."""
+    """The row of the primitive that an instruction calls."""
     name = _NUMBERS.get(step.name, step.name)
     return PRIMITIVES.get(name) or ALSO.get(name)
 
 
 def form(step: Instruction) -> Form:
-    """What is known about an instruction."""
+    """The form of an instruction."""
     if step.form is None:
         step.form = _found(step)
     return step.form  # type: ignore[no-any-return]
@@ -220,23 +220,23 @@ def _found(step: Instruction) -> Form:
     found_row = row(step)
     if found_row is None or found_row.view is None:
         return _UNKNOWN
-    if not found_row.view or any(x.shape for x in used[1:]):  # places that an index array names
+    if not found_row.view or any(x.shape for x in used[1:]):  # of an index array
         return _FRESH
     return _VIEW if len(used) == 1 else _UNKNOWN
 
 
 def fresh(step: Instruction) -> bool:
-    """Whether nothing else has the memory of the results."""
+    """Whether the results share memory with nothing else."""
     return not form(step).views
 
 
 def taken(step: Instruction) -> bool:
-    """Whether it is a view that depends on nothing but its operand."""
+    """Whether it is a pure view of its only operand."""
     return form(step).takes and len(step.used()) == 1 and step.pure and not step.several
 
 
 def _ordinary(step: Instruction) -> bool:
-    """Whether a ufunc is called with its operands alone, and where it writes is in its order."""
+    """Whether a ufunc is called with nothing but its operands, or with order="C"."""
     alone = not step.parameters or step.parameters == {"order": "C"}
     return alone and len(step.operands) == step.function.nin  # type: ignore[attr-defined]
 

@@ -1,7 +1,7 @@
-"""Fusion: which calls become one kernel, for a library that starts a kernel for each of its calls.
+"""Kernel fusion, for a library that launches a kernel for each call.
 
-Calls on single elements may be made later, up to the first call of another kind that takes what
-they give. Those that are due at one place are done together. Calls of other kinds keep their order.
+An elementwise call is delayed to the first call of another kind that uses its result. Elementwise
+calls that are due before the same call are fused. Calls of other kinds keep their order.
 """
 
 from collections import Counter
@@ -25,17 +25,17 @@ from wengert.compiler.program import Instruction, Program, Value, values_in
 
 __all__ = ["Body", "Fuse", "fuse"]
 
-#: Calls that a reduction computes again, in place of reading what they gave.
+#: Calls at most that a reduction recomputes instead of reading their results.
 LONGEST: Final = 16
-#: Calls of the longest kernel, which the compiler of the library takes long enough for.
+#: Calls of the longest kernel, a limit on the time to compile it.
 LARGEST: Final = 64
-#: Bytes that a kernel is given at most; CUDA allows 4096, or 32 764 from Volta and CUDA 12.1 on.
+#: Bytes of a kernel's arguments; CUDA allows 4096, or 32 764 since Volta and CUDA 12.1.
 ARGUMENTS: Final = 4000
-#: Calls that show the same elements with other axes of length 1. (`broadcast_to` repeats them.)
+#: Views with other axes of length 1. (`broadcast_to` repeats elements.)
 _AXES: Final = frozenset({"expand_dims", "reshape", "squeeze"})
-#: By axis of a loop the axis of an array that goes along it.
+#: For each axis of a loop the array's axis along it; None if it has none.
 Alignment = tuple[int | None, ...]
-#: Makes the calls of kernels that are independent of one another.
+#: Makes the calls of independent kernels.
 Fuse = Callable[[Sequence["Body"]], Sequence[Instruction]]
 
 
@@ -46,15 +46,15 @@ class Body:
     Attributes
     ----------
     steps : dict of (Instruction, tuple of int or None)
-        In order, each with its alignment: a value of fewer axes may be computed for every element.
+        In order, each with its alignment; a value of fewer axes is recomputed for each element.
     outputs : list of Value
-        What it stores; of a reduction's, what it reduces.
+        The stored values; for a reduction, the reduced value.
     routines : dict
-        By call on single elements what it computes.
+        The C code of each elementwise call.
     leaves : dict
-        What is read, by value and alignment.
+        The values to read, with their alignments.
     reduced : (Instruction, Reduced), optional
-        The reduction, of which this is the map.
+        The reduction that this computes the operand of.
     """
 
     steps: dict[tuple[Instruction, Alignment], None]
@@ -65,23 +65,23 @@ class Body:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the loop."""
+        """The shape of the loop."""
         return self.outputs[0].shape or ()
 
     @property
     def last(self) -> Instruction:
-        """The last call, of whose line it is."""
+        """The last call, which gives the user's line."""
         return self.reduced[0] if self.reduced is not None else next(reversed(self.steps))[0]
 
     @property
     def size(self) -> int:
-        """The bytes of its arguments: of an array its place, size, shape and strides."""
+        """The bytes of its arguments: an array takes pointer, size, shape and strides."""
         arrays = [*[value for value, _ in self.leaves], *self.outputs]
         numbers = sum(x.shape is None for step, _ in self.steps for x in step.used())
         return sum(16 + 16 * len(x.shape or ()) for x in arrays) + 16 * numbers + 64
 
     def operands(self, step: Instruction, at: Alignment) -> Iterator[tuple[Any, Alignment | None]]:
-        """What a call takes: values with their alignment, and numbers."""
+        """A call's operands: values with alignments, and numbers."""
         if step not in self.routines:
             yield step.operands[0], _through(at, step)
             return
@@ -93,9 +93,10 @@ class Body:
 
 
 class _Fusion:
-    """What is known of the calls of a program.
+    """Decides which calls of a program are fused, and where.
 
-    A place is the number of a call that stays where it is, and of a part before it.
+    Calls that are not elementwise stay in order. A place is the position of such a call, with the
+    number of a part before it (see `_divide`).
     """
 
     def __init__(self, program: Program) -> None:
@@ -103,11 +104,11 @@ class _Fusion:
         self.routines: dict[Instruction, Routine] = {}
         self.axes: set[Instruction] = set()
         self.reduced: dict[Instruction, Reduced] = {}
-        self.maker: dict[Value, Instruction] = {}  # of what movable calls give
+        self.maker: dict[Value, Instruction] = {}  # the elementwise call or view of each such value
         for step in self.steps:
             self._look(step)
         self.outputs = set(values_in(program.outputs))
-        self.hard = set(self.outputs)  # what calls take that stay
+        self.hard = set(self.outputs)  # values that other calls use
         for step in self.steps:
             if not self._moves(step) and step not in self.reduced:
                 self.hard.update(step.used())
@@ -117,7 +118,7 @@ class _Fusion:
         self.stored = self._stored()
 
     def _look(self, step: Instruction) -> None:
-        """Find out what kind of call this is."""
+        """Classify a call."""
         if step.several or not step.pure or step.result.shape is None or not step.result.size:
             return
         found = _routine(step)
@@ -136,7 +137,7 @@ class _Fusion:
         return step in self.routines or step in self.axes
 
     def _find_places(self) -> None:
-        """Let each movable call be made where the first takes it that stays where it is."""
+        """Delay each elementwise call to the first other call that needs it."""
         end = len(self.steps)
         due = dict.fromkeys(self.outputs, end)
         for i in range(end - 1, -1, -1):
@@ -152,8 +153,8 @@ class _Fusion:
         self._divide()
 
     def _divide(self) -> None:
-        """Let the calls of one place that depend on one another be in parts, if they are many."""
-        first: dict[Instruction, Instruction] = {}  # for each call another one that it belongs to
+        """Divide dependent calls of one place into parts, if they are too many for a kernel."""
+        first: dict[Instruction, Instruction] = {}  # union-find
 
         def found(step: Instruction) -> Instruction:
             while first[step] is not step:
@@ -173,7 +174,7 @@ class _Fusion:
             self.place[step] = self.place[step][0], (counts[found(step)] - 1) // LARGEST
 
     def _maps(self, step: Instruction, i: int, due: Mapping[Value, int]) -> bool:
-        """Whether a reduction computes what it reduces, which nothing needs that stays."""
+        """Whether a reduction can compute its operand itself, because no other call needs it."""
         value = step.operands[0]
         if value in self.hard or value not in self.maker:
             return False
@@ -189,7 +190,7 @@ class _Fusion:
         return any(call in self.routines for call in calls)
 
     def _stored(self) -> set[Value]:
-        """What movable calls give to others than those with which they share a kernel."""
+        """Results of elementwise calls that are used outside their kernel."""
         found = set(self.outputs)
         for step in self.steps:
             if step not in self.absorbing:
@@ -204,7 +205,7 @@ class _Fusion:
     # -- the program -----------------------------------------------------------------------------
 
     def fused(self, made: Fuse) -> Iterator[Instruction]:
-        """All calls, in an order in which each has what it takes."""
+        """All calls in a valid order."""
         due: dict[tuple[int, int], list[Instruction]] = {}
         for step in self.steps:
             if step in self.place:
@@ -215,7 +216,7 @@ class _Fusion:
                 yield from self._made(due[places[-1]], places.pop(), made)
             if i == len(self.steps):
                 return
-            step, last = self.steps[i], (i, len(self.steps))  # all parts of what is due before
+            step, last = self.steps[i], (i, len(self.steps))  # after all parts
             if step in self.absorbing and not self._there(step.operands[0], last):
                 yield from made([self._map(step, last)])
             elif step not in self.place:
@@ -235,7 +236,7 @@ class _Fusion:
     def _made(
         self, steps: Sequence[Instruction], place: tuple[int, int], made: Fuse
     ) -> Iterator[Instruction]:
-        """What is due at one place: kernels by shape, and views of what they give."""
+        """The kernels of one place, by shape, and views of their results."""
         stored: dict[tuple[int, ...], list[Value]] = {}
         for step in steps:
             if step in self.routines and step.result in self.stored:
@@ -246,7 +247,7 @@ class _Fusion:
         yield from (step for step in steps if step in self.axes and step.result in self.stored)
 
     def _bodies(self, values: list[Value], place: tuple[int, int]) -> list[Body]:
-        """What computes values of one shape: of as many in one kernel as it may be given."""
+        """The kernels for values of one shape: as many per kernel as its arguments allow."""
         body = Body({}, values, self.routines)
         for value in values:
             self._write(body, value, _aligned(value.shape or (), body.shape), place)
@@ -256,7 +257,7 @@ class _Fusion:
         return [*self._bodies(values[:half], place), *self._bodies(values[half:], place)]
 
     def _write(self, body: Body, value: Value, at: Alignment, place: tuple[int, int]) -> None:
-        """Add what computes a value, unless it is there when the kernel begins."""
+        """Add the calls that compute a value, unless it is stored before the kernel."""
         maker = self.maker.get(value)
         own = body.reduced is None and value in body.outputs
         if maker is None or (maker in self.routines and not own and self._there(value, place)):
@@ -280,13 +281,13 @@ def _below(at: Alignment, result: Value, operand: Value) -> Alignment:
 
 
 def _aligned(shape: tuple[int, ...], loop: tuple[int, ...]) -> Alignment:
-    """The alignment of an array that has the elements of a loop, with other axes of length 1."""
+    """The alignment of an array that differs from the loop in axes of length 1 alone."""
     axes = iter([axis for axis, n in enumerate(shape) if n != 1])
     return tuple([None if n == 1 else next(axes) for n in loop])
 
 
 def _through(at: Alignment, step: Instruction) -> Alignment:
-    """The alignment of an operand whose elements a call shows otherwise."""
+    """The alignment of a view's operand."""
     shape = step.result.shape or ()
     if step.name == "broadcast_to":
         return _below(at, step.result, step.operands[0])
@@ -295,7 +296,7 @@ def _through(at: Alignment, step: Instruction) -> Alignment:
 
 
 def _independent(bodies: Sequence[Body]) -> Iterator[list[Body]]:
-    """Kernels in an order in which each has what it reads; those together that need no order."""
+    """Kernels in a valid order, in groups of independent ones."""
     rest = list(bodies)
     while rest:
         given = {body: {value for value, _ in body.leaves} for body in rest}
@@ -309,7 +310,7 @@ def _independent(bodies: Sequence[Body]) -> Iterator[list[Body]]:
 
 
 def _expanded(step: Instruction) -> tuple[Instruction, ...]:
-    """A call, or the calls on single elements that it makes."""
+    """A call, or the elementwise calls that it consists of."""
     pieces = getattr(step.function, "pieces", None)
     if pieces is None or step.several or step.parameters:
         return (step,)
@@ -329,7 +330,7 @@ def _expanded(step: Instruction) -> tuple[Instruction, ...]:
 
 
 def _routine(step: Instruction) -> Routine | None:
-    """What a call computes of single elements, if it is one and that can be said."""
+    """The C code of an elementwise call; None for other calls."""
     if step.parameters.keys() - {"copy"} or step.result.order is not None or step.out is not None:
         return None
     operands = step.operands
@@ -350,7 +351,7 @@ def _routine(step: Instruction) -> Routine | None:
 
 
 def _shows(step: Instruction) -> bool:
-    """Whether a call shows an array with other axes of length 1, or repeated."""
+    """Whether a call is a view with other axes of length 1, or broadcast."""
     if (
         step.name not in (*_AXES, "broadcast_to")
         or len(step.used()) != 1
@@ -361,7 +362,7 @@ def _shows(step: Instruction) -> bool:
 
 
 def _reduced(step: Instruction) -> Reduced | None:
-    """What a call computes that reduces an array along axes."""
+    """The C code of a reduction; None for other calls."""
     if not str(getattr(step.function, "__module__", "")).startswith("cupy"):
         return None
     if len(step.operands) != 1 or not isinstance(step.operands[0], Value):
@@ -375,17 +376,17 @@ def _reduced(step: Instruction) -> Reduced | None:
 
 
 def fuse(program: Program, made: Fuse) -> Program:
-    """Let one kernel do what several calls do, one after the other or side by side.
+    """Fuse elementwise calls, chains and independent ones, and reductions of them.
 
-    The kernels compute what the calls do, to the last bit. Sums of what a kernel computes meanwhile
-    may be taken in another order than the library's own sums.
+    Results are the same bitwise, except that a fused sum may add in another order than the
+    library's own sum.
 
     Parameters
     ----------
     program : Program
         Of CuPy arrays.
     made : callable
-        Gives the calls of kernels.
+        Makes the calls of kernels.
     """
     steps = tuple(_Fusion(program).fused(made))
     return dead(replace(program, instructions=steps), errors=True)

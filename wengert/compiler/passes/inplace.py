@@ -1,8 +1,8 @@
-"""Updates of large arrays in place, where nobody else looks at them.
+"""In-place updates of large arrays that nobody else refers to.
 
-What is written over is gone, and a call that fails is run again by the function. So all that may
-fail comes first: the updates are the last instructions, and whether memory may be written over is
-asked once, just before them.
+If a replay fails, the function runs from the old state, so that nothing may be overwritten before
+all that can fail has run. Therefore the updates are the last instructions, and one instruction just
+before them, `writable`, decides which arrays they overwrite.
 """
 
 import operator
@@ -23,31 +23,31 @@ from wengert.compiler.program import Instruction, Value
 
 __all__ = ["ALONE", "CHANGED", "LATE", "at_once", "in_place", "together", "writable"]
 
-#: What `numpy.errstate` may ask for: nothing of it raises an error.
+#: The settings of `numpy.errstate` that raise no error.
 _QUIET: Final = {"ignore", "warn"}
 
-#: The last input of a program that writes in place: an array to which a call refers as often as to
-#: one that nobody else has. It holds whether anything is written in place.
+#: The last input of a program that writes in place: an array that has the reference count of one
+#: that nobody else refers to. `writable` stores in it whether anything is written in place.
 ALONE: Final = "alone"
 
-#: The variable of a running call that is true once what it reaches may have changed.
+#: The variable of a running call that is true once the state may have changed.
 CHANGED: Final = "changed"
 
-#: What was raised while updates were written. A call raises it when it has stored all the others.
+#: Errors raised during in-place updates. The call raises them after it has stored all results.
 LATE: Final[list[BaseException]] = []
 
 
 def writable(*arrays: Any) -> list[Any]:
-    """For each array but the last, itself, if its next values may be written into it; or another.
+    """For each array but the last: itself if it may be overwritten, or else a new array.
 
-    Nobody else may refer to it, by whatever view or weakly; no other thread may run, which could
-    look at it meanwhile; and no warning may become an error, which would come when the numbers are
-    lost.
+    It may be overwritten if nobody else refers to it, not even weakly or by a view; if no other
+    thread runs, which could read it meanwhile; and if no warning becomes an error, because the old
+    values could not be restored.
 
     Parameters
     ----------
     *arrays : ndarray
-        In order in memory. The caller refers to the last as often as to one that is its own.
+        C-contiguous. The last one is `ALONE`: its reference count is that of an unshared array.
     """
     *held, known = counts(arrays)
     free = len(sys._current_frames()) == 1 and _nothing_raises()
@@ -63,18 +63,18 @@ def writable(*arrays: Any) -> list[Any]:
 
 
 def at_once(alone: Any, *calls: Any) -> None:
-    """Call functions with operands; what interrupts them is kept in `LATE`, and the rest called.
+    """Make all calls, even if a signal handler raises meanwhile; `LATE` keeps the errors.
 
-    Between two of them no instruction of Python's runs, at which a signal's handler could. What a
-    handler raises while a warning is shown comes after the work of the function that warned.
+    The calls are made from C, so that no handler runs between two of them. A handler that runs
+    while a call shows a warning raises after that call has done its work.
 
     Parameters
     ----------
     alone : ndarray
-        Whether anything is written in place, as `writable` says. Otherwise nothing is lost, and
-        errors are raised.
+        Whether anything is written in place, as `writable` stored. If not, errors are raised at
+        once, because nothing is lost.
     *calls : tuple
-        Of a function that runs no Python, and its operands.
+        Of a function that runs no Python code, and its operands.
     """
     rest = iter(calls)
     if not alone[0]:
@@ -89,9 +89,10 @@ def at_once(alone: Any, *calls: Any) -> None:
 
 
 def together(steps: Sequence[Instruction]) -> dict[int, int]:
-    """The first and the last of instructions in a row that are called `at_once`.
+    """The ranges of instructions that `at_once` calls, by first and last position.
 
-    These are all from the first that writes to an updated array, or else those that write to one.
+    One range from the first to the last instruction that writes in place, if all between run no
+    Python code; otherwise one range for each updated array.
     """
     found: dict[int, int] = {}
     places = {x for step in steps if step.function is writable for x in step.results}
@@ -107,14 +108,14 @@ def together(steps: Sequence[Instruction]) -> dict[int, int]:
 
 
 def _plainly(step: Instruction) -> bool:
-    """Whether a call runs no Python, and takes the memory that it writes to as its last operand."""
+    """Whether a call is a ufunc's with ``out`` as its last positional operand."""
     return (
         step.out is not None and type(step.function) is np.ufunc and "out=" not in form(step).writes
     )
 
 
 def _nothing_raises() -> bool:
-    """Whether arithmetic gives warnings at most, and these only print."""
+    """Whether arithmetic can raise no error: it warns at most, and warnings are only printed."""
     return (
         _QUIET.issuperset(np.geterr().values())
         and not any(issubclass(RuntimeWarning, x[2]) for x in warnings.filters if x[0] == "error")
@@ -130,16 +131,16 @@ def in_place(
     alone: Value,
     outputs: Iterable[Value],
 ) -> list[Instruction]:
-    """The instructions of updates, which are a program's last, with memory to write to.
+    """A program's last instructions, the updates, with memory to write to.
 
     Parameters
     ----------
     runs : sequence of sequence of Instruction
-        The updates, in order. Of each, nothing else takes the results.
+        The updates, in order. Nothing else uses their results.
     becomes : dict of Value to Value
         For outputs that are the next values of inputs, these inputs.
     held : dict
-        Whose memory each value may have, as `holders` says.
+        As of `holders`.
     alone : Value
         The input `ALONE`.
     outputs : iterable of Value
@@ -154,8 +155,8 @@ def in_place(
         x = becomes.get(step.result)
         if x is None or x in places or not (_like(x, step.result) and _writes(step)):
             continue
-        # Only the last of an update writes, or several at once: who is interrupted finds the old
-        # values or the next.
+        # Only the last instruction of an update writes in place, or several `at_once`: after an
+        # interrupt an array has its old or its new values, nothing between.
         if i >= free.get(x, 0):
             places[x] = outs[step] = Value(x.shape, x.dtype)
             outs |= dict.fromkeys(_row(steps, i, free.get(x, 0), uses), places[x])
@@ -170,9 +171,9 @@ def in_place(
 def _row(
     steps: Sequence[Instruction], i: int, first: int, uses: Mapping[Value, int]
 ) -> list[Instruction]:
-    """Those in a row before an instruction that may write where it does: `at_once` calls them.
+    """The chain of instructions before one that may write to the same memory, by `at_once`.
 
-    Each gives what the next one takes, and nothing else does.
+    Each one's result is used by the next one alone.
     """
     found: list[Instruction] = []
     while i > first and "out=" not in form(steps[i]).writes:
@@ -186,20 +187,20 @@ def _row(
 
 
 def _free(steps: Sequence[Instruction], held: Holders) -> dict[Value, int]:
-    """By value the first of the instructions that may write to its memory: none reads it later."""
+    """For each value the position from which instructions may write to its memory."""
     found: dict[Value, int] = {}
     for i, step in enumerate(steps):
         for value in step.used():
-            # What reads an array element by element may write each where it was; not so a view.
+            # An elementwise call may write over the operand itself, but not over one it views.
             found.update({x: i if x is value else i + 1 for x in held.get(value, ())})
     return found
 
 
 def _writes(step: Instruction) -> bool:
-    """Whether a call can be told where to write, also into the memory of what it takes."""
+    """Whether a call can write into given memory, its operands' included."""
     return form(step).inside == "any" and step.result.dtype.kind != "c"
 
 
 def _like(x: Value, y: Value) -> bool:
-    """Whether two arrays are alike, and in order."""
+    """Whether two arrays have the same shape and dtype, and are in C order."""
     return x.shape == y.shape and x.dtype == y.dtype and x.order is None is y.order

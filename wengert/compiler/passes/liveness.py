@@ -1,4 +1,4 @@
-"""Liveness: whose memory a value may have, and when it is used for the last time."""
+"""Liveness and aliasing: which values may share memory, and when each is last used."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,18 +8,17 @@ from wengert.compiler.program import Program, Value, values_in
 
 __all__ = ["END", "Liveness", "escaping", "holders", "liveness", "written_allocations"]
 
-#: After the last instruction, as long as outputs live.
+#: The last use of outputs, after the last instruction.
 END = 1 << 60
 
 Holders = Mapping[Value, frozenset[Value]]
 
 
 def escaping(program: Program) -> set[Value]:
-    """The outputs, and what they may be views of: values whose memory the caller sees.
+    """Values whose memory the caller gets: the outputs, and values that these may be views of.
 
-    These have to be made by their own instructions in each run: were such a value replaced by an
-    equal one, which somebody else holds, the caller would get memory that is not its own. So no
-    pass replaces them by an input, a constant, or one another.
+    The caller has to get new memory in each run. So no pass may replace such a value by an input, a
+    constant, or another one of them.
     """
     found = set(values_in(program.outputs))
     for step in reversed(program.instructions):
@@ -29,10 +28,9 @@ def escaping(program: Program) -> set[Value]:
 
 
 def written_allocations(program: Program) -> set[Value]:
-    """New arrays made of nothing, such as zeros, that calls may write into.
+    """Results of calls without operands, such as zeros, that other calls write into.
 
-    Each is an array of its own in each run: were it a constant, or one for two calls, it would have
-    to be copied.
+    No pass may fold or merge them, because then they would have to be copied.
     """
     written = {step.operands[0] for step in program.instructions if form(step).inside == "only"}
     return {
@@ -45,16 +43,14 @@ def written_allocations(program: Program) -> set[Value]:
 
 
 def holders(program: Program, *, parts: bool = True) -> Holders:
-    """For each value those values whose memory it may have.
-
-    A value that nothing else shares its memory with is its own only holder.
+    """For each value the values whose memory it may have; for new memory itself alone.
 
     Parameters
     ----------
     program : Program
         The program.
     parts : bool
-        Whether the parts of a line (`wengert.compiler.passes.flatten`) count as views of it.
+        Whether the parts of a flat array (`wengert.compiler.passes.flatten`) count as views.
     """
     given = (*program.inputs, *program.constants, *program.buffers)
     given += tuple([view.result for view in program.views])
@@ -74,14 +70,14 @@ def holders(program: Program, *, parts: bool = True) -> Holders:
 
 @dataclass(frozen=True)
 class Liveness:
-    """What is known of a program's memory.
+    """The use of memory in a program.
 
     Attributes
     ----------
     holders : dict of Value to frozenset of Value
-        Whose memory a value may have.
+        As of `holders`.
     last : dict of Value to int
-        The last instruction that reads a value's memory, through whatever view; `END` for outputs.
+        The last instruction that reads a value's memory, also through views; `END` for outputs.
     escaping : frozenset of Value
         Values whose memory the caller gets.
     """
@@ -92,7 +88,7 @@ class Liveness:
 
 
 def liveness(program: Program) -> Liveness:
-    """Find out whose memory is needed until when."""
+    """Compute the liveness of all values."""
     held = holders(program)
     last: dict[Value, int] = {}
     for i, step in enumerate(program.instructions):

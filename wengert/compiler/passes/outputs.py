@@ -1,4 +1,4 @@
-"""Outputs that are the caller's own."""
+"""Copies of outputs, so that the caller gets memory of its own."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,15 +12,14 @@ __all__ = ["copy_outputs"]
 def copy_outputs(program: Program, copy: Callable[[Value, Value], Instruction]) -> Program:
     """Copy outputs that may be views of an input, of a constant or of another output.
 
-    The copies are taken as soon as the values are there, so that what they are views of may be
-    written into afterwards.
+    A copy is taken right after the value is computed, so that its memory may be reused.
 
     Parameters
     ----------
     program : Program
         The program.
     copy : callable
-        The instruction that copies a value to another.
+        Makes the instruction that copies one value to another.
     """
     held = holders(program, parts=False)
     taken = {*program.inputs, *program.constants}

@@ -1,4 +1,4 @@
-"""Negations that other operations take up: ``a + -b`` is ``a - b``, to the last bit."""
+"""Elimination of negations: ``a + -b`` becomes ``a - b``, with the same bits."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,19 +15,20 @@ from wengert.compiler.program import Instruction, Program, Value, substitute
 
 __all__ = ["signs"]
 
-#: What is negated where one operand is.
+#: Functions whose result is negated if one operand is.
 _PRODUCTS: Final = (np.multiply, np.divide)
-#: What gives numbers for the sign of NaN.
+#: Functions that read the sign of NaN.
 _READERS: Final = (np.copysign, np.signbit)
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def signs(program: Program) -> Program:
-    """Leave out negations of NumPy's reals that a product hands on, and that a sum takes up.
+    """Move negations of NumPy's real arrays through products into sums, where they vanish.
 
-    A product, a quotient or a sum of floats is rounded alike whatever its sign. Sums of two negated
-    numbers stay: where these cancel, both ``-a + -b`` and ``a + b`` are 0.0, of which -0.0 is the
-    negation. The sign of NaN is another, so nothing changes where a function reads it.
+    Rounding is symmetric in sign, so that products, quotients and sums of floats keep their bits.
+    A sum of two negated operands stays, because ``-a + -b`` is 0.0 where they cancel, and
+    ``-(a + b)`` is -0.0. The sign of NaN may change, so that nothing is done in programs that read
+    it.
     """
     steps = program.instructions
     functions = [step.function for step in steps]
@@ -44,20 +45,20 @@ def signs(program: Program) -> Program:
 
 
 class _Walk:
-    """One walk through a program, which puts negations off until something needs them."""
+    """One walk through a program, which delays negations until an instruction needs them."""
 
     def __init__(self, uses: Counter[Value], apart: set[Value]) -> None:
         self.uses, self.apart = uses, apart
         self.written: list[Instruction] = []
-        #: Negations that are put off: of what, by what they give.
+        #: Delayed negations by their results.
         self.off: dict[Value, Instruction] = {}
-        #: What stands for negations of negations.
+        #: Replacements of double negations.
         self.same: dict[Value, Any] = {}
-        #: Products and quotients that are written, by what they give.
+        #: Written products and quotients by their results.
         self.products: dict[Value, Instruction] = {}
 
     def take(self, step: Instruction) -> None:
-        """Write an instruction, in another form where that spares a negation."""
+        """Write an instruction, in another form if that eliminates a negation."""
         if self.same:
             step = step.with_values(self.same)
         found = self._spared(step)
@@ -73,10 +74,10 @@ class _Walk:
             self._write(found)
 
     def _is_back(self, step: Instruction) -> bool:
-        """Whether it negates a negation that is put off, whose operand then stands for its result.
+        """Eliminate a double negation, and return whether this was one.
 
-        Such pairs come about where a product hands a negation on to one. Where others need the
-        negation too, two in place take less time than one into memory of its own.
+        Double negations arise when a product passes a negation on. One that has other uses stays:
+        two negations in place take less time than one into new memory.
         """
         if not _negates(step):
             return False
@@ -84,7 +85,7 @@ class _Walk:
         x = self._inside(before)
         if x is None:
             return False
-        if step.result in self.apart:  # whose memory is the caller's, and nobody else's
+        if step.result in self.apart:  # the caller gets its memory
             if x in self.apart or x not in self.products:
                 return False
             self.apart.add(x)
@@ -99,19 +100,19 @@ class _Walk:
             self.products[step.result] = step
 
     def _may_wait(self, step: Instruction) -> bool:
-        """Whether a negation may be done later: one instruction takes it, and nobody else."""
+        """Whether a negation may be delayed: it has one use."""
         return self._alone(step.result) and _negates(step)
 
     def _alone(self, x: Value) -> bool:
-        """Whether one instruction takes a value, and nobody else."""
+        """Whether a value has one use, and does not escape."""
         return self.uses[x] == 1 and x not in self.apart
 
     def _inside(self, x: Any) -> Any:
-        """Of what a value is the negation that is put off, if it is one."""
+        """The operand of a delayed negation; None for other values."""
         return self.off[x].operands[0] if isinstance(x, Value) and x in self.off else None
 
     def _spared(self, step: Instruction) -> Instruction:
-        """An instruction of what is negated, which gives the same or is negated itself."""
+        """An equal instruction without negated operands, perhaps with a negation after it."""
         function = step.function
         if step.several or step.result.shape is None or step.result.dtype.kind != "f":
             return step
@@ -142,7 +143,7 @@ class _Walk:
         return step
 
     def _turned(self, step: Instruction) -> Instruction:
-        """A negated product with a number as one with the negated number."""
+        """A negated product with a number, as a product with the negated number."""
         x = step.operands[0]
         product = self.products.get(x) if isinstance(x, Value) else None
         if product is None or step.parameters or not self._alone(product.result):
@@ -155,7 +156,7 @@ class _Walk:
         return _call(product.function, operands, step)
 
     def _product(self, step: Instruction, a: Any, b: Any) -> Instruction:
-        """A product or quotient of what is negated."""
+        """A product or quotient of delayed negations."""
         x, y = step.operands
         if a is not None and b is not None:
             return self._called(step, step.function, a, b)
@@ -164,7 +165,7 @@ class _Walk:
             return self._called(step, step.function, *((a, turned) if b is None else (turned, b)))
         one = a if b is None else b
         if (one.shape, one.order) != (step.result.shape, step.result.order):
-            return step  # whose negation would be of more elements
+            return step  # negating the broadcast result would take longer
         product = Value(step.result.shape, step.result.dtype, step.result.name, step.result.order)
         self._done(step)
         made = (a, y) if b is None else (x, b)
@@ -173,12 +174,12 @@ class _Walk:
         return _call(np.negative, (product,), step)
 
     def _called(self, step: Instruction, function: Any, *operands: Any) -> Instruction:
-        """The same result by another call, which needs no negation."""
+        """The same result by a call without the negation."""
         self._done(step, operands)
         return _call(function, operands, step)
 
     def _done(self, step: Instruction, kept: tuple[Any, ...] = ()) -> None:
-        """Forget the negations that an instruction has taken up."""
+        """Drop the delayed negations that an instruction has absorbed."""
         for x in step.used():
             if x not in kept:
                 self.off.pop(x, None)
@@ -187,13 +188,13 @@ class _Walk:
 def _call(
     function: Any, operands: tuple[Any, ...], step: Instruction, parameters: Any = _NOTHING
 ) -> Instruction:
-    """A call that gives what another instruction gives."""
+    """A call with the results of another instruction."""
     name = str(function.__name__)
     return Instruction(name, function, operands, parameters, step.results, line=step.line)
 
 
 def _negates(step: Instruction) -> bool:
-    """Whether it gives the negation of an array of floats, which lies in memory as that does."""
+    """Whether it negates an array of floats, keeping shape and layout."""
     if step.function is not np.negative or step.parameters:
         return False
     x, result = step.operands[0], step.result
@@ -202,7 +203,7 @@ def _negates(step: Instruction) -> bool:
 
 
 def _negated(x: Any) -> Any:
-    """A number with the other sign, also of zero; None for what is no number."""
+    """A number negated, zero included; None for other operands."""
     if type(x) not in (int, float):
         return None
     return -x if x else -float(x)

@@ -1,4 +1,4 @@
-"""Algebraic simplify: operations that give what they were given, to the last bit."""
+"""Algebraic simplification: calls whose result equals an operand bitwise are removed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,14 +15,14 @@ __all__ = ["Call", "simplify"]
 
 
 class Call:
-    """An instruction, as rules of identities see it (`wengert.interpreters.identities`).
+    """An instruction, as identity rules see it (`wengert.interpreters.identities`).
 
     Attributes
     ----------
     name : str
         Of the primitive.
     rule : callable or None
-        The primitive's.
+        The primitive's identity rule.
     operands, parameters, result
         Of the instruction.
     """
@@ -49,29 +49,29 @@ class Call:
 
     @property
     def whole(self) -> bool:
-        """Whether the result is an integer, or of integers."""
+        """Whether the result is an integer or an array of integers."""
         x = self.result
         return x.dtype is int if x.shape is None else not dtype_of(x.dtype).inexact
 
     def number(self, x: Any) -> Any:
-        """The number that an operand is, or is full of; None where that is not known."""
+        """The number that an operand is or is filled with; None if unknown."""
         return self._known.full.get(x) if isinstance(x, Value) else x
 
     def maker(self, x: Any) -> "Call | None":
-        """What made an operand, if that gives it alone."""
+        """The call that made an operand, if that has one result."""
         step = self._known.made.get(x) if isinstance(x, Value) else None
         return None if step is None or step.several else Call(step, self._known, row(step))
 
 
 class Known:
-    """What is known of the values up to some instruction.
+    """Facts about values, collected in the order of instructions.
 
     Attributes
     ----------
     made : dict of Value to Instruction
-        What each result was made by.
+        The instruction that made each result.
     full : dict of Value to number
-        Arrays of which all elements are the same number: 0 or 1.
+        Arrays that are filled with 0 or 1.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Known:
         self.full: dict[Value, Any] = {}
 
     def learn(self, step: Instruction, found: Primitive | None) -> None:
-        """Take note of what an instruction makes."""
+        """Add the facts about an instruction's results."""
         for result in step.results:
             self.made[result] = step
         number = self._number(step, found)
@@ -87,7 +87,7 @@ class Known:
             self.full[step.result] = number
 
     def _number(self, step: Instruction, found: Primitive | None) -> Any:
-        """The number that a result is full of, if it is one that every dtype has."""
+        """The number that fills a result, if it is 0 or 1, which every dtype has."""
         filled = _FILLED.get(step.name.removesuffix("_like"))
         if filled is not None:
             number = filled(step)
@@ -95,12 +95,12 @@ class Known:
         first = step.operands[0] if step.operands else None
         if found is None or step.several or not isinstance(first, Value):
             return None
-        # What moves elements, or gives them another shape or dtype.
+        # Calls that move elements, or change shape or dtype.
         moves = found.identity is same_elements or (found.kind == "structural" and found.fixed)
         return self.full.get(first) if moves else None
 
 
-#: What functions of no array, or of its shape alone, fill an array with.
+#: The numbers with which creation functions fill an array.
 _FILLED: Final[Mapping[str, Callable[[Instruction], Any]]] = {
     "full": lambda step: [*step.operands[1:], step.parameters.get("fill_value")][0],
     "ones": lambda step: 1,
@@ -109,10 +109,10 @@ _FILLED: Final[Mapping[str, Callable[[Instruction], Any]]] = {
 
 
 def simplify(program: Program) -> Program:
-    """Replace results that equal an operand: for all values, with the same dtype and shape.
+    """Replace results that equal an operand for all values, with the same dtype and shape.
 
-    What equals an operand stands in the rows of the primitives. What puts elements in order, such
-    as a copy of a transpose, stays. Instructions that become unused are left to `dead`.
+    The rows of the primitives have the identity rules. Copies that change the memory layout stay.
+    Unused instructions are left to `dead`.
     """
     apart = escaping(program)
     known = Known()
@@ -136,13 +136,13 @@ def simplify(program: Program) -> Program:
 
 
 def _stands_for(x: Any, result: Value) -> TypeGuard[Value]:
-    """Whether an operand is of the same shape, dtype and order in memory as the result."""
+    """Whether an operand has the result's shape, dtype and memory layout."""
     same = isinstance(x, Value) and x.shape == result.shape and x.order == result.order
     return same and x.dtype == result.dtype
 
 
 def _free(equal: Value, result: Value, known: Known, apart: set[Value]) -> bool:
-    """Whether one may stand for the other; what callers see needs memory that nobody else has."""
+    """Whether a result may be replaced: if it escapes, only by new memory that does not."""
     if result not in apart:
         return True
     maker = known.made.get(equal)
