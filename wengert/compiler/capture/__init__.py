@@ -1,1 +1,1 @@
-"""Capture: one run of a function written down, with what it read and what it changed."""
+"""Capture: records one run of a function, the state that it reads, and what it changes."""

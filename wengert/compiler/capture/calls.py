@@ -1,4 +1,4 @@
-"""Calls: their arguments leaf by leaf, and what decides which program they need."""
+"""Calls: their flattened arguments, and the signature that selects a program."""
 
 import inspect
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -29,14 +29,14 @@ __all__ = [
 
 
 class Arguments:
-    """What is known of a function's arguments.
+    """The signature and the static arguments of a function.
 
     Parameters
     ----------
     function : callable
-        It.
+        The function.
     static : frozenset of str
-        Arguments whose numbers decide the program.
+        Arguments whose numbers are constants of a program.
     """
 
     def __init__(self, function: Callable[..., Any], static: frozenset[str]) -> None:
@@ -49,15 +49,15 @@ class Arguments:
     def positional(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Give by position what can be."""
+        """Bind arguments, by position where possible."""
         bound = self._signature.bind(*args, **kwargs)
         return bound.args, bound.kwargs
 
     def names(self, count: int) -> list[str]:
-        """How a reader would call as many positional arguments."""
+        """The names of the first ``count`` positional arguments."""
         function = self._function
         if type(function) is FunctionType and not vars(function):
-            code = function.__code__  # looking at a signature takes as long as half a small step
+            code = function.__code__  # inspect.signature takes as long as half a small step
             if count <= code.co_argcount:
                 return list(code.co_varnames[:count])
         try:
@@ -74,16 +74,16 @@ class Arguments:
 
 
 class Layout:
-    """A structure of arguments; two are equal if the order of keys and their types are, too.
+    """A structure of arguments, compared with the order and types of dict keys.
 
     Attributes
     ----------
     structure : TreeDef
         Of positional and keyword arguments.
     names : list of str
-        How a reader would call each leaf.
+        A readable name of each leaf.
     static : list of bool
-        Which leaves are of static arguments.
+        Whether each leaf is of a static argument.
     """
 
     def __init__(self, structure: TreeDef, arguments: Arguments) -> None:
@@ -126,11 +126,11 @@ class Layout:
 
 
 class SharedError(Exception):
-    """Containers among the arguments of a call come twice, or are also reached in another way."""
+    """A container among the arguments comes twice, or is also reached otherwise."""
 
 
 class Call:
-    """One call.
+    """The flattened arguments of one call.
 
     Parameters
     ----------
@@ -139,15 +139,15 @@ class Call:
     arguments : Arguments
         Of the function.
     shared : container of int
-        By identity, containers among them that are taken whole, as objects are, because the
-        function also reaches them otherwise, or because they come more than once.
+        Identities of containers to take as leaves, as objects are, because they come more than
+        once, or are also reached otherwise.
 
     Attributes
     ----------
     leaves, layout : list, Layout
-        What the arguments are.
+        The arguments' leaves, and their structure.
     apart, whole : list
-        The containers that can change and are taken apart, and those that are taken whole.
+        The mutable containers that are flattened, and those that are leaves.
 
     Raises
     ------
@@ -187,19 +187,19 @@ class Call:
 
     @cached_property
     def arguments(self) -> Any:
-        """What can be seen without looking at the state."""
+        """The part of the signature that does not need the state."""
         pairs = zip(self.leaves, self.layout.static, strict=True)
         kinds = [_kind(x, fixed) for x, fixed in pairs]
         return self.layout, kinds, is_grad_enabled(), is_inference_mode_enabled()
 
     def check(self, reached: Mapping[int, Any]) -> None:
-        """Raise if what is made of the leaves would not be what the function itself reaches."""
+        """Raise if a flattened container is also reached otherwise: its copy would differ."""
         if found := [x for x in self.apart if id(x) in reached]:
             raise SharedError(*self.whole, *found)
 
 
 def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[str, Any]:
-    """What decides which program a call needs."""
+    """The signature of a call, which selects its program."""
     seen = {id(at.tensor): -1 - i for i, at in enumerate(state.tensors)}
     seen |= {id(x): -1 - i for i, x in enumerate(state.reached_arrays(), len(seen))}
     objects = [x for x in leaves if isinstance(x, Tensor) or is_array(x)]
@@ -221,7 +221,7 @@ def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[st
 
 
 def tensors_of(leaves: Sequence[Any], state: State) -> list[Tensor]:
-    """The Tensors that references count: those of the state, then those among the leaves."""
+    """The Tensors that `Ref` indexes: those of the state, then those among the leaves."""
     tensors = [at.tensor for at in state.tensors]
     known = {id(tensor) for tensor in tensors}
     for leaf in leaves:
@@ -232,7 +232,7 @@ def tensors_of(leaves: Sequence[Any], state: State) -> list[Tensor]:
 
 
 def _gradients(held: Sequence[Any]) -> tuple[Any, ...]:
-    """Of each Tensor whether it has a gradient, and which other Tensor or gradient that is."""
+    """For each Tensor whether it has a gradient, and which other Tensor or gradient that is."""
     tensors = {id(x): -1 - i for i, x in enumerate(held) if isinstance(x, Tensor)}
     seen: dict[int, tuple[int, Any]] = {}
     found: list[Any] = []
@@ -248,13 +248,13 @@ def _gradients(held: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _kind_of_gradient(x: Any) -> Any:
-    """The class and dtype of a Tensor's gradient: an update may have changed the Tensor's."""
+    """The class and dtype of a Tensor's gradient, which may differ from the Tensor's."""
     grad = x._grad if isinstance(x, Tensor) else None
     return None if grad is None else (type(grad._array), grad._array.dtype)
 
 
 def _kind(x: Any, fixed: bool) -> Any:
-    """What of an argument or a part of the state decides the program."""
+    """The part of an argument, or of a Tensor of the state, that belongs to the signature."""
     if isinstance(x, Tensor):
         return (*kind_of(x._array), None if x._node is None else x.is_leaf)
     if is_array(x):
@@ -263,17 +263,17 @@ def _kind(x: Any, fixed: bool) -> Any:
         return type(x)
     if type(x) in PLAIN or isinstance(x, np.generic):
         return Exact(x)
-    return "an object"  # which the walk has looked through
+    return "an object"  # the walk has guards for it
 
 
 def kind_of(array: Any) -> tuple[Any, ...]:
-    """What of an array decides the program: all but its values."""
+    """The part of an array that belongs to the signature: all but its values."""
     device = str(backend_of(array).device(array))
     return (type(array), tuple(array.shape), array.dtype, device, order_of(array))
 
 
 def _same_layout(a: TreeDef, b: TreeDef) -> bool:
-    if a is b:  # two leaves, mostly
+    if a is b:
         return True
     alike = a.cls is b.cls and len(a.children) == len(b.children) and _same_keys(a.extra, b.extra)
     return alike and all(map(_same_layout, a.children, b.children))

@@ -1,4 +1,4 @@
-"""What classes and modules hold: what code names of them."""
+"""The parts of the walk that visit classes and modules."""
 
 import abc
 import builtins
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["visit_class", "visit_module"]
 
-#: Attributes of classes on which no object's behaviour depends.
+#: Class attributes that do not affect behaviour.
 _ABOUT_CLASSES = frozenset(
     {
         *("__abstractmethods__", "__annotations__", "__dataclass_fields__", "__dataclass_params__"),
@@ -26,14 +26,14 @@ _ABOUT_CLASSES = frozenset(
         *("__static_attributes__", "__replace__"),
     }
 )
-#: What runs when an object of a class is made.
+#: Methods that run when an object is made.
 _MAKING = frozenset({"__init__", "__init_subclass__", "__new__", "__post_init__", "__set_name__"})
 
 
 def visit_module(walk: "Walk", x: ModuleType, name: str) -> None:
-    """Visit what code names of a module."""
+    """Visit the attributes of a module that code names."""
     refuse(x)
-    if of_user(type(x).__module__):  # whose attributes are the module's, too
+    if of_user(type(x).__module__):  # a module subclass with attributes of its own
         walk.found.of(x)
         walk.type_of(type(x), name)
         walk.test("type({}) is not {}", x, type(x))
@@ -57,7 +57,7 @@ def visit_module(walk: "Walk", x: ModuleType, name: str) -> None:
 
 
 def _foreign_module(walk: "Walk", x: ModuleType, held: dict[str, Any], name: str) -> None:
-    """Look at what code names of a module that is not looked through."""
+    """Visit the attributes that code names of a module that is not the user's."""
     at, marks = id(x), walk.named.marks
     for key, value in list(held.items()):
         if (at, key) in marks and not isinstance(value, ModuleType):
@@ -75,7 +75,7 @@ def _foreign_module(walk: "Walk", x: ModuleType, held: dict[str, Any], name: str
 
 
 def visit_class(walk: "Walk", cls: type, name: str) -> None:
-    """Visit what code names of a class, and of its bases."""
+    """Visit the attributes that code names of a class and its bases."""
     walk.fact(name, Identity(cls))
     if isinstance(cls, abc.ABCMeta):
         walk.abstract()
@@ -112,7 +112,7 @@ def _class_attributes(walk: "Walk", cls: type, foreign: list[type]) -> None:
         if (
             walk.named.wants(cls, key)
             or (key.startswith("__") and key.endswith("__"))
-            or any(key in vars(base) for base in foreign)  # called by the one who wrote that
+            or any(key in vars(base) for base in foreign)  # overrides, which the base calls
         ):
             walk.at(Place(cls, key, f"{cls.__name__}.{key}", "class"))
             if isinstance(x, property):

@@ -1,4 +1,4 @@
-"""What containers hold: lists, dicts, sets and their relatives."""
+"""The parts of the walk that visit lists, dicts, sets and other containers."""
 
 import dataclasses
 import functools
@@ -17,18 +17,18 @@ __all__ = ["CONTAINERS", "item_name", "visit_container", "whole"]
 
 CONTAINERS = (list, tuple, dict, set, frozenset, deque, MappingProxyType)
 
-#: Containers with more elements are taken for data, and refused.
+#: Containers with more elements are refused as data.
 LARGEST = 10_000
 #: Lists with more elements are guarded by one comparison.
 LONG = 64
 
 
 def visit_container(walk: "Walk", x: Any, name: str) -> None:
-    """Visit a container and what is in it."""
+    """Visit a container and its elements."""
     if len(x) > LARGEST:
         raise TraceError(
-            f"{name} has {len(x)} elements, which are not compared from call to call; give the "
-            "function those that it needs, or hold them in a Tensor"
+            f"{name} has {len(x)} elements, too many to be compared in each call; pass the "
+            "elements that the function needs, or hold them in a Tensor"
         )
     cls = type(x)
     walk.own(x, name)
@@ -65,9 +65,9 @@ def visit_container(walk: "Walk", x: Any, name: str) -> None:
 
 
 def whole(x: Any) -> bool:
-    """Whether an object that is made anew of its parts would differ from a node of a tree.
+    """Whether a dataclass or named tuple is a leaf, because its parts can't rebuild it.
 
-    A dataclass whose constructor does more than to keep what it is given, and one that holds more.
+    So it is if the constructor does more than store its arguments, or if it has more attributes.
     """
     kind: Any = type(x)
     if not hasattr(kind, "__dataclass_fields__"):
@@ -89,7 +89,7 @@ def _makes_more(kind: Any) -> bool:
 
 
 def _plain(walk: "Walk", x: Any, name: str) -> bool:
-    """Whether a container holds plain values alone, in which nobody counts."""
+    """Whether a container holds plain values alone, of which calls change none."""
     values = [*x, *x.values()] if type(x) is dict else x
     return (
         type(x) in (list, dict, tuple)
@@ -99,13 +99,13 @@ def _plain(walk: "Walk", x: Any, name: str) -> bool:
 
 
 def _identities(walk: "Walk", x: Any) -> None:
-    """Look at all objects of a container in one go, and keep them: an identity is theirs."""
+    """Guard the identities of all elements at once, and keep the elements alive."""
     kept = [*x]
     walk.test("[*map(id, {})] != {}", x, [*map(id, kept)], kept)
 
 
 def _long(walk: "Walk", x: Any, name: str) -> None:
-    """Visit a list that is looked at in one go."""
+    """Visit a long list, whose elements are guarded at once."""
     _identities(walk, x)
     plain = [type(value) in PLAIN for value in x]
     walk.fact(name, Exact([None if not plain[i] else value for i, value in enumerate(x)]))
@@ -126,5 +126,5 @@ def _keys(walk: "Walk", x: Mapping[Any, Any], name: str) -> None:
 
 
 def item_name(name: str, key: Any) -> str:
-    """How a reader would call an item of a container."""
+    """A readable name of an item."""
     return f"{name}[{repr(key) if type(key) in PLAIN else f'a {type(key).__name__}'}]"

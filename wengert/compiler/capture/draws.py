@@ -1,4 +1,4 @@
-"""Random draws of a recording: what is drawn again from a state was drawn from it before."""
+"""Random draws of a recording, of which repeated ones are recorded once."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,22 +12,24 @@ __all__ = ["Draws"]
 
 
 class Draws:
-    """What a recording has drawn, in order; `wengert.backends.generators` reports states to it.
+    """The draws of a recording, in order; `wengert.backends.generators` reports states to it.
 
-    A function that goes back to a state which it has taken, as a checkpoint does, draws the same
-    numbers once more. In a program these are drawn once, and used twice.
+    A function that restores a state that it has saved, as a checkpoint does, draws the same numbers
+    again. The program draws them once, and uses them twice.
     """
 
     def __init__(self) -> None:
         self._drawn: list[tuple[Any, Any]] = []
-        self._states: list[tuple[Any, int]] = []  # with how much had been drawn then
+        self._states: list[tuple[Any, int]] = []  # each with the number of draws before it
         self._at = 0
-        self._end: Any = None  # the generators' state after all draws, while they are before it
+        self._end: Any = (
+            None  # the state after all draws, while the generators are at an earlier one
+        )
 
     def repeated(
         self, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
     ) -> Any | None:
-        """What was drawn at this place before; None if nothing was as yet."""
+        """What was drawn at this position before; None if it is a new draw."""
         if self._at == len(self._drawn):
             return None
         what, drawn = self._drawn[self._at]
@@ -45,16 +47,16 @@ class Draws:
     def made(
         self, name: str, operands: Sequence[Any], parameters: Mapping[str, Any], drawn: Any
     ) -> None:
-        """Note what is drawn now."""
+        """Add a new draw."""
         self._drawn.append((_described(name, operands, parameters), drawn))
         self._at += 1
 
     def taken(self, state: Any) -> None:
-        """The generators' state is asked for."""
+        """Note that the generators' state is saved."""
         self._states.append((state, self._at))
 
     def given(self, state: Any) -> None:
-        """The generators go back to a state."""
+        """Note that a saved state is restored."""
         for known, at in self._states:
             if known is state:
                 if at < self._at == len(self._drawn):
@@ -63,19 +65,19 @@ class Draws:
                 self._at = at
                 return
         raise TraceError(
-            f"{user_line()}: random generators are given a state that was not taken in the "
-            "compiled function; do so outside"
+            f"{user_line()}: random generators get a state that was not saved in the compiled "
+            "function; do so outside"
         )
 
     def seeded(self) -> None:
-        """The generators start from a seed."""
+        """Refuse seeding."""
         raise TraceError(
             f"{user_line()}: random generators are seeded inside a function that is compiled; do "
             "so outside"
         )
 
     def end(self) -> None:
-        """Let go of what was drawn; an error if the generators were left at an earlier state."""
+        """Free the draws; raise if the generators are left at an earlier state."""
         if self._at != len(self._drawn):
             raise TraceError(
                 "the compiled function leaves random generators at an earlier state, where a "
@@ -96,6 +98,6 @@ def _unfollowed() -> Iterator[None]:
 
 
 def _described(name: str, operands: Sequence[Any], parameters: Mapping[str, Any]) -> Any:
-    """What is drawn: the function, and shapes and dtypes in the place of arrays."""
+    """A draw to compare: the function, and its arguments with arrays as shapes and dtypes."""
     given = [*operands, *sorted(parameters.items())]
     return name, [(tuple(x.shape), str(x.dtype)) if hasattr(x, "shape") else repr(x) for x in given]

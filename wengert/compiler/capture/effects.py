@@ -1,4 +1,4 @@
-"""What a traced call changes, and what of that a replay could not do again."""
+"""The changes that a traced call makes: effects of the program, or reasons to refuse it."""
 
 import gc
 import linecache
@@ -34,23 +34,23 @@ __all__ = [
 ]
 
 
-#: The parts of a Tensor that `tensor_effects` compares.
+#: Parts of a Tensor that `tensor_effects` handles.
 _OF_TENSORS = frozenset({"_array", "grad", "_node", "watch"})
-#: Attributes of Tensors that give away their graph.
+#: Attributes of Tensors that show their graph.
 _ABOUT_GRAPHS = frozenset({"grad_fn", "retains_grad"})
-#: Attributes of Tensors that give away their gradient.
+#: Attributes of Tensors that show their gradient.
 _GRADIENTS = frozenset({"grad", "_grad"})
-#: Pauses in seconds, in which other threads let go of the frames that they have sampled.
+#: Seconds to wait for other threads to release frames that they have sampled.
 _PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
 
 
 def _is_input(call: Any, ref: Ref, now: Any) -> bool:
-    """Whether this is still the input that was put there before the call."""
+    """Whether this is still the input of the call."""
     return isinstance(now, Traced | TracedNumber) and now.value is call.inputs[ref]
 
 
 def check_asked(call: Any, functions: Iterable[Any]) -> None:
-    """Raise if code may ask for the caller's graph behind a Tensor."""
+    """Raise if code may read the caller's graph of a Tensor."""
     for i in [i for i, held in enumerate(call.held) if held.outside]:
         for function in functions:
             if not reads(function.__code__).every.isdisjoint(_ABOUT_GRAPHS):
@@ -61,13 +61,13 @@ def check_asked(call: Any, functions: Iterable[Any]) -> None:
 
 
 def looks_at_gradients(functions: Iterable[Any]) -> bool:
-    """Whether code may take a Tensor's gradient, to keep it or to put it back."""
+    """Whether code may read a Tensor's gradient, to keep it or to restore it."""
     found = [reads(function.__code__) for function in functions]
     return any(each.computed or not each.every.isdisjoint(_GRADIENTS) for each in found)
 
 
 def tensor_effects(call: Any) -> list[Effect]:
-    """What has become of the Tensors that were given or reached."""
+    """The changes of the Tensors among arguments and state."""
     effects = []
     for i, held in enumerate(call.held):
         tensor = held.tensor
@@ -93,7 +93,7 @@ def tensor_effects(call: Any) -> list[Effect]:
                 "it outside"
             )
         grad = tensor._grad
-        if held.grad is not None:  # even if it is let go then, since others may hold it
+        if held.grad is not None:  # even if it was replaced, since others may hold it
             now, ref = held.grad._array, Ref("grad", i)
             if not _is_input(call, ref, now):
                 effects.append(Effect(ref, call.output(now)))
@@ -116,7 +116,7 @@ def _name(call: Any, i: int) -> str:
 
 
 def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
-    """What has become of what optimisers keep, and which places have got another Tensor."""
+    """The changes of optimisers' state and of numbers, and the places with another Tensor."""
     effects: list[Effect] = []
     values: list[Any] = []
     arrays = [(Ref("array", i),) * 2 for i in range(len(call.state.arrays))]
@@ -130,7 +130,7 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
                 effects.append(Effect(ref, call.output(now) if number else call.made(now)))
             values.append((place, now))
         elif number and type(now) in NUMBERS:
-            # Compared numbers have decided it, even where it equals the number before.
+            # An effect even if it equals the old number: comparisons of numbers chose it.
             effects.append(Effect(ref, call.output(now)))
         elif now is call.before_of[first]:
             continue
@@ -159,18 +159,18 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
 
 
 def _check_decision(call: Any, ref: Ref, name: str, now: Any) -> None:
-    """Raise if a number of the user's is changed on which the call's course depends."""
+    """Raise if the call changes a number that its control flow depends on."""
     line = call.trace.pinned.get(call.inputs[ref])
     if line is not None and (isinstance(now, TracedNumber) or not same(now, call.before_of[ref])):
         where = "the code asks by type(x) or `is` what numbers are" if call.state.types else line
         raise DecisionError(
-            f"{where}: what the compiled function does depends on {name}, which each call changes, "
-            "so that each would need a program of its own. Decide outside"
+            f"{where}: the control flow of the compiled function depends on {name}, which each "
+            "call changes, so that each call would need its own program. Decide outside"
         )
 
 
 def untraced(x: Any, kept: dict[int, Any]) -> Any:
-    """What something is outside the trace, and all that it holds, which is noted."""
+    """Replace traced values in an object and its parts; ``kept`` collects what was visited."""
     if isinstance(x, Traced | TracedNumber):
         return x.inner if isinstance(x, Traced) else x.number
     if isinstance(x, Tensor):
@@ -187,9 +187,10 @@ def untraced(x: Any, kept: dict[int, Any]) -> Any:
 
 
 def check_side_effects(call: Any) -> list[Any]:
-    """Raise for what a replay would not do again.
+    """Raise for changes that a replay would not make.
 
-    What has come where Tensors have been, or is kept by optimisers, and is no effect.
+    Returns objects that may hold traced values: new state of optimisers, and what has replaced
+    Tensors.
     """
     trace, state = call.trace, call.state
     if trace.refused:
@@ -204,11 +205,11 @@ def check_side_effects(call: Any) -> list[Any]:
     for change in changes:
         owner, key = change.owner, change.key
         if isinstance(owner, Tensor) and key in _OF_TENSORS:
-            continue  # which `tensor_effects` looks at
+            continue  # `tensor_effects` handles it
         owners = {id(owner), id(getattr(owner, "__dict__", None))}
         where = {(one, key) for one in owners}
         if not where.isdisjoint(values):
-            continue  # `place_effects` looks at it
+            continue  # `place_effects` handles it
         if not (where.isdisjoint(tensors) and owners.isdisjoint(state.growing)):
             if where.isdisjoint(tensors):
                 more.append(owner)
@@ -225,7 +226,7 @@ def check_side_effects(call: Any) -> list[Any]:
 
 
 def _described(change: Change, changes: list[Change], state: State) -> tuple[str, str]:
-    """What has changed, by the name of its place where that is known, and this name."""
+    """A description of a change, and the name of its place, or of its key."""
     called = state.called.get(id(change.owner))
     resized = change.before is Missing or change.now is Missing
     if called and resized and isinstance(change.owner, dict | list):
@@ -249,7 +250,7 @@ def _is_number(x: Any) -> bool:
 
 
 def check_arguments(call: Any, arguments: Any) -> None:
-    """Raise if containers among the arguments are no longer what they were."""
+    """Raise if the call has changed containers among the arguments."""
     if call.layout.plain:  # there are none
         return
     given = {id(leaf) for leaf in call.leaves}
@@ -264,12 +265,12 @@ def check_arguments(call: Any, arguments: Any) -> None:
 def _changed(call: Any, what: str, name: str) -> TraceError:
     return TraceError(
         f"{_line_that_sets(call.function, name)}: the compiled function changes {what}, which a "
-        "replay would not do again. Return the value, or hold it in a Tensor"
+        "replay would not do. Return the value, or hold it in a Tensor"
     )
 
 
 def _line_that_sets(function: Any, name: str) -> str:
-    """The line of a function that stores something under a name; its first line if none does."""
+    """The line of a function that sets a name; its first line if none does."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is None:
         return user_line()
@@ -279,7 +280,7 @@ def _line_that_sets(function: Any, name: str) -> str:
 
 
 def check_kept(call: Any) -> None:
-    """Raise if something still holds a traced array: it would be lost in replays."""
+    """Raise if a traced array is still alive: replays would not store theirs there."""
     trace = call.trace
     alive = [ref for ref in trace.arrays if ref() is not None]
     if not alive:
@@ -295,6 +296,6 @@ def check_kept(call: Any) -> None:
         x: Any = alive[-1]()
         where = trace.made_at(x.value)
         raise TraceError(
-            f"a Tensor that was made at {where} is kept outside the compiled function, where a "
-            "replay would not put its own; return it instead"
+            f"a Tensor that was made at {where} is kept outside the compiled function, which a "
+            "replay would not do; return it instead"
         )

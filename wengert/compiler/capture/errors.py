@@ -1,16 +1,16 @@
-"""What is raised for functions that can't be recorded, and for programs that are wrong."""
+"""Errors for functions that can't be recorded, and for wrong programs."""
 
 from collections.abc import Iterable
 from contextvars import ContextVar
 
 __all__ = ["CompileError", "CountError", "DecisionError", "TraceError", "refusals"]
 
-#: The errors that were raised while the trace of this thread or task ran, whoever caught them.
+#: All errors raised during the trace of this thread or task, also if they were caught.
 refusals: "ContextVar[list[TraceError] | None]" = ContextVar("wengert_refusals", default=None)
 
 
 class TraceError(RuntimeError):
-    """A function does something that a replay could not do again."""
+    """A function does something that a replay could not repeat."""
 
     def __init__(self, *given: object) -> None:
         super().__init__(*given)
@@ -20,12 +20,12 @@ class TraceError(RuntimeError):
 
 
 class CountError(TraceError):
-    """A function changes numbers that were taken for constants.
+    """A function changes numbers that were assumed constant.
 
     Attributes
     ----------
     names : frozenset of str
-        Of their places.
+        The names of their places.
     """
 
     def __init__(self, message: str, names: Iterable[str]) -> None:
@@ -34,8 +34,8 @@ class CountError(TraceError):
 
 
 class DecisionError(TraceError):
-    """A function decides by a number that each call changes: each would need another program."""
+    """Control flow depends on a number that each call changes: each would need a program."""
 
 
 class CompileError(RuntimeError):
-    """A program has given something else than the function that it was recorded of."""
+    """A program's results or changes differ from those of the function."""

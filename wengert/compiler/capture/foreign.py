@@ -1,7 +1,7 @@
-"""What is known about objects and functions of other people's packages.
+"""Which code is the user's, and facts about objects and functions of other packages.
 
-The code of the standard library, of array libraries and of Wengert's engine is taken to be as it
-is: it is not looked through. All other code is the user's.
+The walk does not look through code of the standard library, of array libraries and of Wengert's
+engine, which is assumed constant. All other code is the user's.
 """
 
 import builtins
@@ -36,9 +36,9 @@ _FOREIGN = frozenset(
         "triton",
     }
 )
-#: Where the standard library is.
+#: The directory of the standard library.
 _LIBRARY = str(Path(os.__file__).parent)
-#: Parts of Wengert whose objects hold the user's: modules, optimisers, scalers, transforms.
+#: Parts of Wengert whose objects hold objects of the user: modules, optimisers, transforms.
 _LEADING = (
     "wengert.amp",
     "wengert.nn",
@@ -75,13 +75,13 @@ _OPEN = frozenset(
         *("functools.partialmethod", "string.Template"),
     }
 )
-#: Functions that read what the walk can't foresee.
+#: Functions that read names that the walk can't foresee.
 _REFUSED = {
     id(x): x.__name__ for x in (builtins.eval, builtins.exec, builtins.globals, __import__)
 } | {id(sys._getframe): "sys._getframe"}
 #: Modules whose functions do so.
 _REFUSED_MODULES = frozenset({"ctypes", "gc", "importlib", "inspect"})
-#: Functions that read attributes of what they are given by names that they are given.
+#: Functions that take an object and the name of an attribute.
 _READING = (getattr, hasattr, vars, dir, object.__getattribute__, type.__getattribute__)
 
 
@@ -101,14 +101,14 @@ def _unknown(module: str | None) -> bool:
     package = package_of(module)
     if package == "wengert":
         return False
-    if package in sys.stdlib_module_names:  # or a file of the user's that is called so
+    if package in sys.stdlib_module_names:  # or a user's file of this name
         file = getattr(sys.modules.get(package), "__file__", None)
         return package == "__main__" or (file is not None and not file.startswith(_LIBRARY))
     return package not in _FOREIGN
 
 
 def is_engine_class(kind: type) -> bool:
-    """Whether a class is of Wengert's engine, whose objects hold nothing of the user's."""
+    """Whether a class is of Wengert's engine, whose objects hold none of the user's."""
     module = str(kind.__module__)
     return package_of(module) == "wengert" and not module.startswith(_LEADING)
 
@@ -131,17 +131,17 @@ def holds_all_in_dict(kind: type) -> bool:
 
 
 def is_module_level(function: FunctionType) -> bool:
-    """Whether a function is one of a module, and not made by another function."""
+    """Whether a function is not defined within another function."""
     return "<locals>" not in function.__code__.co_qualname
 
 
 def reads_by_name(x: Any) -> bool:
-    """Whether a function reads attributes by names that it is given."""
+    """Whether a function takes the name of an attribute."""
     return any(x is known for known in _READING)
 
 
 def refuse(x: Any) -> None:
-    """Raise for a function or module that reads what can't be foreseen."""
+    """Raise for a function or module that reads names that can't be foreseen."""
     name = _REFUSED.get(id(x), "")
     if not name and x in map(sys.modules.get, _REFUSED_MODULES):
         name = str(x.__name__)

@@ -1,4 +1,4 @@
-"""Which of the user's lines runs now: for a program's comments, and for errors."""
+"""The user's line that runs now, for comments in source and for errors."""
 
 import linecache
 import sys
@@ -12,11 +12,11 @@ from wengert.compiler.program import Line
 
 __all__ = ["callers", "described", "reader", "running_line", "user_line"]
 
-#: The modules of this package that make a stage.
+#: The modules that mark the stages "backward" and "update".
 _STAGES = frozenset({"wengert.tape.autograd", "wengert.optim.optimizer"})
-#: Their names, and "" for the package's others, by the identities of their globals.
+#: By identity of a module's globals: its name if it marks a stage, "" for others of Wengert.
 _modules: dict[int, str] = {}
-#: The functions of `wengert.tape.autograd` that run rules and add what they give.
+#: The functions of `wengert.tape.autograd` that run rules and sum cotangents.
 _SWEEP = ("sweep", "_flow")
 
 
@@ -26,8 +26,8 @@ def running_line(adjoint: Callable[[Any], Line | None] = lambda node: None) -> L
     Parameters
     ----------
     adjoint : callable
-        The line of the adjoint of a node at which a sweep is, where that is known; by default the
-        line that has begun the sweep is taken.
+        Gives the line whose adjoint a node computes, or None. By default it is the line that
+        called the sweep.
     """
     stage = "forward"
     frame: FrameType | None = sys._getframe(2)
@@ -53,7 +53,7 @@ def running_line(adjoint: Callable[[Any], Line | None] = lambda node: None) -> L
 
 
 def callers(frame: FrameType | None) -> Iterator[FrameType]:
-    """A frame, the one that has called it, and so on."""
+    """A frame and its callers, innermost first."""
     while frame is not None:
         yield frame
         frame = frame.f_back
@@ -80,7 +80,7 @@ def described(line: Line) -> str:
 
 
 def reader() -> str:
-    """Which method of a Tensor asks for values."""
+    """The method of a Tensor that reads values."""
     own = [*takewhile(_is_own, callers(sys._getframe(1)))]
     asked = [x for x in own if x.f_globals["__name__"] == "wengert.tape.tensor"]
     return asked[-1].f_code.co_name if asked else "values"

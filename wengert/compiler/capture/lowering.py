@@ -1,9 +1,9 @@
-"""The calls of compiled programs in place of a backend's functions.
+"""Lowering: a backend's kernel becomes the library calls that it consists of.
 
-A kernel looks at shapes and dtypes in each call, and its temporaries are its own. A trace knows
-shapes and dtypes, and a program has memory for temporaries: so it calls NumPy's functions, of which
-the kernel is made, one by one. The kernel itself says which: it runs on arrays that record what is
-done with them. Other libraries have no such protocol, and their kernels are called whole.
+A kernel checks shapes and dtypes and allocates temporaries in each call. A program knows the shapes
+and dtypes, and has buffers for temporaries, so it records the kernel's NumPy calls instead. To find
+these, the kernel runs on arrays that record their operations through NumPy's protocols. Other
+libraries have no such protocols, so that their kernels are recorded as one call.
 """
 
 import math
@@ -41,14 +41,15 @@ __all__ = ["lowered"]
 
 
 class _WholeError(Exception):
-    """A kernel does what a program does not do in pieces."""
+    """A kernel can't be lowered: it is recorded as one call."""
 
 
 class _Number:
-    """A number that may change, as a kernel gets it.
+    """A traced number, as a kernel gets it.
 
-    It equals none: kernels leave out products with 1, which are the same to the last bit. Those of
-    complex infinities are not, so that beside complex arrays the program is for what is equal.
+    It compares unequal to all: kernels skip factors of 1, which change no bits. Only a complex
+    infinity times 1 differs from itself; beside complex arrays (``decides``) the comparison is made
+    and recorded.
     """
 
     def __init__(self, live: TracedNumber, *, decides: bool = False) -> None:
@@ -61,11 +62,11 @@ class _Number:
 
 
 class _Array(NDArrayOperatorsMixin):
-    """A traced array as a kernel gets it. What the kernel writes into it makes another value."""
+    """A traced array, as a kernel gets it. Writing into it assigns it a new value."""
 
     def __init__(self, traced: Traced, *, own: bool = False) -> None:
         self.traced = traced
-        self.own = own  # whether nothing else has its memory
+        self.own = own  # whether it shares memory with nothing
         self.shape, self.dtype = traced.inner.shape, traced.inner.dtype
 
     ndim = property(lambda self: len(self.shape))
@@ -94,7 +95,7 @@ class _Array(NDArrayOperatorsMixin):
         return made if out is None else _written(out[0], made)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        # Of others the result may be a view.
+        # Results of other functions may be views.
         return _called(func.__name__, func, args, kwargs, own=func is np.clip)
 
     # -- methods -------------------------------------------------------------------------------
@@ -140,29 +141,29 @@ class _Array(NDArrayOperatorsMixin):
         return _called(name, function, (self, *operands), {})
 
 
-#: The names of reductions.
+#: The names of the ufuncs' reductions.
 _REDUCTIONS: Final = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
 
 
 def _without_defaults(keywords: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of a reduction that say something."""
+    """The keywords of a reduction that differ from the defaults."""
     return {k: x for k, x in keywords.items() if k == "axis" or (x is not None and x is not False)}
 
 
 def _called(
     name: str, function: Any, operands: Any, keywords: Mapping[str, Any], *, own: bool = False
 ) -> Any:
-    """Record a call that a kernel makes, and give it the result."""
-    trace: Any = current()  # in which the kernel runs
+    """Record a call that a kernel makes, and return its result."""
+    trace: Any = current()
     given = {name: _given(x) for name, x in keywords.items()}
     answer = trace.call(name, function, _given(tuple(operands)), given)
-    if answer is None:  # it has written into something
+    if answer is None:  # it has written into an array
         raise _WholeError
     return _handed(answer, own=own)
 
 
 def _given(x: Any) -> Any:
-    """An operand as the trace has it."""
+    """A kernel's operand as a traced value."""
     if isinstance(x, _Array):
         return x.traced
     if isinstance(x, _Number):
@@ -171,7 +172,7 @@ def _given(x: Any) -> Any:
 
 
 def _handed(x: Any, *, own: bool = False, decides: bool = False) -> Any:
-    """An operand, or what a call gives, as the kernel has it."""
+    """A traced value as a kernel's operand."""
     if isinstance(x, Traced):
         return _Array(x, own=own)
     if type(x) is TracedNumber:
@@ -182,14 +183,14 @@ def _handed(x: Any, *, own: bool = False, decides: bool = False) -> Any:
 
 
 def _written(out: Any, made: _Array) -> Any:
-    """What a kernel has written into an array of its own: that array, with another value."""
+    """Assign an array of the kernel's a new value, as a call with ``out`` does."""
     if not isinstance(out, _Array):
         raise _WholeError
     before, after = out.traced.inner, made.traced.inner
     if isinstance(before, np.generic):
-        raise TypeError("return arrays must be of ArrayType")  # as NumPy says
+        raise TypeError("return arrays must be of ArrayType")  # NumPy's error
     alike = before.shape == after.shape and before.dtype == after.dtype
-    # NumPy rounds products of complex numbers otherwise when it writes into an operand.
+    # NumPy rounds complex products differently when it writes into an operand.
     if not out.own or not alike or order_of(before) != order_of(after) or before.dtype.kind == "c":
         raise _WholeError
     out.traced = made.traced
@@ -200,7 +201,7 @@ def _written(out: Any, made: _Array) -> Any:
 
 
 def _as_one(function: Callable[..., Any], *, raises: bool) -> Callable[..., Any]:
-    """A part of kernels that looks at values, and is recorded as one call."""
+    """A helper of kernels that reads values, and so is recorded as one call."""
 
     def call(*operands: Any) -> Any:
         trace: Any = current()
@@ -217,7 +218,7 @@ def _as_one(function: Callable[..., Any], *, raises: bool) -> Callable[..., Any]
 def _chosen(
     function: Callable[..., Any], looks: Callable[..., Any], reduce: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """A reduction that looks at the order in memory: one call, or the ufunc's where it does not."""
+    """A reduction that may depend on the memory layout: one call if so, else the ufunc's."""
     whole = _as_one(function, raises=False)
 
     def call(x: Any, axis: Any, keepdims: bool) -> Any:
@@ -228,7 +229,7 @@ def _chosen(
 
 
 def _rebuilt(module: ModuleType, helpers: Mapping[str, Any]) -> dict[str, Any]:
-    """A module's functions over again, which call the helpers in place of its own of that name."""
+    """A module's functions, rebuilt to call ``helpers`` in place of its own functions."""
     names = {**vars(module), **helpers}
     for name, x in vars(module).items():
         if isinstance(x, FunctionType) and x.__module__ == module.__name__ and name not in helpers:
@@ -248,7 +249,7 @@ def _ones(length: int, dtype: Any) -> Any:
 
 @cache
 def _in_pieces(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel of NumPy's that calls recording helpers; one of the library as it is."""
+    """A NumPy kernel rebuilt with recording helpers; other functions unchanged."""
     home = _kernels().get(kernel.__module__, {})
     found: Callable[..., Any] = home.get(getattr(kernel, "__name__", ""), kernel)
     return found
@@ -256,7 +257,7 @@ def _in_pieces(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def _kernels() -> dict[str, dict[str, Any]]:
-    """The modules of kernels over again, each after those from which it takes functions."""
+    """The modules of kernels, rebuilt in order of dependence."""
     helpers: dict[str, Any] = {"scalar": _scalar, "ones": _ones}
     for function, raises in numpy_networks.LOOKING.items():
         helpers[function.__name__] = _as_one(function, raises=raises)
@@ -280,7 +281,7 @@ def _pieces(
     operands: Sequence[Any],
     parameters: Mapping[str, Any],
 ) -> Any:
-    """Record what a kernel calls; NotImplemented where it is called whole."""
+    """Record the calls of a kernel; NotImplemented if it can't be lowered."""
     before = trace.mark()
     decides = any(isinstance(x, Traced) and x.dtype.kind == "c" for x in operands)
     given = {k: _handed(x, decides=decides) for k, x in parameters.items()}
@@ -288,7 +289,7 @@ def _pieces(
         made = _in_pieces(kernel)(*[_handed(x, decides=decides) for x in operands], **given)
     except TraceError:
         raise
-    except Exception:  # which the whole kernel raises too, or it does what has no pieces
+    except Exception:  # recorded as one call, the kernel raises the same error, or none
         made = None
     answer = _given(made)
     parts = answer if isinstance(answer, tuple) else (answer,)
@@ -300,7 +301,7 @@ def _pieces(
 
 
 def _placed(trace: Any, backend: Any, x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    """Record an array that has another one at a key without arrays, and zeros elsewhere."""
+    """Record an array of zeros with ``x`` at a key without arrays."""
     if _is_whole(x, key, shape):
         return trace.apply(backend, "reshape", (x, shape), {})
     blank = trace.call("zeros", np.zeros, (shape, x.dtype), {})
@@ -308,7 +309,7 @@ def _placed(trace: Any, backend: Any, x: Any, key: tuple[Any, ...], shape: tuple
 
 
 def _is_whole(x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
-    """Whether a key without arrays names all of an array of this shape, in order, to be ``x``."""
+    """Whether a key without arrays selects all elements of this shape, in order."""
     backward = (type(part) is slice and part.step is not None and part.step < 0 for part in key)
     return math.prod(x.shape) == math.prod(shape) and not any(backward)
 
@@ -324,7 +325,7 @@ def _special(
     operands: Sequence[Any],
     parameters: Mapping[str, Any],
 ) -> Any:
-    """The library's own special function, between casts where that is in half precision."""
+    """Record a library's special function, between casts for half precision."""
     dtype, kind = operands[0].dtype, dtype_of(operands[0].dtype)
     if any(x.dtype != dtype for x in operands) or not kind.inexact:
         return NotImplemented
@@ -344,7 +345,7 @@ def lowered(
     operands: Sequence[Any],
     parameters: Mapping[str, Any],
 ) -> Any:
-    """Record what a program calls in place of a backend's function; NotImplemented for itself."""
+    """Record the calls that replace a backend's function; NotImplemented if none do."""
     if name == "scatter_add" and len(operands) == 1 and backend.name == "numpy":
         return _placed(trace, backend, operands[0], **parameters)
     if name == "add_part" and backend.name == "numpy":

@@ -1,4 +1,4 @@
-"""Which attributes count: those that some code that is reached names."""
+"""The attributes that reached code names: only these are guarded."""
 
 import builtins
 import dataclasses
@@ -15,32 +15,31 @@ __all__ = ["Named", "known"]
 
 @dataclasses.dataclass
 class Named:
-    """What the code that has been reached names.
+    """The attributes that reached code names.
 
-    Where an attribute is read of what is known before the code runs (a global, ``self``), it
-    counts for that object alone; where it is read of anything else, for all objects.
+    An attribute read from an object that is known before the code runs (a global, ``self``) is
+    relevant for that object alone; one read from anything else, for all objects.
 
     Attributes
     ----------
     names, asked, stored : set of str
-        Attributes of anything, those that need not be there, and those that are set.
+        Attributes of any object, those of them that may be missing, and those that are set.
     marks : set of (int, str)
-        Attributes of objects, by their identities.
+        Attributes of single objects, by identity.
     owners : set of (int, int)
-        Code by its identity, and the class of its first argument; 0 where that may be anything.
+        Identities of code and of its first argument's class; 0 if that may be any.
     paths : set of (int, tuple of str)
-        Attributes of attributes that methods read of objects of a class.
+        Chains of attributes that methods read from ``self``, by the class's identity.
     made : set of int
         Classes of which code may make objects.
     shared : set of int
         Raw arrays that are in several places.
     computed, anywhere : bool
-        Whether code computes names of attributes, and those of modules, too.
+        Whether code computes names of attributes of objects, and of modules.
     typed : bool
-        Whether code asks for types of what may be a number or an array, otherwise than by
-        `isinstance`.
+        Whether code reads the type of a possible number or array, other than by `isinstance`.
     untyped : bool
-        Whether code finds classes by their objects, and may call methods with others.
+        Whether code gets classes from their objects, and may call methods with other objects.
     """
 
     names: set[str] = dataclasses.field(default_factory=set)
@@ -57,17 +56,17 @@ class Named:
     untyped: bool = False
 
     def branch(self) -> "Named":
-        """A copy with sets of its own, to be added to."""
+        """A copy with its own sets."""
         return Named(**{key: copy(held) for key, held in vars(self).items()})
 
     def wants(self, x: object, key: str) -> bool:
-        """Whether an attribute of an object, a class or a module counts."""
+        """Whether an attribute of an object, a class or a module is relevant."""
         every = self.anywhere if isinstance(x, ModuleType) else self.computed
         return every or key in self.names or (id(x), key) in self.marks
 
     @classmethod
     def by(cls, function: Any) -> "Named":
-        """What a function's own code names."""
+        """The attributes that a function's own code names."""
         named, held = cls(), getattr(function, "__self__", None)
         function = getattr(function, "__func__", function)
         if isinstance(function, FunctionType):
@@ -77,7 +76,7 @@ class Named:
         return named
 
     def add(self, function: FunctionType, used: Reads) -> None:
-        """Add what a function's code names."""
+        """Add the attributes that a function's code names."""
         code = function.__code__
         self.names |= used.names
         self.asked |= used.asked
@@ -102,14 +101,14 @@ class Named:
                 self.follow(_root(function, root, name), path)
 
     def of(self, x: object) -> None:
-        """Follow what methods of an object's class read of it."""
+        """Mark the attributes that methods of an object's class read from it."""
         for cls in type(x).__mro__:
             for known, path in list(self.paths):
                 if known == id(cls):
                     self.follow(x, path)
 
     def follow(self, x: Any, path: Iterable[str]) -> None:
-        """Mark attributes of attributes of an object, as far as these are known."""
+        """Mark a chain of attributes of an object, as far as the objects are known."""
         for key in path:
             if x is Missing:
                 self.names.add(key)
@@ -119,17 +118,17 @@ class Named:
                 for cls in _classes(x):
                     self.marks.add((id(cls), key))
                     method = vars(cls).get(key) if isinstance(x, type) else None
-                    if isinstance(method, FunctionType):  # whose first argument is given
+                    if isinstance(method, FunctionType):  # called with any first argument
                         self.owners.add((id(method.__code__), 0))
             x = _attribute(x, key)
 
 
-#: Classes that are written in C and look attributes up as others do.
+#: Classes written in C with the usual attribute lookup.
 _USUAL = (SimpleNamespace,)
 
 
 def _root(function: FunctionType, root: str, name: str) -> Any:
-    """What a chain begins with; `Missing` if that is not known."""
+    """The object at a chain's root; `Missing` if unknown."""
     if root == "free" and name in function.__code__.co_freevars:  # and not one of its own
         cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
         return Place(cell, "cell_contents", name, "attribute").get()
@@ -139,7 +138,7 @@ def _root(function: FunctionType, root: str, name: str) -> Any:
 
 
 def known(function: FunctionType, chain: Chain) -> Any:
-    """What a chain leads to, as far as that is known."""
+    """The object at a chain's end; `Missing` if unknown."""
     x = _root(function, chain.root, chain.name)
     for key in chain.path:
         x = Missing if x is Missing else _attribute(x, key)
@@ -147,7 +146,7 @@ def known(function: FunctionType, chain: Chain) -> Any:
 
 
 def _followed(x: Any) -> bool:
-    """Whether something may be a number or a raw array while a function is recorded."""
+    """Whether an object may be replaced by a traced number or array during a recording."""
     return x is Missing or type(x) in NUMBERS or is_array(x)
 
 
@@ -159,11 +158,11 @@ def _classes(x: Any) -> tuple[type, ...]:
 
 
 def _attribute(x: Any, key: str) -> Any:
-    """An attribute that is found without running any code; `Missing` otherwise."""
+    """An attribute that is found without running code; `Missing` otherwise."""
     if type(x) is ModuleType:
         held = vars(x)
         if key not in held and x.__name__ == "wengert" and key in held["__all__"]:
-            return getattr(x, key)  # which Wengert imports when it is first named
+            return getattr(x, key)  # Wengert imports it lazily
         return held.get(key, Missing)
     found = Missing
     for cls in _classes(x):

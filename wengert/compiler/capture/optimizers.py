@@ -1,4 +1,4 @@
-"""What optimisers hold: the arrays and numbers that they keep, and hyper-parameters."""
+"""The parts of the walk that visit optimisers: their state and hyper-parameters."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 __all__ = ["OF_OPTIMIZERS", "REPLACEABLE", "visit_optimizer"]
 
-#: Attributes of optimisers that are looked at by themselves.
+#: Attributes of optimisers that are visited separately.
 OF_OPTIMIZERS = ("param_groups", "state")
 
-#: Methods of Wengert's own classes that a user might replace.
+#: Methods of Wengert's classes that users may replace.
 REPLACEABLE = ("forward", "init", "rule", "step")
 
 
 def visit_optimizer(walk: "Walk", optimizer: Optimizer, name: str) -> None:
-    """Visit what an optimiser holds, after its parameters have got names elsewhere."""
+    """Visit an optimiser, after its parameters have got their names from modules."""
     state, groups, kept = walk.state, optimizer.param_groups, optimizer.state
     walk.object(optimizer, name)
     for key, x in (("param_groups", groups), ("state", kept)):
@@ -58,12 +58,12 @@ def _entries(
     called: str,
     counters: dict[tuple[str, Exact], int] | None = None,
 ) -> None:
-    """Visit hyper-parameters, or with ``counters`` what is kept for one parameter.
+    """Visit hyper-parameters, or with ``counters`` the state of one parameter.
 
-    Numbers that are kept and the same to the last bit are one number, such as counters of steps.
+    Numbers of the state that are equal bitwise, such as counters of steps, share one input.
     """
     walk.reached(held, called)
-    walk.fact(called, tuple(held))  # which may be empty, and is made once
+    walk.fact(called, tuple(held))  # it may be empty at first
     walk.test("[*{}] != {}", held, [*held])
     for key, value in held.items():
         place = Place(held, key, f"{name}.{key}")

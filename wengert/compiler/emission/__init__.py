@@ -1,1 +1,1 @@
-"""Emission: programs as Python source that runs here, or in a file of its own."""
+"""Emission: programs as Python source, to run in this process or from a saved file."""

@@ -1,7 +1,7 @@
-"""Random draws with the generator given: what saved programs draw with.
+"""Random draws of saved programs, which take the generator as an operand.
 
-These are the numbers that the generators of `wengert.backends` would give next. The functions are
-copied into the file that is written, so they name nothing of this package.
+They draw the numbers that the generators of `wengert.backends` would draw next. The functions here
+are copied into the saved file, so that they use nothing of this package.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,21 +15,21 @@ __all__ = ["Made", "drawn"]
 
 
 class Made(NamedTuple):
-    """An object by the call that makes it.
+    """An object, described by the call that makes it.
 
     Attributes
     ----------
     function : callable
         What is called.
     arguments : tuple
-        With what: names, numbers and NumPy arrays.
+        Strings, numbers and NumPy arrays.
     """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
 
 
-# -- where an array is -----------------------------------------------------------------------------
+# -- on an array's device -------------------------------------------------------------------------
 
 
 def torch_generator(device: str, state: Any) -> Any:
@@ -42,7 +42,7 @@ def torch_generator(device: str, state: Any) -> Any:
 
 
 def jax_keys(state: Any) -> Any:
-    """A key that is split for each draw."""
+    """A key in a list, which each draw replaces by splitting it."""
     import jax
 
     return [jax.random.wrap_key_data(state)]
@@ -58,7 +58,7 @@ def cupy_generator(device: int, state: Any) -> Any:
     return generator
 
 
-#: What draws, and what makes its generator of the device and its state.
+#: For each library the function that draws, and the generator made of device and state.
 _DEVICE: Final[Mapping[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]]] = {
     "cupy": (
         cupy.uniform_like,
@@ -79,11 +79,11 @@ def drawn(step: Instruction, backend: Backend, device: Any) -> list[Instruction]
     Parameters
     ----------
     step : Instruction
-        Any; those that do not draw are returned as they are.
+        Any; one that does not draw is returned unchanged.
     backend : Backend
-        Whose instruction it is.
+        The library.
     device : device
-        Where its arrays are.
+        The device of its arrays.
     """
     if step.name == "draw":
         _, (draw, *given), _ = step.operands
@@ -101,7 +101,7 @@ def drawn(step: Instruction, backend: Backend, device: Any) -> list[Instruction]
 
 
 def _stream(backend: Backend, device: Any) -> Any:
-    """The stream of a device; a draw has made it."""
+    """The generator of a device, which the recorded draw has made."""
 
     def make(seed: int) -> Any:
         raise ValueError(f"nothing has been drawn on {device}, so there is no generator to save")
@@ -116,7 +116,7 @@ def _call(step: Instruction, function: Callable[..., Any], operands: tuple[Any, 
 def _in_host_memory(
     step: Instruction, backend: Backend, function: Any, operands: tuple[Any, ...]
 ) -> list[Instruction]:
-    """A draw, and the library's array that is made of it."""
+    """A draw in host memory, and its conversion to the library's array."""
     if backend.name == "numpy":
         return [_call(step, function, operands)]
     made = Value(step.result.shape, step.result.dtype)

@@ -41,12 +41,12 @@ class Emitted:
     source : str
         The module that defines the function.
     function : callable
-        ``function(*inputs)`` returns a tuple. It is a program itself where a library has a
-        current device, and the inputs don't tell on which one all is computed.
+        ``function(*inputs)`` returns a tuple. It is the interpreted program if the library has a
+        current device and the inputs do not tell which device to use.
     bound : dict of str to object
-        What the source takes from its globals: constants, and kernels that are no library's.
+        The source's globals: constants, and functions that no library has by name.
     lines : dict of int to (Instruction, tuple of str)
-        By line of the source what is called there, and the names of its results.
+        The instruction on each line of the source, and the names of its results.
     """
 
     source: str
@@ -58,18 +58,18 @@ class Emitted:
 def emit(
     program: Program, backend: Backend | None, *, name: str = "step", file: str | None = None
 ) -> Emitted:
-    """Write a program as a Python function and define that.
+    """Write a program as a Python function, and compile it.
 
     Parameters
     ----------
     program : Program
-        As the passes have left it.
+        After the passes.
     backend : Backend, optional
-        Whose functions are written by the library's names.
+        The library whose functions are written by name.
     name : str
         Of the function.
     file : str, optional
-        The file name under which tracebacks find the source; a new one by default.
+        The file name for tracebacks; a new one by default.
     """
     library = backend.name if backend is not None else ""
     program = with_copied_outputs(program, backend)
@@ -82,10 +82,10 @@ def emit(
     source = writer.source()
     file = file or f"<compiled {writer.name} {_made()}>"
     names = {"__name__": f"wengert.compiled.{writer.name}", **writer.speller.bound}
-    # Lines that have no file stay in linecache for as long as the function lives.
+    # For tracebacks; removed when the function is collected.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     exec(compile(source, file, "exec"), names)  # noqa: S102
-    function: Any = names.pop(writer.name)  # which need not hold itself
+    function: Any = names.pop(writer.name)  # no reference cycle
     weakref.finalize(function, linecache.cache.pop, file, None)
     return Emitted(
         source, _placed(backend, function, calls), dict(writer.speller.bound), writer.lines
@@ -93,16 +93,16 @@ def emit(
 
 
 def with_copied_outputs(program: Program, backend: Backend | None) -> Program:
-    """The program whose outputs are the caller's own, where somebody could write into them."""
+    """The program with copied outputs, unless the library's arrays are immutable."""
     if backend is not None and backend.immutable:
         return program
     return copy_outputs(program, partial(_copying, backend))
 
 
 def _placed(backend: Backend | None, function: Any, calls: Program) -> Any:
-    """A function on the device of its operands.
+    """A function that runs on the device of its operands.
 
-    Where these don't tell one device, the calls are made one by one, each where its own are.
+    If these do not tell one device, the program is interpreted, each call on its own device.
     """
     if backend is None or backend.elsewhere is None:
         return function
@@ -112,19 +112,19 @@ def _placed(backend: Backend | None, function: Any, calls: Program) -> Any:
 
 
 def _copying(backend: Backend | None, x: Value, result: Value) -> Instruction:
-    """The instruction that copies an array of a library, or of any."""
+    """The instruction that copies an array of a library, or of any if ``backend`` is None."""
     if backend is None:
         return Instruction("copy", _copied, (x,), {}, (result,))
     if backend.name != "numpy":
         return Instruction("copy", backend.xp.asarray, (x,), {"copy": True}, (result,))
     if not x.shape:
         return Instruction("copy", copied, (x,), {}, (result,))
-    # In the order that the elements have.
+    # "K" keeps the memory layout.
     return Instruction("copy", COPY, (x,) if x.order is None else (x, "K"), {}, (result,))
 
 
 def copied(x: Any) -> Any:
-    """A copy of an array of no axes; one of NumPy's scalars, which nobody changes, as it is."""
+    """A copy of a 0-d array; NumPy's scalars are immutable, and returned as they are."""
     return x if isinstance(x, np.generic) else x.copy()
 
 
@@ -136,7 +136,7 @@ def _copied(x: Any) -> Any:
 
 
 class _Writer:
-    """The module of one program."""
+    """Writes the module of one program."""
 
     def __init__(self, program: Program, backend: Backend | None, name: str) -> None:
         self.program = program
@@ -149,7 +149,7 @@ class _Writer:
         self.lines: dict[int, tuple[Instruction, tuple[str, ...]]] = {}
 
     def source(self) -> str:
-        """All of it."""
+        """The module's text."""
         program = self.program
         self._name_inputs()
         constants = [self._constant(value) for value in program.constants]
@@ -178,7 +178,7 @@ class _Writer:
             self.known[value] = self.names.new(identifier(value.name) if value.name else f"x{i}")
 
     def _constant(self, value: Value) -> str:
-        """Bind a constant; a comment says what it is."""
+        """Write the call that makes a constant, or bind it, with a comment."""
         array = self.program.constants[value]
         made = self.speller.made(array)
         if made is not None:
@@ -189,31 +189,31 @@ class _Writer:
         return f"# {name}: {value.dtype} of shape {value.shape}"
 
     def _buffer(self, value: Value) -> str:
-        """Memory that is there from call to call."""
+        """Allocate a buffer."""
         self.known[value] = name = self.names.new(identifier(value.name), numbered=True)
         shape, dtype = (self.speller.literal(x, {}) for x in (value.shape, value.dtype))
         return f"{name} = {self.speller.function(np.empty, 'empty')}({shape}, {dtype})"
 
     def _view(self, step: Instruction) -> str:
-        """A view of such memory."""
+        """Take a view of a buffer."""
         call = self.speller.call(step, self.known)
         wanted = f"{self.known[step.operands[0]]}_{identifier(_short(step))}"
         self.known[step.result] = self.names.new(wanted)
         return f"{self.known[step.result]} = {call}"
 
     def _body(self) -> list[str]:
-        """The instructions, each under the user's line that it comes from."""
+        """The instructions, with comments for the user's lines."""
         lines: list[str] = []
         names = self._results()
         inline = _inline(self.program)
         ending = _ending(self.program, inline)
         joined = together(self.program.instructions)
         kept = self._in_buffers()
-        calls, end, alone = list[str](), 0, ""  # those that are made at once
-        made: dict[str, Value] = {}  # by name of the memory, the last that they write there
+        calls, end, alone = list[str](), 0, ""  # calls for `at_once`
+        made: dict[str, Value] = {}  # the last result that they write to each name
         before: Line | None = None
         comments: dict[Line, str] = {}
-        written: dict[str, Value] = {}  # what each name stands for now
+        written: dict[str, Value] = {}  # the value of each name so far
         for i, step in enumerate(self.program.instructions):
             if step in inline:
                 self.known[step.result] = self.speller.call(step, self.known)
@@ -239,7 +239,7 @@ class _Writer:
                     lines += wrapped(start, [alone, *calls], ("(", ")"))
                     calls, made = [], {}
                 continue
-            # An array is freed when its name is given to another, and not only at the return.
+            # Names of dead values are reused, which frees their arrays before the return.
             for value in ending.get(i, ()):
                 if value in names and value.shape and not value.name and value not in kept:
                     self.names.release(self.known[value], names[value])
@@ -263,19 +263,19 @@ class _Writer:
         return lines
 
     def _forgotten(self, step: Instruction, written: Mapping[str, Value]) -> list[str]:
-        """A line that deletes views of what is written over: nobody but the caller may hold it."""
+        """A ``del`` of views of arrays to be overwritten, whose reference counts are then known."""
         held, over = holders(self.program), set(step.operands)
         names = [name for name, value in written.items() if not over.isdisjoint(held[value])]
         return list(_folded(f"    del ({', '.join(names)},)")) if names else []
 
     def _in_buffers(self) -> set[Value]:
-        """Results whose memory stays anyhow, so that each may have a name of its own."""
+        """Results in buffers, whose names need not be reused."""
         if not self.program.buffers:
             return set()
         return {step.result for step in self.program.instructions if step.out is not None}
 
     def _results(self) -> dict[Value, str]:
-        """The name that each result asks for."""
+        """The preferred name of each result."""
         names: dict[Value, str] = {}
         for step in self.program.instructions:
             short = identifier(_short(step))
@@ -288,16 +288,16 @@ class _Writer:
 def wrapped(
     start: str, parts: Sequence[str], around: tuple[str, str], *, always: bool = False
 ) -> list[str]:
-    """A list of names behind ``start``, on lines of its own where it is long.
+    """A list of names after ``start``, wrapped if it is long.
 
     Parameters
     ----------
     start : str
-        The line as far as the list, indented.
+        The line up to the list, indented.
     parts : sequence of str
         The names.
     around : tuple of str
-        What is before and after them in one line.
+        The brackets on a single line.
     always : bool
         Whether a colon follows.
     """
@@ -315,7 +315,7 @@ def wrapped(
 
 
 def _inline(program: Program) -> set[Instruction]:
-    """Views that one instruction takes, once: they are written where they are used."""
+    """Attributes such as ``x.mT`` that are used once, and written inline."""
     times = Counter(value for step in program.instructions for value in step.used())
     outputs = set(values_in(program.outputs))
     return {
@@ -328,8 +328,8 @@ def _inline(program: Program) -> set[Instruction]:
 
 
 def _ending(program: Program, inline: set[Instruction]) -> dict[int, list[Value]]:
-    """By instruction, the results whose names it writes for the last time."""
-    written: dict[Value, Value] = {}  # whose name stands for a value
+    """For each instruction the results whose names are used there for the last time."""
+    written: dict[Value, Value] = {}  # the value that has the name
     last: dict[Value, int] = {}
     for i, step in enumerate(program.instructions):
         for x in (*step.used(), *(() if step.out is None else (step.out,))):
@@ -341,7 +341,7 @@ def _ending(program: Program, inline: set[Instruction]) -> dict[int, list[Value]
             written[step.result] = written.get(step.out, step.out)
         else:
             for result in step.results:
-                last[result] = i + 1  # where nothing takes it
+                last[result] = i + 1  # unless it is used
     for x in values_in(program.outputs):
         last.pop(written.get(x, x), None)
     ending: dict[int, list[Value]] = {}
@@ -351,11 +351,11 @@ def _ending(program: Program, inline: set[Instruction]) -> dict[int, list[Value]
 
 
 def _folded(line: str) -> Iterator[str]:
-    """A line, in several where it is long."""
+    """A line, wrapped if it is long."""
     inner = "        "
     while len(line) > WIDTH:
         at = line.rfind(", ", len(inner), WIDTH)
-        # Only inside brackets does a statement go on in the next line.
+        # A statement can be wrapped only inside brackets.
         if at < 0 or not _bracketed(line[:at]):
             break
         yield line[: at + 1]
@@ -364,12 +364,12 @@ def _folded(line: str) -> Iterator[str]:
 
 
 def _bracketed(text: str) -> bool:
-    """Whether a bracket is open at the end, as one is in each line that goes on."""
+    """Whether a bracket is open at the end; in a continued line one always is."""
     return text.startswith("        ") or sum(map(text.count, "([{")) > sum(map(text.count, ")]}"))
 
 
 def _short(step: Instruction) -> str:
-    """The function's short name, after which results are called."""
+    """The function's short name, for the names of results."""
     if isinstance(step.function, attrgetter):
         name = step.function.__reduce__()[1][0]
         return str(name)
@@ -377,7 +377,7 @@ def _short(step: Instruction) -> str:
 
 
 def _comment(line: Line) -> str:
-    """The comment that says where lines come from."""
+    """The comment with the user's line."""
     text = linecache.getline(line.file, line.number).strip()
     what = {"backward": "adjoint of ", "update": "update, "}.get(line.stage, "")
     comment = f"{what}{Path(line.file).name}:{line.number}  {text}".rstrip()

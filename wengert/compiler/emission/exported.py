@@ -1,4 +1,4 @@
-"""What of a program stands in a file."""
+"""Programs for export: a recording's program reduced to what a file needs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,24 +15,24 @@ __all__ = ["ExportedProgram", "exported_program", "present"]
 
 @dataclass
 class ExportedProgram:
-    """What of a program is saved.
+    """A program for export.
 
     Attributes
     ----------
     program : Program
-        Its outputs are the answer's, and after them what becomes of the state.
+        Its outputs are the answer's leaves, followed by the next values of the state.
     arguments : list of int
         Positions of the inputs that a call gives.
     refs : tuple of Ref
-        Where each input is found.
+        The source of each input.
     updates : list of int
-        The inputs' positions of which the last outputs are the next values.
+        Positions of the inputs whose next values are the last outputs.
     pinned : dict of int to number
-        The only values that inputs may have.
+        Inputs that must have one value.
     decided, deciding : Arithmetic, list of int
-        What else numbers have to be, and which inputs these are.
+        Conditions on numbers, and the positions of these inputs.
     answer : TreeDef
-        How the answer is put together.
+        The structure of the answer.
     """
 
     program: Program
@@ -54,18 +54,18 @@ def exported_program(
     *,
     unread: bool = False,
 ) -> ExportedProgram:
-    """Return what of a program a file needs.
+    """Return a program for export, without the inputs and outputs that nothing needs.
 
     Parameters
     ----------
     name : str
-        How errors call the function.
+        The function's, for errors.
     program, recording, state : Program, Recording, State
-        As `wengert.compiler.emission.saving.save` has them.
+        As of `wengert.compiler.emission.saving.save`.
     names : sequence of str
         Of the arguments' leaves, in order.
     unread : bool
-        Whether state that the program sets, and does not read, is a part; gradients are not.
+        Whether state that the program sets without reading it is exported; gradients never are.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def exported_program(
         if effect.ref.kind in ("tensor", "grad") and effect.output is not None
     }
     answer = [_answered(leaf, program, at, changed) for leaf in recording.leaves]
-    # What nothing reads but the next value of itself need not be kept: gradients, mostly.
+    # State that only its own next value reads need not be kept: mostly gradients.
     wanted, updates = answer, list(becomes)
     decided = recording.decided
     deciding = {program.inputs[at[ref]] for ref in decided.refs}
@@ -133,7 +133,7 @@ def exported_program(
 def _answered(
     leaf: tuple[str, Any], program: Program, at: Mapping[Ref, int], changed: Mapping[Ref, Any]
 ) -> Any:
-    """What a leaf of the answer is: a value, or a constant."""
+    """A leaf of the answer as an output: a value or a constant."""
     kind, what = leaf
     if kind == "same":
         return changed[what] if what in changed else program.inputs[at[what]]
@@ -143,7 +143,7 @@ def _answered(
 
 
 def present(ref: Ref, state: State) -> Any:
-    """What is at a place of the state."""
+    """The present value of an input."""
     if ref.kind in ("array", "number"):
         return state.place(*ref).get()
     tensor = state.tensors[ref.index].tensor if ref.index < len(state.tensors) else None

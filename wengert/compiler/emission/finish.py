@@ -1,4 +1,4 @@
-"""What a backend does with a program before it runs."""
+"""Programs handed to their library's compiler: ``jax.jit``, ``torch.compile``, CUDA graphs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ def finish(
     torch_compile: bool | str = False,
     capture: bool = False,
 ) -> Function:
-    """Return what is called for a program: its function, or what its library makes of it."""
+    """Return the function that runs a program: its own, or one compiled by the library."""
     if capture:
         if backend is not None and backend.name == "cupy":
             return _captured(program, backend, report)
@@ -44,7 +44,7 @@ def finish(
 
 
 def _inducted(function: Function, torch: Any, report: Report, how: bool | str) -> Function:
-    """The program under ``torch.compile``; by plain calls where that fails."""
+    """The program under ``torch.compile``; plain calls if that fails."""
     options = {} if how is True else {"backend": how}
     compiled: Function | None = torch.compile(function, **options)
     report.note(f"torch.compile({', '.join(f'{k}={v!r}' for k, v in options.items())}) is used")
@@ -64,7 +64,7 @@ def _inducted(function: Function, torch: Any, report: Report, how: bool | str) -
 
 
 def _jitted(program: Program, function: Function, backend: Any, report: Report) -> Function:
-    """The arrays' part under ``jax.jit``, the numbers' in Python; plain calls where jit fails."""
+    """Calls of arrays under ``jax.jit``, of numbers in Python; plain calls if jit fails."""
     jax = backend.jax
     numbers, arrays = _parted(program)
     before = emit(numbers, backend, name="numbers").function
@@ -90,7 +90,7 @@ def _jitted(program: Program, function: Function, backend: Any, report: Report) 
 
 
 def _captured(program: Program, backend: Any, report: Report) -> Function:
-    """The arrays' part in CUDA graphs, the numbers' in Python; by plain calls where that fails."""
+    """Calls of arrays in CUDA graphs, of numbers in Python; plain calls if capturing fails."""
     program = with_copied_outputs(program, backend)
     numbers, arrays = _parted(program)
     before = emit(numbers, backend, name="numbers").function
@@ -105,8 +105,8 @@ def _captured(program: Program, backend: Any, report: Report) -> Function:
 
 
 def _joined(program: Program, numbers: Program, arrays: Program) -> Function:
-    """A function that puts a program's outputs together of those of its parts."""
-    # Where each output comes from: the numbers' program, the arrays', or it is a constant.
+    """A function that assembles a program's outputs from those of its two parts."""
+    # Each output is of the numbers' program, of the arrays', or a constant.
     computed = {value: i for i, value in enumerate(numbers.outputs)}
     made = {value: i for i, value in enumerate(arrays.outputs)}
 
@@ -122,7 +122,7 @@ def _joined(program: Program, numbers: Program, arrays: Program) -> Function:
 
 
 def _parted(program: Program) -> tuple[Program, Program]:
-    """The arithmetic of numbers as a program, and the rest as one that takes its results."""
+    """Split a program: arithmetic of numbers, and the rest, which takes its results as inputs."""
     steps = program.instructions
     own = tuple([step for step in steps if step.name.startswith("number.")])
     rest = tuple([step for step in steps if not step.name.startswith("number.")])
@@ -133,7 +133,7 @@ def _parted(program: Program) -> tuple[Program, Program]:
     outputs = [
         x for x in dict.fromkeys(values_in(program.outputs)) if x not in set(numbers.outputs)
     ]
-    # Numbers that are passed on are inputs already; their copies among the results are not used.
+    # Numbers among the outputs are inputs of both; the second program ignores their copies.
     spare = [Value(None, value.dtype, value.name) for value in passed]
     inputs = (*program.inputs, *results, *spare)
     return numbers, Program(inputs, rest, tuple(outputs), program.constants)

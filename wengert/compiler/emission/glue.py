@@ -1,8 +1,7 @@
-"""Glue: the Python around a program, written for one signature.
+"""Glue: the generated function around a program, for one signature.
 
-It checks the guards of a call, reads the state, runs the program, and stores what has changed. A
-loop over lists of places would cost as much as a small network; so the glue is source, too, with a
-line for each guard and each place.
+It checks the guards, reads the state, runs the program, and stores the changes. A loop over lists
+of guards would cost as much as a small network, so it is generated source with a line for each.
 """
 
 import math
@@ -41,7 +40,7 @@ from wengert.tape.tensor import Tensor, placed, untracked
 
 __all__ = ["MISS", "Glue"]
 
-#: The answer of a replay to a call that its guards refuse.
+#: Returned by a replay if a guard fails.
 MISS: Any = type("Miss", (), {"__repr__": lambda self: "MISS"})()
 
 _PLAIN_DEVICES = ("numpy", "array_api_strict", "dask")
@@ -53,17 +52,15 @@ class Glue:
     Parameters
     ----------
     found : Recording
-        What was recorded.
+        The recording.
     signature : dict
         Of the calls that it is for.
-    state : State
-        What the function reaches.
     pool : Pool
-        Copies of the program, of which a call takes one that no other call uses.
+        The copies of the program.
     attach : callable
         Puts results on the tape: ``attach(answer, kept, tensors, leaves)``.
     alone : bool
-        Whether the program takes an array that nobody else has, to tell which others are so.
+        Whether the program has the input `ALONE`, because it writes in place.
     """
 
     def __init__(
@@ -124,7 +121,7 @@ class Glue:
         leaves : sequence
             Of the arguments of a call.
         runs : bool
-            Whether it runs the program where a call is one that it is for, or only says so.
+            Whether it runs the program after the guards.
         """
         self._state = state
         kinds = self._signature["an argument"]
@@ -138,7 +135,7 @@ class Glue:
         self._modes()
         self._of_state()
         inputs = [self._input(ref) for ref in self._found.refs]
-        if self._writes_over:  # with one reference beside the name, as the others have
+        if self._writes_over:  # with two references, as an array of the state has
             self._checks.append(f"{CHANGED} = {ALONE}[0] = made(1)")
             inputs.append(CHANGED)
         known = [f"last{i}" for i in range(len(state.tensors))]
@@ -157,7 +154,7 @@ class Glue:
         return source, self.names.pop("call")  # which need not hold itself
 
     def _run(self, inputs: list[str]) -> list[str]:
-        """The lines that run the program, put back what it changes, and answer."""
+        """The lines that run the program, store its changes, and return the answer."""
         outputs = [f"o{i}" for i in range(len(self._found.program.outputs))]
         left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
         lines = ["    try:", "        step = take()"]
@@ -166,11 +163,11 @@ class Glue:
         lines += ["    try:"]
         lines += [f"        {line}" for line in self._before()]
         lines += ["        late.clear()"] if self._writes_over else []
-        if self._gone:  # before memory for the next ones is asked for
+        if self._gone:  # freed before memory for new ones is allocated
             lines += [f"        {self._tensors[i]}._grad = None" for i in self._gone]
         lines += [f"        {left}step({', '.join(inputs)})"]
         lines += [f"        {CHANGED} = True"] if self._found.effects else []
-        # A call without a copy has no effects left to store: they come before it is given back.
+        # Stored before the copy is given back: a thread that finds all copies sees all effects.
         lines += [f"        {line}" for line in self._effects()]
         if self._writes_over:
             lines += ["        if late:", "            raise late.pop(0)"]
@@ -235,9 +232,9 @@ class Glue:
                 self._check(f"{name} is not {self._bind(leaf)}")
 
     def _is_new(self, name: str, x: Any, kind: Any, others: list[tuple[str, Any, Any]]) -> bool:
-        """Check which of other Tensors or arrays an argument is; return whether it is none of them.
+        """Guard an argument's identity with others; return whether it is none of them.
 
-        It can be none of another kind. A new one is added to them.
+        Only those of the same kind need a guard. A new one is added to the others.
         """
         for other, known, _ in others:
             if known is x:
@@ -263,11 +260,11 @@ class Glue:
             self._check(f"kind_of({array}) != {self._bind(kind[:5])}")
 
     def _reach(self) -> None:
-        """Check that what the function reaches is as it was."""
+        """Guard the objects and values that the function reaches."""
         state = self._state
         skipped = {state.place("place", i).at for i in self._replaced()}
         for place, x in state.held:
-            if place.at in skipped:  # where each call puts another Tensor
+            if place.at in skipped:  # each call puts another Tensor there
                 continue
             if type(x) in PLAIN or isinstance(x, np.generic):
                 self._exactly(self._at(place), x)
@@ -281,7 +278,7 @@ class Glue:
             self._check(changed.format(*map(self._bind, objects)))
 
     def _exactly(self, at: str, x: Any) -> None:
-        """Check for a plain value: another object may be the same to the last bit."""
+        """Guard a plain value, by identity first and then bitwise."""
         if x is None or x is True or x is False:
             self._check(f"{at} is not {x}")
         else:
@@ -289,11 +286,11 @@ class Glue:
             self._check(f"{at} is not {bound} and not same({at}, {bound})")
 
     def _replaced(self) -> list[int]:
-        """Tensors of the state in whose place a call puts another."""
+        """Tensors of the state that each call replaces by others."""
         return [e.ref.index for e in self._found.effects if e.ref.kind == "place"]
 
     def _moved(self) -> None:
-        """Find the Tensors in whose place each call puts another."""
+        """Read the Tensors that each call replaces."""
         kinds, replaced = self._signature["a Tensor of the state"], self._replaced()
         for i in replaced:
             self._checks.append(f"t{i} = {self._at(self._state.place('place', i))}")
@@ -304,7 +301,7 @@ class Glue:
                     self._check(f"t{i} is t{j}")
 
     def _modes(self) -> None:
-        self._check("observing")  # somebody wants to see each operation
+        self._check("observing")  # an observer needs eager operations
         tracked, inference = self._signature["the recording mode"]
         self._check(f"recording() is not {tracked} or inference() is not {inference}")
         where = selection()
@@ -319,7 +316,7 @@ class Glue:
             kind = signature["a Tensor of the state"][i]
             self._checks.append(f"r_t{i} = t{i}._array")
             if self._one_device and math.prod(kind[1]) > LARGEST:
-                self._raw(f"r_t{i}", kind)  # programs write over what nobody refers to
+                self._raw(f"r_t{i}", kind)  # a reference to the array would forbid to overwrite it
             else:
                 self.names[f"last{i}"] = at.tensor._array
                 new = f"kind_of(r_t{i}) != {self._bind(kind[:5])}"
@@ -352,7 +349,7 @@ class Glue:
             self._check(f"behind({self._tensors[i]}, [{every}]) != {self._bind(others)}")
 
     def _apart(self, gradients: Sequence[Any]) -> None:
-        """Check whose gradients are of which kind, if the program reads or changes any."""
+        """Guard the kinds and identities of gradients, if the program reads or changes any."""
         found = self._found
         read = {value for step in found.program.instructions for value in step.used()}
         read.update(value for value in found.program.outputs if isinstance(value, Value))
@@ -379,10 +376,10 @@ class Glue:
         self._check(f"len(gradients) != {len(owners)} or not gradients.isdisjoint({known})")
         for name in (*self._tensors[count:], *(f"t{i}" for i in self._replaced())):
             self._check(f"{name} in gradients")
-        self._checks.append("g = gradients = None")  # which may be let go of
+        self._checks.append("g = gradients = None")  # the call may free them
 
     def _let_go(self) -> list[int]:
-        """The Tensors whose gradients the function lets go of first of all, and never reads."""
+        """The Tensors whose gradients the function frees at its begin, and never reads."""
         found = self._found
         read = {value for step in found.program.instructions for value in step.used()}
         read.update(value for value in found.program.outputs if isinstance(value, Value))
@@ -400,18 +397,20 @@ class Glue:
         return {"array": "r_s", "number": "n", "leaf": "a"}[ref.kind] + str(ref.index)
 
     def _new(self, output: int | None) -> str:
-        """A new Tensor of an output: the same wherever it goes."""
+        """An expression for an output's new Tensor; a variable if it is used more than once."""
         return f"m{output}" if output in self._shared else self._made(output, f"o{output}")
 
     def _made(self, output: Any, array: str) -> str:
-        called = self._found.over.get(output)  # its operation, if it was differentiated inside
+        called = self._found.over.get(
+            output
+        )  # the operation's name, if it was differentiated inside
         if called is None:
             return f"untracked({array})"
         like = self._bind(self._found.program.outputs[output])
         return f"placed({array}, swept({like}, {called!r}))"
 
     def _before(self) -> Iterator[str]:
-        """The lines that make the Tensors that are kept: later, an interrupt would come between."""
+        """The lines that make Tensors to store. They call, so they come before the program."""
         found = self._found
         made = Counter([what for kind, what in found.leaves if kind == "tensor"])
         tracked = [found.leaves[k][1] for each in found.backward for k in each.results]
@@ -421,7 +420,7 @@ class Glue:
             yield f"m{output} = {self._made(output, 'None')}"
 
     def _effects(self) -> Iterator[str]:
-        """The lines that store what has changed; they call nothing, so that no interrupt comes."""
+        """The lines that store changes. Without calls, no interrupt can come between them."""
         found = self._found
         for output in sorted(self._shared):
             yield f"m{output}._array = o{output}"
@@ -433,7 +432,7 @@ class Glue:
             if ref.kind == "tensor":
                 name = self._tensors[ref.index]
                 last = f"last{ref.index}"
-                # Of another kind, it is for the guards to see.
+                # An array of another kind has to be seen by the guards.
                 known = f" = {last}" if effect.alike and last in self.names else ""
                 yield f"{name}._array{known} = {out}"
             elif ref.kind == "grad":
@@ -452,14 +451,14 @@ class Glue:
                 yield self._state.place(*ref).writing(out, self._bind)
 
     def _counts(self) -> Generator[str, None, set[int]]:
-        """The lines that count in numbers as they are now: other threads may have counted, too.
+        """The lines that count in the user's numbers, as ``n += 1`` does.
 
-        Threads are not switched within these lines, as within ``n += 1``. Returns which of the
-        program's outputs they compute.
+        They read the numbers again, because other threads may have counted meanwhile. Threads are
+        not switched within these lines. Returns the outputs of the program that they compute.
         """
         found, numbers = self._found.counting, self._state.numbers
         changed = {x.output: x.ref for x in self._found.effects if x.ref.kind == "number"}
-        own: dict[Value, str] = {}  # what is computed of each number that is counted in alone
+        own: dict[Value, str] = {}  # as one expression
         reads: dict[Value, set[Ref]] = {}
         several: dict[Value, str] = {}
         speller, lines = Speller(None, Names()), []
@@ -512,5 +511,5 @@ class Glue:
 
 @lru_cache(maxsize=64)
 def _code(source: str) -> CodeType:
-    """Compiled source: a check is followed by the same glue, and so is another such model."""
+    """Compiled source. The cache serves the replay after a check, and models of equal structure."""
     return compile(source, "<glue>", "exec")

@@ -1,10 +1,9 @@
-"""CUDA graphs: what a program starts between products of matrices, captured once.
+"""CUDA graphs of the kernels that a program launches between products of matrices.
 
-A graph starts kernels with the memory and the numbers with which they were captured. So what a
-program is given is first copied to fixed places, numbers too, by one kernel that takes these as
-arguments, and what it gives is copied into new arrays. All other memory is fixed, too: it comes
-from a pool that nothing else uses. What CuPy refuses to capture, or might capture together with
-memory of the host, is called between the graphs, and leaves its results at fixed places.
+A graph launches kernels with the addresses and numbers of its capture. So one kernel first copies
+the inputs, numbers included, to fixed addresses, and outputs are copied into new arrays. All other
+memory has fixed addresses in a pool of its own. Calls that CuPy can't capture, or that might read
+host memory, are made between the graphs, and their results are copied to fixed addresses.
 """
 
 from _thread import get_ident
@@ -32,7 +31,7 @@ Known = dict[Value, Any]
 
 
 def captured(program: Program, function: Function, backend: Any, report: Report) -> Function:
-    """Return what runs a program of CuPy arrays by graphs; ``function`` where that can't be.
+    """Return a function that runs a program of CuPy arrays by graphs, or ``function``.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ def captured(program: Program, function: Function, backend: Any, report: Report)
     backend : Backend
         CuPy's.
     report : Report
-        Is told what was captured, or why nothing was.
+        Gets a note on what was captured, or why nothing was.
     """
     if backend.cupy.cuda.runtime.is_hip:
         report.note("not captured: CuPy has no graphs on AMD's GPUs; plain calls instead")
@@ -60,7 +59,7 @@ def captured(program: Program, function: Function, backend: Any, report: Report)
             try:
                 report.note(made.capture(_sample(made, inputs, draws)))
             except Exception as error:
-                answer = function(*inputs)  # unless it fails, too
+                answer = function(*inputs)  # if it fails too, that error is raised
                 made = None
                 why = str(error) if type(error) is _NotCapturedError else summary(error)
                 report.note(f"not captured ({why}): plain calls instead")
@@ -75,19 +74,19 @@ class _NotCapturedError(Exception):
 
 
 def gains(started: int, others: int) -> bool:
-    """Whether graphs and copies are less to start than the kernels in the graphs."""
+    """Whether there are fewer launches of graphs and copies than of the captured kernels."""
     return others < started
 
 
 def _sample(graphs: "_Graphs", inputs: Sequence[Any], draws: bool) -> Known:
-    """What each instruction gives by plain calls, for which kernels are compiled."""
+    """Run all instructions by plain calls, which compiles their kernels; return all values."""
     if not draws:
         return graphs.sample(inputs)
     state = generators.get_rng_state()
     try:
         return graphs.sample(inputs)
     finally:
-        generators.set_rng_state(state)  # the call itself draws these numbers
+        generators.set_rng_state(state)  # the call itself draws the same numbers
 
 
 class _Graphs:
@@ -108,17 +107,17 @@ class _Graphs:
         self._numbers: dict[tuple[Value, str], Value] = {}
         self._steps = [self._stored(step) for step in program.instructions]
         self._outputs = [x for x in program.outputs if isinstance(x, Value)]
-        #: What is read at its place; the rest may be anywhere in each call.
+        #: Values that graphs read, at fixed addresses.
         self._read = {x for step in self._steps if _captures(step) for x in step.used()}
         for step in self._steps:
-            if not fresh(step):  # perhaps a view of something at its place, to be copied out
+            if not fresh(step):  # perhaps a view of fixed memory, to be copied out
                 self._read.update(set(step.results).intersection(self._outputs))
         inputs = program.inputs
         self._given = [i for i, x in enumerate(inputs) if x.shape is not None and x in self._read]
         self._items: list[Callable[[Known], None]] = []
 
     def _stored(self, step: Instruction) -> Instruction:
-        """The call of a kernel that reads numbers, each in the type it has there, from arrays."""
+        """The call of a kernel with 0-d arrays in place of numbers, in the types it uses."""
         function, operands = step.function, list(step.operands)
         numbers = [i for i, x in enumerate(operands) if isinstance(x, Value) and x.shape is None]
         arrays = [x.dtype for x in step.used() if x.shape is not None]
@@ -139,7 +138,7 @@ class _Graphs:
     # -- the first call ------------------------------------------------------------------------
 
     def sample(self, inputs: Sequence[Any]) -> Known:
-        """Run the program once by plain calls, on what it is given, at its fixed place."""
+        """Run the program once by plain calls, on inputs at fixed addresses."""
         program, cupy = self._program, self._cupy
         at = {x: i for i, x in enumerate(program.inputs)}
         with cupy.cuda.using_allocator(self._pool.malloc):
@@ -158,7 +157,7 @@ class _Graphs:
         return known
 
     def capture(self, known: Known) -> str:
-        """Capture the program, all of whose values ``known`` has; say what has become of it."""
+        """Capture the program; ``known`` has all its values. Return a note for the report."""
         if len({x.device for x in known.values() if isinstance(x, self._cupy.ndarray)}) > 1:
             raise _NotCapturedError("arrays are on several devices")
         cuda, fixed = self._cupy.cuda, dict(self._first)
@@ -187,7 +186,7 @@ class _Graphs:
                             active = True
                         started += not (form(step).takes or step.name == "empty")
                         fixed.update(zip(step.results, step.run(fixed), strict=True))
-                    for x in ending.get(step, ()):  # whose memory may serve again
+                    for x in ending.get(step, ()):  # its memory may be reused
                         fixed.pop(x, None)
             except BaseException:
                 if active:
@@ -207,9 +206,9 @@ class _Graphs:
         return f"{started} kernels are captured in {graphs} CUDA graphs, beside {calls} calls"
 
     def _between(self, step: Instruction, fixed: Known, known: Known) -> int:
-        """Add a call that is made by itself, with places for what graphs read of its results.
+        """Add a call between graphs, with fixed memory for its results that graphs read.
 
-        Return how many of these are copied there.
+        Return how many results have to be copied there.
         """
         places = {x: self._cupy.empty_like(known[x]) for x in step.results if x in self._read}
         operands = substitute(step.operands, fixed)
@@ -228,9 +227,9 @@ class _Graphs:
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         stream, me = self._cupy.cuda.get_current_stream(), get_ident()
-        # Each thread has a stream of its own that CuPy calls by the same number.
+        # Streams of different threads may be equal to CuPy (per-thread default streams).
         if self._last is not None and self._last != (stream, me):
-            stream.wait_event(self._done)  # there the memory may still be in use
+            stream.wait_event(self._done)  # the last call may still use the memory
         self._last = stream, me
         try:
             return self._run(inputs)
@@ -251,14 +250,14 @@ class _Graphs:
 
 
 def _captures(step: Instruction) -> bool:
-    """Whether a graph may have a call: all that it reads is on the device, or never changes.
+    """Whether a call can be captured: it reads device memory and constants alone.
 
-    Others might copy from memory of the host that is not there any more when the graph runs.
+    A call that copies from host memory might find it freed when the graph runs.
     """
     function = step.function
     if isinstance(function, Kernel):
         return True
-    if any(x.shape is None for x in step.used()):  # a number that is given anew
+    if any(x.shape is None for x in step.used()):  # a number that changes
         return False
     if step.name == "empty" or (form(step).takes and not step.several):
         return True
@@ -274,13 +273,13 @@ def _captures(step: Instruction) -> bool:
 
 
 def _unstarted(step: Instruction, fixed: Known) -> Any:
-    """What a call gives that starts no kernel: memory, or a view; None for one that starts one."""
+    """The result of a call that launches no kernel (empty memory, a view); None for others."""
     if step.name == "empty":
         return step.run(fixed)[0]
     if not form(step).takes:
         return None
     (made,), x = step.run(fixed), fixed[step.used()[0]]
-    return made if _owner(made) is _owner(x) else None  # a copy, which is to be captured
+    return made if _owner(made) is _owner(x) else None  # a copy has to be captured
 
 
 def _owner(x: Any) -> Any:
@@ -292,7 +291,7 @@ def _launch(launch: Callable[[], None], known: Known) -> None:
 
 
 def _call(step: Instruction, places: Mapping[Value, Any], known: Known) -> None:
-    """Make a call; its results go to their places."""
+    """Make a call, and copy its results to fixed memory."""
     for x, made in zip(step.results, step.run(known), strict=True):
         if x in places:
             places[x][...] = made
@@ -301,12 +300,12 @@ def _call(step: Instruction, places: Mapping[Value, Any], known: Known) -> None:
 
 
 def _abandon(stream: Any) -> None:
-    with suppress(RuntimeError):  # it may be invalid
+    with suppress(RuntimeError):  # the capture may be invalid
         stream.end_capture()
 
 
 def _ending(steps: Sequence[Instruction], outputs: Sequence[Value]) -> dict[Any, list[Value]]:
-    """By instruction the values that it is the last to read, or that nothing reads."""
+    """For each instruction the values that are dead after it."""
     last = {x: step for step in steps for x in (*step.results, *step.used())}
     ending: dict[Any, list[Value]] = {}
     for x in last.keys() - set(outputs):
@@ -322,12 +321,12 @@ def _kind(x: Any, *, raw: bool) -> tuple[str, int, int, bool]:
 
 
 class _Copies:
-    """Copies arrays, element by element, and numbers: in one kernel, or as many as they need.
+    """Copies arrays and numbers by one kernel, or as few as possible.
 
     Attributes
     ----------
     parts : list of (Kernel, list of int, int)
-        Each with which of them it copies, and how many elements.
+        Each kernel with the positions of what it copies, and the number of elements.
     """
 
     def __init__(self, name: str, kinds: Sequence[tuple[str, int, int, bool]]) -> None:
@@ -342,7 +341,7 @@ class _Copies:
 
 
 def _parted(kinds: Sequence[tuple[str, int, int, bool]]) -> Iterator[list[int]]:
-    """Which of them one kernel copies, as long as its arguments allow."""
+    """Groups of positions, each small enough for one kernel's arguments."""
     part, size = list[int](), 64
     for i, (_, elements, axes, _) in enumerate(kinds):
         more = 2 * (16 + 16 * axes)

@@ -1,4 +1,4 @@
-"""Kernels: what `wengert.compiler.passes.fusion` puts together, as text for CuPy."""
+"""CuPy kernels for the calls that `wengert.compiler.passes.fusion` fuses."""
 
 import re
 import sys
@@ -20,16 +20,16 @@ __all__ = ["fused"]
 
 
 def fused(program: Program, *, stored: bool = False) -> Program:
-    """The program with kernels of CuPy's in place of calls on single elements.
+    """The program with fused CuPy kernels in place of elementwise calls.
 
-    They are CUDA's: on AMD's GPUs, whose compiler has other options, a program keeps its calls.
+    The kernels are for CUDA's compiler. On AMD's GPUs a program keeps its calls.
 
     Parameters
     ----------
     program : Program
         Of CuPy arrays.
     stored : bool
-        Whether kernels are given numbers that change from call to call in arrays of no axes.
+        Whether kernels take changing numbers as 0-d arrays.
     """
     cupy = sys.modules.get("cupy")
     if cupy is None or cupy.cuda.runtime.is_hip:
@@ -39,12 +39,12 @@ def fused(program: Program, *, stored: bool = False) -> Program:
 
 @lru_cache(maxsize=1024)
 def _kernel(kind: str, arguments: tuple[Any, ...], keywords: tuple[tuple[str, Any], ...]) -> Kernel:
-    """A kernel; the same for the same text."""
+    """A kernel; cached, so that equal kernels are one object."""
     return Kernel(kind, arguments, dict(keywords))
 
 
 def _made(bodies: Sequence[Body], *, stored: bool) -> list[Instruction]:
-    """The calls that compute what kernels, which need no order, compute."""
+    """The calls of independent kernels."""
     if bodies[0].reduced is not None:
         return [step for body in bodies for step in _reducing(body)]
     apart = [body for body in bodies if not _flat(body)]
@@ -60,22 +60,22 @@ def _made(bodies: Sequence[Body], *, stored: bool) -> list[Instruction]:
 
 
 def _flat(body: Body) -> bool:
-    """Whether each array has as many elements as the loop, in the same order, or one."""
+    """Whether each array has the loop's elements in order, or one element."""
     size = body.outputs[0].size
     return all(value.size in (1, size) for value, _ in body.leaves)
 
 
 class _Text:
-    """The statements of a kernel, and what it takes.
+    """The statements and arguments of a kernel.
 
     Attributes
     ----------
     lines : list of str
         The statements.
     given : list of (str, str, object)
-        What it takes: data type, name, and what the program has for it.
+        The arguments: data type, name, and the program's operand.
     preambles : list of str
-        What has to be defined.
+        Definitions that the statements need.
     """
 
     def __init__(self, body: Body, *, named: bool = True) -> None:
@@ -109,7 +109,7 @@ class _Text:
         return name
 
     def _number(self, x: Any, dtype: Any, *, given: bool) -> str:
-        """A number: in the text, or as an argument, as which CuPy's own kernels have it."""
+        """A number, as a literal or as an argument."""
         text = None if given or isinstance(x, Value) else c_number(x, dtype)
         if text is not None:
             return text
@@ -118,7 +118,7 @@ class _Text:
         return self._known.get(key) or self._give(key, x, dtype, value, "number")
 
     def _step(self, body: Body, step: Instruction, at: Alignment) -> None:
-        """Add a call."""
+        """Add the statements of a call."""
         found = body.routines.get(step)
         operands = list(body.operands(step, at))
         if found is None:  # a view: its elements have the operand's name
@@ -166,7 +166,7 @@ def _indented(lines: Sequence[str]) -> str:
 
 
 def _named(body: Body) -> str:
-    """A name that tells of the user's line."""
+    """A name with the user's file and line."""
     line = body.last.line
     if line is None:
         return "kernel"
@@ -175,9 +175,9 @@ def _named(body: Body) -> str:
 
 
 def _plain(body: Body) -> list[Instruction]:
-    """The calls themselves, and the reduction of what they give."""
+    """The calls themselves, unfused, and their reduction."""
     found: list[Instruction] = []
-    values: dict[Value, Value] = {}  # others may compute the same values, too
+    values: dict[Value, Value] = {}  # other kernels may recompute the same values
     for step, _ in body.steps:
         result = step.result
         if result in values:
@@ -191,7 +191,7 @@ def _plain(body: Body) -> list[Instruction]:
 
 
 def _read(operand: Any, found: list[Instruction], line: Any) -> Any:
-    """What is passed for an array along a loop: itself, or a view with other axes of length 1."""
+    """An array as a kernel's argument: itself, or reshaped along the loop's axes."""
     if not (isinstance(operand, tuple) and isinstance(operand[0], Value)):
         return operand
     value, at = operand
@@ -217,7 +217,7 @@ def _elementwise(body: Body) -> list[Instruction]:
     operands = [_read(x, found, line) for _, _, x in text.given]
     arrays = [x.shape for x in operands if isinstance(x, Value) and x.shape is not None]
     shape = np.broadcast_shapes(*arrays)
-    if np.prod(shape) != body.outputs[0].size:  # what is broadcast has no array of its shape beside
+    if np.prod(shape) != body.outputs[0].size:  # no array has the loop's shape
         return _plain(body)
     kernel = _kernel(
         "ElementwiseKernel",
@@ -236,7 +236,7 @@ def _elementwise(body: Body) -> list[Instruction]:
     return found
 
 
-#: After which results are named that have no name.
+#: The name of results without one.
 _NAME: Final = "fused"
 
 
@@ -249,7 +249,7 @@ def _keywords(preambles: dict[str, None]) -> tuple[tuple[str, Any], ...]:
 
 
 def _reducing(body: Body) -> list[Instruction]:
-    """A reduction of what a function computes of each element."""
+    """A reduction kernel of a function of each element."""
     assert body.reduced is not None
     step, how = body.reduced
     text, found = _Text(body), list[Instruction]()

@@ -1,4 +1,4 @@
-"""Saving: a program as a Python file that runs with its array library alone."""
+"""Saving: a program as a Python file that needs only its array library and NumPy."""
 
 import ast
 import json
@@ -23,7 +23,7 @@ from wengert.func.trees import TreeDef
 
 __all__ = ["save"]
 
-#: Names that the file uses itself.
+#: Names that the file's own code uses.
 _TAKEN: Final = {"Any", "Path", "_check", "file", "held", "program", "state"}
 
 
@@ -35,20 +35,20 @@ def save(
     state: State,
     names: Sequence[str],
 ) -> None:
-    """Write a program as a Python file, which needs the array library and NumPy.
+    """Write a program as a Python file.
 
     Parameters
     ----------
     path : path
-        Of the Python file; arrays go into an ``.npz`` file of the same name.
+        The Python file; arrays go into an ``.npz`` file of the same name.
     name : str
         Of the function in it.
     program : Program
-        What the passes that every library has have made of a recording's.
+        After the passes for all libraries.
     recording : Recording
-        What says where its inputs come from, and where its outputs go.
+        The sources of its inputs, and the targets of its outputs.
     state : State
-        That the function reaches now.
+        The present state.
     names : sequence of str
         Of the arguments' leaves, in order.
 
@@ -70,7 +70,7 @@ def save(
 
 
 class _Module:
-    """The text of the file."""
+    """Writes the text of the file."""
 
     def __init__(
         self, part: ExportedProgram, state: State, backend: Backend, name: str, path: Path
@@ -135,13 +135,13 @@ class _Module:
         return "\n\n\n".join(parts) + "\n", self.arrays
 
     def _device(self, x: Any) -> str:
-        """An expression for a device that only a function of the library gives."""
+        """An expression for a device of the library; "" for other objects."""
         if not any(type(x) is type(device) for device in self.backend.devices()):
             return ""
         return self.backend.device_source(x)
 
     def _array(self, wanted: str, x: Any) -> str:
-        """An expression for an array, which is kept beside the file."""
+        """An expression for an array, which is stored in the ``.npz`` file."""
         key = wanted
         while key in self.arrays:
             key += "_"
@@ -149,7 +149,7 @@ class _Module:
         return self.backend.made_of_numpy.format(f"held[{_quoted(key)}]")
 
     def _library(self) -> list[str]:
-        """The import that the conversion of arrays needs."""
+        """The import for converting arrays from NumPy."""
         alias = self.backend.made_of_numpy.partition(".")[0]
         return [
             f"import {path}" + ("" if path == short else f" as {short}")
@@ -158,7 +158,7 @@ class _Module:
         ]
 
     def _state(self) -> str:
-        """The dict of what is kept from call to call."""
+        """The dict of the state."""
         keys, lines = Names(), []
         self.keys: dict[int, str] = {}
         for at, x in self.state.items():
@@ -168,7 +168,7 @@ class _Module:
         return "\n".join(["state = {", *lines, "}"]) if lines else "state = {}"
 
     def _call(self) -> list[str]:
-        """The function that a user of the file calls, and what checks its arguments."""
+        """The public function of the file, and the check of its arguments."""
         part, inputs = self.part, self.part.program.inputs
         local = Names({*_TAKEN, self.name})
         given = {at: local.new(identifier(inputs[at].name)) for at in part.arguments}
@@ -214,7 +214,7 @@ _CHECK: Final = '''def _check(name, x, shape, dtype):
 
 
 def _joined(definitions: Sequence[str]) -> list[str]:
-    """Definitions of a line each are kept together."""
+    """Definitions as paragraphs; those of one line are joined."""
     parts: list[str] = []
     for text in definitions:
         if parts and not parts[-1].startswith((" ", "@", "def ", "class ")) and "\n" not in text:
@@ -229,7 +229,7 @@ def _quoted(text: str) -> str:
 
 
 def _written(structure: TreeDef, parts: Iterator[str]) -> str:
-    """A tree as an expression."""
+    """The expression that builds a tree."""
     if structure.cls is None:
         return next(parts)
     children = [_written(child, parts) for child in structure.children]

@@ -1,4 +1,4 @@
-"""Functions and objects as source: what a saved program takes from here, without this package."""
+"""Source of the functions and objects of this package that a saved program uses."""
 
 import ast
 import inspect
@@ -22,7 +22,7 @@ _OWN = __name__.partition(".")[0]
 
 
 class Sources:
-    """Definitions of objects, each after those that it needs.
+    """Collects definitions of objects, in order of dependence.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Sources:
     library : sequence of (str, str)
         Modules of the array library, and their names in the module that is written.
     spelled : callable
-        An expression for an object that only this library has; "" for others.
+        Gives an expression for an object of the library, or "".
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Sources:
     definitions : list of str
         In their order.
     arrays : dict of str to ndarray
-        Arrays that the definitions look up in ``held``.
+        Arrays that the definitions read from ``held``.
     """
 
     def __init__(
@@ -54,19 +54,19 @@ class Sources:
         self.definitions: list[str] = []
         self.arrays: dict[str, Any] = {}
         self._known: dict[int, str] = {}
-        self._alive: list[Any] = []  # so that no identity comes again
+        self._alive: list[Any] = []  # keeps identities unique
 
     def define(self, x: Any, wanted: str, name: str | None = None) -> str:
-        """Return the name of an object, which is defined under it first.
+        """Define an object, and return its name.
 
         Parameters
         ----------
         x : object
             Anything that a function may use.
         wanted : str
-            What it is called where it comes from.
+            The preferred name.
         name : str, optional
-            What it has to be called.
+            The required name.
         """
         known = self._known.get(id(x))
         if known is not None:
@@ -122,7 +122,7 @@ class Sources:
         return True
 
     def _generator(self, x: Any, name: str) -> None:
-        """A generator in the state that it is in."""
+        """Define a generator with its present state."""
         self.imports.add("import numpy as np")
         bits = type(x.bit_generator).__name__
         self.definitions.append(
@@ -131,7 +131,7 @@ class Sources:
         )
 
     def expression(self, x: Any) -> str:
-        """An object in one expression."""
+        """An expression for an object."""
         text = plain(x)
         if text is not None:
             return text
@@ -173,7 +173,7 @@ class Sources:
         return f"{self.define(kind, kind.__name__)}({parts})"
 
     def _imported(self, x: Any, short: str) -> str:
-        """A function of a library, by its name there."""
+        """A library's function, by its import."""
         for path, alias in (("numpy", "np"), *self.library, *_homes(x)):
             module = sys.modules.get(path)
             if module is not None and getattr(module, short, None) is x:
@@ -184,7 +184,7 @@ class Sources:
     # -- functions of our own ------------------------------------------------------------------
 
     def _copied(self, x: Any, function: Any, name: str) -> None:
-        """The source of a function or class, with the names that its parts have here."""
+        """Copy the source of a function or class, with its globals renamed as defined here."""
         text = textwrap.dedent(inspect.getsource(function))
         (node,) = ast.parse(text).body
         if not isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -203,11 +203,11 @@ class Sources:
                 continue
             old, held = used.id, known[used.id]
             if isinstance(held, Backend) and attribute is not None:
-                # What a backend's record says is fixed: `BACKEND.torch` is the module.
+                # Attributes of a backend are constants: `BACKEND.torch` is the module.
                 old, held = f"{old}.{attribute}", getattr(held, attribute)
             wanted = attribute or used.id if old != used.id else used.id
             found = name if used.id == node.name else self.define(held, wanted)
-            if found in local:  # of the function's own variables
+            if found in local:  # it is also a local variable
                 other = self.names.new(f"the_{found}")
                 self.definitions.append(f"{other} = {found}")
                 found = other
@@ -226,7 +226,7 @@ def _of_ours(x: Any) -> bool:
 
 
 class _NotWrittenError(ValueError):
-    """Something that has no source of its own."""
+    """An object that can't be written as source."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -234,7 +234,7 @@ class _NotWrittenError(ValueError):
 
 
 def _made_by(x: Any) -> Made | None:
-    """A class and arguments that make an equal object, if the object says so."""
+    """The class and arguments that make an equal object, by its ``__reduce__``."""
     if not any("__reduce__" in vars(base) for base in type(x).__mro__[:-1]):
         return None
     made = x.__reduce__()
@@ -242,7 +242,7 @@ def _made_by(x: Any) -> Made | None:
 
 
 def _homes(x: Any) -> Iterator[tuple[str, str]]:
-    """Modules in which a function of a library may be found."""
+    """Modules that may export a library's function."""
     yield "scipy.special", "scipy.special"
     parts = str(getattr(x, "__module__", "") or "").split(".")
     for count in range(1, len(parts) + 1):
@@ -251,7 +251,7 @@ def _homes(x: Any) -> Iterator[tuple[str, str]]:
 
 
 def _names(node: ast.AST) -> Iterator[tuple[ast.Name, str | None]]:
-    """The names that are looked up when it runs, not in annotations, each with its attribute."""
+    """Names that are read at run time, so not in annotations, each with its attribute."""
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns"):
             continue
@@ -265,7 +265,7 @@ def _names(node: ast.AST) -> Iterator[tuple[ast.Name, str | None]]:
 
 
 def _locals(function: Any) -> Iterator[str]:
-    """The names of local variables, also of functions inside."""
+    """The names of local variables, inner functions included."""
     if isinstance(function, type):
         for member in vars(function).values():
             if isinstance(member, FunctionType):

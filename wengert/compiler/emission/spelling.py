@@ -1,4 +1,4 @@
-"""How a program's calls and constants are written in Python."""
+"""Calls, constants and names of programs as Python expressions."""
 
 import builtins
 import cmath
@@ -32,23 +32,23 @@ __all__ = [
     "plain",
 ]
 
-#: Parts of a library whose functions are written with the part's name.
+#: Submodules of a library whose functions are written by name.
 PARTS: Final = ("", "linalg", "fft", "special", "nn", "nn.functional", "lax")
 
-#: Operators that for some operands give something else than the functions.
+#: Operators that differ from the functions for some operands.
 OTHERWISE: Final = frozenset({"**", "//", "%", "<<", ">>"})
 
 
 _ONE: Final = {"zeros": "zero", "ones": "one"}
-#: Up to how many characters an expression is written in one piece.
+#: Characters up to which expressions are nested.
 SHORT: Final = 200
-#: Elements of the largest constants for which a call that makes them is looked for.
+#: Elements of the largest constants that are written as a call such as ``np.zeros``.
 MADE: Final = 1 << 16
 
-#: Characters of a line of a kernel's parameters.
+#: Characters of a line of a kernel's arguments.
 _LINE: Final = 84
 
-#: Characters that no name has.
+#: Characters that are not allowed in names.
 _OTHERS: Final = re.compile("[^0-9A-Za-z]")
 
 
@@ -62,7 +62,7 @@ def identifier(name: str) -> str:
 
 
 def plain(x: Any) -> str | None:
-    """A number, a string, None or `...` in one expression; None for other objects."""
+    """The literal of a number, string, None or `...`; None for other objects."""
     if x is Ellipsis:
         return "..."
     if x is None or type(x) in (bool, int, str, bytes):
@@ -78,12 +78,12 @@ def plain(x: Any) -> str | None:
 
 @cache
 def _dtype_name(x: Any) -> str:
-    """The name of a data type of NumPy's, which takes NumPy longer to find than a line to write."""
+    """The name of a NumPy data type; cached, because NumPy takes long to find it."""
     return str(x.name)
 
 
 def dtype_home(x: Any) -> str | None:
-    """The module of an object such as ``torch.float32``, which is written as `repr` does."""
+    """The module of an object whose `repr` is its public name, such as ``torch.float32``."""
     root, _, name = repr(x).partition(".")
     if not name.isidentifier():
         return None
@@ -99,11 +99,11 @@ def conditions(
     Parameters
     ----------
     decided : Arithmetic
-        What they have.
+        The comparisons and outcomes.
     given : sequence of str
-        The numbers, as expressions.
+        Expressions for the numbers.
     otherwise : callable
-        What is done where they do not, by the condition in terms of the numbers.
+        Gives the statement for a failed condition, from the condition's text.
     """
     program, speller = decided.program, Speller(None, Names())
     known = dict(zip(program.inputs, given, strict=True))
@@ -122,7 +122,7 @@ def conditions(
 
 
 def _text(x: Any) -> str:
-    """An argument of a kernel: text in lines as it is, and long text in several."""
+    """An argument of a kernel as source; long text is wrapped."""
     if type(x) is not str or ("\n" not in x and len(x) <= _LINE):
         return repr(x)
     if "\n" in x and '"""' not in x and "\\" not in x:
@@ -135,7 +135,7 @@ def _text(x: Any) -> str:
 
 
 class Names:
-    """Names in one scope, each for one thing at a time."""
+    """The names of one scope."""
 
     def __init__(self, taken: set[str] | None = None) -> None:
         self.taken = set() if taken is None else taken
@@ -143,11 +143,11 @@ class Names:
         self._free: dict[str, list[tuple[int, str]]] = {}
 
     def release(self, name: str, wanted: str) -> None:
-        """Let a numbered name be given again."""
+        """Make a numbered name available again."""
         heappush(self._free.setdefault(wanted, []), (len(name), name))
 
     def new(self, wanted: str, *, numbered: bool = False) -> str:
-        """A name like the wanted one, which nothing has now; ``numbered`` ones start at 1."""
+        """An unused name like the wanted one; ``numbered`` ones start at 1."""
         if numbered and self._free.get(wanted):
             return heappop(self._free[wanted])[1]
         name = wanted
@@ -159,21 +159,21 @@ class Names:
 
 
 class Speller:
-    """Writes calls, and keeps what they need: imports, and objects by name.
+    """Writes calls, and collects the imports and globals that they need.
 
     Parameters
     ----------
     backend : Backend or None
-        Whose functions are written by the library's names.
+        The library whose functions are written by name.
     names : Names
         Of the module that is written.
 
     Attributes
     ----------
     imports : set of str
-        The lines that import what was written.
+        Import lines.
     bound : dict of str to object
-        What is written by a name alone: kernels, constants.
+        Globals: objects that no expression makes.
     """
 
     def __init__(self, backend: Backend | None, names: Names) -> None:
@@ -182,10 +182,10 @@ class Speller:
         self.bound: dict[str, Any] = {}
         self._library = backend.name if backend is not None else ""
         self._modules = backend.spelled() if backend is not None else ()
-        self._written: dict[int, str] = {}  # by the identity of what `bound` or a module keeps
+        self._written: dict[int, str] = {}  # by identity, which `bound` or a module keeps alive
 
     def bind(self, x: Any, wanted: str) -> str:
-        """The name of an object in the function's globals."""
+        """The global name of an object."""
         written = self._written.get(id(x))
         if written is None:
             written = self._written[id(x)] = self.names.new(
@@ -195,12 +195,12 @@ class Speller:
         return written
 
     def module(self, path: str, alias: str) -> str:
-        """The name of a module, which is imported at the top."""
+        """Import a module; return its name."""
         self.imports.add(f"import {path}" if path == alias else f"import {path} as {alias}")
         return alias
 
     def kernel(self, kernel: Kernel) -> list[str]:
-        """The lines that make a kernel, which has its name from then on."""
+        """The lines that define a kernel."""
         name = self._written[id(kernel)] = self.names.new(kernel.__name__)
         lines = [f"{name} = {self.module('cupy', 'cp')}.{kernel.kind}("]
         named = [("", x) for x in kernel.arguments]
@@ -212,7 +212,7 @@ class Speller:
     # -- constants -----------------------------------------------------------------------------
 
     def literal(self, x: Any, known: Mapping[Value, str]) -> str:
-        """An operand: a value by its name, a constant as Python writes it, the rest by a name."""
+        """An operand: a value's name, a literal, or the global name of an object."""
         if isinstance(x, Value):
             return known[x]
         text = plain(x)
@@ -228,7 +228,7 @@ class Speller:
         return self._object(x)
 
     def _object(self, x: Any) -> str:
-        """A data type by the library's name for it; anything else bound to a name."""
+        """A data type by its public name; another object by a global name."""
         if isinstance(x, np.dtype) and x.isbuiltin == 1:
             name = _dtype_name(x)
             if hasattr(np, name):
@@ -242,7 +242,7 @@ class Speller:
         return self.bind(x, identifier(type(x).__name__).lower())
 
     def made(self, array: Any) -> tuple[str, str] | None:
-        """A name for a constant that NumPy makes of a few numbers, and the call that does."""
+        """A name for a constant array, and a NumPy call that makes it; None if there is none."""
         if type(array) is not np.ndarray or self._library != "numpy" or not 0 < array.size <= MADE:
             return None
         dtype, first = self.literal(array.dtype, {}), array.flat[0]
@@ -254,7 +254,7 @@ class Speller:
             value = self.literal(first.item(), {})
             name = {"0.0": "zeros", "0": "zeros", "1.0": "ones", "1": "ones"}.get(value)
             if name is not None:
-                # So that a product reads well: `x * ones_32`.
+                # A readable name, as in `x * ones_32`.
                 wanted = "_".join([name, *map(str, array.shape)]) if array.shape else _ONE[name]
                 return wanted, f"{np_}.{name}({shape}, {dtype})"
             return "constant", f"{np_}.full({shape}, {value}, {dtype})"
@@ -292,7 +292,7 @@ class Speller:
         return f"{self.function(function, step.name)}({', '.join(operands + taken)})"
 
     def _infix(self, step: Instruction, operands: list[str]) -> str | None:
-        """The call with an operator, where that is the same."""
+        """The call as an operator; None if the operator may differ."""
         found = row(step)
         symbol = None if found is None else found.symbol
         if step.name.startswith("number.") and symbol is not None:
@@ -307,8 +307,8 @@ class Speller:
         if symbol in OTHERWISE or symbol is None or step.parameters or len(operands) != 2:
             return None
         kinds = [getattr(x, "dtype", type(x)) for x in step.operands]
-        # By identity: a dtype equals the Python type of its name, and Python computes what is of a
-        # complex number and a scalar by itself.
+        # By identity, because a dtype equals the Python type of its name. Complex numbers are left
+        # out: their operator with a NumPy scalar may be Python's own.
         mixed = self._library == "numpy" and any(kind is int or kind is float for kind in kinds)
         if kinds[0] != kinds[1] and not mixed:
             return None
@@ -320,7 +320,7 @@ class Speller:
         return f"{operands[0]} {symbol} {operands[1]}"
 
     def _key(self, step: Instruction, arrays: Iterator[str]) -> str:
-        """The brackets of an instruction's key, with index arrays."""
+        """The index expression of an instruction's key."""
         parts = []
         for part in step.parameters["key"]:
             if type(part) is str:
@@ -334,7 +334,7 @@ class Speller:
         return f"[{', '.join(parts) or '()'}]"
 
     def function(self, function: Callable[..., Any], name: str) -> str:
-        """A function by the library's name for it, or bound to a name."""
+        """A function by its public name, or else by a global name."""
         if isinstance(function, MethodType):
             owner = function.__self__
             called = getattr(owner, "name", type(owner).__name__.lower())
@@ -344,7 +344,7 @@ class Speller:
         )
 
     def public(self, function: Callable[..., Any], name: str) -> str | None:
-        """The library's own name for a function."""
+        """The public name of a library's function; None if it has none."""
         written = self._written.get(id(function))
         if written is not None:
             return None if written in self.bound else written
