@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from contextvars import ContextVar
 
-__all__ = ["CompileError", "CountError", "DecisionError", "TraceError", "refusals"]
+__all__ = ["CompileError", "CountError", "DecisionError", "TraceError", "trace_errors"]
 
 #: All errors raised during the trace of this thread or task, also if they were caught.
-refusals: "ContextVar[list[TraceError] | None]" = ContextVar("wengert_refusals", default=None)
+trace_errors: "ContextVar[list[TraceError] | None]" = ContextVar(
+    "wengert_trace_errors", default=None
+)
 
 
 class TraceError(RuntimeError):
@@ -14,7 +16,7 @@ class TraceError(RuntimeError):
 
     def __init__(self, *given: object) -> None:
         super().__init__(*given)
-        known = refusals.get()
+        known = trace_errors.get()
         if known is not None:
             known.append(self)
 

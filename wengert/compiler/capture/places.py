@@ -1,4 +1,4 @@
-"""Where things are, and how it is told that they are as they were."""
+"""The state of a function: places of objects, and values that guards compare."""
 
 import marshal
 from collections import OrderedDict, deque
@@ -34,7 +34,7 @@ __all__ = [
     "slots_of",
 ]
 
-#: Types of what is guarded by its value.
+#: Types that are guarded by value.
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
 #: Types of numbers that may be inputs.
 NUMBERS = (int, float)
@@ -42,27 +42,27 @@ NUMBERS = (int, float)
 PROGRAMS = "_wengert_programs"
 
 
-#: Stands for nothing at a place.
+#: Stands for the absence of an object.
 Missing: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 
 
 class Place(NamedTuple):
-    """Where something is.
+    """Where an object is held.
 
     Attributes
     ----------
     owner : object
-        What holds it.
+        The holder.
     key : object
-        Its key, index or name there.
+        The key, index or name there.
     name : str
-        How a reader would call it.
+        A readable name.
     kind : {"item", "part", "attribute", "class"}
-        An item of a container (an instance's ``__dict__``, mostly), a part of a tuple that is such
-        an item (the key is the item's, with the index), an attribute (a slot, or what a closure's
-        cell holds), or an attribute of a class itself.
+        An item of a container (mostly of an instance's ``__dict__``), a part of a tuple that is an
+        item (``key`` is the item's key and the index), an attribute (a slot or a closure's cell),
+        or an attribute of a class.
     of_user : bool
-        Of an input of programs, whether it is the user's, and not kept by an optimiser.
+        Of an input of programs, whether it belongs to the user, and not to an optimiser.
     """
 
     owner: Any
@@ -73,11 +73,11 @@ class Place(NamedTuple):
 
     @property
     def at(self) -> tuple[int, Any]:
-        """Where this is, to be compared: for a part of a tuple, where the tuple is."""
+        """The owner's identity and the key; for a part of a tuple those of the tuple."""
         return id(self.owner), self.key[0] if self.kind == "part" else self.key
 
     def get(self) -> Any:
-        """What is there; `Missing` where nothing is."""
+        """The object there, or `Missing`."""
         try:
             if self.kind == "attribute":
                 return getattr(self.owner, self.key)
@@ -90,8 +90,8 @@ class Place(NamedTuple):
             return Missing
 
     def set(self, value: Any) -> None:
-        """Put something else there, or take away what is there for `Missing`."""
-        cls = type if self.kind == "class" else object  # whatever the owner's class does
+        """Store an object there, or delete what is there for `Missing`."""
+        cls = type if self.kind == "class" else object  # bypasses the owner's own methods
         if self.kind == "item":
             if value is Missing:
                 del self.owner[self.key]
@@ -107,7 +107,7 @@ class Place(NamedTuple):
             cls.__setattr__(self.owner, self.key, value)
 
     def reading(self, bind: Callable[[Any], str]) -> str:
-        """What is there, as an expression in which objects have the names that ``bind`` gives."""
+        """The expression that reads the place; ``bind`` gives names to objects."""
         held = vars(self.owner) if self.kind == "class" else self.owner
         owner = bind(held)
         if self.kind == "attribute":
@@ -119,7 +119,7 @@ class Place(NamedTuple):
         return f"item({owner}, {key}, MISS)" if _makes_items(held) else f"{owner}[{key}]"
 
     def writing(self, value: str, bind: Callable[[Any], str]) -> str:
-        """A line that puts something else there."""
+        """The statement that stores a value there."""
         owner = bind(self.owner)
         if self.kind == "item":
             return f"{owner}[{self._key(bind)}] = {value}"
@@ -129,7 +129,7 @@ class Place(NamedTuple):
         usual: Any = type if self.kind == "class" else object
         if type(self.owner).__setattr__ is usual.__setattr__ and self.key.isidentifier():
             return f"{owner}.{self.key} = {value}"
-        put = "setattr" if self.kind == "class" else "put"  # whatever the owner's class does
+        put = "setattr" if self.kind == "class" else "put"  # bypasses the owner's own methods
         return f"{put}({owner}, {self.key!r}, {value})"
 
     def _key(self, bind: Callable[[Any], str]) -> str:
@@ -142,10 +142,9 @@ class WalkOptions(NamedTuple):
     Attributes
     ----------
     by_contents : bool
-        Whether the user's raw arrays are compared by what is in them. Otherwise they are inputs,
-        where something else can be put for a recording.
+        Whether the user's raw arrays are guarded by their contents; otherwise they are inputs.
     counted : frozenset of str
-        Names of places whose numbers calls change, so that these are inputs, too.
+        Names of places whose numbers calls change, so that these are inputs.
     """
 
     by_contents: bool = False
@@ -153,7 +152,7 @@ class WalkOptions(NamedTuple):
 
 
 def settable(place: Place) -> bool:
-    """Whether nothing but the place changes when something else is put there."""
+    """Whether storing an object at a place changes nothing else."""
     cls: Any = type(place.owner)
     if place.kind == "class":
         return bool(cls.__setattr__ is type.__setattr__)
@@ -167,12 +166,12 @@ def settable(place: Place) -> bool:
 
 
 def _makes_items(x: Any) -> bool:
-    """Whether an item that is not there may be made when it is asked for."""
+    """Whether a dict makes missing items when they are read."""
     return isinstance(x, dict) and hasattr(type(x), "__missing__")
 
 
 def slots_of(cls: type) -> list[str]:
-    """The names of the slots that a class itself has given its objects."""
+    """The names of the slots that a class itself defines."""
     held = vars(cls)
     if "__slots__" not in held:
         return []
@@ -180,7 +179,7 @@ def slots_of(cls: type) -> list[str]:
 
 
 class TensorAt(NamedTuple):
-    """A Tensor, how a reader would call it, and where it is; None if nothing can be put there."""
+    """A Tensor of the state, its readable name, and its place if that can be set."""
 
     tensor: Tensor
     name: str
@@ -188,7 +187,7 @@ class TensorAt(NamedTuple):
 
 
 class Exact:
-    """Something that is compared by its value to the last bit, its types included."""
+    """A plain value that is compared bitwise, types included."""
 
     __slots__ = ("kind", "value")
 
@@ -207,7 +206,7 @@ class Exact:
 
 
 class Identity:
-    """Something that is compared by being the same object."""
+    """An object that is compared by identity."""
 
     __slots__ = ("x",)
 
@@ -225,7 +224,7 @@ class Identity:
 
 
 class Contents(tuple[Any, ...]):
-    """What is in a raw array: dtype, shape, strides and bytes, and its class and NumPy's flags."""
+    """A raw array's contents: dtype, shape, strides, bytes, class, and NumPy's flags."""
 
     __slots__ = ()
 
@@ -236,45 +235,43 @@ class Contents(tuple[Any, ...]):
 
 
 class Fact(NamedTuple):
-    """What a program depends on: by the name of a place, what is there."""
+    """What a program assumes about the place of a name."""
 
     name: str
     what: Any
 
 
 class State:
-    """What a function can reach.
+    """The objects and values that a function can reach.
 
     Attributes
     ----------
     tensors : list of TensorAt
         Each Tensor once.
     arrays : list of Place
-        Raw arrays that optimisers keep, and those of the user's that programs get as inputs.
+        Raw arrays that are inputs: those of optimisers, and the user's.
     options : WalkOptions
         With which it was found.
     numbers : list of Place
-        They may differ from call to call: hyper-parameters and counters of optimisers, and what the
-        user's code counts in.
+        Numbers that are inputs: hyper-parameters and counters of optimisers, and numbers that the
+        user's code changes.
     shares : list of int
-        For each of the numbers the first that has to be the same: an optimiser's counters.
+        For each number the first one that it has to equal: an optimiser's counters.
     facts : list of Fact
-        What has to be the same for one program, wherever the objects are: structure, plain values,
-        code.
+        What a program assumes about any objects of this structure: types, plain values, code.
     held : list of (Place, object)
-        What is looked for in each call: a plain value that is the same exactly, `Missing` where
-        nothing may be, and otherwise this very object.
+        Guards of places: a plain value is compared bitwise, another object by identity; `Missing`
+        means that nothing may be there.
     tests : list of (str, tuple)
-        What else is checked: an expression, with ``{}`` for each of the objects, that is true where
-        something has changed.
+        Other guards: an expression that is true after a change, with ``{}`` for each object.
     types : bool
-        Whether the code asks for the types of objects by name: ``type(x)``.
+        Whether the code calls ``type(x)``.
     objects : list
-        Every mutable object that was reached: what a run can change.
+        Every mutable object that was reached.
     growing : set of int
-        By identity, those of them to which an optimiser may add.
+        Identities of the objects that an optimiser may extend.
     called : dict of int to str
-        The names of what was reached, by identity.
+        Readable names of objects, by identity.
     """
 
     def __init__(self) -> None:
@@ -292,7 +289,7 @@ class State:
         self.called: dict[int, str] = {}
 
     def place(self, kind: str, index: int) -> Place:
-        """Where an array or a number is; for ``"place"``, a Tensor."""
+        """The place of an array, of a number, or for ``"place"`` of a Tensor."""
         if kind != "place":
             return (self.arrays if kind == "array" else self.numbers)[index]
         found = self.tensors[index].place
@@ -300,27 +297,27 @@ class State:
         return found
 
     def reached_arrays(self) -> list[Any]:
-        """The raw arrays that are reached: inputs, and those whose contents are compared."""
+        """The raw arrays: inputs, and those guarded by contents."""
         return [place.get() for place in self.arrays] + [x for x in self.objects if is_array(x)]
 
     def structure(self) -> tuple[Any, ...]:
-        """What has to be the same for one program: where there is what."""
+        """The facts that the state's part of a signature consists of."""
         return (*self.facts, Fact("what optimizers share", tuple(self.shares)))
 
 
 # -- exact comparison ------------------------------------------------------------------------------
 
-#: The format in which plain values are compared: version 2 writes equal nests in the same way.
+#: The marshal version for comparisons: version 2 writes equal nested values equally.
 _VERSION = 2
 
 
 def dump(x: Any) -> bytes:
-    """The bytes of a nest of plain values."""
+    """The bytes of nested plain values."""
     return marshal.dumps(x, _VERSION)
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two plain values, or two scalars of NumPy's, are equal to the last bit."""
+    """Whether two plain values, or two NumPy scalars, are equal bitwise."""
     if type(a) is not type(b):
         return False
     try:
@@ -346,7 +343,7 @@ def is_array(x: Any) -> bool:
 
 
 def contents(array: Any) -> "Contents":
-    """What is in a raw array, to be compared with what was."""
+    """The contents of a raw array, for guards."""
     backend = backend_of(array)
     held = backend.to_numpy(backend.array(array))
     flags = array.flags.num if isinstance(array, np.ndarray) else None

@@ -1,8 +1,7 @@
-"""Raw arrays among the arguments: what the array library itself does with them is recorded.
+"""Raw arrays that the user's code computes with, whose operations are recorded.
 
-They answer operators, methods, attributes, and the protocols of NumPy and PyTorch, with the
-library's own functions: the results and their types are those that the function would have got.
-What is asked of values, or done in place, a replay could not do again.
+Operators, methods, attributes, and NumPy's and PyTorch's protocols call the library's functions, so
+that results and their types are the library's. Reading values and changes in place are refused.
 """
 
 import operator
@@ -25,14 +24,14 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["RawArray", "check_class", "raw_input", "shared"]
 
-#: Attributes that are known where shape and dtype are.
+#: Attributes that depend on shape and dtype alone.
 _STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "size", "strides"})
-#: Methods of some libraries that give the same.
+#: Methods that depend on shape and dtype alone.
 _TELLING: Final = frozenset({"dim", "element_size", "is_floating_point", "ndimension", "numel"})
 #: Attributes that are arrays.
 _PARTS: Final = frozenset({"H", "T", "imag", "mH", "mT", "real"})
-#: NumPy's and PyTorch's functions and methods, by their own names, that change nothing, and whose
-#: results' shapes and dtypes depend on the operands' alone.
+#: NumPy's and PyTorch's functions and methods without side effects, whose results' shapes and
+#: dtypes depend on the operands' shapes and dtypes alone.
 _PURE: Final = frozenset(
     {
         *("abs", "absolute", "add", "all", "allclose", "amax", "amin", "angle", "any", "argmax"),
@@ -63,15 +62,15 @@ _PURE: Final = frozenset(
         *("vector_norm", "view", "view_as", "vsplit", "vstack", "where", "zeros_like"),
     }
 )
-#: NumPy's arrays in memory and in files: results of the latter are of the former.
+#: NumPy's own array classes.
 _NUMPYS: Final = (np.ndarray, np.memmap)
-#: Those of them that are in place where they are methods of NumPy's arrays.
+#: Names in `_PURE` that work in place as methods of NumPy's arrays.
 _IN_PLACE: Final = frozenset({"partition", "sort"})
 _METHODS_OF_UFUNCS: Final = frozenset({"__call__", "accumulate", "outer", "reduce"})
 
 
 class RawArray(Traced):
-    """A traced array as the user's code sees it: to `isinstance`, too, it is the library's."""
+    """A traced array as the user's code sees it: `isinstance` says that it is the library's."""
 
     __slots__ = ()
 
@@ -82,7 +81,7 @@ class RawArray(Traced):
     def call(
         self, name: str, function: Callable[..., Any], operands: Sequence[Any], **parameters: Any
     ) -> Any:
-        """Call a function on what is inside, and record it."""
+        """Call a function on the inner arrays, and record it."""
         if parameters.get("out") is not None:
             raise _refused(f"{name} writes into an array")
         operands, parameters = mapped(_plain, tuple(operands)), mapped(_plain, parameters)
@@ -90,12 +89,12 @@ class RawArray(Traced):
         answer = self.trace.call(f"raw.{name}", function, operands, parameters)
         found = _wrapped(answer)
         if found is None:
-            raise _refused(f"{name} of a raw array tells of its values")
+            raise _refused(f"{name} of a raw array gives no array")
         return found
 
     def alike(self, array: Any) -> Any:
         found = RawArray(array.inner, array.value, array.trace)
-        # NumPy's functions answer with scalars for arrays of no axes.
+        # NumPy's functions return scalars for 0-d arrays.
         return found[()] if isinstance(found.inner, np.ndarray) and not found.shape else found
 
     # -- the library's protocols -----------------------------------------------------------------
@@ -163,7 +162,7 @@ class RawArray(Traced):
         return method
 
     def _item(self, *place: Any) -> Any:
-        """The number that an element is."""
+        """An element as a traced number."""
         return self.trace.number("item", Method("item"), (self, *place))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -211,8 +210,8 @@ class RawArray(Traced):
 
 def _refused(what: str) -> TraceError:
     return TraceError(
-        f"{user_line()}: {what} inside a function that is compiled, which a replay could not do "
-        "again. Compute with the library's functions that make new arrays, or with a Tensor"
+        f"{user_line()}: {what} inside a function that is compiled, which a replay could not "
+        "repeat. Use functions of the library that make new arrays, or a Tensor"
     )
 
 
@@ -221,14 +220,14 @@ def _is_mask(x: Traced) -> bool:
 
 
 def _plain(x: Any) -> Any:
-    """An operand without numbers that are followed where no instruction can have them."""
+    """An operand with the traced numbers in slices pinned: instructions can't have these."""
     if type(x) is not slice:
         return x
     return slice(*[p.pinned() if type(p) is TracedNumber else p for p in (x.start, x.stop, x.step)])
 
 
 def _wrapped(x: Any) -> Any:
-    """What a call gives as user's code gets it; None for what is no array."""
+    """A call's result for the user's code; None if it is no array."""
     if type(x) is Traced:
         return RawArray(x.inner, x.value, x.trace)
     if not isinstance(x, tuple | list):
@@ -243,7 +242,7 @@ def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Call
     def method(self: RawArray, other: Any) -> Any:
         if isinstance(other, Tensor):
             if name == "mul" and isinstance(self.inner, np.ndarray):
-                # NumPy's operators ask so. A complex product depends on the order in its last bit.
+                # As NumPy's operator does: a complex product depends on the operands' order.
                 return other.__array_ufunc__(np.multiply, "__call__", self, other)
             return NotImplemented
         pair = (other, self) if reflected else (self, other)
@@ -255,7 +254,7 @@ def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Call
 def _in_place(name: str) -> Callable[..., Any]:
     def method(self: RawArray, other: Any) -> Any:
         if isinstance(self.inner, np.generic) or backend_of(self.inner).immutable:
-            return NotImplemented  # the name gets another
+            return NotImplemented  # Python then assigns a new object
         raise _refused("a raw array is changed in place")
 
     return method
@@ -283,20 +282,17 @@ namespaces[RawArray] = traced
 
 
 def check_class(x: Any, name: str) -> None:
-    """Raise if an array is of a user's subclass of NumPy's arrays.
-
-    What class its results are of, its own methods say.
-    """
+    """Raise if an array's class is a subclass of `numpy.ndarray`, which can't be traced."""
     kind = type(x)
     if kind not in _NUMPYS and issubclass(kind, np.ndarray):
         raise TraceError(
-            f"{name} is a {kind.__module__}.{kind.__qualname__}, whose results may be such arrays, "
-            "too, or not: give np.asarray(x) instead"
+            f"{name} is a {kind.__module__}.{kind.__qualname__}, a subclass of numpy.ndarray, "
+            "which can't be traced: pass np.asarray(x) instead"
         )
 
 
 def raw_input(trace: Trace, x: Any, name: str) -> RawArray:
-    """A raw array as an input of a trace, as the user's code sees it."""
+    """A raw array as an input of a trace, for the user's code."""
     check_class(x, name)
     value = Value.like(x, name)
     trace.inputs.append(value)
@@ -304,7 +300,7 @@ def raw_input(trace: Trace, x: Any, name: str) -> RawArray:
 
 
 def shared(x: Any, y: Any) -> bool:
-    """Whether two arrays of a library may have elements in common, as far as it tells."""
+    """Whether two arrays of a library may overlap in memory, if the library tells."""
     if hasattr(x, "untyped_storage") and hasattr(y, "untyped_storage"):
         pair = x.untyped_storage(), y.untyped_storage()
         return bool(pair[0].data_ptr() == pair[1].data_ptr() and x.numel())

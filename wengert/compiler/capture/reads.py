@@ -1,4 +1,4 @@
-"""What code names: the globals, attributes and imports that bytecode asks for."""
+"""The globals, attributes and imports that bytecode names."""
 
 import dis
 import functools
@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 __all__ = ["Chain", "Load", "Reads", "reads"]
 
-#: Functions that take the name of an attribute.
+#: Builtin functions that take the name of an attribute.
 _BY_NAME = frozenset({"delattr", "getattr", "hasattr", "setattr"})
-#: Names of functions and attributes that read attributes by names that are computed.
+#: Names of functions and attributes that read attributes by computed names.
 _REFLECTIVE = frozenset(
     {
         *("__dict__", "__getattribute__", "__getstate__", "__reduce__", "__reduce_ex__"),
@@ -22,17 +22,17 @@ _REFLECTIVE = frozenset(
 #: Operations that read an attribute.
 _ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _NAMING = _ATTRIBUTE | {"IMPORT_FROM", "LOAD_SUPER_ATTR"}
-#: Operations that set one, or take it away.
+#: Operations that set or delete an attribute.
 _STORING = frozenset({"STORE_ATTR", "DELETE_ATTR"})
-#: Methods of strings that read attributes of what they are given.
+#: Methods of strings that read attributes of their arguments.
 _FORMATTING = frozenset({"format", "format_map", "vformat"})
-#: Attributes that a format string asks for: ``"{0.name}"``.
+#: An attribute in a format string: ``"{0.name}"``.
 _FIELD = re.compile(r"\{[^{}]*?\.(\w+)")
-#: Methods that add to a container, and give nothing back.
+#: Methods that only add to a container.
 _ADDING = frozenset({"add", "append", "appendleft", "extend", "update"})
-#: Operations after which the arguments of a call are not followed.
+#: Operations at which the search for a call's arguments stops.
 _BREAKING = frozenset({"CALL_FUNCTION_EX", "CALL_KW", "KW_NAMES", "RETURN_VALUE"})
-#: Operations that load what is not local; those that ask for globals, or put them there.
+#: Operations that load a non-local name, and those on globals.
 _LOADING = frozenset(
     {
         *("LOAD_CLASSDEREF", "LOAD_DEREF", "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS"),
@@ -43,12 +43,12 @@ _GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"
 
 
 class Chain(NamedTuple):
-    """Attributes of attributes of something that is known before the code runs: ``self.a.b``.
+    """A chain of attributes of an object that is known before the code runs: ``self.a.b``.
 
     Attributes
     ----------
     root : {"global", "free", "self"}
-        What it begins with: a global, a variable of an enclosing function, the first argument.
+        The kind of its root: a global, a variable of an enclosing function, the first argument.
     name : str
         Of the root.
     path : tuple of str
@@ -64,16 +64,16 @@ _UNKNOWN = Chain("unknown", "", ())
 
 
 class Load(NamedTuple):
-    """One place in code that loads a global, or a variable of an enclosing function.
+    """An instruction that loads a global, or a variable of an enclosing function.
 
     Attributes
     ----------
     line : int
-        The line.
+        Its line.
     what : Chain
-        What is loaded, with the attributes that are asked of it at once.
+        The variable, with the attributes that are read from it next.
     called : bool
-        Whether that is called there.
+        Whether the result is called at once.
     """
 
     line: int
@@ -81,43 +81,42 @@ class Load(NamedTuple):
     called: bool
 
     def to(self, attribute: str, *, called: bool) -> "Load":
-        """The load of an attribute of what is loaded."""
+        """The load followed by that of an attribute."""
         chain = self.what._replace(path=(*self.what.path, attribute))
         return self._replace(what=chain, called=called or self.called)
 
 
 class Reads(NamedTuple):
-    """What a function's code names, inner functions included.
+    """The names in a function's code, inner functions included.
 
     Attributes
     ----------
     globals : tuple of str
-        What it asks for by name alone: globals, or builtins.
+        Globals and builtins.
     chains : frozenset of Chain
-        Attributes that it reads of what is known.
+        Attributes of known objects.
     names : frozenset of str
-        What attributes of other objects may be called.
+        Attributes of unknown objects.
     asked : frozenset of str
-        Those of them that need not be there: `hasattr` and `getattr` ask for them.
+        Attributes that may be missing, in `hasattr` and `getattr`.
     stored : frozenset of str
-        Those that it sets or takes away, which need not be there either.
+        Attributes that it sets or deletes, which may be missing, too.
     imports : tuple of (str, int)
-        Modules that it imports, with the level of a relative import.
+        Imported modules, with the level of a relative import.
     computed : bool
-        Whether it reads attributes of objects by names that it computes.
+        Whether it computes names of attributes of objects.
     anywhere : bool
-        Whether it reads those of modules so.
+        Whether it computes names of attributes of modules.
     typed : frozenset of Chain
-        Whose types it asks for, otherwise than by `isinstance`; "unknown" for what is not known
-        before it runs.
+        Objects whose types it reads, other than by `isinstance`; root "unknown" for unknown ones.
     filled : frozenset of str
-        Globals and variables of enclosing functions that it does nothing with but to add to them.
+        Globals and variables of enclosing functions that it only adds elements to.
     every : frozenset of str
-        All names that it asks for: globals and attributes.
+        All names: globals and attributes.
     loads : tuple of Load
         In order.
     setting : dict of str to int
-        The first line of its own that stores something under a name.
+        The line that first sets a name.
     """
 
     globals: tuple[str, ...]
@@ -137,7 +136,7 @@ class Reads(NamedTuple):
 
 @functools.cache
 def reads(code: CodeType) -> Reads:
-    """What a function's code names."""
+    """The names in a function's code."""
     found = _Reader(code)
     inner = [reads(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
     named = dict.fromkeys(found.globals)
@@ -180,7 +179,7 @@ def reads(code: CodeType) -> Reads:
 
 
 class _Reader:
-    """Goes through the instructions of one code object."""
+    """Reads the instructions of one code object."""
 
     def __init__(self, code: CodeType) -> None:
         self.code = code
@@ -203,7 +202,9 @@ class _Reader:
             if step.opname.startswith("STORE_"):
                 self.setting.setdefault(step.argval, line)
             formats = step.opname in _ATTRIBUTE and step.argval in _FORMATTING
-            if formats and steps[at - 1].opname != "LOAD_CONST":  # which tells what it reads
+            if (
+                formats and steps[at - 1].opname != "LOAD_CONST"
+            ):  # a constant format string shows its attributes
                 self.computed = self.anywhere = True
             null = step.opname == "PUSH_NULL" or "NULL" in step.argrepr
             if follows and step.opname in _ATTRIBUTE | _STORING:
@@ -220,12 +221,12 @@ class _Reader:
         self.chains = {self._known(load.what) for load in self.loads if load.what.path}
 
     def _known(self, chain: Chain) -> Chain:
-        """A chain, of an unknown root where that is not known before the code runs."""
+        """A chain, whose root becomes "unknown" if the code may assign it."""
         known = chain.root == "global" or self._variable(chain.name) is not None
         return chain if known and chain.name not in self.stored else chain._replace(root="unknown")
 
     def _root(self, step: dis.Instruction) -> Chain | None:
-        """What an instruction loads that is not local."""
+        """The chain of a load of a known object; None for other instructions."""
         name = step.argval
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             return Chain("global", name, ())
@@ -244,7 +245,7 @@ class _Reader:
         return Chain("free", name, ()) if name in code.co_freevars else None
 
     def outside(self, chain: Chain) -> Chain:
-        """A chain of an inner function's code as one of this."""
+        """A chain of an inner function's code, as seen from this code."""
         if chain.root in ("global", "unknown"):
             return chain
         root = self._variable(chain.name) if chain.root == "free" else None
@@ -263,9 +264,9 @@ class _Reader:
             elif step.argval == "type":
                 self.typed |= {self._asked_of(_arguments(steps, at))}
         elif step.opname == "IS_OP" and any(map(_is_number, steps[max(at - 2, 0) : at])):
-            self.typed |= {_UNKNOWN}  # a number that is followed is none of Python's own
+            self.typed |= {_UNKNOWN}  # `x is 1`: a traced number is another object
         elif step.opname in _NAMING or (
-            step.opname in _STORING and steps[at - 1].opname != "SWAP"  # what += has read
+            step.opname in _STORING and steps[at - 1].opname != "SWAP"  # not += after its read
         ):
             self.names.add(step.argval)
         elif step.opname == "IMPORT_NAME":
@@ -275,7 +276,7 @@ class _Reader:
             self.computed = True  # by `__match_args__`
 
     def _asked_of(self, given: Sequence[Sequence[dis.Instruction]]) -> Chain:
-        """What `type` is called with."""
+        """The argument of a call of `type`."""
         steps = given[0] if len(given) == 1 else ()
         root = self._root(steps[0]) if steps else None
         if root is None or any(step.opname not in _ATTRIBUTE for step in steps[1:]):
@@ -293,13 +294,13 @@ class _Reader:
 
 
 def _is_number(step: dis.Instruction) -> bool:
-    """Whether a number that is written down is loaded."""
+    """Whether a number is loaded as a constant."""
     constant = step.opname in ("LOAD_CONST", "LOAD_SMALL_INT")
     return constant and type(step.argval) in (int, float, complex)
 
 
 def _stored(code: CodeType) -> Iterator[str]:
-    """The names that code gives to other things, inner functions included."""
+    """The variables that code assigns or deletes, inner functions included."""
     for step in dis.get_instructions(code):
         if step.opname.startswith(("STORE_", "DELETE_")):
             yield from step.argval if isinstance(step.argval, tuple) else (str(step.argval),)
@@ -317,15 +318,15 @@ def _strings(constants: Sequence[object]) -> Iterator[str]:
 
 
 def _level(before: Sequence[dis.Instruction]) -> int:
-    """The level of an import: it is loaded before the names that are taken from the module."""
+    """The level of an import, which is loaded before the imported names."""
     loaded = [x.argval for x in before[-3:] if isinstance(x.argval, int) and x.opname != "RESUME"]
     return int(loaded[-1]) if loaded else 0
 
 
 def _arguments(steps: Sequence[dis.Instruction], at: int) -> list[list[dis.Instruction]]:
-    """What computes each argument of the call of a function that is loaded at a position.
+    """The instructions that compute each argument of a call whose function is loaded at ``at``.
 
-    Empty where the function is not called there, or not by straight code.
+    Empty if the function is not called, or not by straight-line code.
     """
     depth, found = 0, [list[dis.Instruction]()]
     called = False
@@ -343,7 +344,7 @@ def _arguments(steps: Sequence[dis.Instruction], at: int) -> list[list[dis.Instr
         if depth > before:
             found[before:] = [[] for _ in range(before, depth)]
         else:
-            # What it takes from the stack computes what it leaves.
+            # The instruction's result depends on all operands that it pops.
             for extra in found[max(depth, 1) :]:
                 found[max(depth, 1) - 1] += extra
             del found[max(depth, 1) :]
@@ -353,12 +354,12 @@ def _arguments(steps: Sequence[dis.Instruction], at: int) -> list[list[dis.Instr
 
 
 def _constant(arguments: Sequence[Sequence[dis.Instruction]]) -> bool:
-    """Whether the name that a function such as `getattr` is called with is written down."""
+    """Whether the name in a call such as `getattr` is a constant."""
     return len(arguments) > 1 and [x.opname for x in arguments[1]] == ["LOAD_CONST"]
 
 
 def _of_self(arguments: Sequence[Sequence[dis.Instruction]], code: CodeType) -> bool:
-    """Whether the first argument is the first of the function's own: a method's object."""
+    """Whether the first argument is ``self``: the first argument of the code itself."""
     if not arguments or len(arguments[0]) != 1 or not code.co_argcount:
         return False
     (load,) = arguments[0]

@@ -1,4 +1,4 @@
-"""What a recording has found: programs, and what they are given, change and answer."""
+"""The result of a recording: programs, and the meaning of their inputs and outputs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,37 +29,37 @@ __all__ = [
 
 
 class Ref(NamedTuple):
-    """Where an input of a program is found, and an output goes.
+    """The source of a program's input, or the target of an output.
 
     Attributes
     ----------
     kind : {"leaf", "tensor", "grad", "array", "number"}
-        A leaf of the arguments (a Tensor's array, a raw array, a number); a Tensor's array or its
-        gradient's; what an optimiser keeps. Tensors are those of the state, and after them those
-        among the leaves.
+        A leaf of the arguments (a raw array or a number); a Tensor's array or its gradient's; an
+        array or a number of the state. Tensors of the state are counted first, then those among
+        the leaves.
     index : int
         Which one.
     """
 
     kind: str
-    index: int  # type: ignore[assignment]  # which tuples have as a method
+    index: int  # type: ignore[assignment]  # tuples have a method of this name
 
 
 class Effect(NamedTuple):
-    """What a call changes: a Tensor's array or gradient, a number, or the Tensor at a place.
+    """A change: of a Tensor's array or gradient, of a number, or of the Tensor at a place.
 
     Attributes
     ----------
     ref : Ref
-        What is changed; for ``"place"``, the Tensor's whose place gets a new Tensor.
+        What is changed. ``"place"`` means that another Tensor is put in this Tensor's place.
     output : int or None
-        Which output of the program it becomes; None for a gradient that is taken away.
+        The output of the program that is stored; None if a gradient is deleted.
     new : bool
-        Whether a gradient comes in a Tensor of its own.
+        Whether the gradient is a new Tensor.
     tensor : int or None
-        Which of the Tensors that there were a place gets; None for a new one.
+        The known Tensor that a place gets; None for a new one.
     alike : bool
-        Whether a Tensor's new array is of the kind of the one before, as `kind_of` says.
+        Whether a Tensor's new array is of the same kind (`kind_of`) as the old one.
     """
 
     ref: Ref
@@ -76,13 +76,13 @@ class SweepProgram:
     Attributes
     ----------
     program : Program
-        From what the forward program leaves, and a cotangent of each result, to gradients.
+        Its inputs are saved arrays and a cotangent of each result, its outputs are gradients.
     results : tuple of int
-        Which of those that require grad.
+        Positions in `Backward.results`.
     leaves : tuple of int
-        Which Tensors of `Backward.leaves` the gradients belong to.
+        For each gradient the position in `Backward.leaves`.
     kept : tuple of int
-        Which parts of `Backward.kept` are the first inputs.
+        For each saved array the position in `Backward.kept`.
     """
 
     program: Program
@@ -93,24 +93,25 @@ class SweepProgram:
 
 @dataclass(frozen=True)
 class Backward:
-    """The sweeps of results that the caller differentiates, and that don't need one another.
+    """The sweeps of results that require grad, none of which is computed from another.
 
     Attributes
     ----------
     results : tuple of int
-        Positions among the answer's leaves that require grad, of each Tensor the first.
+        Their positions among the answer's leaves; the first one of a Tensor returned twice.
     duplicates : tuple of (int, int)
-        Further positions, and the first, of Tensors that are returned several times.
+        For Tensors returned several times, each further position with the first.
     leaves : tuple of Ref
-        The Tensors that these were computed from: of the state, among the arguments, and other
-        results (``"result"`` with the position among the answer's leaves), where sweeps end.
+        The Tensors at which sweeps end: of the state, among the arguments, and other results
+        (``"result"`` with the position among the answer's leaves).
     kept : tuple of int
-        Outputs of the forward program that some sweep needs.
+        Outputs of the forward program that the sweeps need.
     sweeps : tuple of SweepProgram
-        The sweep of all results, and those of each where there are several: what reaches one
-        result alone has no gradient, and not one of zeros, if another is differentiated.
+        The joint sweep of all results, and if there are several the sweep of each: a leaf that
+        does not affect a differentiated result gets no gradient instead of zeros.
     joined : tuple of frozenset of int
-        For each result those, itself included, whose sweeps need what its sweep lets go.
+        For each result the results that share operations with it, itself included. Its sweep
+        frees what theirs need.
     """
 
     results: tuple[int, ...]
@@ -122,17 +123,17 @@ class Backward:
 
 
 class Arithmetic(NamedTuple):
-    """What is computed of numbers alone, beside the program.
+    """A program of Python numbers alone, for guards and counters.
 
     Attributes
     ----------
     refs : tuple of Ref
-        The numbers.
+        The sources of its inputs.
     program : Program
-        Of these.
+        The program.
     gives : tuple
-        For each of its outputs the outcome of a comparison for which the program is, or which
-        output of the program it is.
+        For each of its outputs the outcome that a guard requires, or the position of the main
+        program's output that it computes.
     """
 
     refs: tuple[Ref, ...]
@@ -140,51 +141,51 @@ class Arithmetic(NamedTuple):
     gives: tuple[Any, ...]
 
     def fits(self, numbers: Sequence[Any]) -> bool:
-        """Whether other numbers give the same."""
+        """Whether all comparisons have the recorded outcomes for these numbers."""
         try:
             return self.program(*numbers) == self.gives
-        except Exception:  # what is computed only where another comparison has said so
+        except Exception:  # a later step may be valid only if an earlier comparison holds
             return False
 
 
 @dataclass
 class Recording:
-    """What a traced call has shown.
+    """The result of a traced call.
 
     Attributes
     ----------
     program : Program
         Of arrays and numbers alone.
     refs : tuple of Ref
-        For each of its inputs.
+        The sources of its inputs.
     effects : tuple of Effect
-        In the order in which they are to be done.
+        In the order in which they are applied.
     answer : TreeDef
-        The structure of what is returned.
+        The structure of the return value.
     leaves : tuple
         For each leaf of the answer ``("tensor", output)``, ``("array", output)``,
         ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached, or its
         gradient, ``("given", Ref)`` for a raw array that was given or reached, or
         ``("plain", value)``.
     pinned : dict of Ref to number
-        Numbers that the program is for.
+        Numbers that must have the recorded value.
     over : dict of int to str
-        Outputs that the function has differentiated, and what their operations are called.
+        Outputs that the function itself has differentiated, with the names of their operations.
     decided : Arithmetic
-        Comparisons by which the course was decided: it is for these outcomes.
+        Comparisons on which control flow depends, with their outcomes.
     counting : Arithmetic
-        What becomes of numbers that the user's code counts in.
+        The next values of numbers that the user's code counts in.
     backward : tuple of Backward
-        How results are differentiated outside: first those that are computed from no others.
+        The sweeps of results, in topological order.
     repeatable : bool
         Whether the state has the same structure after the call as before it.
     behind : dict of int to frozenset of int
-        For Tensors that were computed outside and whose graphs sweeps inside have looked for their
-        targets, which Tensors these lead to.
+        For Tensors computed outside whose graphs a sweep inside has searched: the Tensors that
+        they were computed from.
     gone : frozenset of int
-        Which Tensors had a gradient, and had none before the first instruction that may fail.
+        Tensors whose gradient was deleted before the first instruction that may fail.
     backend : Backend or None
-        Whose functions are called; None if there are several.
+        Of all calls; None if there are several.
     """
 
     program: Program
@@ -204,19 +205,18 @@ class Recording:
 
 
 class Outside(Node):
-    """Stands for the node of a Tensor that was computed outside, while a function is recorded.
+    """Replaces the node of a Tensor that was computed outside, during a recording.
 
-    A sweep may look at the graph behind it for its targets. None may enter that graph: a replay
-    has it not.
+    A sweep may search the graph behind it for targets, but not enter it: a replay has no graph.
 
     Parameters
     ----------
     place : Node
-        What it stands for.
+        The replaced node.
     array : array
-        The Tensor's, which is traced.
+        The Tensor's traced array.
     called : str
-        How a reader would call the Tensor.
+        A readable name of the Tensor.
     """
 
     __slots__ = ("_called", "_place", "open", "seen")
@@ -228,13 +228,13 @@ class Outside(Node):
 
     @property
     def parents(self) -> tuple[Node | None, ...]:  # type: ignore[override]
-        """Those of the node, until the function has run."""
+        """The node's parents until the function has run; then none."""
         self.seen |= self.open
         return self._place.parents if self.open else ()
 
     @property
     def untouched(self) -> bool:
-        """Whether it has no hooks, and who retains its gradient is who did."""
+        """Whether it has got no hooks, and its gradient is not newly retained."""
         return type(self) is Outside and self.watch is self._place.watch
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
@@ -255,7 +255,7 @@ class Outside(Node):
 
 
 def behind(tensor: Tensor, tensors: Sequence[Tensor]) -> frozenset[int]:
-    """Which Tensors one was computed from."""
+    """The positions of the Tensors that a Tensor was computed from."""
     assert tensor._node is not None, "it was computed from nothing"
     numbers = {node.number for node in ancestors([tensor._node]) if node is not tensor._node}
     found = [i for i, x in enumerate(tensors) if x._node is not None and x._node.number in numbers]
@@ -263,7 +263,7 @@ def behind(tensor: Tensor, tensors: Sequence[Tensor]) -> frozenset[int]:
 
 
 class Swept(Node):
-    """The place on the tape of a result that was differentiated inside: nothing is behind it."""
+    """The node of a result that was differentiated inside, whose graph is freed."""
 
     __slots__ = ("called",)
 
@@ -275,7 +275,7 @@ class Swept(Node):
         self.shape, self.dtype, self.called = array.shape, array.dtype, called
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        self.values()  # which are there no more
+        self.values()  # raises: they are freed
         return []
 
     def name(self) -> str:
@@ -287,14 +287,14 @@ class Swept(Node):
 
 
 class End(Node):
-    """Cuts graphs, so that cotangents are complete there before they flow on.
+    """A node that ends a sweep, in place of another node of the graph.
 
     Parameters
     ----------
     place : Node
-        What it stands for.
+        The replaced node.
     number : int
-        Its place on the tape.
+        Its number on the tape.
     """
 
     __slots__ = ()
@@ -304,7 +304,7 @@ class End(Node):
         self.shape, self.dtype = place.shape, place.dtype
 
     def cut(self, place: Node, roots: Sequence[Node], since: int = 0) -> None:
-        """Take the place of a node in graphs, as far as they were made since then."""
+        """Replace a node in graphs, among the nodes newer than ``since``."""
         found, seen = [*roots], set[Node]()
         while found:
             node = found.pop()
@@ -327,7 +327,7 @@ class End(Node):
 
 
 def swept(root: Node) -> bool:
-    """Whether a part of the graph behind a result has been differentiated and let go."""
-    # A sweep clears `saved` of leaves with hooks, too, which have saved nothing.
+    """Whether a part of a result's graph has been differentiated and freed."""
+    # Leaves are left out, because a sweep clears `saved` of leaves with hooks.
     nodes = [x for x in ancestors([root]) if not isinstance(x, Output | AccumulateGrad)]
     return any(node.saved is None for node in nodes)

@@ -1,7 +1,7 @@
-"""One traced call of a function: its program, and its inputs, effects and answer.
+"""Recording: one traced call of a function gives its program, inputs, effects and answer.
 
-While the function runs, every Tensor that it is given or can reach holds a traced array. After it
-they hold the values that this run has computed, so that the traced call is a call like any other.
+During the call every Tensor among the arguments and in the state holds a traced array. Afterwards
+they hold the values that the call has computed, so that its result is that of an eager call.
 """
 
 import gc
@@ -59,12 +59,12 @@ __all__ = ["raised_inside", "record_call", "seldom_collected"]
 
 T = TypeVar("T")
 
-#: New objects after which the collector of cycles runs while programs are made.
+#: The threshold of the garbage collector while programs are made.
 SELDOM: Final = 50_000
 
 
 class _Held(NamedTuple):
-    """A Tensor as it was before the trace."""
+    """A Tensor before the trace, and the node that replaces its own."""
 
     tensor: Tensor
     node: Node | None
@@ -74,7 +74,7 @@ class _Held(NamedTuple):
 
 
 class _Call:
-    """A call that is being traced."""
+    """A call that is traced."""
 
     def __init__(
         self, function: Callable[..., Any], state: State, layout: Layout, leaves: Sequence[Any]
@@ -82,26 +82,26 @@ class _Call:
         self.function, self.state, self.layout = function, state, layout
         self.trace = Trace()
         self.inputs: dict[Ref, Value] = {}
-        self.before_of: dict[Ref, Any] = {}  # the arrays and numbers that inputs stand for
+        self.before_of: dict[Ref, Any] = {}  # the arrays and numbers of inputs
         self.outputs: list[Any] = []  # traced arrays and numbers
         self.before = Snapshot.of(state, leaves)
         self.held: list[_Held] = []
         self.tensors = tensors_of(leaves, state)
         self.known = {id(tensor): i for i, tensor in enumerate(self.tensors)}
-        self._made: dict[int, tuple[int, Any]] = {}  # the outputs that new Tensors and arrays are
-        self._raws: list[Traced] = []  # the raw arrays that were given or reached
-        self.over: dict[int, str] = {}  # the outputs that have been differentiated
-        self.kept: list[Any] = []  # what the sweep of results needs, of this run
+        self._made: dict[int, tuple[int, Any]] = {}  # the outputs of new Tensors and arrays
+        self._raws: list[Traced] = []  # raw arrays among arguments and state
+        self.over: dict[int, str] = {}  # outputs that were differentiated inside
+        self.kept: list[Any] = []  # arrays of this run that the results' sweeps need
         self.leaves = list(leaves)
         self.names, self.static = layout.names, layout.static
         self.gone: frozenset[int] = frozenset()
 
     def input(self, x: Any, kind: str, index: int, name: str, *, raw: bool = False) -> Any:
-        """What stands for an array or a number; for a raw array, as the user's code gets it."""
+        """Make an array or a number an input; return what replaces it."""
         if raw and self.state.types:
             raise TraceError(
-                f"{name} is a raw array, and the code asks for types by type(x), which a replay "
-                "could not do again; ask by isinstance"
+                f"{name} is a raw array, and the code asks for types by type(x), which is "
+                "another class during a recording; use isinstance"
             )
         made = raw_input(self.trace, x, name) if raw else self.trace.input(x, name)
         if raw:
@@ -111,7 +111,7 @@ class _Call:
         return made
 
     def enter(self) -> None:
-        """Give Tensors traced arrays, and places live numbers."""
+        """Put traced arrays and numbers into Tensors and places."""
         called = {id(x): name for x, name in zip(self.leaves[::-1], self.names[::-1], strict=True)}
         called |= {id(at.tensor): at.name for at in self.state.tensors if at.name}
         names = [called.get(id(x), "") for x in self.tensors]
@@ -141,7 +141,7 @@ class _Call:
             first = self.state.shares[i]
             if first == i:
                 made[i] = self.input(place.get(), "number", i, place.name)
-            if self.state.types and place.of_user:  # as numbers among the arguments
+            if self.state.types and place.of_user:  # as for numbers among the arguments
                 self.trace.pin(made[first])
             else:
                 place.set(made[first])
@@ -160,18 +160,18 @@ class _Call:
                 self.leaves[i] = raws[id(leaf)]
             elif type(leaf) in NUMBERS:
                 live = self.input(leaf, "leaf", i, self.names[i])
-                if self.state.types:  # of which a number that is followed has one of its own
+                if self.state.types:  # the type of a traced number differs
                     self.trace.pin(live)
                 else:
                     self.leaves[i] = live
 
     def begun(self) -> None:
-        """Note whose gradients have been let go of before anything can fail."""
+        """Note the gradients that were deleted before anything can fail."""
         gone = [i for i, x in enumerate(self.held) if x.grad is not None and x.tensor._grad is None]
         self.gone = frozenset(gone)
 
     def leave(self) -> None:
-        """Take traced arrays away: what this run has computed stays."""
+        """Replace traced arrays by the values of this run."""
         for held in self.held:
             tensor = held.tensor
             tensor._array = inner_array(tensor._array)
@@ -182,12 +182,12 @@ class _Call:
                     grad._array = inner_array(grad._array)
 
     def undo(self) -> None:
-        """End the trace, and put everything back."""
+        """End the trace, and restore the state."""
         self.trace.close()
         self.before.restore()
 
     def graphs(self) -> dict[int, frozenset[int]]:
-        """The caller's graphs that sweeps have looked at, as `Recording.behind` has them.
+        """The caller's graphs that sweeps have searched, as of `Recording.behind`.
 
         From now on these graphs end at their Tensors.
         """
@@ -199,27 +199,27 @@ class _Call:
         return found
 
     def output(self, x: Any) -> int:
-        """The position of a traced array or number among the program's outputs."""
+        """Add a traced array or number to the program's outputs; return its position."""
         self.outputs.append(x)
         return len(self.outputs) - 1
 
     def made(self, x: Any) -> int:
-        """The position of what a new Tensor holds, or of a new raw array, wherever that goes."""
+        """Add the array of a new Tensor, or a new raw array, to the outputs once."""
         if id(x) not in self._made:
             array = x._array if isinstance(x, Tensor) else x
-            if not isinstance(array, Traced):  # which the library has made
+            if not isinstance(array, Traced):  # the library has made it
                 check_class(array, "what the compiled function returns or keeps")
                 array = RawArray(array, self.trace.constant(array).value, self.trace)
             self._made[id(x)] = self.output(array), x
         return self._made[id(x)][0]
 
     def arithmetic(self, program: Program, gives: Sequence[Any]) -> Arithmetic:
-        """Arithmetic by the references of its numbers."""
+        """A program of numbers with the references of its inputs."""
         refs = {value: ref for ref, value in self.inputs.items()}
         return Arithmetic(tuple([refs[x] for x in program.inputs]), program, tuple(gives))
 
     def check_memory(self) -> None:
-        """Raise if a raw array shares memory that in a replay is its own."""
+        """Raise if raw arrays share memory that a replay would not share."""
         given = [(x.inner, True, x.value.name) for x in self._raws]
         called = self.state.called
         given += [(x, True, called.get(id(x), "")) for x in self.state.objects if is_array(x)]
@@ -236,7 +236,7 @@ class _Call:
                 given.append((x.inner, raw, ""))
 
     def forget(self) -> None:
-        """Let go of what the call has made."""
+        """Free what the call has made."""
         for held in (self.outputs, self._made, self._raws, self.before_of):
             held.clear()
 
@@ -255,25 +255,24 @@ def record_call(
     Parameters
     ----------
     function : callable
-        Of what the layout's structure makes of leaves: positional and keyword arguments.
+        The function.
     state : State
         What it can reach.
     layout, leaves : Layout, sequence
-        The arguments. Those that are static are not traced.
+        The arguments. Static ones are not traced.
     then : callable
-        Of the leaves of what the function returns, the recording, and the arrays of this run that
-        the sweep of the results needs. What it returns is returned.
+        Called at the end with the leaves of the return value, the recording, and the arrays of
+        this run that the results' sweeps need. Its result is returned.
     samples : dict, optional
-        Filled with what each instruction has given.
+        Filled with the results of each instruction.
     watch : bool
-        Whether calls are looked at in any case; otherwise where the code names something that is
-        not known.
+        Whether calls are watched in any case; otherwise only if the code names something unknown.
 
     Raises
     ------
     TraceError
-        If the function does something that a replay could not do again. What it was given and can
-        reach is then as it was before, as after any other error.
+        If the function does something that a replay could not repeat. After this and any other
+        error, arguments and state are as before.
     """
     call = _Call(function, state, layout, leaves)
     call.trace.samples = samples
@@ -292,7 +291,7 @@ def record_call(
     except Stopped as error:
         raise TraceError(str(error)) from None
     except Exception as error:
-        # NumPy raises an error of its own where an element of an array is assigned from a Tensor.
+        # NumPy replaces a TraceError by its own when an array's element is assigned from a Tensor.
         if call.trace.refused and not isinstance(error, TraceError):
             raise call.trace.refused[0] from None
         raise
@@ -301,7 +300,7 @@ def record_call(
 def _traced(
     call: _Call, function: Callable[..., Any], watch: bool
 ) -> tuple[Recording, Callable[[], list[Any]]]:
-    """What a call has recorded, and what makes the leaves of its answer; the trace is closed."""
+    """Trace a call; return the recording, and a function that makes the leaves of its answer."""
     with call.trace.running():
         call.enter()
         args, kwargs = call.layout.structure.unflatten(call.leaves)
@@ -320,7 +319,7 @@ def _traced(
 
 
 def seldom_collected(run: Callable[[], T]) -> T:
-    """Run a function that makes many instructions, which have no cycles, and collect seldom."""
+    """Run a function with a higher threshold of garbage collection: instructions have no cycles."""
     before = gc.get_threshold()
     seldom = (max(before[0], SELDOM), *before[1:]) if before[0] else before
 
@@ -338,7 +337,7 @@ def seldom_collected(run: Callable[[], T]) -> T:
 
 
 def raised_inside(error: BaseException) -> bool:
-    """Whether an error comes out of a function that was recorded, and not of the recording."""
+    """Whether an error was raised by the recorded function, and not by the compiler."""
     at = error.__traceback__
     while at is not None and at.tb_frame.f_code is not _traced.__code__:
         at = at.tb_next
@@ -382,7 +381,7 @@ def _recorded(
 
     def answer() -> Any:
         made, copies = list[Any](), dict[int, Any]()
-        # A Tensor that is returned and kept, as a gradient or elsewhere, stays one Tensor.
+        # A Tensor that is both returned and stored stays one Tensor.
         same: dict[int, Tensor] = {
             id(x._grad): x._grad for x in call.tensors if x._grad is not None
         }
@@ -418,28 +417,28 @@ def _recorded(
 
 
 def _check_found(call: _Call, leaves: Sequence[Any]) -> None:
-    """Raise if the function computes with a Tensor that the walk has not found."""
+    """Raise if the function uses a Tensor that the walk has not found."""
     beside = [call.trace.constants[value] for value in call.trace.beside]
-    # An array that only the constants hold was made in the trace.
+    # An array that only `constants` refers to was made in the trace.
     held = held_elsewhere(beside, known=1)
     arrays = {id(x) for x in held}
     known = {id(x) for x in (*call.tensors, *leaves)}
     if held and any(id(x._array) in arrays and id(x) not in known for x in holders(held, Tensor)):
         raise TraceError(
-            "the compiled function computes with a Tensor that is reached by none of the names in "
-            "its code; give it as an argument, or hold it in a variable or attribute"
+            "the compiled function uses a Tensor that is reached by none of the names in its code; "
+            "pass it as an argument, or hold it in a variable or attribute"
         )
 
 
 def _keep(call: _Call) -> None:
-    """Copy arrays that are compared by what is in them: others change that in place."""
+    """Copy constants that are guarded by contents, because they may be changed in place."""
     reached = {id(x) for x in call.state.objects if is_array(x)}
     constants = call.trace.constants
     constants |= {value: copied(x) for value, x in constants.items() if id(x) in reached}
 
 
 def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any], TreeDef]:
-    """The leaves of what a call returns, whose containers a replay makes anew."""
+    """Flatten the return value; a replay makes its containers anew."""
     known = {id(x) for x in call.state.objects}
 
     def given(x: Any) -> bool:
@@ -452,7 +451,7 @@ def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any],
         if x is not None and type(x) is not tuple:
             if id(x) in known:
                 raise TraceError(
-                    f"the compiled function returns a {type(x).__name__} that there was before, or "
+                    f"the compiled function returns a {type(x).__name__} that existed before, or "
                     "one twice, where a replay would return copies; return a copy of your own"
                 )
             known.add(id(x))
@@ -464,7 +463,7 @@ def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any],
 
 
 def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
-    """What a leaf of the answer is."""
+    """The kind of a leaf of the answer, as of `Recording.leaves`."""
     if isinstance(leaf, Tensor):
         at = call.known.get(id(leaf))
         if at is not None:
@@ -496,13 +495,13 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
         return "plain", leaf
     raise TraceError(
         f"{user_line()}: the compiled function returns a {type(leaf).__name__} that it has made, "
-        "and a replay would return the same one again; return Tensors, arrays and plain values in "
+        "and each replay would return the same one; return Tensors, arrays and plain values in "
         "lists, tuples, dicts or dataclasses"
     )
 
 
 def _check_result(made: Tensor) -> None:
-    """Raise for a result that is more than what was computed: a replay gives that alone."""
+    """Raise for a result with hooks or the like, which a replay would not give."""
     node = made._node
     if isinstance(node, AccumulateGrad):
         what = "is a leaf that requires grad, made by it"
@@ -519,5 +518,5 @@ def _check_result(made: Tensor) -> None:
 
 
 def _lasts(kind: type) -> bool:
-    """Whether objects of a class never change, so that all calls may return one."""
+    """Whether objects of a class are immutable, so that all calls may return the same one."""
     return issubclass(kind, Enum | np.generic) or kind in (DType, ModuleType) or is_immutable(kind)

@@ -1,8 +1,8 @@
-"""Snapshots: what a function can reach, as it was, to be put back or compared.
+"""Snapshots of a function's state, to restore it or to find changes.
 
-A snapshot holds each object's parts, not copies of them: the items of a list, the attributes of an
-object, a Tensor's array, gradient and place on the tape. An array's elements are copied where that
-is asked for. Objects stay who they are when their parts are put back.
+A snapshot refers to each object's parts: the items of a list, the attributes of an object, a
+Tensor's array, gradient and node. Elements of arrays are copied on demand. Restoring puts the parts
+back into the same objects.
 """
 
 import math
@@ -26,16 +26,16 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["Change", "Snapshot", "alike", "kinds_of", "same_states", "shown"]
 
-#: Elements of the largest array that is copied. Programs write into no array that anybody holds, as
-#: a snapshot does, so the copies are for finding those that do, and for functions that write into
-#: raw arrays.
+#: Elements of the largest array that is copied. Correct programs do not write into arrays that
+#: others refer to, as a snapshot does. The copies detect wrong programs, and functions that write
+#: into raw arrays.
 LARGEST = 1 << 16
-#: Elements that are copied of Tensors' arrays in all.
+#: Elements of Tensors' arrays that are copied in total.
 COPIED = 1 << 18
 
 
 class _Hooks(tuple[tuple[int, Any], ...]):
-    """The hooks on a node: their kinds, and themselves with their numbers."""
+    """The hooks on a node, each with its kind and number."""
 
     __slots__ = ()
 
@@ -43,11 +43,11 @@ class _Hooks(tuple[tuple[int, Any], ...]):
         return f"{len(self)} hooks"
 
 
-#: Types that are compared by value: an equal number is no change.
+#: Types that are compared by value.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), _Hooks)
 #: Attributes of functions that may be replaced.
 _OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
-#: Stands for the owner of the modes: what is set for the running thread, or for all.
+#: Stands for the owner of modes, such as the recording mode.
 _MODES: Final = type("Modes", (), {})()
 
 Parts = Mapping[Any, Any]
@@ -59,9 +59,9 @@ class Change(NamedTuple):
     Attributes
     ----------
     owner, key : object
-        Whose part: an item's key or index, an attribute's name, an element of a set.
+        The object, and its part: an item's key or index, an attribute's name, a set's element.
     before, now : object
-        What was there, and what is.
+        The values.
     """
 
     owner: Any
@@ -80,10 +80,10 @@ class Change(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """How some parts of an object are read, by their keys, and written where they differ."""
+    """How one kind of parts of an object is read and written."""
 
     read: Callable[[Any], Parts]
-    write: Callable[[Any, Parts, Parts], None]  # the object, what there was, what there is
+    write: Callable[[Any, Parts, Parts], None]  # the object, the old parts, the present parts
 
 
 class Snapshot:
@@ -92,12 +92,11 @@ class Snapshot:
     Parameters
     ----------
     objects : iterable
-        Tensors, raw arrays, containers, other objects, functions; those of other kinds, which
-        have no parts that may change, are left out.
+        Tensors, raw arrays, containers, other objects, functions. Immutable objects are ignored.
     places : iterable of Place
-        Names of which only what they stand for is kept, such as globals.
+        Single places, such as globals.
     contents : bool
-        Whether elements of arrays in memory that can be written into are copied.
+        Whether the elements of writable arrays are copied.
     """
 
     def __init__(
@@ -136,7 +135,7 @@ class Snapshot:
                 self._copy(array)
                 left -= math.prod(array.shape)
         for place in places:
-            if id(place.owner) not in kept:  # otherwise it is a part of an object above
+            if id(place.owner) not in kept:  # otherwise the owner's parts have it
                 self._keep(place.owner, Kind(partial(_at, place), partial(_set_at, place)))
         self._keep(_MODES, Kind(_modes, partial(_set_modes, registry.default)))
         self._random = generators.get_rng_state()
@@ -147,20 +146,20 @@ class Snapshot:
 
     @classmethod
     def of(cls, state: State, leaves: Sequence[Any], *, contents: bool = False) -> "Snapshot":
-        """What a call with these leaves among its arguments can change."""
+        """A snapshot of all that a call with these leaves can change."""
         at = [*state.arrays, *state.numbers, *[place for place, _ in state.held]]
         at += [each.place for each in state.tensors if each.place is not None]
         tensors = [each.tensor for each in state.tensors]
         held = [x for place in state.arrays if is_array(x := place.get())]
         made = cls((*tensors, *leaves, *held, *state.objects), at, contents=contents)
         known = {id(array) for array, _ in made._elements}
-        for x in state.objects:  # what user's code gets as it is may be written into
+        for x in state.objects:  # the user's code may write into raw arrays
             if is_array(x) and id(x) not in known:
-                made._copy(x, math.inf)  # the walk has let it pass
+                made._copy(x, math.inf)  # the walk has limited its size
         return made
 
     def restore(self) -> None:
-        """Put everything back."""
+        """Restore all parts."""
         for owner, kind, before in self._parts:
             now = kind.read(owner)
             if any(_changed(before, now)) or [*map(hash, now)] != [*map(hash, before)]:
@@ -172,14 +171,14 @@ class Snapshot:
                     _untaped(array)[...] = copy
         self.rewind()
         if changes[0] != self._version:
-            changes[0] += 1  # what modules were in between may have been remembered
+            changes[0] += 1  # invalidates caches of the modules' changed attributes
 
     def rewind(self) -> None:
-        """Put the random generators back alone."""
+        """Restore the random generators alone."""
         generators.set_rng_state(self._random)
 
     def changes(self) -> Iterator[Change]:
-        """What differs now, but for the generators."""
+        """The changes since, except of random generators."""
         for owner, kind, before in self._parts:
             for part in _changed(before, kind.read(owner)):
                 yield Change(owner, *part)
@@ -196,13 +195,13 @@ class Snapshot:
 
 
 def _untaped(array: Any) -> Any:
-    """The same memory, off the tape of the array's library."""
+    """The same memory, detached from the array library's own tape."""
     backend = backend_of(array)
     return backend.adopt(array) if backend.taped else array
 
 
 def same_states(one: Any, other: Any) -> bool:
-    """Whether two states of random generators, nests of numbers and arrays, are the same."""
+    """Whether two states of random generators, nested numbers and arrays, are equal."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
@@ -215,14 +214,14 @@ def same_states(one: Any, other: Any) -> bool:
 
 
 def _same_elements(array: Any, copy: Any) -> bool:
-    """Whether elements are the same, to the bit."""
+    """Whether elements are equal bitwise."""
     to_numpy = backend_of(array).to_numpy
     one, other = to_numpy(array), to_numpy(copy)
     return bool(one.shape == other.shape and one.tobytes() == other.tobytes())
 
 
 def _changed(before: Parts, now: Parts) -> Iterator[tuple[Any, Any, Any]]:
-    """The keys of parts that differ, each with what was there and what is."""
+    """The keys of parts that differ, each with the old and the present value."""
     for key, x in before.items():
         there = now.get(key, Missing)
         if there is not x and not alike(x, there):
@@ -232,15 +231,15 @@ def _changed(before: Parts, now: Parts) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def alike(x: Any, y: Any) -> bool:
-    """Whether two plain values are equal to a reader: not a number is so to itself."""
+    """Whether two plain values are equal and print alike; NaN equals NaN."""
     if not isinstance(x, _PLAIN) or type(x) is not type(y):
         return False
     return bool(x == y or (x != x and y != y)) and repr(x) == repr(y)
 
 
 def shown(x: Any) -> str:
-    """A part as an error shows it."""
-    if type(x) is TracedNumber:  # which would be pinned
+    """A part as text for an error."""
+    if type(x) is TracedNumber:  # `repr` would pin it
         return repr(x.number)
     return repr(x) if isinstance(x, _PLAIN) or x is Missing else f"a {type(x).__name__}"
 
@@ -249,7 +248,7 @@ def shown(x: Any) -> str:
 
 
 def kinds_of(x: Any) -> Sequence[Kind]:
-    """What an object consists of, which may be of several kinds."""
+    """The kinds of an object's parts."""
     if isinstance(x, type):
         return (_OF_CLASSES,) if x.__flags__ & (1 << 9) else ()  # if a class statement made it
     found = _by_class.get(type(x))
@@ -297,7 +296,7 @@ def _set_items(x: Any, before: Parts, now: Parts) -> None:
 
 
 def _mapping(x: Any) -> Any:
-    """Whose methods read and write all items, whatever the class of a dict does."""
+    """The base class whose methods bypass those of a subclass of dict."""
     return OrderedDict if isinstance(x, OrderedDict) else dict
 
 
@@ -339,7 +338,7 @@ def _set_tensor(x: Tensor, before: Parts, now: Parts) -> None:
 
 
 def _hooks(node: Any, x: Tensor) -> Parts:
-    """The hooks on the node of a Tensor, and who gets its gradient."""
+    """The hooks on a Tensor's node, and who retains its gradient."""
     extra = node.extra if isinstance(node, Hooked) else None
     kinds = () if extra is None else _kinds(extra)
     hooks = _Hooks([(i, *pair) for i, held in enumerate(kinds) for pair in held.items()])
@@ -371,7 +370,7 @@ def _modes(x: Any) -> Parts:
         "grad_enabled": recorded,
         "inference": inference,
         "default_dtype": get_default_dtype().name,
-        "backend": getattr(registry.default, "reason", None),  # which names it
+        "backend": getattr(registry.default, "reason", None),  # it names the backend
     }
 
 

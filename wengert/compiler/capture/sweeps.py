@@ -1,4 +1,4 @@
-"""The sweeps of a recorded call's results, as programs: how these are differentiated outside."""
+"""Programs of the sweeps of a recorded call's results, which the caller differentiates."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,14 +18,14 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["programs", "unhooked"]
 
-#: Nodes of leaves, and of results that operations have given.
+#: Nodes that are no operations.
 _NO_OPERATIONS = (Output, AccumulateGrad, Outside)
 
 
 def programs(
     call: Any, leaves: Sequence[Any], kinds: Sequence[tuple[str, Any]]
 ) -> tuple[Program, tuple[Backward, ...]]:
-    """The program of the call and, for results that require grad, those of their sweeps."""
+    """The call's program, and the programs of the sweeps of results that require grad."""
     trace = call.trace
     roots = [
         k
@@ -37,7 +37,7 @@ def programs(
     first: dict[int, int] = {}
     duplicates = [(k, at) for k in roots if (at := first.setdefault(id(leaves[k]), k)) != k]
     given, start = len(trace.inputs), len(trace.instructions)
-    # What the sweeps will need is alive now.
+    # The arrays that the sweeps need are alive now.
     alive = [x for ref in trace.arrays if (x := ref()) is not None]
     samples = {x.value: x.inner for x in alive} | trace.numbers
     del alive
@@ -85,23 +85,23 @@ def programs(
 
 
 def _check_sweeps(before: Sequence[Change], after: Sequence[Change]) -> None:
-    """Raise if hooks and rules of the user's change something in the sweeps of results."""
+    """Raise if the user's hooks or rules have side effects in the sweeps of results."""
     known = {(id(x.owner), x.key, id(x.now)) for x in before}
     for change in after:
         if (id(change.owner), change.key, id(change.now)) not in known:
             raise TraceError(
-                f"a hook, or a rule of a derivative, changes {change}, which it would do again "
-                "whenever results are differentiated outside; differentiate inside the function "
-                "that is compiled, or don't compile it"
+                f"a hook, or a rule of a derivative, changes {change}, which would happen "
+                "again whenever results are differentiated outside; differentiate inside the "
+                "compiled function, or don't compile it"
             )
 
 
 def _stages(
     results: dict[int, Node],
 ) -> Iterator[tuple[tuple[int, ...], tuple[frozenset[int], ...]]]:
-    """Results that are computed from no others, then those that are from these alone, and so on.
+    """The results by topological level, each level with its `_joined`.
 
-    Each time with what `_joined` says of them. Graphs are cut where one leads to another.
+    Where one result's graph leads to another result, it is cut there.
     """
     numbers = {node.number for node in results.values()}
     stage: dict[int, int] = {}
@@ -118,7 +118,7 @@ def _stages(
 
 
 def _joined(results: Sequence[Node]) -> tuple[frozenset[int], ...]:
-    """For each result, the positions of those whose graphs have an operation of its graph."""
+    """For each result, the positions of those whose graphs share an operation with its graph."""
     graphs = [
         {x.number for x in ancestors([node]) if not isinstance(x, _NO_OPERATIONS)}
         for node in results
@@ -133,7 +133,7 @@ def _joined(results: Sequence[Node]) -> tuple[frozenset[int], ...]:
 
 @contextmanager
 def unhooked(tensors: Sequence[Tensor]) -> Iterator[None]:
-    """Leave the hooks on leaves to the caller's sweep, which comes to the leaves themselves."""
+    """Disable the hooks on leaves, which the caller's sweep will call."""
     hooked = [(x._node, x._node.extra) for x in tensors if isinstance(x._node, Hooked)]
     for node, _ in hooked:
         node.extra = None
@@ -145,7 +145,7 @@ def unhooked(tensors: Sequence[Tensor]) -> Iterator[None]:
 
 
 def _sweep(trace: Trace, results: Sequence[Tensor], targets: set[int]) -> tuple[Program, list[int]]:
-    """The program of the sweep of some results, and the numbers of the leaves that it reaches."""
+    """The program of some results' sweep, and the numbers of the leaves that it reaches."""
     given, start = len(trace.inputs), len(trace.instructions)
     cotangents = [trace.input(inner_array(x._array), "cotangent") for x in results]
     flows = [(x._node, g) for x, g in zip(results, cotangents, strict=True)]

@@ -1,9 +1,8 @@
-"""Tracing: arrays that record what is computed with them.
+"""Tracing: records the array operations of one run of a function.
 
-The third interpreter beside the plain and the differentiable one. While a function is traced,
-Tensors hold `Traced` arrays. Rules, optimisers and kernels then run against a namespace whose
-functions call the library's own and record that they did: the forward pass, the sweep and the
-update all go through it. The values are there all the time, so a trace is also one run.
+While a function is traced, Tensors hold `Traced` arrays. Rules, optimisers and kernels run against
+a namespace whose functions call the library's own and record the call: in the forward pass, the
+sweep and the update. Values are computed, too, so that a trace is also one eager run.
 """
 
 import sys
@@ -21,7 +20,7 @@ from wengert.backends import Backend, DType, Selection, backend_of, dtype_of, ge
 from wengert.backends.backend import bare, composed, composite, placed
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
-from wengert.compiler.capture.errors import TraceError, refusals
+from wengert.compiler.capture.errors import TraceError, trace_errors
 from wengert.compiler.capture.foreign import of_user
 from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.lowering import lowered
@@ -47,12 +46,12 @@ from wengert.tape.promotion import common_dtype, number_type
 
 __all__ = ["Trace", "copied", "is_draw"]
 
-#: Functions of an array's shape and dtype alone, and those of a shape and dtype that do the same.
+#: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 
 _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
-#: What integers never fail at.
+#: Arithmetic of integers that never fails.
 _COUNTING = frozenset({"number.add", "number.sub", "number.mul"})
 #: Types of operands that stand in instructions unchanged.
 _PLAIN = frozenset({int, float, str, bool, type(None)})
@@ -66,20 +65,19 @@ class Trace:
     instructions : list of Instruction
         What was called, in order.
     constants : dict of Value to array
-        Arrays that were not given to the trace as inputs.
+        Arrays that are no inputs.
     pinned : dict of Value to str
-        Input numbers that the function's course depends on, such as those in a condition, with the
-        user's line.
+        Input numbers whose value is fixed for the program, with the user's line that fixed it.
     decided : dict of tuple to (Instruction, bool)
-        Comparisons of numbers on which it depends, each with its outcome.
+        Comparisons of numbers on which control flow depends, with their outcomes.
     beside : set of Value
-        The constants that were operands of operations, which some Tensor may hold.
+        Constants that were operands, which a Tensor may hold that the walk has missed.
     """
 
     def __init__(self) -> None:
         self.level = new_level()
         self.open = True
-        self._outside: list[tuple[Any, Any]] = []  # what was set before it began
+        self._outside: list[tuple[Any, Any]] = []  # context variables and their values before
         self.inputs: list[Value] = []
         self.instructions: list[Instruction] = []
         self.constants: dict[Value, Any] = {}
@@ -87,34 +85,34 @@ class Trace:
         self.decided: dict[tuple[Any, ...], tuple[Instruction, bool]] = {}
         self.beside: set[Value] = set()
         self.backends: set[Backend] = set()
-        #: The errors for what could not be recorded, also those that the function has caught.
+        #: All trace errors, also those that the function has caught.
         self.refused: list[TraceError] = []
         self.draws = Draws()
-        self.failed = ""  # what an array library has raised, and where
-        #: Called once, before the first instruction that may fail is recorded.
+        self.failed = ""  # the last failed call, for an error
+        #: Called once, before the first instruction that may fail.
         self.begun: Callable[[], None] | None = None
-        #: What each instruction has given, where that is asked for.
+        #: Collects the results of each instruction, if set.
         self.samples: dict[Value, Any] | None = None
         self.arrays: list[Callable[[], Traced | None]] = []
-        self._held: dict[int, Value] = {}  # of raw arrays by identity, which `constants` keeps
-        self._ticks: list[int] = []  # of the tape's clock, at each instruction
-        self._adjoints: dict[Line, Line] = {}  # lines, as those of the adjoint
-        #: Whether the user's code is watched by a profile hook.
+        self._held: dict[int, Value] = {}  # constants by identity; `constants` keeps them alive
+        self._ticks: list[int] = []  # the tape's clock at each instruction
+        self._adjoints: dict[Line, Line] = {}  # a line as one of stage "backward"
+        #: Whether a profile hook watches the user's code.
         self.watched = False
-        #: Whether functions of a type of array call none of the user's.
+        #: Whether a function of a type of array runs no user's code.
         self._own: dict[tuple[type, str], bool] = {}
-        self._here: Line | None = None  # the user's line of the function that is applied
-        self.numbers: dict[Value, Any] = {}  # what numbers are in this run
-        self._sources: dict[Value, frozenset[Value]] = {}  # numbers: the inputs they come from
+        self._here: Line | None = None  # the user's line of the running `apply`
+        self.numbers: dict[Value, Any] = {}  # values of traced numbers in this run
+        self._sources: dict[Value, frozenset[Value]] = {}  # the inputs that numbers depend on
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Record what this thread or task does in the ``with`` block; then the trace is closed."""
+        """Record this thread or task in the ``with`` block, and close the trace."""
         chosen = selection()
         inside: dict[Any, Any] = {
             running: self,
             local_selection: Selection(tracing(chosen.backend), chosen.device, chosen.reason),
-            refusals: self.refused,
+            trace_errors: self.refused,
             generators.follower: self.draws,
         }
         self._outside = [(variable, variable.get()) for variable in inside]
@@ -126,7 +124,7 @@ class Trace:
             self.close()
 
     def close(self) -> None:
-        """Stop recording. Called again, as after an interrupt, it does the same."""
+        """Stop recording. It may be called twice, as after an interrupt."""
         self.open = False
         for variable, x in self._outside:
             variable.set(x)
@@ -142,7 +140,7 @@ class Trace:
         return Traced(x, value, self)
 
     def constant(self, array: Any) -> "Traced":
-        """A raw array that is the same in each run."""
+        """A raw array as a constant of the program."""
         return Traced(array, self._constant(array), self)
 
     def _constant(self, array: Any) -> Value:
@@ -153,7 +151,7 @@ class Trace:
         return value
 
     def lifted(self, array: Any) -> "Traced":
-        """A raw array beside traced ones, which some Tensor may hold."""
+        """A raw operand as a constant, which a Tensor may hold."""
         made = self.constant(array)
         self.beside.add(made.value)
         return made
@@ -161,7 +159,7 @@ class Trace:
     def apply(
         self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
     ) -> Any:
-        """Call a function of a backend's namespace, or what it is composed of, and record it."""
+        """Call and record a function of a backend's namespace, or the calls it is composed of."""
         if self._here is not None:
             return self._applied(backend, name, operands, parameters)
         for x in operands:
@@ -177,10 +175,10 @@ class Trace:
             self._here = None
 
     def let_go_of_hook(self, name: str, operands: Sequence[Any]) -> Any:
-        """Take a profile hook away and return it, where no code of the user's is called.
+        """Remove the profile hook for an operation without user's code, and return the hook.
 
-        A hook would be called for everything that is done to record an operation. Since Python
-        3.12 taking one away takes longer than that.
+        It would be called for every step of the recording. Since Python 3.12, removing it takes
+        longer than these calls.
         """
         if self._here is not None or sys.version_info >= (3, 12):
             return None
@@ -212,7 +210,7 @@ class Trace:
         self.backends.add(backend)
         in_order = name in _LIKE and order_of(bottom(operands[0])) is None
         if in_order and "device" not in parameters:
-            # It asks for shape, dtype and device alone, so that the array itself is not needed.
+            # A call without the array keeps it from being live.
             like, *operands = operands
             given = parameters.get("dtype")
             parameters = {
@@ -235,7 +233,7 @@ class Trace:
                 forward = composed(name)
         whole = row is not None and row.whole
         if row is not None and row.variadic == "indices" and any(map(_is_mask, operands[1:])):
-            whole = True  # which places a mask names is in its values
+            whole = True  # the places that a mask selects depend on values
             self._check_shape("indexing with a mask", row.dynamic == "masks")
         if forward is not None and not whole:
             return forward(traced, *operands, **parameters)
@@ -250,7 +248,7 @@ class Trace:
         *,
         pure: bool = True,
     ) -> Any:
-        """Call a function on what is inside traced arrays, and record it."""
+        """Call a function on the inner arrays, and record it."""
         if not self.here():
             raise self.closed(operands)
         if is_draw(name) and (drawn := self.draws.repeated(name, operands, parameters)) is not None:
@@ -263,7 +261,7 @@ class Trace:
             else:
                 answer = function(*given)
         except Exception as error:
-            # An error for dtypes does not depend on values: the engine casts, and calls again.
+            # A dtype error does not depend on values: the engine casts, and calls again.
             dtypes = {x.dtype for x in _arrays(operands)}
             if not isinstance(error, TypeError) and (len(dtypes) < 2 or _by_values(name, error)):
                 self._failed(name, error)
@@ -285,7 +283,7 @@ class Trace:
         return result
 
     def look(self, function: Callable[..., Any], operands: Sequence[Any]) -> None:
-        """Let a function look at values in each run: it raises for some, and gives nothing."""
+        """Record a check: a function that raises for some values, and returns nothing."""
         if not self.here():
             raise self.closed(operands)
         try:
@@ -296,21 +294,21 @@ class Trace:
         self._add("look", function, tuple(operands), _NO_PARAMETERS, (), (), False)
 
     def mark(self) -> tuple[int, str]:
-        """Where the trace is now, to which `back` goes."""
+        """The present position, for `back`."""
         return len(self.instructions), self.failed
 
     def back(self, mark: tuple[int, str]) -> None:
-        """Forget what has been recorded since."""
+        """Remove the instructions since a position."""
         count, self.failed = mark
         del self.instructions[count:], self._ticks[count:]
 
     def named(self, mark: tuple[int, str], name: str) -> None:
-        """Give an instruction a name, if it is the only one since."""
+        """Rename the instruction since a position, if there is only one."""
         if len(self.instructions) == mark[0] + 1:
             self.instructions[-1].name = name
 
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
-        """Arithmetic of Python numbers."""
+        """Compute and record arithmetic of Python numbers."""
         if not self.here():
             raise self.closed(operands)
         answer = self._computed(name, function, operands)
@@ -334,7 +332,7 @@ class Trace:
             raise
 
     def _failed(self, name: str, error: Exception) -> None:
-        """Note that a call has failed, as values decide: who catches it goes on for these alone."""
+        """Note a failure that depends on values: a function that catches it can't be recorded."""
         self.failed = (
             f"{user_line()}: {name} raised {type(error).__name__}, which the function has caught; "
             "whether it does depends on values, which differ from call to call"
@@ -374,7 +372,7 @@ class Trace:
         self._ticks.append(tick())
 
     def regularise(self, arrays: list[Any], weak: bool) -> type:
-        """Make raw arrays among the operands beside a live number traced ones, in place."""
+        """Replace raw arrays beside a traced number by traced ones, in place."""
         for i, x in enumerate(arrays):
             if hasattr(x, "dtype") and not isinstance(x, Lifted):
                 arrays[i] = self.lifted(x)
@@ -393,25 +391,25 @@ class Trace:
         return type(like)
 
     def _check_range(self, number: Any, dtype: DType) -> None:
-        """Let the program be for integers that an integer dtype holds, which libraries may wrap."""
+        """Require that a number fits an integer dtype, since libraries may wrap it."""
         if dtype.kind.endswith("integer"):
             bits, signed = 8 * dtype.itemsize, dtype.kind[0] == "s"
             low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)
             if not low <= number < high:
                 raise TraceError(
-                    f"{user_line()}: a number is beside an array of {dtype.name}, which does not "
-                    "hold it"
+                    f"{user_line()}: a number does not fit the dtype of the array beside it, "
+                    f"{dtype.name}"
                 )
 
     def pin(self, number: "TracedNumber") -> Any:
-        """The value of a number on which the function's course depends from now on."""
+        """The value of a number, which is from now on fixed for the program."""
         sources = self._inputs_of((number,))
         if not self.pinned.keys() >= sources:
             self.pinned = dict.fromkeys(sources, user_line()) | self.pinned
         return number.number
 
     def decide(self, name: str, function: Callable[..., Any], operands: tuple[Any, ...]) -> bool:
-        """The outcome of a comparison on which the function's course depends from now on."""
+        """The outcome of a comparison, which the program requires from now on."""
         sources = self._inputs_of(operands)
         answer: bool = self._computed(name, function, operands)
         if not self.pinned.keys() >= sources:
@@ -424,7 +422,7 @@ class Trace:
         return answer
 
     def _inputs_of(self, operands: tuple[Any, ...]) -> frozenset[Value]:
-        """The inputs that numbers come from, by which a course may be decided."""
+        """The inputs that numbers depend on; raise if they depend on arrays' values."""
         if not self.here():
             raise self.closed(operands)
         numbers = [x for x in operands if isinstance(x, TracedNumber)]
@@ -437,7 +435,7 @@ class Trace:
         return sources
 
     def decisions(self) -> tuple[Program, tuple[bool, ...]]:
-        """What computes the comparisons by which the course was decided, and their outcomes."""
+        """The program of the comparisons on which control flow depends, and their outcomes."""
         pinned = {value for value, x in self._sources.items() if self.pinned.keys() >= x}
         found = [each for each in self.decided.values() if not pinned.issuperset(each[0].used())]
         steps = [step for step, _ in found]
@@ -445,22 +443,22 @@ class Trace:
         return program, tuple([outcome for _, outcome in found])
 
     def arithmetic(self, outputs: Sequence[Value], after: Sequence[Instruction] = ()) -> Program:
-        """What computes some numbers, by further instructions perhaps, from inputs that are."""
+        """The program that computes some numbers, perhaps with further instructions ``after``."""
         if not outputs:
             return Program((), (), ())
         steps = [step for step in self.instructions if step.name.startswith("number.")]
         cut = dead(Program(tuple(self.inputs), (*steps, *after), tuple(outputs)))
-        if len(cut.instructions) > len(after):  # of which no two are the same
+        if len(cut.instructions) > len(after):  # `after` has no duplicates
             cut = dead(common(cut))
         read = {*cut.outputs, *[value for step in cut.instructions for value in step.used()]}
         return replace(cut, inputs=tuple([value for value in self.inputs if value in read]))
 
     def given(self, number: TracedNumber) -> bool:
-        """Whether a number comes from inputs alone."""
+        """Whether a number depends on inputs alone, and not on arrays."""
         return self._sources[number.value].issubset(self.inputs)
 
     def value(self, x: Any) -> Any:
-        """An operand as an instruction has it."""
+        """An operand of an instruction."""
         kind = type(x)
         if kind in _PLAIN:
             return x
@@ -477,11 +475,11 @@ class Trace:
         return x
 
     def _line(self) -> Line | None:
-        """The user's line that runs now; of an adjoint, the line that recorded the operation."""
+        """The user's line that runs now; in a sweep, the line whose adjoint is computed."""
         return running_line(self._adjoint)
 
     def _adjoint(self, node: Any) -> Line | None:
-        """The line of the adjoint of what a node has recorded."""
+        """The line whose adjoint a node computes, with stage "backward"."""
         at = bisect_left(self._ticks, node.number) - 1
         recorded = self.instructions[at].line if at >= 0 else None
         if recorded is None:
@@ -492,7 +490,7 @@ class Trace:
         return found
 
     def program(self, outputs: Sequence[Any]) -> Program:
-        """What was recorded, as a program with these outputs."""
+        """The recorded program with these outputs."""
         return Program(
             tuple(self.inputs),
             tuple(self.instructions),
@@ -508,11 +506,11 @@ class Trace:
         return "an argument or state of the compiled function"
 
     def here(self) -> bool:
-        """Whether it is running, and in this thread or task."""
+        """Whether the trace is running in this thread or task."""
         return self.open and running.get() is self
 
     def closed(self, operands: Sequence[Any]) -> TraceError:
-        """The error where a value is used that belongs to another trace than the one here."""
+        """The error for a value of another thread's or a closed trace."""
         found = [x for x in operands if isinstance(x, Traced | TracedNumber)]
         x = next((x for x in found if not x.trace.open), None)
         if x is None:
@@ -540,7 +538,7 @@ class Trace:
 
 
 def is_draw(name: str) -> bool:
-    """Whether an instruction of a name draws random numbers, in host memory or where arrays are."""
+    """Whether instructions of a name draw random numbers, on the host or on a device."""
     row = PRIMITIVES.get(name)
     return name == "draw" or (row is not None and not row.pure)
 
@@ -555,7 +553,7 @@ def copied(x: Any) -> Any:
 
 
 def _inner(x: Any) -> Any:
-    """What the library is called with."""
+    """An operand with traced values replaced by inner arrays and numbers."""
     kind = type(x)
     if kind in _PLAIN:
         return x
@@ -573,7 +571,7 @@ def _is_array(x: Any) -> bool:
 
 
 def _by_values(name: str, error: Exception) -> bool:
-    """Whether values have decided that a call fails, be its operands of whatever dtypes."""
+    """Whether a call with operands of several dtypes failed because of values."""
     row = PRIMITIVES.get(name)
     told = isinstance(error, IndexError | ArithmeticError | np.linalg.LinAlgError)
     return told or (row is not None and bool(row.raises))

@@ -1,7 +1,7 @@
-"""Traced arrays, the functions of them, and the backend whose functions are recorded.
+"""Traced arrays, their namespace, and the backend that makes them.
 
-Every function of a traced array goes to the trace that is running, which calls the library's own
-and writes down that it did.
+Every function of a traced array goes to the running trace, which calls the library's function and
+records the call.
 """
 
 import sys
@@ -45,16 +45,16 @@ _OF_DTYPES = frozenset({"can_cast", "finfo", "iinfo", "isdtype"})
 
 
 class Traced(Lifted):
-    """A raw array whose uses are recorded.
+    """An array that records its operations.
 
     Parameters
     ----------
     inner : array
-        Its value in the run that is traced.
+        The raw array of the traced run.
     value : Value
-        What it is in the program.
+        Its value in the program.
     trace : Trace
-        Where it is recorded.
+        The trace that records it.
     """
 
     __slots__ = ("__weakref__", "trace", "value")
@@ -76,7 +76,7 @@ class Traced(Lifted):
         like = next(x for x in inputs if isinstance(x, Traced) and x.level == level)
         return like.trace.apply(backend_of(like.inner), primitive.name, inputs, parameters)
 
-    # Properties that are written in C, which a profile hook does not see.
+    # In C, which a profile hook does not see.
     shape = property(attrgetter("inner.shape"))
     dtype = property(attrgetter("inner.dtype"))
 
@@ -84,7 +84,7 @@ class Traced(Lifted):
         return self.trace.lifted(value)
 
     def look(self, function: Callable[..., None], *settings: Any) -> None:
-        """Let a function look at the values in each run: it raises for those that it refuses."""
+        """Record a check: a function that raises for some values."""
         self.trace.look(function, (self, *settings))
 
     def refusal(self, where: str, done: str, instead: str) -> Exception:
@@ -92,7 +92,7 @@ class Traced(Lifted):
             return self.trace.closed((self,))
         return TraceError(
             f"{where}a Tensor inside a function that is compiled {done}: its values differ from "
-            "call to call, and the program would keep those of this one. Return the Tensor and "
+            "call to call, and the program would keep those of this one. Return the Tensor, and "
             f"read it outside. {instead}"
         )
 
@@ -106,8 +106,8 @@ class Traced(Lifted):
         if asked == "__bool__":
             raise TraceError(
                 f"{user_line()}: a branch on the values of a Tensor, which differ from call to "
-                "call: a compiled function takes the same way each time. Use wg.where, or leave "
-                "the branch outside wg.compile"
+                "call: a program has no branches. Use wg.where, or leave the branch outside "
+                "wg.compile"
             )
         raise TraceError(
             f"{user_line()}: the values of a Tensor are read ({asked}) inside a function that is "
@@ -143,13 +143,13 @@ def _backend(operands: Sequence[Any], parameters: Mapping[str, Any]) -> Backend:
 
 
 def _traced(backend: Backend | None, name: str) -> Any:
-    """What a name does: recorded, if it is a function."""
+    """An attribute of the namespace; a function becomes one that records its calls."""
     if backend is not None:
         found = attrgetter(name)(backend.namespace)
         if not callable(found) or isinstance(found, type):
             return found
     elif name in DTYPES:
-        return DTYPES[name]  # whose arrays it will be of is not known yet
+        return DTYPES[name]  # the library is not known yet
     elif name in _OF_DTYPES:
         return getattr(differentiable, name)
 
@@ -175,7 +175,7 @@ def _traced(backend: Backend | None, name: str) -> Any:
             if kind is DType:
                 dtypes = True
             elif kind is not Traced and isinstance(x, Lifted) and not isinstance(x, Traced):
-                return attrgetter(name)(lifted)(*operands, **parameters)  # of a transform inside
+                return attrgetter(name)(lifted)(*operands, **parameters)  # a transform's
         library = backend
         if library is None:
             library = _backend(operands, parameters)
@@ -194,18 +194,18 @@ def _traced(backend: Backend | None, name: str) -> Any:
 
 
 def _raw(backend: Backend, x: Any) -> Any:
-    """A data type as the backend has it."""
+    """A data type of the backend."""
     return backend.raw_dtype(x) if type(x) is DType else x
 
 
 def device_of(x: Any) -> Selection:
-    """Where new arrays beside a traced one are made."""
+    """The backend and device of new arrays beside a traced one."""
     array = bottom(x)
     backend = backend_of(array)
     return Selection(backend, backend.beside(array), "it is another array's")
 
 
-#: The functions of traced arrays.
+#: The namespace of traced arrays.
 traced = namespace_of_raw(
     f"{__name__}.namespace", partial(_traced, None), device_of, lambda array: False
 )
@@ -213,7 +213,7 @@ namespaces[Traced] = traced
 
 
 def _of_library(name: str) -> Any:
-    """A function of the library's own, recorded."""
+    """A library's function that records its calls."""
 
     def call(*operands: Any, **parameters: Any) -> Any:
         trace, backend = current(), _backend(operands, parameters)
@@ -233,7 +233,7 @@ _TRACED_HERE = frozenset(
 
 
 class TracingBackend(Backend):
-    """A backend whose functions are recorded: where new arrays are made while a trace runs."""
+    """A backend whose creation functions are recorded; selected while a trace runs."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -261,5 +261,5 @@ class TracingBackend(Backend):
 
 @cache
 def tracing(backend: Backend) -> TracingBackend:
-    """The backend that records what another does."""
+    """The recording backend of another."""
     return TracingBackend(backend)

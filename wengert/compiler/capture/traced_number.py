@@ -1,4 +1,4 @@
-"""Python numbers that may differ from one run of a program to the next."""
+"""Traced Python numbers, which may differ from call to call."""
 
 import math
 import operator
@@ -15,7 +15,7 @@ __all__ = ["SymbolicNumber", "TracedNumber"]
 
 
 class SymbolicNumber:
-    """A number that others follow by arithmetic of its own, and that is a constant to programs."""
+    """A number with symbolic arithmetic of its own, which is a constant to programs."""
 
     def plain_number(self) -> Any:
         """The number of Python's own type."""
@@ -25,9 +25,9 @@ class SymbolicNumber:
 class TracedNumber:
     """A Python number that may differ from call to call, such as a learning rate.
 
-    Arithmetic is recorded. A comparison decides something: the program is for numbers of which it
-    says the same. Whatever else is asked, as for an index or a length, the program is for that
-    value alone, and the trace pins it. To `isinstance` it is what it stands for.
+    Arithmetic is recorded. A comparison becomes a guard: the program requires the same outcome. Any
+    other use, such as an index or a length, pins the number: the program requires this value.
+    `isinstance` sees the number's own type.
     """
 
     __slots__ = ("number", "trace", "value")
@@ -43,25 +43,26 @@ class TracedNumber:
 
     @property
     def follows(self) -> type:
-        """The type of the number."""
+        """The number's own type."""
         return type(self.number)
 
     def regularise(self, arrays: list[Any], weak: bool) -> type:
-        """Make raw arrays beside this number, which do not know it, traced ones, in place."""
+        """Replace raw arrays beside this number by traced ones, in place."""
         return self.trace.regularise(arrays, weak)  # type: ignore[no-any-return]
 
     def pinned(self) -> Any:
-        """The number, for which alone the program is from now on."""
+        """The number itself; the program requires its value from now on."""
         return self.trace.pin(self)
 
     def present(self: Any) -> Any:
-        """The number as it is now, to ask what dtype NumPy has for such numbers.
+        """The number itself, to find NumPy's dtype for it.
 
-        That depends on whether int64 holds an integer; of others the program is for this one.
+        The dtype depends on whether int64 holds an integer, which becomes a guard. A larger integer
+        is pinned.
         """
         if type(self.number) is not int:
             return self.number
-        if not self.trace.given(self):  # it comes from values, which each run looks at
+        if not self.trace.given(self):  # it depends on arrays: check in each run
             if _LOW <= self.number < _HIGH:
                 self.trace.look(check_int64, (self,))
                 return self.number
@@ -123,7 +124,7 @@ class TracedNumber:
         return other // self, other % self
 
 
-#: The operators that NumPy's scalars have, by the functions that these call for other objects.
+#: The operators of NumPy's scalars, by the ufuncs that these call for other objects.
 _OPERATORS: dict[Any, Callable[..., Any]] = dict(
     [
         *[(np.add, operator.add), (np.subtract, operator.sub), (np.multiply, operator.mul)],
@@ -151,15 +152,15 @@ _PYTHONS = frozenset({TracedNumber, int, float, complex, bool})
 
 
 def plain(x: Any) -> Any:
-    """An argument of NumPy's with the numbers in it as they are now, which are pinned."""
+    """An argument of NumPy's with traced numbers pinned."""
     return mapped(lambda part: part.pinned() if type(part) is TracedNumber else part, x)
 
 
 def _by_operator(ufunc: Any, pair: Any) -> Any:
-    """What a function gives for a scalar and a number, which the scalar's operator may have asked.
+    """The result of a ufunc of a scalar and a number.
 
-    It asks with an array of no axes. Nobody can tell which it was, so both have to give the same.
-    They round complex products otherwise, and compare NaN otherwise.
+    The call may come from the scalar's operator, which passes a 0-d array. Operator and ufunc may
+    differ for complex products and comparisons with NaN; then an error is raised.
     """
     answer = _OPERATORS[ufunc](*[x[()] if isinstance(x, np.ndarray) else x for x in pair])
     with np.errstate(all="ignore"):
@@ -176,16 +177,16 @@ def _by_operator(ufunc: Any, pair: Any) -> Any:
 
 
 def _answers(x: Any) -> bool:
-    """Whether an operand answers for itself to NumPy, as a Tensor does."""
+    """Whether an operand overrides NumPy's ufuncs, as a Tensor does."""
     own = getattr(type(x), "__array_ufunc__", None)
     return own not in (None, TracedNumber.__array_ufunc__, np.ndarray.__array_ufunc__)
 
 
 def _as_numbers(number: TracedNumber, other: Any, function: Callable[..., Any]) -> tuple[Any, Any]:
-    """A number and an operand beside it, which may be a member of an `IntEnum`, say.
+    """A number and an operand of a subclass of a number's type, such as an `IntEnum`.
 
-    That is the Python number that it is, where its class leaves this arithmetic alone; elsewhere
-    the class computes with the number as it is now, which is pinned.
+    If the subclass does not override the operation, the operand is converted to the Python number.
+    Otherwise the subclass computes with the pinned number.
     """
     kind = type(other)
     if kind in _PYTHONS:
@@ -202,7 +203,7 @@ def _as_numbers(number: TracedNumber, other: Any, function: Callable[..., Any]) 
 
 def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
     def method(self: TracedNumber, other: Any, *modulus: Any) -> Any:
-        if modulus or isinstance(other, np.generic):  # whose scalars have a dtype
+        if modulus or isinstance(other, np.generic):  # NumPy's scalars have a dtype
             self, *modulus = (plain(x) for x in (self, *modulus))  # type: ignore[assignment]
             pair = (other, self) if reflected else (self, other)
             return pow(*pair, *modulus) if modulus else function(*pair)
@@ -220,10 +221,10 @@ def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> 
 
 
 def _keeps_type(base: Any, exponent: Any) -> bool:
-    """Whether a power is of one type for all numbers of which comparisons say the same."""
+    """Whether a power's type is decided, by comparisons that become guards."""
     if isinstance(exponent, int):
         if isinstance(base, int):
-            bool(exponent >= 0)  # otherwise it is a float
+            bool(exponent >= 0)  # a negative exponent gives a float
         return True
     if isinstance(exponent, complex) or isinstance(base, complex):
         return True

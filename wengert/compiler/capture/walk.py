@@ -1,10 +1,10 @@
-"""The state of a function: all that its code can reach by name, beside its arguments.
+"""The walk: finds the state of a function, all objects that its code can reach by name.
 
-A function reaches its closure, the globals that it names, its defaults, its ``self`` and what is
-imported in it, and from there modules, objects, classes, containers and other functions. Of what
-has attributes those count whose names occur in some code that is reached. What is found is one of
-three things: an input of programs (Tensors, what optimisers keep, hyper-parameters), a guard
-(plain values, raw arrays' contents, code, structure), or unguardable: then the walk fails.
+A function reaches its closure, the globals that it names, its defaults, its ``self`` and its
+imports, and from these modules, objects, classes, containers and other functions. Only attributes
+that reached code names are visited. An object is either an input of programs (Tensors, optimisers'
+state, hyper-parameters), or guarded (plain values, raw arrays' contents, code, structure), or the
+walk raises an error.
 """
 
 import abc
@@ -69,11 +69,11 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["find_state", "is_leaf"]
 
-#: Raw arrays of more bytes are taken for data, and refused.
+#: Raw arrays of more bytes are refused as data.
 LARGEST_ARRAY = 1 << 20
 #: Attributes of functions and classes that are not in their ``__dict__``, or only in some.
 _TEXTS = ("__name__", "__qualname__", "__module__", "__doc__")
-#: Attributes of modules that Wengert reads itself.
+#: Attributes of nn modules that Wengert reads.
 _OF_MODULES = frozenset({"_buffers", "forward", HOOKS})
 
 
@@ -84,33 +84,33 @@ def find_state(
     *,
     options: WalkOptions = WalkOptions(),  # noqa: B008
 ) -> State:
-    """Walk through what a function can reach.
+    """Walk through all that a function can reach.
 
     Parameters
     ----------
     function : callable
-        Whose code is looked through.
+        The function.
     arguments : iterable of (str, object)
         The leaves of a call's arguments with their names. Modules, optimisers and other objects
-        among them lead on; Tensors, raw arrays and numbers are no state.
+        among them are visited; Tensors, raw arrays and numbers are no state.
     structure : TreeDef, optional
-        Of the arguments: classes of the user's in it are reached, too.
+        Of the arguments, whose user-defined classes are visited.
     options : WalkOptions
-        What is an input.
+        Which values are inputs.
 
     Raises
     ------
     TraceError
-        If the function reaches something that can't be compared from call to call.
+        If the function reaches an object that can't be guarded.
     """
     arguments = [(name, x) for name, x in arguments if not is_leaf(name, x)]
     nodes = () if structure is None else _nodes_of(structure)
     named = Named.by(function)
-    while True:  # what is reached names more
+    while True:  # until the reached code names no more attributes
         walk = Walk(named, options)
         try:
             walk.root(function, arguments, nodes)
-            for optimizer, name in walk.optimizers:  # whose parameters have better names elsewhere
+            for optimizer, name in walk.optimizers:  # last, so that parameters are named by modules
                 visit_optimizer(walk, optimizer, name)
         except RecursionError:
             raise TraceError(
@@ -123,7 +123,7 @@ def find_state(
 
 
 def _nodes_of(structure: TreeDef) -> list[Any]:
-    """The user's classes in the structure of arguments, and objects that belong to it."""
+    """The user's classes in the structure of arguments, and the constants that it holds."""
     found = _held_by(structure.extra)
     if structure.cls and of_user(structure.cls.__module__):
         found.insert(0, structure.cls)
@@ -137,13 +137,13 @@ def _held_by(extra: Any) -> list[Any]:
 
 
 def _rounding() -> tuple[Any, ...]:
-    """What arithmetic of decimals asks for without any call."""
+    """The settings of decimal arithmetic."""
     held = decimal.getcontext()
     return held.prec, held.rounding, held.Emin, held.Emax, held.clamp, *held.traps.values()
 
 
 def is_leaf(name: str, x: Any) -> bool:
-    """Whether an argument is compared, or given to the program, as it is."""
+    """Whether an argument is guarded or passed to the program itself, and not visited."""
     if isinstance(x, Tensor):
         if isinstance(x._node, Hooked):
             raise TraceError(f"{name} is an argument with hooks, which can't be compiled")
@@ -152,7 +152,7 @@ def is_leaf(name: str, x: Any) -> bool:
 
 
 class Walk:
-    """One walk, for the names of attributes that the one before has found."""
+    """One walk, with the attribute names that the walk before has found."""
 
     def __init__(self, named: Named, options: WalkOptions) -> None:
         self.state = State()
@@ -165,7 +165,7 @@ class Walk:
     def root(
         self, function: Any, arguments: Iterable[tuple[str, Any]], nodes: Iterable[Any]
     ) -> None:
-        """Visit all that a call reaches, but for what optimisers hold."""
+        """Visit all that a call reaches, except optimisers' contents."""
         for x in nodes:
             if isinstance(x, type):
                 self.type_of(x, "an argument")
@@ -183,7 +183,7 @@ class Walk:
     # -- any object ----------------------------------------------------------------------------
 
     def at(self, place: Place) -> None:
-        """Visit what is at a place, once; where nothing is, nothing may come."""
+        """Visit the object at a place once; guard that an empty place stays empty."""
         key = id(place.owner), place.key
         if key in self._asked:
             return
@@ -204,9 +204,9 @@ class Walk:
         owner: type | None = None,
         looked_at: bool = False,
     ) -> None:
-        """Visit something at a place, which is to be looked at in each call unless it is already.
+        """Visit an object at a place, and guard the place unless ``looked_at`` says it is guarded.
 
-        Of a method ``owner`` is the class of its first argument.
+        For a method, ``owner`` is the class of its first argument.
         """
         kind = type(x)
         if kind in NUMBERS and place is not None and not looked_at and self._is_count(place):
@@ -254,11 +254,11 @@ class Walk:
             )
 
     def _is_count(self, place: Place) -> bool:
-        """Whether calls change the number at a place, so that each reads it."""
+        """Whether the number at a place is an input, because calls change it."""
         return place.name in self.state.options.counted and settable(place)
 
     def number(self, place: Place, shared: int | None = None) -> None:
-        """Make the number at a place an input, the same as another or one of its own."""
+        """Make the number at a place an input; ``shared`` is the input that it equals."""
         numbers, x = self.state.numbers, place.get()
         self.fact(place.name, Identity(type(x)))
         self.state.shares.append(len(numbers) if shared is None else shared)
@@ -272,16 +272,16 @@ class Walk:
             self.found.made.discard(id(cls))
 
     def reached(self, x: Any, name: str) -> None:
-        """Add an object that a run can change, and its name."""
+        """Add a mutable object, and its name."""
         self.state.objects.append(x)
         self.state.called.setdefault(id(x), name)
 
     def fact(self, name: str, what: Any) -> None:
-        """Add what a program depends on."""
+        """Add a fact that a program assumes."""
         self.state.facts.append(Fact(name, what))
 
     def test(self, changed: str, *objects: Any) -> None:
-        """Add an expression that is true where something has changed."""
+        """Add a guard: an expression that is true after a change."""
         self.state.tests.append((changed, objects))
 
     def opaque(self, x: Any, name: str) -> None:
@@ -309,7 +309,7 @@ class Walk:
                     self.visit(getattr(node.extra, kind), f"hooks of {name}", None)
 
     def _is_input(self, x: Any, place: Place) -> bool:
-        """Whether a raw array is read at its place by each call, and is at no other."""
+        """Whether a raw array is an input: its place can be set, and it is at no other place."""
         if not is_array(x):
             return False
         if (
@@ -329,8 +329,8 @@ class Walk:
             size *= length
         if size > LARGEST_ARRAY or str(x.dtype) == "object":
             raise TraceError(
-                f"{name} is an array of {x.shape} elements ({x.dtype}), which is not compared from "
-                "call to call; hold it in a Tensor"
+                f"{name} is an array of shape {x.shape} ({x.dtype}), which is too large, or not "
+                "plain, to be compared in each call; hold it in a Tensor"
             )
         held = contents(x)
         self.fact(name, held)
@@ -369,7 +369,7 @@ class Walk:
             self._used(Place(scope, key, key), key in used.filled)
             if key not in scope and key in beneath:
                 place = Place(beneath, key, key)
-                if reads_by_name(beneath[key]) or key == "type":  # of which the bytecode tells more
+                if reads_by_name(beneath[key]) or key == "type":  # `reads` has their arguments
                     self.state.held.append((place, beneath[key]))
                 else:
                     self.at(place)
@@ -381,13 +381,13 @@ class Walk:
                 self.at(Place(sys.modules, part, f"module {part}"))
 
     def texts(self, x: FunctionType | type, name: str) -> None:
-        """Visit what code names of how a function or a class is called and described."""
+        """Visit the names and the docstring of a function or class, if code reads them."""
         for key in _TEXTS:
             if self.named.wants(x, key):
                 self.at(Place(x, key, f"{name}.{key}", "attribute"))
 
     def _used(self, place: Place, filled: bool) -> None:
-        """Visit what code names; the elements of a container that it only adds to don't count."""
+        """Visit a variable; elements of a container that code only adds to are ignored."""
         x = place.get()
         if filled and type(x) in (list, set, dict, deque):
             self.state.held.append((place, x))
@@ -396,7 +396,7 @@ class Walk:
             self.at(place)
 
     def setting(self, name: str, read: Callable[[], Any]) -> None:
-        """Guard a setting of the library's, once."""
+        """Guard a global setting, once."""
         if read not in self._asked:
             self._asked.add(read)
             now = read()
@@ -404,7 +404,7 @@ class Walk:
             self.test("{}() != {}", read, now)
 
     def abstract(self) -> None:
-        """Guard which classes are registered with abstract ones."""
+        """Guard the registrations with abstract classes."""
         self.setting("what is registered with abstract classes", abc.get_cache_token)
 
     def _method(self, x: MethodType, name: str, called: str = "") -> None:
@@ -457,7 +457,7 @@ class Walk:
                     self.at(Place(x, key, f"{name}.{key}", "attribute"))
 
     def own(self, x: Any, name: str) -> None:
-        """Visit what an object holds beside what others of its kind do."""
+        """Visit attributes that an object of a known kind has besides."""
         if of_user(type(x).__module__):
             self.object(x, name)
         elif (held := getattr(x, "__dict__", None)) is not None:
@@ -470,7 +470,7 @@ class Walk:
         self.test("{}.__dict__ is not {}", x, held)
         self.test("[*{}] != {}", held, [*held])
         wants = self._wants(x)
-        if isinstance(x, Module):  # which need not have set it
+        if isinstance(x, Module):  # it may be the class's attribute
             self.fact(f"{name}.training", Exact(x.training))
         for key, value in list(held.items()):
             if key == PROGRAMS:
@@ -481,7 +481,7 @@ class Walk:
                 self.at(Place(held, key, f"{name}.{key}"))
 
     def _wants(self, x: Any) -> Callable[[str, Any], bool] | None:
-        """Which attributes of an object count; None if all do."""
+        """A test of which attributes of an object are visited; None for all."""
         cls, named = type(x), self.named
         if isinstance(x, Optimizer):
             return lambda key, value: (
@@ -518,7 +518,7 @@ def _optimizer(walk: Walk, x: Any, name: str) -> None:
 
 
 def _parts(*keys: str) -> Visitor:
-    """Visit some attributes of an object, which nobody changes, and nothing else of it."""
+    """A visitor of some attributes of an immutable object."""
 
     def visit(walk: Walk, x: Any, name: str) -> None:
         if isinstance(x, staticmethod | classmethod):
@@ -531,7 +531,7 @@ def _parts(*keys: str) -> Visitor:
 
 _compiled = _parts("_function")
 
-#: How objects are visited, by the first of these classes that they have.
+#: The visitors of classes; the first match is used.
 _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
     (type, visit_class),
     (FunctionType, Walk._function),
@@ -544,7 +544,7 @@ _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
     (CONTAINERS, visit_container),
     (slice, _parts("start", "stop", "step")),
     ((staticmethod, classmethod), _parts("__func__")),
-    (functools.cached_property, _parts("func")),  # it gives what is in the object's ``__dict__``
+    (functools.cached_property, _parts("func")),  # its value is in the object's ``__dict__``
     (functools._lru_cache_wrapper, Walk._cached),
     ((type(len), type([].__len__)), Walk._builtin),
     (type(os.environ), _parts("_data")),
@@ -553,7 +553,7 @@ _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
 
 @functools.cache
 def _visitor(kind: type) -> Visitor | None:
-    """How objects of a class are visited; None if they can't be compared."""
+    """The visitor for objects of a class; None if they can't be guarded."""
     if issubclass(kind, TracedNumber | Lifted):
         return Walk.opaque
     if is_engine_class(kind) and not issubclass(kind, Hooks):  # among them what primitives remember

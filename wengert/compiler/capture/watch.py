@@ -1,10 +1,9 @@
-"""Watching the user's code for calls that a replay could not make again.
+"""Watches the user's code for impure calls, which a replay would not make.
 
-A profile hook sees each call before it is made. It looks at the calls of the user's functions
-alone, and lets pass what is known to depend on its arguments and to change nothing else: it is a
-list of what may be called, not of what may not. While a hook is there, Python runs at a half of its
-speed or less, so that recordings are watched only where the code names something that is not known,
-and not while an operation is recorded.
+A profile hook sees each call before it is made. It checks calls made by the user's functions
+against a list of pure functions, which depend on their arguments and change nothing else. A hook
+halves Python's speed or worse. So a recording is watched only if the code names something that is
+not known to be pure, and not while an operation is recorded.
 """
 
 import builtins
@@ -43,12 +42,11 @@ class Stopped(BaseException):
     """Ends a recording before a call is made; the user's ``except Exception`` does not catch it."""
 
 
-#: Builtin functions that read or change what is not among their arguments.
+#: Builtin functions that are impure.
 _OPEN = {"breakpoint", "eval", "exec", "globals", "id", "input", "locals", "open", "print"}
 _OPEN |= {"__import__", "compile", "help", "exit", "quit"}
 _BUILTINS = frozenset(vars(builtins)) - _OPEN | {"__build_class__"}
-#: Modules, with their submodules, whose functions depend on their arguments and change nothing
-#: else; "" stands for methods of builtin classes, which have no module.
+#: Modules, with their submodules, whose functions are pure.
 _PURE = frozenset(
     {
         *("_abc", "_ast", "_bisect", "_codecs", "_collections", "_collections_abc", "_contextvars"),
@@ -64,9 +62,9 @@ _PURE = frozenset(
         *("mpmath", "numpy", "opt_einsum", "scipy", "sympy", "torch"),
     }
 )
-#: Functions of other modules that read what is compared in each call.
+#: Functions of other modules that read guarded objects.
 _GUARDED = frozenset({"os.getenv", "os._Environ.__getitem__", "os._Environ.__iter__"})
-#: Parts of the pure modules that are not pure.
+#: Impure parts of these modules.
 _IMPURE = (
     "_pytest",
     "numpy.lib.npyio",
@@ -74,13 +72,13 @@ _IMPURE = (
     "scipy.io",
     "torch.serialization",
 )
-#: Parts of names of functions, modules and methods that draw, read or write, or ask for settings.
+#: Parts of names that tell of random draws, files or settings.
 _TELLTALE = (
     *("getcontext", "localcontext", "geterr", "printoptions", "getbufsize", "get_default"),
     *("rand", "normal_", "uniform_", "bernoulli", "multinomial", "seed", "tofile", "save"),
     *("load", "fromfile", "memmap", "dump"),
 )
-#: Builtin classes whose methods change their own object at most.
+#: Builtin classes whose methods change at most their own object.
 _CLASSES: tuple[type, ...] = (
     *(bool, bytearray, bytes, complex, dict, float, frozenset, int, list, memoryview, object),
     *(range, set, slice, str, tuple, type, property, Exception, GeneratorType),
@@ -89,17 +87,17 @@ _CLASSES: tuple[type, ...] = (
 
 
 class Watch:
-    """What the user's functions have called.
+    """A watch on the calls of the user's functions.
 
     Parameters
     ----------
     stop : bool
-        Whether a call that can't be made again ends what runs, by `Stopped`, before it is made.
+        Whether an impure call raises `Stopped` before it is made.
 
     Attributes
     ----------
     met : str
-        The first such call with its line; empty if there was none.
+        The first impure call with its line; "" if there was none.
     """
 
     def __init__(self, *, stop: bool) -> None:
@@ -111,7 +109,7 @@ class Watch:
 
     @contextmanager
     def on(self) -> Iterator[None]:
-        """Watch what this thread does in the ``with`` block; who watched before goes on later."""
+        """Watch this thread in the ``with`` block; a hook that was set before is restored."""
         before, thread = (sys.getprofile(), sys.gettrace()), get_ident()
 
         def collects(phase: str, info: dict[str, int]) -> None:
@@ -137,10 +135,10 @@ class Watch:
             caller = frame.f_back
         else:
             return
-        # Nearly all calls are the engine's, which are looked at no further.
+        # A fast exit for the engine's calls, nearly all.
         if id(caller.f_globals) in self._others or not self._of_user(caller):
             return
-        if self._collecting:  # which ends what anybody has left
+        if self._collecting:  # finalisers of any objects may run
             return
         if event == "c_call":
             if not _harmless(arg):
@@ -167,35 +165,35 @@ class Watch:
             line = described(Line(frame.f_code.co_filename, frame.f_lineno))
             self.met = f"{line}: {what} is called, which a replay would not call again"
         if self._stop:
-            TraceError(self.met)  # which is known also if the function catches what is raised
-            if not any(map(_finalising, callers(frame))):  # where what is raised gets lost
+            TraceError(self.met)  # `trace_errors` has it even if the function catches `Stopped`
+            if not any(map(_finalising, callers(frame))):  # there Python ignores what is raised
                 self._go_on(frame)
                 raise Stopped(self.met)
 
     def _go_on(self, frame: FrameType) -> None:
-        """Watch while the stack is left, too: Python takes a hook away that raises."""
+        """Go on watching while the stack unwinds: Python removes a profile hook that raises."""
         for each in takewhile(lambda x: x.f_code.co_name != "_traced", callers(frame)):
             each.f_trace = self._leaving
         sys.settrace(self._leaving)
 
     def _leaving(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "exception":  # which comes before `finally`, `except` and `__exit__`
+        if event == "exception":  # before `finally`, `except` and `__exit__` run
             sys.setprofile(self._hook)
         return self._leaving
 
 
 def _importing(frame: FrameType) -> bool:
-    """Whether it imports a module, which happens once, and has to come to its end."""
+    """Whether a frame imports a module, which must not be interrupted."""
     return frame.f_globals.get("__name__") == "importlib._bootstrap"
 
 
 def _of_collector(frame: FrameType) -> bool:
-    """Whether the garbage collector calls it, where raising may end the process."""
+    """Whether a frame is a callback of the garbage collector, where raising may be fatal."""
     return any(getattr(f, "__code__", None) is frame.f_code for f in gc.callbacks)
 
 
 def _finalising(frame: FrameType) -> bool:
-    """Whether it takes an object away."""
+    """Whether a frame finalises an object."""
     return frame.f_code.co_name == "__del__"
 
 
@@ -209,7 +207,7 @@ def _title(function: Any) -> str:
 
 
 def _harmless(function: Any) -> bool:
-    """Whether a function that is written in C depends on its arguments and changes nothing else."""
+    """Whether a function written in C is pure, or changes its own object at most."""
     name, held = str(getattr(function, "__name__", "")), getattr(function, "__self__", None)
     if held is builtins:
         return name in _BUILTINS
@@ -223,10 +221,10 @@ def _harmless(function: Any) -> bool:
 
 
 def _pure(module: str, name: str) -> bool:
-    """Whether a function of a module depends on its arguments and changes nothing else."""
+    """Whether a function of a module is pure."""
     package = package_of(module)
     if package == "wengert":
-        return True  # whose draws are recorded
+        return True  # its draws are recorded
     whole = f"{module}.{name}"
     if whole in _GUARDED:
         return True
@@ -235,14 +233,14 @@ def _pure(module: str, name: str) -> bool:
     return not any(part in whole.lower() for part in _TELLTALE)
 
 
-# -- what can be seen before the function runs ----------------------------------------------------
+# -- checks before the function runs --------------------------------------------------------------
 
 
 def check_names(functions: Iterable[Any]) -> None:
-    """Raise if code names what is called where no profile hook sees it.
+    """Raise if code names functions whose calls a profile hook does not see.
 
-    NumPy's and CuPy's functions that draw random numbers are written in Cython. What is not called
-    but given to something may be called by that: by ``map``, by a context that ends.
+    These are NumPy's and CuPy's random functions, written in Cython, and impure functions that are
+    passed to others, such as ``map``, which call them from C.
     """
     for function in functions:
         for number, chain, called in reads(function.__code__).loads:
@@ -255,15 +253,15 @@ def check_names(functions: Iterable[Any]) -> None:
                 )
             if not called and isinstance(x, BuiltinFunctionType) and not _harmless(x):
                 raise TraceError(
-                    f"{described(line)}: {name} is given to something that may call it, which a "
-                    "replay would not; call it where it is named"
+                    f"{described(line)}: {name} is passed to a function that may call it, which a "
+                    "replay would not; call it directly"
                 )
 
 
 def _draws(x: Any) -> bool:
-    """Whether this is of NumPy's or CuPy's random numbers, and no module of them."""
+    """Whether an object belongs to NumPy's or CuPy's random functions, and is no module."""
     if x is None or isinstance(x, ModuleType) or hasattr(type(x), "__getattr__"):
-        return False  # some answer to every name
+        return False  # such objects may have any attribute
     held = getattr(x, "__self__", None)
     cls = x if isinstance(x, type) else type(x)
     modules = [cls.__module__, getattr(x, "__module__", None), type(held).__module__]
@@ -271,17 +269,17 @@ def _draws(x: Any) -> bool:
 
 
 def functions_of(objects: Iterable[Any], function: Callable[..., Any]) -> list[Any]:
-    """The user's functions among what was reached."""
+    """The user's functions among reached objects."""
     found: dict[int, Any] = {}
     for x in (*objects, function):
-        x = x.__func__ if isinstance(x, MethodType) else x  # of whatever else classes may answer
+        x = x.__func__ if isinstance(x, MethodType) else x  # others may fake it
         if isinstance(x, FunctionType) and of_user(x.__module__):
             found[id(x)] = x
     return list(found.values())
 
 
 def needed(objects: Iterable[Any], functions: Iterable[Any]) -> bool:
-    """Whether the code of some functions names something that is not known to be harmless."""
+    """Whether the code of functions names something that is not known to be pure."""
     asked: set[str] = set()
     for function in functions:
         names = _attributes(function)
@@ -302,13 +300,13 @@ def needed(objects: Iterable[Any], functions: Iterable[Any]) -> bool:
 
 
 def _attributes(function: Any) -> set[str] | None:
-    """What a function names that can but be an object's own; None if something is not known."""
+    """Names that must be attributes of objects; None if a variable is not known to be pure."""
     scope, known = function.__globals__, _known_names()
     for cell in function.__closure__ or ():
         try:
             if not _known(cell.cell_contents):
                 return None
-        except ValueError:  # which is empty as yet
+        except ValueError:  # the cell is empty
             return None
     names = reads(function.__code__).every
     if not all(_known(scope[name]) for name in names if name in scope):
@@ -317,11 +315,11 @@ def _attributes(function: Any) -> set[str] | None:
 
 
 def _known(x: Any) -> bool:
-    """Whether what a name stands for calls nothing that should be seen."""
+    """Whether an object calls nothing that has to be watched."""
     if isinstance(x, ModuleType):
         return package_of(x.__name__) in ("wengert", "math", "numpy", "torch", "jax")
     if isinstance(x, FunctionType | MethodType):
-        return True  # the user's are looked at by themselves
+        return True  # the user's functions are checked one by one
     if isinstance(x, type):
         return (
             of_user(x.__module__) or x.__module__ == "builtins" or _pure(x.__module__, x.__name__)
@@ -333,7 +331,7 @@ def _known(x: Any) -> bool:
 
 @cache
 def _known_names() -> frozenset[str]:
-    """Names of Wengert's functions and methods, and of builtin ones that are harmless."""
+    """Names of Wengert's functions and methods, and of pure builtin ones."""
     found: set[str] = set(_BUILTINS)
     for name, module in list(sys.modules.items()):
         if name.startswith(("wengert.ops", "wengert.nn", "wengert.func", "wengert.tape")):
@@ -341,4 +339,4 @@ def _known_names() -> frozenset[str]:
     for cls in (Tensor, Module, Optimizer, *Module.__subclasses__(), list, dict, tuple, str, set):
         found.update(dir(cls))
     found |= {"nn", "optim", "func", "linalg", "special", "fft", "functional", "autograd"}
-    return frozenset(found - {"load", "save"})  # which are also those of other libraries
+    return frozenset(found - {"load", "save"})  # impure in other libraries
