@@ -46,7 +46,7 @@ OTHERS: dict[str, str] = {
     "wengert/backends/special.py": "_polygamma cupy_special torch_special jax_special _all_kept",
     "wengert/backends/triangular.py": "cupy_triangular jax_triangular torch_triangular",
     "wengert/compiler/emission/draws.py": "torch_generator jax_keys cupy_generator",
-    "wengert/compiler/emission/finish.py": "_inducted _jitted _parted",
+    "wengert/compiler/emission/finish.py": "_torch_compiled _jitted _split",
     "wengert/testing/backends.py": "has_gpu",
     "wengert/testing/checkup.py": "_oracle",
 }

@@ -30,7 +30,7 @@ class Argument:
         A string is a length, the same wherever the check's arguments have that string. A leading
         ``...`` stands for further axes; the arguments that have it broadcast against each other.
     dtype : str or sequence of str, optional
-        One, or one of several; that of the check by default.
+        One dtype, or several to draw from; that of the check by default.
     domain : tuple of float
         Bounds of the elements, and of their real and imaginary parts.
     away_from : sequence of float
@@ -40,7 +40,7 @@ class Argument:
     unique : bool
         Whether no element comes twice.
     elements : strategy, optional
-        Of the elements, instead of the four above.
+        Draws the elements, in place of the four parameters above.
     differentiated : bool
         Whether derivatives with respect to it are checked, if it is floating or complex.
     """
@@ -71,7 +71,7 @@ class Argument:
         ]
 
     def generic(self, count: int, start: float) -> np.ndarray[Any, Any]:
-        """Numbers of the domain where nothing special is.
+        """Numbers of the domain without special ones.
 
         They are evenly spread, away from kinks, no short fractions, and no two are equal.
         """

@@ -2,7 +2,7 @@
 
 from wengert.backends import builtin_backends, get_backend, plugin_backends
 
-#: What finds mistakes soonest comes first, what compiles or schedules each call last.
+#: The order of checks: libraries that compile or schedule each call come last.
 ORDER = ("numpy", "array_api_strict", "torch", "jax", "dask", "cupy")
 
 

@@ -1,4 +1,4 @@
-"""The public functions of numbers and arrays, what is declared of them, and a call of each."""
+"""The public functions of numbers and arrays, their declared parameters, and a call of each."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from wengert.tape.options import what_they_are
 from wengert.tape.parameters import DECLARED
 from wengert.testing.problem import on_backend
 
-#: Where public functions are, each by the prefix of its name here.
+#: The namespaces of public functions, by the prefix of their names here.
 NAMESPACES = {
     "": wg,
     "linalg.": wg.linalg,
@@ -27,7 +27,7 @@ NAMESPACES = {
     "nn.": wg.nn,
     "optim.": wg.optim,
 }
-#: Functions of functions, of files and of the process's state take no numbers to differentiate.
+#: Modules whose functions take no arrays to differentiate.
 ELSEWHERE = (
     *("wengert.autograd", "wengert.backends", "wengert.compiler", "wengert.inspection.drawing"),
     *("wengert.func", "wengert.interpreters", "wengert.tape", "wengert.storage"),
@@ -69,7 +69,7 @@ FUNCTIONS = dict(_public())
 
 
 def kinds(name: str) -> dict[str, str]:
-    """What each parameter of a function is declared to be; "" where nothing is."""
+    """The declared kind of each parameter of a function; "" without a declaration."""
     function = FUNCTIONS[name]
     if function not in DECLARED:
         return dict.fromkeys(parameters(function), "")
@@ -96,14 +96,14 @@ _SIGNAL = np.array([[[0.31, 0.72, 0.53, 1.11], [0.84, 0.15, 0.46, 0.97]]])
 _IMAGE = np.array([[[[0.31, 0.72, 0.53], [0.84, 0.15, 0.46], [1.27, 0.98, 0.09]]]])
 _KERNEL = np.array([[[0.61, 0.22], [0.93, 0.34]], [[0.75, 0.16], [0.47, 0.88]]])
 
-#: Values of the parameters that functions share.
+#: Values of parameters that functions have in common.
 SHARED: dict[str, Any] = {
     **dict.fromkeys(("x", "x1", "a", "input", "array", "obj", "data", "p"), _MATRIX),
     **dict.fromkeys(("x2", "y", "b", "target"), _OTHER),
     "arrays": [_MATRIX, _OTHER],
     "shape": (2, 3),
 }
-#: Parameters that every call of a function has, where they are others.
+#: Values of parameters of single functions, which take precedence.
 CALLS: dict[str, dict[str, Any]] = {
     "arange": {"start": 0.25, "stop": 2.1, "step": 0.5},
     "acosh": {"x": _MATRIX + 1.5},
@@ -341,10 +341,7 @@ def arguments(name: str) -> dict[str, Any]:
 
 
 def call(name: str, given: dict[str, Any], *, positional: bool = False) -> Any:
-    """Call a function with arguments by name.
-
-    ``positional`` arguments are given by position where there is a choice.
-    """
+    """Call a function with arguments by name, passed by position where possible if asked."""
     args, kwargs = placed(name, given, positional=positional)
     return FUNCTIONS[name](*args, **kwargs)
 
@@ -352,10 +349,10 @@ def call(name: str, given: dict[str, Any], *, positional: bool = False) -> Any:
 def placed(
     name: str, given: dict[str, Any], *, positional: bool = False
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments by name as those by position and those by keyword that a function takes."""
+    """Split arguments by name into a function's positional and keyword arguments."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
-    open_ = True  # no parameter before is left to its default
+    open_ = True  # all parameters before are given
     abouts = parameters(FUNCTIONS[name])
     positional = positional or any(
         about.kind is about.VAR_POSITIONAL and parameter in given
@@ -377,23 +374,23 @@ def placed(
 
 
 def prepared(name: str, given: dict[str, Any]) -> tuple[Callable[..., Any], list[Any]]:
-    """A function of the arrays of a call that can be differentiated, and these.
+    """A call as a function of its differentiable arrays, and these arrays.
 
-    It returns a tuple of Tensors. Other arrays of the call are put on the backend that is selected
-    when it is called.
+    The function returns a tuple of Tensors. It moves the call's other arrays to the backend that is
+    selected when it runs.
     """
     args, kwargs = placed(name, given)
 
     def function(*arrays: Any) -> Any:
         rest = iter(arrays)
-        if name == "linalg.cholesky":  # which reads one triangle alone
+        if name == "linalg.cholesky":  # it reads one triangle alone
             rest = iter([(x + wg.matrix_transpose(x)) * 0.5 for x in arrays])
         elif name == "F.dropout":
             wg.manual_seed(5)
         own = [_filled(value, rest) for value in args]
         named = {key: _filled(value, rest) for key, value in kwargs.items()}
         out = FUNCTIONS[name](*own, **named)
-        # (Results that an option leaves out are None.)
+        # Results that an option leaves out are None.
         every = out if isinstance(out, tuple | list) else (out,)
         return tuple([each for each in every if each is not None])
 

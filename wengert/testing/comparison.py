@@ -88,7 +88,7 @@ class Comparison:
                 return None
         jacobian = self._jacobian(mode)
         self._check_entries(jacobian, mode, called)
-        self._check_sums(jacobian, called)
+        self._check_sums(jacobian)
         for at, given in differing:
             self._explain(jacobian, at, given, called)
         return jacobian
@@ -240,7 +240,7 @@ class Comparison:
                 )
         return ""
 
-    def _check_sums(self, jacobian: Reals, called: str) -> None:
+    def _check_sums(self, jacobian: Reals) -> None:
         """Compare the derivatives along random directions, where a kink may show on no axis.
 
         The median of three equal numbers stays where it is when one of them moves, and moves with

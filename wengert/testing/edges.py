@@ -1,4 +1,4 @@
-"""What libraries are at odds about: edge values, data types and parameters of each function."""
+"""Calls where libraries disagree: edge values, data types and parameters of each function."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -44,8 +44,8 @@ _INTEGERS = (
 )
 _ARRAYS = [_MATRIX, _MATRIX * 2 + 1]
 
-#: Names of functions; for a parameter or several, separated by commas, the values of the calls.
-#: The first is of each call, and calls of the others have the first value of it alone.
+#: Names of functions, and the values of their parameters; those separated by commas vary together.
+#: Each value of the first is combined with the others' values, which vary one parameter at a time.
 _STANDARD: list[tuple[str, dict[str, Any]]] = [
     (
         (
@@ -361,13 +361,13 @@ _STANDARD: list[tuple[str, dict[str, Any]]] = [
     ("fft.fftfreq fft.rfftfreq", {"n": [5, 6], "d": [1.0, 0.7]}),
 ]
 
-#: What the standard leaves open, of which the library's own answer is as good as NumPy's: the
-#: default data type of new arrays, and the order of what is found.
+#: Functions whose results the standard leaves open, so that libraries may differ from NumPy: the
+#: default data type of new arrays, and the order of unique elements.
 _OPEN = (
     *("arange", "eye", "full", "linspace", "ones", "zeros", "fft.fftfreq", "fft.rfftfreq"),
     *("unique_all", "unique_counts", "unique_inverse", "unique_values"),
 )
-#: Calls that Wengert allows beyond the standard, and libraries may refuse.
+#: Calls beyond the standard, which Wengert allows and libraries may refuse.
 _BEYOND: list[tuple[str, dict[str, Any]]] = [
     ("sum prod cumulative_sum", {"x": [_FLAGS]}),
     ("max min argmax argmin", {"x": [_FLAGS]}),
@@ -380,12 +380,12 @@ _BEYOND: list[tuple[str, dict[str, Any]]] = [
     ),
     ("quantile", {"x": [_CUBE, _HOLES], "q": [0.0, 0.3, 1.0], "axis": [None, 0]}),
 ]
-#: The standard's functions of each element for itself, which have all its digits.
+#: The standard's elementwise functions, compared without an absolute tolerance.
 ELEMENTWISE = frozenset(name for name in FUNCTIONS if chapter(name) == "elementwise")
 
 
 def _drawn(name: str, spaces: list[tuple[str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-    """The calls of a function: each first argument, and each other value with one of these."""
+    """The arguments of a function's calls, as `_STANDARD` says."""
     for names, space in spaces:
         if name not in names.split():
             continue
@@ -409,7 +409,7 @@ def _named(key: str, value: Any) -> dict[str, Any]:
 
 
 def _fits(given: dict[str, Any]) -> bool:
-    """Whether an argument has the axes, and a dtype holds its numbers."""
+    """Whether the array has the axes, and the dtype holds its numbers."""
     x, axis, dtype = given.get("x"), given.get("axis"), given.get("dtype")
     if isinstance(axis, tuple) and x is not None and max(axis) >= x.ndim:
         return False
@@ -454,7 +454,7 @@ def edges(name: str, spec: str, limit: float) -> list[Fault]:
 
 
 def _each_call(name: str) -> Iterator[tuple[bool, dict[str, Any], bool]]:
-    """The calls: whether of the library's function, their arguments, and if they must succeed."""
+    """Each call: whether of the library's own function, its arguments, whether it must succeed."""
     for given in _drawn(name, _STANDARD):
         if name not in _OPEN:
             yield True, given, True
@@ -464,7 +464,7 @@ def _each_call(name: str) -> Iterator[tuple[bool, dict[str, Any], bool]]:
 
 
 def _compared(name: str, given: dict[str, Any], spec: str, of: Of, strict: bool) -> tuple[str, str]:
-    """A call in a line, and how it differs from NumPy's."""
+    """A call as text, and how its result differs from NumPy's."""
     args, kwargs = placed(name, given)
     prefix = "wg." if of is _wengerts else ""
     call = f"{prefix}{shown(name, args, kwargs)}"
@@ -481,7 +481,7 @@ def _compared(name: str, given: dict[str, Any], spec: str, of: Of, strict: bool)
         with use_backend(spec):
             found = of(name, args, kwargs)
     except (MissingFunctionError, AttributeError):
-        return call, ""  # which the table tells
+        return call, ""  # the table of functions has it
     except Exception as error:  # whatever a library raises
         return call, described(error) if strict else ""
     if len(found) != len(expected):
@@ -494,9 +494,9 @@ def _compared(name: str, given: dict[str, Any], spec: str, of: Of, strict: bool)
 
 
 def _near(name: str, expected: Any) -> float:
-    """How far from a number another may be that is no worse: not at all, if no sum is made of it.
+    """The scale of the absolute tolerance: the largest element, because sums may cancel.
 
-    Sums of numbers that cancel have the precision of the largest.
+    It is 0 for elementwise functions.
     """
     if name in ELEMENTWISE:
         return 0.0
@@ -519,7 +519,7 @@ def _own(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
     backend = selection().backend
     extension, _, short = name.rpartition(".")
     module = getattr(backend.xp, extension) if extension else backend.xp
-    if backend.name == "numpy":  # whose own functions have not all parameters of the standard
+    if backend.name == "numpy":  # NumPy's own functions lack parameters of the standard
         function = _part(backend.namespace, name)
     else:
         function = backend.public(module).get(short) or getattr(module, short)

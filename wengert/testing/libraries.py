@@ -1,4 +1,4 @@
-"""Every function and its derivatives, and what else Wengert does, on a library and on NumPy."""
+"""Runs every function, its derivatives and other features on a library and on NumPy."""
 
 import copy
 import pickle
@@ -30,7 +30,7 @@ Verdict = Literal["ok", "lacks", "differs", "fails", "none"]
 
 
 class Outcome(NamedTuple):
-    """What became of one check.
+    """The result of one check.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ Function = Callable[..., tuple[Any, ...]]
 
 
 def _weights(array: Any) -> Any:
-    """Numbers of an array's shape and kind, to multiply derivatives by."""
+    """Cotangents or tangents of an array's shape and dtype."""
     found = np.cos(np.arange(array.size, dtype="float64") + 1).reshape(array.shape)
     return (found + 0.5j * found if array.dtype.kind == "c" else found).astype(array.dtype)
 
@@ -132,7 +132,7 @@ def _compiled(function: Function, leaves: Arrays) -> Any:
     return step(*inputs)
 
 
-#: What is done with each function, by the heading of its column.
+#: What is run for each function, by the heading of its column.
 MODES: dict[str, Callable[[Function, Arrays], Any]] = {
     "values": _values,
     "float32": _single,
@@ -160,7 +160,7 @@ def names() -> list[str]:
 
 
 def chapter(name: str) -> str:
-    """Where a function stands in the table: the standard's chapter, or a package of Wengert's."""
+    """The row of a function in the table: the standard's chapter, or a package of Wengert's."""
     prefix, _, _ = name.rpartition(".")
     if prefix == "x":
         return "methods"
@@ -177,8 +177,8 @@ LIMIT = 60.0
 def compare(name: str, spec: str, limit: float = LIMIT) -> dict[str, Outcome]:
     """Run one function in all modes on NumPy and on the backend that ``spec`` selects.
 
-    Each run there may take ``limit`` seconds. A function that gives no values in that time is not
-    asked for derivatives.
+    Each run on the backend may take ``limit`` seconds. If the values take longer, no derivatives
+    are run.
     """
     outcomes: dict[str, Outcome] = {}
     late = None
@@ -231,14 +231,14 @@ def _failed(error: BaseException) -> Outcome:
 
 
 def _other_form(found: Any, expected: Any) -> str:
-    """How random numbers differ in shape or dtype."""
+    """How random numbers differ in shape or dtype; "" if they do not."""
     if (found.shape, found.dtype) == (expected.shape, expected.dtype):
         return ""
     return f"{found.dtype} {found.shape} instead of {expected.dtype} {expected.shape}"
 
 
 def _arrays(result: Any) -> list[Any]:
-    """The Tensors of a result as NumPy arrays, and what else it has."""
+    """The leaves of a result as NumPy arrays."""
     leaves = tree_leaves(result) if isinstance(result, tuple | list | dict) else [result]
     return [
         np.asarray(backend_of(x.array).to_numpy(x.array)) if isinstance(x, wg.Tensor) else _other(x)
@@ -247,7 +247,7 @@ def _arrays(result: Any) -> list[Any]:
 
 
 def _other(value: Any) -> Any:
-    """Something else than a Tensor, to be compared as an array of its text."""
+    """A leaf that is no Tensor as an array; an object by its text."""
     if isinstance(value, np.ndarray | np.generic | int | float | complex):
         return np.asarray(value)
     return np.asarray(str(value))
@@ -260,7 +260,7 @@ class _quiet(warnings.catch_warnings):
         return entered
 
 
-# -- what else there is --------------------------------------------------------------------------
+# -- other features ------------------------------------------------------------------------------
 
 
 def _creation() -> Any:
@@ -388,7 +388,7 @@ def _checkpoints() -> Any:
         return tuple(wg.nn.load(path).values())
 
 
-#: What else is tried, by what it is called in the report.
+#: Other features to run, by their names in the report.
 SCENES: dict[str, Callable[[], Any]] = {
     "creation": _creation,
     "data types": _dtypes,

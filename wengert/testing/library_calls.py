@@ -1,4 +1,4 @@
-"""What an array library itself gets wrong: each call of its functions, compared with NumPy's."""
+"""Compares each call of an array library's own functions with NumPy's."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -11,18 +11,18 @@ import numpy as np
 from wengert.backends import EXTENSIONS, Backend, dtype_of, get_backend, namespaces
 from wengert.tape.primitive import PRIMITIVES
 
-#: Whose numbers mean nothing.
+#: Functions with uninitialised results.
 UNSET = ("empty", "empty_like")
-#: Which draw random numbers, beside the functions of `random`.
+#: Functions that draw random numbers, besides those of `random`.
 DRAWING = ("F.dropout", "F.dropout1d", "F.dropout2d")
-#: Whose results are complex by the standard, and in NumPy only where they have to be.
+#: Functions with complex results by the standard; NumPy's are real if possible.
 COMPLEX = ("linalg.eig", "linalg.eigvals")
-#: Whose results are unique up to a sign or phase of vectors, and are compared by magnitude.
+#: Functions with results unique up to a sign or phase, whose magnitudes are compared.
 UP_TO_PHASE = ("linalg.eig", "linalg.eigh", "linalg.qr", "linalg.svd")
 
 
 class Fault(NamedTuple):
-    """A call of a library's function that is not what NumPy's is.
+    """A call of a library's function that differs from NumPy's.
 
     Attributes
     ----------
@@ -35,22 +35,22 @@ class Fault(NamedTuple):
 
 
 class Comparisons:
-    """While it is entered, each call of a library's functions is compared with NumPy's.
+    """A context in which each call of a library's functions is compared with NumPy's.
 
     Parameters
     ----------
     backend : Backend
         The backend whose library it is.
     seconds : float
-        How long the comparisons of each function may take together. A library that computes late
-        computes all that a result is made of for each of them.
+        The time for the comparisons of each function. A lazy library recomputes a result's whole
+        graph for each of them.
 
     Attributes
     ----------
     faults : dict
-        For each function by its name the first call that was wrong.
+        The first wrong call of each function, by name.
     unfinished : set of str
-        The functions whose comparisons have taken so long that later calls were not compared.
+        The functions whose time was spent before all their calls were compared.
     """
 
     def __init__(self, backend: Backend, seconds: float = 60.0) -> None:
@@ -83,7 +83,7 @@ class Comparisons:
         self._renew(self.backend.namespace)
 
     def _renew(self, before: Any) -> None:
-        """Make the backend's namespace anew, and let primitives find their kernels there."""
+        """Rebuild the backend's namespace, and drop the primitives' cached kernels."""
         del self.backend.namespace
         for kind in [kind for kind, known in namespaces.items() if known is before]:
             namespaces[kind] = self.backend.namespace
@@ -103,7 +103,7 @@ class Comparisons:
                 return function(*args, **kwargs)
             self._inside, start = True, perf_counter()
             try:
-                before = self._given(args, kwargs)  # which the call may change
+                before = self._given(args, kwargs)  # the call may change them
                 found = function(*args, **kwargs)
             except Exception as error:
                 self._note(name, args, kwargs, before, reference, error)
@@ -120,7 +120,7 @@ class Comparisons:
         return call
 
     def _given(self, args: Any, kwargs: dict[str, Any]) -> Any:
-        """The arguments of a call as NumPy's; None if they can't be read."""
+        """The arguments of a call as NumPy arrays; None if they can't be read."""
         named = {key: x for key, x in kwargs.items() if key not in ("device", "stream")}
         try:
             return self._on_numpy(args), self._on_numpy(named)
@@ -224,7 +224,7 @@ def difference(found: Any, expected: Any, up_to_phase: bool = False, *, near: fl
 
 
 def _equal(given: Any, before: Any) -> bool:
-    """Whether arguments are what they were."""
+    """Whether arguments are unchanged."""
     if isinstance(before, dict):
         return all(_equal(given[key], x) for key, x in before.items())
     if isinstance(before, list | tuple):

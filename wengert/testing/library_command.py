@@ -19,7 +19,7 @@ from wengert.testing.library_calls import Comparisons, Fault
 
 
 class Findings(NamedTuple):
-    """All that was found of one library.
+    """The results of all checks of one library.
 
     Attributes
     ----------
@@ -28,14 +28,13 @@ class Findings(NamedTuple):
     functions : dict
         For each function the outcome of each mode.
     scenes : dict
-        For each of the other checks its outcome.
+        The outcome of each other feature.
     faults : dict
-        For each function of the library's that is not as NumPy's is, a call that shows it.
+        For each function of the library that differs from NumPy's, a call that shows it.
     unfinished : sequence of str
-        The functions of the library's of which not all calls were compared, for that takes long.
+        The library's functions whose comparisons took too long to be completed.
     edges : dict
-        For each function that was called at edge values, with other data types and parameters, what
-        differs there.
+        For each function what differs at edge values, with other data types and parameters.
     """
 
     title: str
@@ -133,9 +132,9 @@ def _version(name: str) -> str:
 def examine(
     backend: Backend, spec: str, only: Sequence[str], limit: float, keep: Path | None = None
 ) -> Findings:
-    """Check some functions, or all of them and the rest, with a line of progress on a terminal.
+    """Check some functions, or all of them and other features, with progress on a terminal.
 
-    What is found is kept in a file after each function. What is there already is not checked again.
+    Results are written to the file ``keep`` after each function, and read from it at the start.
     """
     devices = ", ".join(map(backend.device_name, backend.devices()))
     library = backend.name if backend.name in KNOWN else backend.module
@@ -173,16 +172,16 @@ def _keep(path: Path | None, found: Findings) -> None:
     if path is not None:
         made = path.with_name(f"{path.name}.new")
         made.write_text(json.dumps(found._asdict()), encoding="utf-8")
-        made.replace(path)  # at once, so that an end in between leaves the one or the other
+        made.replace(path)  # atomically, in case of an interrupt
 
 
 def _kept(path: Path, title: str) -> Findings:
-    """What an earlier run has kept of the same library; nothing if there is none.
+    """The results that an earlier run has kept; empty ones if there is no file.
 
     Raises
     ------
     ValueError
-        If it is of another one.
+        If they are of another library.
     """
     if not path.exists():
         return Findings(title, {}, {}, {}, edges={})
@@ -200,7 +199,7 @@ def _kept(path: Path, title: str) -> Findings:
 
 
 def table(found: Findings) -> list[list[str]]:
-    """For each chapter and mode, how many functions agree of those that NumPy has."""
+    """For each chapter and mode, how many functions agree with NumPy, of those it supports."""
     good: Counter[tuple[str, str]] = Counter()
     every: Counter[tuple[str, str]] = Counter()
     for name, outcomes in found.functions.items():
@@ -219,7 +218,7 @@ def table(found: Findings) -> list[list[str]]:
 
 
 def failures(found: Findings) -> dict[str, list[str]]:
-    """What does not agree: each distinct reason, with the functions and modes that have it."""
+    """Each distinct reason for a failure, with its functions and modes."""
     reasons: dict[str, dict[str, list[str]]] = {}
     for name, outcomes in found.functions.items():
         for mode, (verdict, told) in outcomes.items():
@@ -233,7 +232,7 @@ def failures(found: Findings) -> dict[str, list[str]]:
 
 
 def _at_edges(found: Findings) -> list[str]:
-    """What differs at edges, each function's."""
+    """The differences at edges, as lines."""
     return [f"{fault.call}: {fault.told}" for each in found.edges.values() for fault in each]
 
 

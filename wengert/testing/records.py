@@ -1,4 +1,4 @@
-"""The record of a library that has none: what it does otherwise than the standard, tried out."""
+"""Writes the record of a library that has none, by trying where it differs from the standard."""
 
 import re
 import sys
@@ -41,7 +41,7 @@ DEVICES = (
 TO_DEVICE = ("array.to_device(device)", "self.xp.asarray(array, device=device)", "array")
 RAW_DTYPE = ("getattr(self.xp, dtype.name)", "getattr(self.xp, f'{dtype.name}_')")
 
-#: What NumPy called functions before the standard did.
+#: NumPy's older names of the standard's functions.
 OLDER = {
     **{name: f"arc{name[1:]}" for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh")},
     "atan2": "arctan2",
@@ -56,16 +56,16 @@ OLDER = {
 
 
 class Probe(NamedTuple):
-    """What a library was found to do, as expressions of a record's methods.
+    """A library's differences from the standard.
 
     Attributes
     ----------
     methods : dict
-        For each method that differs from `Backend`'s, its expression.
+        The expressions of methods that differ from those of `Backend`.
     immutable : bool
-        Whether its arrays refuse to be written to.
+        Whether its arrays can't be written to.
     older, lacking : dict, list
-        Functions of the standard that it has by another name, and those that it has not.
+        Functions of the standard that it has by an older name, and those that it lacks.
     """
 
     methods: dict[str, str]
@@ -138,7 +138,7 @@ def probe(xp: Any) -> Probe:
 
 
 def _default(method: str) -> tuple[str, ...]:
-    """The ways that `Backend` goes by itself."""
+    """The expressions that `Backend` uses by default."""
     return METHODS[method][1][: 3 if method == "to_numpy" else 1]  # type: ignore[return-value]
 
 
@@ -172,7 +172,7 @@ def _has(xp: Any, name: str) -> bool:
 
 
 def _needed() -> Iterator[str]:
-    """The standard's functions, as NumPy's namespace has them, that Wengert does not compose."""
+    """The standard's functions that Wengert does not compose of others."""
     namespace = get_backend("numpy").xp
     for prefix, module in (
         ("", namespace),

@@ -86,7 +86,9 @@ def function_code(function: Callable[..., Any], name: str) -> tuple[list[str], s
             return [f"from {module} import {outermost}"], f"{qualified}.function"
     source = _source(function, own if own.isidentifier() else name)
     return (
-        (source, own if own.isidentifier() else name) if source else (_told(function, name), name)
+        (source, own if own.isidentifier() else name)
+        if source
+        else (_named_only(function, name), name)
     )
 
 
@@ -106,7 +108,7 @@ def _source(function: Callable[..., Any], name: str) -> list[str]:
     return ast.unparse(definition).splitlines()
 
 
-def _told(function: Callable[..., Any], name: str) -> list[str]:
+def _named_only(function: Callable[..., Any], name: str) -> list[str]:
     code = getattr(function, "__code__", None)
     where = f", line {code.co_firstlineno} of {code.co_filename}" if code else ""
     return [f"{name} = ...  # {getattr(function, '__qualname__', repr(function))}{where}"]

@@ -1,4 +1,4 @@
-"""A limit to how long a check of another's code may take."""
+"""A time limit for code under test."""
 
 import signal
 import threading
@@ -10,15 +10,15 @@ __all__ = ["NoAnswer", "time_limit"]
 
 
 class NoAnswer(BaseException):
-    """A call has not returned in its time: no Exception, which the code called might handle."""
+    """A call has exceeded its time limit; not an `Exception`, which the code might handle."""
 
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `NoAnswer` in the block when it has taken so long, and again while it goes on.
+    """Raise `NoAnswer` in the ``with`` block after some seconds, again and again until it ends.
 
-    It works in Python's main thread where the system has timers (not on Windows), and once Python's
-    own code runs again; elsewhere there is no limit.
+    There is no limit outside the main thread, nor on systems without timers (Windows). Code in C is
+    interrupted when it returns to Python.
     """
     if (
         not hasattr(signal, "setitimer")

@@ -251,13 +251,10 @@ def _binary(name: str, function: Callable[..., Any], *, reflected: bool) -> Call
     return method
 
 
-def _in_place(name: str) -> Callable[..., Any]:
-    def method(self: RawArray, other: Any) -> Any:
-        if isinstance(self.inner, np.generic) or backend_of(self.inner).immutable:
-            return NotImplemented  # Python then assigns a new object
-        raise _refused("a raw array is changed in place")
-
-    return method
+def _in_place(self: RawArray, other: Any) -> Any:
+    if isinstance(self.inner, np.generic) or backend_of(self.inner).immutable:
+        return NotImplemented  # Python then assigns a new object
+    raise _refused("a raw array is changed in place")
 
 
 def _unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -269,12 +266,11 @@ for _name in (*_BOTH, "and_", "or_", "xor", "lshift", "rshift"):
     _function, _short = getattr(operator, _name), _name.strip("_")
     setattr(RawArray, f"__{_short}__", _binary(_short, _function, reflected=False))
     setattr(RawArray, f"__r{_short}__", _binary(_short, _function, reflected=True))
-    setattr(RawArray, f"__i{_short}__", _in_place(_short))
+    setattr(RawArray, f"__i{_short}__", _in_place)
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(RawArray, f"__{_name}__", _binary(_name, getattr(operator, _name), reflected=False))
-for _name in ("divmod",):
-    setattr(RawArray, f"__{_name}__", _binary(_name, divmod, reflected=False))
-    setattr(RawArray, f"__r{_name}__", _binary(_name, divmod, reflected=True))
+for _name, _reflected in (("__divmod__", False), ("__rdivmod__", True)):
+    setattr(RawArray, _name, _binary("divmod", divmod, reflected=_reflected))
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(RawArray, f"__{_name}__", _unary(_name, getattr(operator, _name)))
 

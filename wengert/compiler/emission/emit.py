@@ -55,9 +55,7 @@ class Emitted:
     lines: Mapping[int, tuple[Instruction, tuple[str, ...]]] = field(default_factory=dict)
 
 
-def emit(
-    program: Program, backend: Backend | None, *, name: str = "step", file: str | None = None
-) -> Emitted:
+def emit(program: Program, backend: Backend | None, *, name: str = "step") -> Emitted:
     """Write a program as a Python function, and compile it.
 
     Parameters
@@ -68,8 +66,6 @@ def emit(
         The library whose functions are written by name.
     name : str
         Of the function.
-    file : str, optional
-        The file name for tracebacks; a new one by default.
     """
     library = backend.name if backend is not None else ""
     program = with_copied_outputs(program, backend)
@@ -80,7 +76,7 @@ def emit(
         program = buffers(program, kept=library == "numpy")
     writer = _Writer(program, backend, identifier(name))
     source = writer.source()
-    file = file or f"<compiled {writer.name} {_made()}>"
+    file = f"<compiled {writer.name} {_made()}>"
     names = {"__name__": f"wengert.compiled.{writer.name}", **writer.speller.bound}
     # For tracebacks; removed when the function is collected.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
@@ -206,7 +202,7 @@ class _Writer:
         lines: list[str] = []
         names = self._results()
         inline = _inline(self.program)
-        ending = _ending(self.program, inline)
+        ending = _last_uses(self.program, inline)
         joined = together(self.program.instructions)
         kept = self._in_buffers()
         calls, end, alone = list[str](), 0, ""  # calls for `at_once`
@@ -327,7 +323,7 @@ def _inline(program: Program) -> set[Instruction]:
     }
 
 
-def _ending(program: Program, inline: set[Instruction]) -> dict[int, list[Value]]:
+def _last_uses(program: Program, inline: set[Instruction]) -> dict[int, list[Value]]:
     """For each instruction the results whose names are used there for the last time."""
     written: dict[Value, Value] = {}  # the value that has the name
     last: dict[Value, int] = {}

@@ -29,7 +29,7 @@ def finish(
         library = "a program of several backends" if backend is None else backend.name
         report.note(f"capture=True is for CuPy: {library} has no CUDA graphs")
     if backend is not None and backend.name == "torch" and torch_compile:
-        return _inducted(function, backend.torch, report, torch_compile)
+        return _torch_compiled(function, backend.torch, report, torch_compile)
     if backend is None or backend.name != "jax":
         return function
     looks = [step for step in program.instructions if not step.results]
@@ -43,7 +43,7 @@ def finish(
     return _jitted(program, function, backend, report)
 
 
-def _inducted(function: Function, torch: Any, report: Report, how: bool | str) -> Function:
+def _torch_compiled(function: Function, torch: Any, report: Report, how: bool | str) -> Function:
     """The program under ``torch.compile``; plain calls if that fails."""
     options = {} if how is True else {"backend": how}
     compiled: Function | None = torch.compile(function, **options)
@@ -66,10 +66,10 @@ def _inducted(function: Function, torch: Any, report: Report, how: bool | str) -
 def _jitted(program: Program, function: Function, backend: Any, report: Report) -> Function:
     """Calls of arrays under ``jax.jit``, of numbers in Python; plain calls if jit fails."""
     jax = backend.jax
-    numbers, arrays = _parted(program)
+    numbers, arrays = _split(program)
     before = emit(numbers, backend, name="numbers").function
     compiled: Function | None = jax.jit(emit(arrays, backend, name="arrays").function)
-    join = _joined(program, numbers, arrays)
+    join = _joiner(program, numbers, arrays)
     report.note("jax.jit has compiled the program")
 
     def call(*inputs: Any) -> tuple[Any, ...]:
@@ -92,10 +92,10 @@ def _jitted(program: Program, function: Function, backend: Any, report: Report) 
 def _captured(program: Program, backend: Any, report: Report) -> Function:
     """Calls of arrays in CUDA graphs, of numbers in Python; plain calls if capturing fails."""
     program = with_copied_outputs(program, backend)
-    numbers, arrays = _parted(program)
+    numbers, arrays = _split(program)
     before = emit(numbers, backend, name="numbers").function
     graphs = captured(arrays, emit(arrays, backend, name="arrays").function, backend, report)
-    join = _joined(program, numbers, arrays)
+    join = _joiner(program, numbers, arrays)
 
     def call(*inputs: Any) -> tuple[Any, ...]:
         known = before(*inputs)
@@ -104,7 +104,7 @@ def _captured(program: Program, backend: Any, report: Report) -> Function:
     return call
 
 
-def _joined(program: Program, numbers: Program, arrays: Program) -> Function:
+def _joiner(program: Program, numbers: Program, arrays: Program) -> Function:
     """A function that assembles a program's outputs from those of its two parts."""
     # Each output is of the numbers' program, of the arrays', or a constant.
     computed = {value: i for i, value in enumerate(numbers.outputs)}
@@ -121,7 +121,7 @@ def _joined(program: Program, numbers: Program, arrays: Program) -> Function:
     return join
 
 
-def _parted(program: Program) -> tuple[Program, Program]:
+def _split(program: Program) -> tuple[Program, Program]:
     """Split a program: arithmetic of numbers, and the rest, which takes its results as inputs."""
     steps = program.instructions
     own = tuple([step for step in steps if step.name.startswith("number.")])

@@ -162,7 +162,7 @@ class _Graphs:
             raise _NotCapturedError("arrays are on several devices")
         cuda, fixed = self._cupy.cuda, dict(self._first)
         stream = cuda.Stream(non_blocking=True)
-        ending = _ending(self._steps, self._outputs)
+        ending = _dead_after(self._steps, self._outputs)
         self._items = []
         started = graphs = copies = 0
         active = False
@@ -304,7 +304,7 @@ def _abandon(stream: Any) -> None:
         stream.end_capture()
 
 
-def _ending(steps: Sequence[Instruction], outputs: Sequence[Value]) -> dict[Any, list[Value]]:
+def _dead_after(steps: Sequence[Instruction], outputs: Sequence[Value]) -> dict[Any, list[Value]]:
     """For each instruction the values that are dead after it."""
     last = {x: step for step in steps for x in (*step.results, *step.used())}
     ending: dict[Any, list[Value]] = {}
@@ -332,7 +332,7 @@ class _Copies:
     def __init__(self, name: str, kinds: Sequence[tuple[str, int, int, bool]]) -> None:
         self.parts = [
             (_copying(name, [kinds[i] for i in part]), part, sum(kinds[i][1] for i in part))
-            for part in _parted(kinds)
+            for part in _groups(kinds)
         ]
 
     def __call__(self, given: Sequence[Any], into: Sequence[Any]) -> None:
@@ -340,7 +340,7 @@ class _Copies:
             kernel(*[given[i] for i in part], *[into[i] for i in part], size=size)
 
 
-def _parted(kinds: Sequence[tuple[str, int, int, bool]]) -> Iterator[list[int]]:
+def _groups(kinds: Sequence[tuple[str, int, int, bool]]) -> Iterator[list[int]]:
     """Groups of positions, each small enough for one kernel's arguments."""
     part, size = list[int](), 64
     for i, (_, elements, axes, _) in enumerate(kinds):

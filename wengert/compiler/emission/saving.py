@@ -130,7 +130,7 @@ class _Module:
                 f"with np.load(Path(__file__).with_name({_quoted(self.data)})) as file:\n"
                 "    held = dict(file)"
             )
-        parts += _joined(definitions)
+        parts += _paragraphs(definitions)
         parts += [body, state, *call]
         return "\n\n\n".join(parts) + "\n", self.arrays
 
@@ -213,7 +213,7 @@ _CHECK: Final = '''def _check(name, x, shape, dtype):
         )'''
 
 
-def _joined(definitions: Sequence[str]) -> list[str]:
+def _paragraphs(definitions: Sequence[str]) -> list[str]:
     """Definitions as paragraphs; those of one line are joined."""
     parts: list[str] = []
     for text in definitions:

@@ -162,7 +162,7 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
     moved = {step for runs in (*chosen, large) for run in runs for step in run.steps}
     steps = [step for step in program.instructions if step not in moved]
     for runs in chosen:  # at the end, since nothing else uses their results
-        steps = _joined(runs, outputs, steps, becomes)
+        steps = _join_updates(runs, outputs, steps, becomes)
     alone = Value((0,), np.dtype(float), ALONE)
     updates = in_place([run.steps for run in large], becomes, holders(program), alone, outputs)
     used = any(alone in step.used() for step in updates)
@@ -207,7 +207,7 @@ def _elementwise(step: Instruction) -> bool:
     return isinstance(step.function, np.ufunc) and step.function.signature is None
 
 
-def _joined(
+def _join_updates(
     runs: list[_Run],
     outputs: set[Value],
     steps: list[Instruction],
