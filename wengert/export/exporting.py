@@ -22,7 +22,7 @@ from wengert.compiler.emission.exported import ExportedProgram, present
 from wengert.compiler.program import Value
 from wengert.export.graph import NUMBERS, Graph
 from wengert.export.lengths import Asked, differing, refusal
-from wengert.export.recording import array_in, record, resized, restoring
+from wengert.export.recording import array_in, preserving, record, resized
 from wengert.export.sizes import Shapes, Sized, choose, common
 from wengert.func.trees import tree_flatten
 from wengert.tape.tensor import Tensor
@@ -33,11 +33,11 @@ Host = np.ndarray[Any, Any]
 
 #: The name of the symbolic length.
 BATCH = "batch"
-#: What precedes the name of a state in that of its next value.
+#: The prefix of a state's name for its next value.
 NEXT = "next."
-#: By how much of an output's largest element its elements may differ from eager ones.
+#: Tolerances of the check, relative to an output's largest element.
 TOLERANCES: Mapping[str, float] = {"float32": 1e-3, "float64": 1e-9}
-#: What errors add for a batch that is smaller than those of the recordings.
+#: Appended to errors for a batch that is smaller than the recorded ones.
 _SMALL = " (the function takes this batch, which is smaller than those that it was recorded for)"
 
 
@@ -74,11 +74,11 @@ def onnx(
     path : path
         The file.
     batch_axes : int, None, or a sequence of these
-        The axis of the arrays in each argument that is the batch, whose length stays open, or None:
-        one for all arguments, or one for each. Arrays that lack the axis have no batch.
+        The batch axis of the arrays in each argument, whose length the model leaves open, or None:
+        one for all arguments, or one for each. Arrays without that axis have no batch.
     constants : bool
-        Whether state that the function does not change is a constant and no input, as for
-        inference; onnxruntime then computes in advance what depends on constants alone.
+        Whether state that the function does not change is a constant instead of an input, as for
+        inference; onnxruntime then folds constants.
     check : bool or float
         Whether onnxruntime runs the model for several batch sizes, to compare it with the
         function. A number is the tolerance, relative to the largest element.
@@ -101,9 +101,9 @@ def onnx(
     Notes
     -----
     Random numbers can't be drawn: call ``model.eval()``, or leave dropout out of the step. Numbers
-    on which the function branches are constants of the model. What it decides by the batch size, or
-    rounds, is an error where it is not the same for all batches. The model has no checks of values:
-    where eager code raises, it continues.
+    on which the function branches are constants of the model. A decision by the batch size, or a
+    rounded function of it, is an error if it differs between batch sizes. The model has no checks
+    of values: where eager code raises, it continues.
     """
     tools = _Tools()
     compiled: Compiled[..., Any] = (
@@ -116,7 +116,7 @@ def onnx(
     sizes = choose(_lengths(call.leaves, state)) if axes else [0]
     given = [resized(call.leaves, axes, size) if axes else call.leaves for size in sizes]
     parts, lengths = zip(*[record(strict, call, state, leaves) for leaves in given], strict=True)
-    _, state = strict.looked(args, {})  # in which there are the numbers that the function changes
+    _, state = strict.looked(args, {})  # with the numbers that the function changes
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
         raise ExportError(
@@ -145,7 +145,7 @@ def onnx(
 
 
 class _Tools:
-    """The packages that the extra installs."""
+    """The packages of the extra ``onnx``."""
 
     def __init__(self) -> None:
         try:
@@ -165,7 +165,7 @@ class _Tools:
 
 
 def _axes(call: Call, given: int | Sequence[int | None] | None) -> dict[int, int]:
-    """The batch's axis of each leaf that has one."""
+    """The batch axis of each leaf that has one."""
     positional = call.layout.structure.children[0].children
     each = [given] * len(positional) if given is None or isinstance(given, int) else list(given)
     if len(each) != len(positional):
@@ -200,20 +200,20 @@ def _lengths(leaves: Sequence[Any], state: State) -> set[int]:
 
 
 class _Model:
-    """A part of a program with the names of its inputs and outputs.
+    """An exported program with names for its inputs and outputs.
 
     Attributes
     ----------
     part : ExportedProgram
-        What of the program is exported.
+        The program.
     names : dict of int to str
-        Of the inputs that the model has, by their positions among the program's.
+        The model's inputs, by their positions among the program's.
     initial : dict of str to array
-        The state that there is.
+        The present state.
     outputs : dict of str to int
         Positions among the program's outputs.
     least : int
-        The least batch that the model takes.
+        The smallest batch size that the model accepts.
     """
 
     def __init__(
@@ -289,9 +289,9 @@ class _Model:
                     if self.least:
                         n = x.dynamic_shape[self.axes[i]]
                         shape[self.axes[i]] = ndx.maximum(n, ndx.asarray(self.least, dtype=n.dtype))
-                        x = graph.reshaped(x, shape)  # which raises for a smaller batch
+                        x = graph.reshaped(x, shape)  # raises for a smaller batch
                     graph.size = x.dynamic_shape[self.axes[i]]
-                else:  # onnxruntime does not see to it that batches are of one size
+                else:  # onnxruntime does not check that batches have one size
                     shape[self.axes[i]] = graph.size
                     x = graph.reshaped(x, shape)
             inputs.append(x)
@@ -319,7 +319,7 @@ def _fixed(part: ExportedProgram) -> set[int]:
     for step in decided.program.instructions:
         sources[step.result] = set().union(*[sources[x] for x in step.used()])
         comparisons[step.result] = step
-    # Python's root of a negative number is complex, and ONNX's is not a number: nothing is decided.
+    # A root's guard x >= 0 is dropped: Python's root would be complex, and ONNX's is NaN.
     roots = {step.operands[0] for step in part.program.instructions if step.name == "number.pow"}
     for output, outcome in zip(decided.program.outputs, decided.gives, strict=True):
         step = comparisons[output]
@@ -339,12 +339,12 @@ def _fixed(part: ExportedProgram) -> set[int]:
 
 
 def _readable(name: str) -> str:
-    """A name with dots in place of brackets, as the keys of a state_dict have them."""
+    """A name with dots in place of brackets, like a key of a state_dict."""
     return re.sub(r"\[['\"]?(.*?)['\"]?\]", r".\1", name).removeprefix("self.")
 
 
 def _new(name: str, taken: set[str]) -> str:
-    """The name, with a number where it is taken."""
+    """The name, with a number appended if it is taken."""
     found = next(x for n in count(1) if (x := name if n == 1 else f"{name}_{n}") not in taken)
     taken.add(found)
     return found
@@ -360,10 +360,10 @@ def _host(x: Any) -> Host:
 
 
 def _refuse_ambiguous(part: ExportedProgram, shapes: Shapes, small: Sequence[int]) -> None:
-    """Raise for what two expressions may have been that differ in small batches.
+    """Raise for slices that are ambiguous in small batches.
 
-    ``x[:-3]`` and ``x[:len(x) - 3]`` are recorded as one program. In a batch of 2 the first has no
-    row, and the second has one.
+    ``x[:-3]`` and ``x[:len(x) - 3]`` are recorded alike. In a batch of 2 the first has no row, and
+    the second has one.
     """
     for step in part.program.instructions:
         open_ = any(None in shapes.get(result, ()) for result in step.results)
@@ -380,13 +380,13 @@ def _refuse_ambiguous(part: ExportedProgram, shapes: Shapes, small: Sequence[int
 def _refuse_taken(
     compiled: Compiled[..., Any], call: Call, axes: Mapping[int, int], others: Mapping[int, Asked]
 ) -> None:
-    """Raise if the function takes small batches for which its code decides otherwise.
+    """Raise if the function accepts small batches for which its code decides otherwise.
 
-    The model refuses them. That is the same where the function raises, as by an assertion.
+    The model refuses these batches, as the function does if it raises (by an assertion, say).
     """
     _, reached = compiled.looked(*call.layout.structure.unflatten(call.leaves))
     taken = list[int]()
-    with restoring(reached, call.leaves), warnings.catch_warnings():
+    with preserving(reached, call.leaves), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for n in sorted(others, reverse=True):
             args, kwargs = call.layout.structure.unflatten(resized(call.leaves, axes, n))
@@ -431,7 +431,7 @@ def _check(
 ) -> None:
     """Compare calls of the model with the function, for several batch sizes.
 
-    The function need not accept the small ones, which come last.
+    Small sizes come last; the function need not accept them.
     """
     options = tools.runtime.SessionOptions()
     options.log_severity_level = 4
@@ -447,7 +447,7 @@ def _check(
     names, part, least = list(model.outputs), model.part, 0
     state = {name: x for name, x in model.initial.items() if name not in model.constants}
     _, reached = compiled.looked(*call.layout.structure.unflatten(call.leaves))
-    with restoring(reached, call.leaves):
+    with preserving(reached, call.leaves):
         for number, leaves in enumerate(given):
             where = f"in call {number + 1}"
             where += f", of batch size {sizes[number]}," if sizes else ""
@@ -460,7 +460,7 @@ def _check(
             args, kwargs = call.layout.structure.unflatten(leaves)
             try:
                 with warnings.catch_warnings():
-                    if number >= 2:  # means of nothing, say
+                    if number >= 2:  # such as the mean of an empty slice
                         warnings.simplefilter("ignore")
                     answer, _ = tree_flatten(compiled.eagerly(*args, **kwargs))
             except Exception:
@@ -478,7 +478,7 @@ def _check(
                     raise ExportError(
                         f"{where} onnxruntime can't run the model: {error}"
                     ) from error
-                # As of x[:3], of which the model has three rows: whoever runs it is told.
+                # Such as x[:3], which has three rows in the model: a warning names the limit.
                 least = max(least, sizes[number] + 1)
                 state |= following
                 continue
@@ -516,10 +516,10 @@ def _compare(where: str, x: Host, y: Host, scale: float, tolerances: Mapping[str
     if not np.array_equal(x[~finite], y[~finite], equal_nan=True):
         raise ExportError(f"{where} other values than the function where that has {y[~finite][0]}")
     far, largest = float(np.max(np.abs(x[finite] - y[finite]), initial=0)), _largest(y)
-    # Elements that are zero but for rounding have the rounding errors of other arrays.
+    # Elements that are zero up to rounding have the rounding errors of larger arrays.
     if not far <= max(tolerances[y.dtype.name] * largest, 64 * np.finfo(y.dtype).eps * scale):
         raise ExportError(
             f"{where} elements that differ by up to {far:.3g} from the function's, of which the "
             f"largest is {largest:.3g}. If that is rounding, which Adam enlarges where gradients "
-            "are zero, say by check how much is allowed"
+            "are zero, set the tolerance by check=..."
         )

@@ -1,8 +1,8 @@
-"""Lengths of arrays as the user's code sees them, which know what is computed from them.
+"""Symbolic lengths of arrays, with which the user's code computes during a recording.
 
-A recording is of one batch size. Where Python decides by a length, or rounds it, the program has
-the answer alone: that of ``min(len(x), 5)`` is 5 in all recordings. So each length remembers where
-it comes from, and what was asked of it is asked again for other batch sizes.
+A recording is of one batch size. If Python branches on a length or rounds it, the program contains
+only the outcome: ``min(len(x), 5)`` is 5 in all recordings. So symbolic lengths log each such
+operation, and it is evaluated again for other batch sizes.
 """
 
 import builtins
@@ -31,28 +31,28 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["Asked", "Lengths", "differing", "refusal", "watched"]
 
-#: A length that was asked for, and its axis.
+#: A shape that was read, by its number, and the axis.
 Key = tuple[int, int]
-#: What a number is for the lengths that keys give.
+#: Computes a number from lengths, which are given by their keys.
 Formula = Callable[[Callable[[Key], Any]], Any]
 
 
 class Asked(NamedTuple):
-    """A question about lengths whose answer a program does not ask for again.
+    """An operation on lengths whose outcome is constant in the program.
 
     Attributes
     ----------
     line : Line or None
-        Where it is asked.
+        The user's line.
     kind : str
-        "decides" for a comparison, "rounds" for a number that is no smooth function of lengths,
-        "clips" for a `Bent` one, and "leaves" for a number that is not followed further.
+        "decides" for a comparison, "rounds" for a function that is not smooth, "clips" for a
+        `Bent` one, and "leaves" for an operation whose result is not symbolic.
     told : str
         The operation, for an error.
     keys : frozenset
-        The lengths that the answer depends on.
+        The lengths that the outcome depends on.
     answer : callable
-        The answer, and for a comparison the sign of the difference.
+        Computes the outcome; for a comparison with the sign of the difference.
     """
 
     line: Line | None
@@ -63,18 +63,18 @@ class Asked(NamedTuple):
 
 
 class Bent(NamedTuple):
-    """A call of a function of lengths and constants that clips, say, and so is no formula of them.
+    """A call of a piecewise function of lengths and constants, such as clipping.
 
     Attributes
     ----------
     line : Line or None
-        The user's, for which it is called.
+        The user's line.
     function : callable
         The function.
     numbers : tuple
         Its operands.
     small : bool
-        Whether other lengths below those of the recordings count.
+        Whether lengths below the recorded ones matter.
     """
 
     line: Line | None
@@ -84,16 +84,16 @@ class Bent(NamedTuple):
 
 
 class Lengths:
-    """The lengths that one recording has given to the user's code, and what was asked about them.
+    """The symbolic lengths of one recording, and the operations on them.
 
     Attributes
     ----------
     given : list of (Line, tuple)
-        Shapes, and the lines that have asked for them.
+        The shapes that were read, with the lines.
     asked : list of Asked
-        The questions.
+        Operations by the user's code.
     bent : list of Bent
-        What Wengert's own functions have made of lengths and constants.
+        Piecewise functions called by Wengert's own code.
     """
 
     def __init__(self) -> None:
@@ -104,11 +104,11 @@ class Lengths:
 
     def _begin(self) -> None:
         trace = current()
-        if trace is not self._trace:  # a function is run again where it counts
+        if trace is not self._trace:  # a new recording, such as after a `CountError`
             self.given, self.asked, self.bent, self._trace = [], [], [], trace
 
     def hear(self, function: Callable[..., Any], numbers: tuple[Any, ...], small: bool) -> None:
-        """Note a call of a function that is no formula."""
+        """Log a call of a piecewise function."""
         self._begin()
         frames = callers(sys._getframe(2))
         frame = next((x for x in frames if of_user(x.f_globals.get("__name__"))), None)
@@ -116,7 +116,7 @@ class Lengths:
         self.bent.append(Bent(line, function, tuple(map(_plain, numbers)), small))
 
     def shape(self, lengths: Sequence[int], frame: FrameType) -> tuple[int, ...]:
-        """Return lengths that remember that they are these."""
+        """Return a shape as symbolic lengths."""
         self._begin()
         number = len(self.given)
         self.given.append((_line(frame), tuple(lengths)))
@@ -133,7 +133,7 @@ def _looked(key: Key) -> Formula:
 
 
 class _Length(SymbolicNumber):
-    """What an int and a float that come from lengths have in common."""
+    """A symbolic number that was computed from lengths: an int or a float."""
 
     lengths: Lengths
     keys: frozenset[Key]
@@ -152,14 +152,14 @@ class _Length(SymbolicNumber):
             self.lengths.asked.append(Asked(_line(frame), kind, told, keys, answer))
 
     def plain_number(self) -> Any:
-        """The number without what is known of it."""
+        """The plain Python number."""
         return _plain(self)
 
-    # As other numbers that a trace follows have them; int64 holds each length.
+    # The interface of traced numbers; int64 holds each length.
     present, number = plain_number, property(plain_number)
 
     def regularise(self, arrays: list[Any], weak: bool) -> type:
-        """Take the plain numbers beside arrays, which are traced ones, in place."""
+        """Replace symbolic numbers beside traced arrays by plain ones, in place."""
         arrays[:] = map(_plain, arrays)
         trace: Any = current()
         return trace.regularise(arrays, weak)  # type: ignore[no-any-return]
@@ -176,15 +176,15 @@ class _Length(SymbolicNumber):
 
 
 class _Int(int, _Length):
-    """A length, or an int that was computed from lengths."""
+    """A symbolic int."""
 
 
 class _Float(float, _Length):
-    """A float that was computed from lengths."""
+    """A symbolic float."""
 
 
 def _plain(x: Any) -> Any:
-    """The Python number that a length is."""
+    """The plain number of a symbolic one; other objects unchanged."""
     if isinstance(x, _Int):
         return int.__pos__(x)
     return float.__pos__(x) if isinstance(x, _Float) else x
@@ -199,7 +199,7 @@ def _number(x: Any) -> bool:
 
 
 def _made(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
-    """What a function makes of numbers, as a number that comes from them."""
+    """Call a function of symbolic numbers; the result is symbolic."""
     result = function(*map(_plain, operands))
     kind = {int: _Int, float: _Float}.get(type(result))
     if kind is None:  # a complex number, or a tuple
@@ -249,7 +249,7 @@ def _comparison(name: str, function: Callable[..., bool]) -> Callable[..., Any]:
 
         def answer(at: Callable[[Key], Any]) -> Any:
             x, y = mine(at), others(at)
-            # Lengths between those that are tried may be equal where the sign changes.
+            # If the sign changes between two tried sizes, equality may hold for one between.
             return function(x, y), (x > y) - (x < y) if name in ("==", "!=") else 0
 
         self._ask("decides", name, (other,), answer)
@@ -337,12 +337,12 @@ def _line(frame: FrameType) -> Line:
 
 @contextmanager
 def watched() -> Iterator[Lengths]:
-    """Give the user's code, in this thread, lengths that remember what they are."""
+    """Give the user's code symbolic lengths, in this thread and ``with`` block."""
     lengths, thread = Lengths(), get_ident()
     count, shape_of, size_of = builtins.len, np.shape, np.size
 
     def user() -> FrameType | None:
-        """The frame of the user's code that asks; None if other code does."""
+        """The caller's frame if it is the user's code; None for other code."""
         frame = sys._getframe(2)
         mine = get_ident() == thread and of_user(frame.f_globals.get("__name__"))
         return frame if mine else None
@@ -416,18 +416,18 @@ def watched() -> Iterator[Lengths]:
                 setattr(kind, name, before)
 
 
-#: Functions of numbers that are followed, and those that ask the numbers themselves.
+#: Functions of `math` with symbolic results, and those that call a method of the number.
 _FOLLOWED = frozenset(
     {"cbrt", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "pow", "sqrt"}
 )
 _ASKING = frozenset({"ceil", "floor", "prod", "trunc"})
-#: Python's functions of numbers, which give plain ones.
+#: The other functions of `math`.
 _MATH = sorted(
     name for name, x in vars(math).items() if callable(x) and name not in _ASKING and name[0] != "_"
 )
 
 
-#: Functions of NumPy that take numbers, alone or in lists, and not as lengths.
+#: Functions of NumPy whose results from symbolic numbers are plain.
 _NUMPYS = (
     *("amax", "amin", "array", "asanyarray", "asarray", "average", "clip", "cumsum", "diff"),
     *("digitize", "interp", "max", "mean", "median", "min", "percentile", "prod", "quantile"),
@@ -445,17 +445,17 @@ def _elements(x: Any) -> int:
 
 # -- all batch sizes -------------------------------------------------------------------------------
 
-#: The batch sizes for which is asked again: all small ones, and some of all magnitudes.
+#: The batch sizes for which outcomes are compared: all small ones, some of each magnitude.
 _TRIED = (*range(1, 1025), *(2**k + d for k in range(11, 32) for d in (-1, 0, 1)))
 
 
 def differing(found: Sequence[Lengths], sizes: Sequence[int]) -> dict[int, Asked]:
-    """Return the batch sizes below the recordings' for which an answer is another, with a question.
+    """Return the small batch sizes for which an outcome differs, each with the operation.
 
     Raises
     ------
     ValueError
-        If answers differ in larger batches, or can't be known. It names the line.
+        If outcomes differ for larger batches, or are unknown. It names the line.
     """
     lines = [[line for line, _ in each.given] for each in found]
     for given in zip_longest(*lines):
@@ -488,7 +488,7 @@ def differing(found: Sequence[Lengths], sizes: Sequence[int]) -> dict[int, Asked
 
 
 def _refuse_bent(found: Sequence[Lengths], sizes: Sequence[int], others: dict[int, Asked]) -> None:
-    """Raise where what clips gives another formula in larger batches; note smaller ones.
+    """Raise if a piecewise function has another formula in larger batches; note small ones.
 
     Raises
     ------
@@ -499,7 +499,7 @@ def _refuse_bent(found: Sequence[Lengths], sizes: Sequence[int], others: dict[in
     for calls in zip(*[each.bent for each in found], strict=False):
         line, function, _, small = calls[0]
         if any((x.line, x.function) != (line, function) for x in calls):
-            return  # the programs differ, too, which is told of them
+            return  # then the programs differ, too, and `common` raises
         operands = [*zip(*[x.numbers for x in calls], strict=True)]
         if all(len(set(x)) == 1 for x in operands):
             continue
@@ -528,7 +528,7 @@ def _parts(x: Any) -> tuple[Any, ...]:
 
 
 def _fitted(numbers: Sequence[Sequence[Any]], sizes: Sequence[int]) -> tuple[Any, ...] | None:
-    """Numbers, or formulas of those that differ; None if one has none."""
+    """Equal numbers, and formulas for those that differ; None if one has no formula."""
     fits = [x[0] if len(set(x)) == 1 else sized(x, sizes) for x in numbers]
     lacking = any(fit is None and set(x) != {None} for fit, x in zip(fits, numbers, strict=True))
     return None if lacking else tuple(fits)
@@ -539,12 +539,12 @@ def _at(fits: Sequence[Any], n: int) -> tuple[Any, ...]:
 
 
 def _close(answer: Any, fit: Sized, n: int) -> bool:
-    """Whether a number that was rounded is that of a formula."""
+    """Whether an outcome is the formula's value."""
     return answer is not None and math.isclose(answer, fit.at(n))
 
 
 def _formulas(found: Sequence[Lengths], sizes: Sequence[int]) -> dict[Key, Sized | None]:
-    """Of the lengths that follow the batch size; None for one that no formula is known for."""
+    """The formulas of lengths that depend on the batch size; None for unknown ones."""
     formulas: dict[Key, Sized | None] = {}
     for number, shapes in enumerate(zip(*[each.given for each in found], strict=True)):
         for axis, lengths in enumerate(zip(*[shape for _, shape in shapes], strict=True)):
@@ -556,7 +556,7 @@ def _formulas(found: Sequence[Lengths], sizes: Sequence[int]) -> dict[Key, Sized
 def _answers(
     asked: Asked, first: Lengths, formulas: Mapping[Key, Sized | None]
 ) -> Callable[[int], Any]:
-    """The answer for a batch size; None where Python raises."""
+    """The outcome as a function of the batch size; None where Python raises."""
 
     def answer(n: int) -> Any:
         def at(key: Key) -> Any:
@@ -586,5 +586,5 @@ def _unknown(asked: Asked, n: int | None = None) -> ValueError:
 
 
 def refusal(asked: Asked, n: int) -> ValueError:
-    """Return the error for a function that takes a batch to which an answer is another."""
+    """Return the error for a function that accepts a batch with another outcome."""
     return _unknown(asked, n)

@@ -1,4 +1,4 @@
-"""Recordings of a function in the standard's functions alone, on arrays of array-api-strict."""
+"""Recordings on arrays of array-api-strict, which consist of the standard's functions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,11 +21,11 @@ from wengert.nn.conversion import convert, replace
 from wengert.tape.hooks import has_hooks
 from wengert.tape.tensor import Tensor
 
-__all__ = ["array_in", "record", "resized", "restoring"]
+__all__ = ["array_in", "preserving", "record", "resized"]
 
 
 class _Recorder(StrictBackend):
-    """array-api-strict, with functions that ONNX has beyond the standard as single calls."""
+    """array-api-strict, with functions that ONNX has beyond the standard."""
 
     @property
     def kernels(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -33,13 +33,13 @@ class _Recorder(StrictBackend):
         return {"add_rows": self._add_rows, **sums}
 
     def _sum(self, name: str, x: Any, /, **parameters: Any) -> Any:
-        """A sum or product, also of bools, which the standard leaves out and eager code counts."""
+        """A sum or product, also of bools, which the standard leaves out."""
         xp = get_backend(self.name).namespace
         x = xp.astype(x, xp.int64) if x.dtype == xp.bool else x
         return getattr(xp, name)(x, **parameters)
 
     def _add_rows(self, x: Any, rows: Any, *, n: int) -> Any:
-        """Add rows of ``x`` up among ``n`` rows of zeros."""
+        """Sum the rows of ``x`` into ``n`` rows of zeros."""
         return get_backend(self.name).namespace.add_rows(x, rows, n=n)
 
 
@@ -50,7 +50,7 @@ def _recorder() -> _Recorder:
 
 @contextmanager
 def _recording() -> Iterator[Backend]:
-    """Let arrays of array-api-strict be the recorder's, and make new ones there."""
+    """Let the recorder handle arrays of array-api-strict, and make new ones."""
     recorder = _recorder()
     kind = type(recorder.xp.zeros(()))
     before = get_backend(recorder.name).namespace
@@ -71,7 +71,7 @@ def array_in(leaf: Any) -> Any:
 
 
 def resized(leaves: Sequence[Any], axes: Mapping[int, int], size: int) -> list[Any]:
-    """Return leaves of another batch size: rows of the given ones, repeated from the first on."""
+    """Return leaves of another batch size, whose rows repeat the given ones."""
     made = list(leaves)
     for i, axis in axes.items():
         leaf, array = leaves[i], array_in(leaves[i])
@@ -88,7 +88,7 @@ def resized(leaves: Sequence[Any], axes: Mapping[int, int], size: int) -> list[A
 
 
 @contextmanager
-def restoring(state: State, leaves: Sequence[Any]) -> Iterator[None]:
+def preserving(state: State, leaves: Sequence[Any]) -> Iterator[None]:
     """Restore the state and the leaves after a ``with`` block."""
     before = Snapshot.of(state, leaves, contents=True)
     try:
@@ -102,11 +102,10 @@ def record(
 ) -> tuple[ExportedProgram | None, Lengths]:
     """Record a call with other leaves on array-api-strict; its changes are undone.
 
-    The part is None if the function makes state, as in its first call. Beside it stands what was
-    asked about lengths.
+    Returns the program, or None if the call made state, as a first call does; and the lengths.
     """
     quiet = np.errstate(all="ignore")  # the function itself, which runs in the check, may warn
-    with restoring(state, leaves), _recording() as backend, quiet:
+    with preserving(state, leaves), _recording() as backend, quiet:
         moved = _moved(state, leaves, backend)
         args, kwargs = call.layout.structure.unflatten(moved)
         with watched() as lengths:
@@ -115,7 +114,7 @@ def record(
 
 
 def _moved(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:
-    """Give a state arrays of a library in place of its own, and return such leaves."""
+    """Move a state to a library, and return the leaves moved there."""
 
     def moved(array: Any) -> Any:
         dtype = dtype_of(array.dtype)

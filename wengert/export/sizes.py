@@ -1,4 +1,4 @@
-"""One program for all batch sizes, made of programs that were recorded for some of them."""
+"""One program for all batch sizes, from programs recorded for several of them."""
 
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -16,9 +16,9 @@ from wengert.compiler.program import Instruction, Line, Value
 
 __all__ = ["Shapes", "Sized", "choose", "common", "differ", "sized"]
 
-#: Of arrays; None for a length that follows the batch size.
+#: Shapes of arrays; None for a length that depends on the batch size.
 Shapes = Mapping[Value, tuple[int | None, ...]]
-#: How many batch sizes are compared.
+#: The number of batch sizes that are recorded.
 COUNT = 6
 
 
@@ -30,7 +30,7 @@ class Sized(NamedTuple):
     above, below : tuple of numbers
         Their coefficients, the constant term first.
     power : float
-        To which the quotient is raised: 1, 2 or a half.
+        The quotient's exponent: 1, 2 or a half.
     whole : bool
         Whether it is an integer.
     """
@@ -47,7 +47,7 @@ class Sized(NamedTuple):
 
 
 def choose(lengths: Container[int]) -> list[int]:
-    """Return batch sizes that are no other lengths, so that the two can be told apart."""
+    """Return batch sizes that differ from all other lengths."""
     free = (n for n in count(5) if n not in lengths)
     return [*islice(free, COUNT - 1), next(n for n in free if n > 60)]
 
@@ -55,7 +55,7 @@ def choose(lengths: Container[int]) -> list[int]:
 def common(
     parts: Sequence[ExportedProgram], sizes: Sequence[int]
 ) -> tuple[ExportedProgram, Shapes]:
-    """Return the part in which numbers that differ are `Sized`, and the arrays' shapes.
+    """Return one program, in which differing numbers are `Sized`, and the arrays' shapes.
 
     Raises
     ------
@@ -90,14 +90,16 @@ def common(
 
 
 class _Matched:
-    """The values of the programs that correspond, and formulas for numbers that differ."""
+    """Matches the programs' values, and finds formulas for differing numbers."""
 
     def __init__(self, parts: Sequence[ExportedProgram], sizes: Sequence[int]) -> None:
         self.constants = [part.program.constants for part in parts]
         self.sizes = sizes
         self.known: dict[Value, tuple[Value, ...]] = {}
         self.shapes: dict[Value, tuple[int | None, ...]] = {}
-        self.filled: list[Instruction] = []  # what makes constants that follow the batch size
+        self.filled: list[
+            Instruction
+        ] = []  # calls that make constants whose shape depends on the batch size
 
     def same(self, values: Sequence[tuple[Value, ...]], line: Line | None) -> None:
         """Note that values correspond."""
@@ -142,7 +144,7 @@ class _Matched:
 
     def _value(self, given: tuple[Value, ...], line: Line | None) -> Value:
         found = self.known.get(given[0])
-        if found is None:  # a constant, as nothing has computed it
+        if found is None:  # a constant
             arrays = [np.asarray(held[x]) for held, x in zip(self.constants, given, strict=True)]
             if not _equal(arrays):
                 self.filled.append(self._filling(given, arrays, line))
@@ -155,7 +157,7 @@ class _Matched:
     def _filling(
         self, values: tuple[Value, ...], arrays: Sequence[Any], line: Line | None
     ) -> Instruction:
-        """A call that makes a constant of which all elements are one number."""
+        """A call that makes a constant filled with one number."""
         firsts = [x.reshape(-1)[:1] for x in arrays]
         filled = all(x.size and _equal([x, np.full_like(x, x.flat[0])]) for x in arrays)
         if not filled or not _equal(firsts):
@@ -171,7 +173,7 @@ def _equal(arrays: Sequence[Any]) -> bool:
 
 
 def sized(numbers: Sequence[Any], sizes: Sequence[int]) -> Sized | None:
-    """Return a formula for numbers that holds at all sizes, which are more than its unknowns."""
+    """Return a formula for numbers; there are more sizes than unknowns, which confirms it."""
     if all(type(x) is int for x in numbers):
         made = _whole(numbers, sizes)
         return made if [made.at(n) for n in sizes] == list(numbers) else None
@@ -235,7 +237,7 @@ def _line(numbers: Sequence[float], sizes: Sequence[int]) -> tuple[float, float]
 
 
 def differ(what: str, line: Line | None, example: str = "") -> ValueError:
-    """Return the error for what follows the batch size, and no model can."""
+    """Return the error for a dependence on the batch size without a formula."""
     where = "" if line is None else f"{described(line)}: "
     return ValueError(
         f"{where}{what} depends on the batch size in a way that no formula is known for"

@@ -1,1 +1,1 @@
-"""What runs the primitives' rules on other things than raw arrays: Tensors, duals, batches."""
+"""Interpreters that run rules on Tensors, dual numbers and batches instead of raw arrays."""

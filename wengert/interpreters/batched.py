@@ -1,7 +1,7 @@
-"""Batches: arrays with a hidden first axis, along which a program runs once for all.
+"""Batches: arrays with a hidden first axis, over which a program is vectorised.
 
-What a program computes for one cotangent, or along one tangent, it computes for a batch of them,
-when each is a `Batched`: its shape is that of one of them, so rules and programs stay as they are.
+A `Batched` array has the shape of one member, so that rules and programs run unchanged on a batch
+of cotangents or tangents.
 """
 
 import math
@@ -24,11 +24,11 @@ class Application(NamedTuple):
     Attributes
     ----------
     xp : namespace
-        That of the arrays inside.
+        Of the inner arrays.
     own : tuple of bool
-        Which of the inputs are batched.
+        Whether each input is batched.
     inputs : sequence
-        The arrays inside.
+        The inner arrays.
     """
 
     xp: Any
@@ -38,22 +38,22 @@ class Application(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many members there are."""
+        """The number of members."""
         length: int = self.inputs[self.own.index(True)].shape[0]
         return length
 
     def run(self, *inputs: Any, **parameters: Any) -> Any:
-        """Apply the primitive to arrays inside."""
+        """Apply the primitive to inner arrays."""
         return apply(self.primitive, inputs, parameters)
 
     def rank(self, position: int) -> int:
-        """How many axes an input has for the program."""
+        """The number of an input's axes without the batch axis."""
         return len(self.inputs[position].shape) - self.own[position]
 
     def ranked(self, position: int, rank: int) -> Any:
-        """An input with axes of length 1 in front of the program's, so that there are ``rank``.
+        """A batched input with axes of length 1 after the batch axis, to have ``rank`` others.
 
-        Of a batched one they come after the first; one that is not broadcasts as it is.
+        An input that is not batched broadcasts as it is.
         """
         x = self.inputs[position]
         if not self.own[position] or len(x.shape) == rank + 1:
@@ -62,25 +62,25 @@ class Application(NamedTuple):
         return self.xp.reshape(x, (shape[0], *(1,) * (rank + 1 - len(shape)), *shape[1:]))
 
     def spread(self, position: int) -> Any:
-        """An input with the members' axis, whether it has one or not."""
+        """An input with a batch axis, broadcast if it has none."""
         x = self.inputs[position]
         if self.own[position]:
             return x
         return self.xp.broadcast_to(x, (self.size, *x.shape))
 
     def fronted(self, position: int) -> Any:
-        """An input with an axis in front: the members', or of length 1."""
+        """An input with its batch axis, or one of length 1."""
         x = self.inputs[position]
         return x if self.own[position] else self.xp.reshape(x, (1, *x.shape))
 
     def moved(self, x: Any, source: int, destination: int) -> Any:
-        """An array inside, with one axis moved."""
+        """An inner array with one axis moved."""
         order = [i for i in range(len(x.shape)) if i != source]
         order.insert(destination, source)
         return self.xp.permute_dims(x, tuple(order))
 
     def each(self, *inputs: Any, **parameters: Any) -> Any:
-        """Run for each member, and stack what comes out."""
+        """Run for each member, and stack the results."""
         take = self.xp.getitem
         results = [
             self.run(
@@ -108,7 +108,7 @@ class Application(NamedTuple):
 
 
 class Batched(Lifted):
-    """A raw array of one member's shape, which stands for many.
+    """A batch of arrays that has the shape of one member.
 
     Parameters
     ----------
@@ -163,15 +163,15 @@ class Batched(Lifted):
         return type(self)(inner, self.level)
 
 
-#: Operands that an elementwise function broadcasts against a batch as they are.
+#: Operands that broadcast against a batch as they are.
 _NUMBERS = frozenset({bool, int, float, complex})
 
 
 def _aligned(level: int, inputs: Sequence[Any]) -> list[Any] | None:
-    """The arrays inside, where they broadcast as they are, and one of the members' library.
+    """The inner arrays if they broadcast as they are, followed by one of the batched ones.
 
-    None where a member has fewer axes than another operand, or more is inside than a library's
-    array: the rule of the family sees to these.
+    None if a member has fewer axes than another operand, or an inner array is no library's: these
+    cases are left to the rule `elementwise`.
     """
     arrays: list[Any] = []
     like, rank, most = None, 0, 0
@@ -197,16 +197,16 @@ def _aligned(level: int, inputs: Sequence[Any]) -> list[Any] | None:
 
 
 class RecordedBatched(Batched):
-    """A batch of cotangents with which the sweep itself is recorded, for ``create_graph=True``.
+    """A batch of cotangents of a recorded sweep, for ``create_graph=True``.
 
-    Rules see what a node has saved as Tensors with their own nodes.
+    Rules get saved arrays as Tensors with their own nodes.
     """
 
     __slots__ = ()
 
 
 def members(x: Any, level: int, count: int) -> Any:
-    """The members of a batch, along a first axis; of anything else, ``count`` equal ones."""
+    """The members of a batch along a first axis; another array is repeated ``count`` times."""
     if isinstance(x, Batched) and x.level == level:
         return x.inner
     return namespace_of(x).broadcast_to(x, (count, *x.shape))
@@ -220,11 +220,10 @@ def identity(
     *,
     recorded: bool = False,
 ) -> list[Batched]:
-    """Rows of the identity of the space in which some arrays, taken together, are one vector.
+    """Rows ``start`` to ``stop`` of the identity matrix of some arrays' elements, as batches.
 
-    As tangents of the arrays they are the directions of their elements, one after the other, and
-    as cotangents they choose the rows of a Jacobian. Of the arrays the shapes, dtypes and devices
-    count. ``recorded`` is for cotangents of a sweep that is itself recorded.
+    As tangents they are the unit directions, and as cotangents they select rows of a Jacobian. Only
+    the arrays' shapes, dtypes and devices matter. ``recorded`` makes `RecordedBatched` ones.
     """
     kind = RecordedBatched if recorded else Batched
     sizes = [math.prod(x.shape) for x in arrays]
@@ -244,11 +243,11 @@ def identity(
     return found
 
 
-# -- the namespace of sweeps that are recorded ---------------------------------------------------
+# -- the namespace of recorded sweeps ------------------------------------------------------------
 
 
 def _function(name: str) -> Any:
-    """What a name does to batches of cotangents, to Tensors that were saved, and to both."""
+    """A function of batches of cotangents, of saved Tensors, or of both."""
     batched, alone = attrgetter(name)(lifted), attrgetter(name)(differentiable)
     if not callable(batched):  # a dtype
         return batched
@@ -275,7 +274,7 @@ def _batch(inputs: Sequence[Any]) -> Batched | None:
 
 
 def _constants(inputs: Sequence[Any], like: Batched) -> list[Any]:
-    """Inputs as a composition takes them: Tensors too as batches, so that it sees these alone."""
+    """A composition's inputs, with Tensors converted to batches."""
     return [
         Batched(x.inner, x.level)
         if isinstance(x, Batched)

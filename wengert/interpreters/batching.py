@@ -1,9 +1,9 @@
-"""How primitives run on batches: once, with an axis in front that the program does not see.
+"""Batch rules: how primitives run once for a whole batch, with the batch axis in front.
 
-The rule of a primitive stands in its row, ``batch``. It is called with the application (which
-`wengert.interpreters.batched.Application` describes) and the arrays inside, of which those that are
-batched have the axis, and answers with results that have it. Here are the rules of whole families.
-A primitive without one runs for each member: right, but a Python loop.
+A primitive's row has its rule, ``batch``. It takes the application
+(`wengert.interpreters.batched.Application`) and the inner arrays, of which the batched ones have
+the batch axis, and returns results with that axis. Here are the rules of families. A primitive
+without a rule runs in a loop over the members.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +13,12 @@ Rule = Callable[..., Any]
 
 
 def composed(call: Any, *inputs: Any, **parameters: Any) -> Any:
-    """The mark of a primitive whose ``forward`` runs on batched arrays; it is not called."""
+    """Marks a primitive whose ``forward`` runs on batched arrays; never called."""
     raise NotImplementedError
 
 
 def elementwise(call: Any, *inputs: Any, **parameters: Any) -> Any:
-    """Rule of a function of each element."""
+    """Rule of an elementwise function."""
     positions = [i for i, x in enumerate(inputs) if hasattr(x, "shape")]
     rank = max([call.rank(i) for i in positions])
     aligned = list(inputs)
@@ -28,19 +28,19 @@ def elementwise(call: Any, *inputs: Any, **parameters: Any) -> Any:
 
 
 def as_it_is(call: Any, *inputs: Any, **parameters: Any) -> Any:
-    """Rule of a function of each element of one array, or of its last axes."""
+    """Rule of a function of one array that is elementwise, or acts on the last axes."""
     return call.run(*inputs, **parameters)
 
 
 def shifted(axis: int | Sequence[int], rank: int) -> Any:
-    """An axis of the program's, or several, as what they are inside."""
+    """An axis, or several, counted with the batch axis."""
     if isinstance(axis, int):
         return (axis + rank if axis < 0 else axis) + 1
     return tuple([shifted(one, rank) for one in axis])
 
 
 def over_axes(**defaults: Any) -> Rule:
-    """Rule of a function over some axes, all by default."""
+    """Rule of a reduction over axes, all by default."""
 
     def rule(call: Any, x: Any, *, axis: Any = None, **parameters: Any) -> Any:
         rank = call.rank(0)
@@ -51,7 +51,7 @@ def over_axes(**defaults: Any) -> Rule:
 
 
 def along(**defaults: Any) -> Rule:
-    """Rule of a function along one axis, or several, that are named."""
+    """Rule of a function along given axes."""
 
     def rule(call: Any, x: Any, *, axis: Any = -1, **parameters: Any) -> Any:
         return call.run(x, axis=shifted(axis, call.rank(0)), **{**defaults, **parameters})
@@ -60,7 +60,7 @@ def along(**defaults: Any) -> Rule:
 
 
 def alone(position: int, **defaults: Any) -> Rule:
-    """Rule of a function that runs once if one input alone is batched, and for each otherwise."""
+    """Rule of a function that runs once if one certain input alone is batched, else in a loop."""
 
     def rule(call: Any, *inputs: Any, **parameters: Any) -> Any:
         once = call.own[position] and sum(call.own) == 1
@@ -77,7 +77,7 @@ def paired(call: Any, x1: Any, x2: Any, *, axis: int = -1) -> Any:
 
 
 def labelled(call: Any, x1: Any, x2: Any, subscripts: tuple[str, str, str]) -> Any:
-    """The product of a pair by labels of their axes; the members' axis gets another label."""
+    """The product of two arrays by labels of axes; the batch axis gets a label of its own."""
     member = chr(max(map(ord, "".join(subscripts)), default=ord("a")) + 1)
     first, second, result = subscripts
     labels = (

@@ -1,4 +1,4 @@
-"""Checkpointing: values that the backward pass needs are computed again instead of kept."""
+"""Checkpointing: values that the backward pass needs are recomputed instead of kept."""
 
 import weakref
 from _thread import RLock
@@ -24,7 +24,7 @@ _CHECKS = ("default", "values", "none")
 
 
 class CheckpointError(RuntimeError):
-    """A checkpointed function did something else when it was run again."""
+    """A checkpointed function behaved differently when it was run again."""
 
 
 def checkpoint(
@@ -35,13 +35,13 @@ def checkpoint(
     context_fn: Callable[[], Contexts] | None = None,
     **kwargs: Any,
 ) -> R:
-    """Call a function, and keep nothing of it for the backward pass but its arguments.
+    """Call a function, and keep only its arguments for the backward pass.
 
-    When the backward pass comes to the function's operations, it is run again, to compute what
-    they had saved. So memory is traded for time: a chain of n layers in segments of √n keeps
-    about 2√n results instead of n, for one more forward pass (Chen et al., Training deep nets
-    with sublinear memory cost, 2016). Gradients, also those of what the function closes over, are
-    the same to the last bit. Checkpoints nest, and derivatives of any order go through them.
+    When the backward pass comes to the function's operations, the function is run again to
+    recompute what they had saved. This trades time for memory: a chain of n layers in segments of
+    √n keeps about 2√n results instead of n, for one more forward pass (Chen et al., Training deep
+    nets with sublinear memory cost, 2016). Gradients, also of Tensors that the function closes
+    over, are the same bitwise. Checkpoints nest, and derivatives of any order go through them.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def checkpoint(
     Raises
     ------
     CheckpointError
-        In the backward pass, if the function did something else.
+        In the backward pass, if the function behaved differently.
 
     Notes
     -----
@@ -94,7 +94,7 @@ def checkpoint(
 
 
 def _parted(result: Any, given: Any) -> Any:
-    """The result, with another Tensor of its values for each that is itself an argument."""
+    """The result, with a new Tensor for each one that is itself an argument."""
     return _replaced(result, [x for x in _found(given) if isinstance(x, Tensor)])
 
 
@@ -122,7 +122,7 @@ def checkpoint_sequential(
     *,
     preserve_rng_state: bool = True,
 ) -> Any:
-    """Call functions one after the other, in segments of which each is a `checkpoint`.
+    """Call functions one after the other, in segments that are checkpoints.
 
     Parameters
     ----------
@@ -166,11 +166,11 @@ def _chain(layers: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
     return run
 
 
-# -- what is kept, and computed again ------------------------------------------------------------
+# -- recomputation -------------------------------------------------------------------------------
 
 
 class _Holder:
-    """What a node keeps instead of one saved array."""
+    """Stands for a saved array in a node."""
 
     __slots__ = ("__weakref__", "array", "index")
 
@@ -180,7 +180,7 @@ class _Holder:
 
 
 class _Frame:
-    """One call of a checkpointed function: how to call it again, and what it had saved."""
+    """One call of a checkpointed function: how to repeat it, and the arrays that it saved."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class _Frame:
         context_fn: Callable[[], Contexts] | None,
     ) -> None:
         self.function, self.check, self.context_fn = function, check, context_fn
-        # Inside of another checkpoint the arguments are among what that one computes again.
+        # Inside another checkpoint, that one recomputes the arguments.
         self.arguments = _keep(arguments, {})
         self.state = generators.get_rng_state() if preserve else None
         self.context = copy_context()
@@ -211,7 +211,7 @@ class _Frame:
         return holder
 
     def close(self) -> None:
-        """Let go of what was saved: the function has returned."""
+        """Free the saved arrays, after the function has returned."""
         self.running = False
         for reference in self.holders:
             holder = reference()
@@ -226,12 +226,12 @@ class _Frame:
         with self.lock:
             if holder.array is None:
                 self._compute()
-            # A second use computes it again: nothing is kept longer than it is used.
+            # Freed after its use; a second use recomputes it.
             array, holder.array = holder.array, None
         return untracked(array)
 
     def _compute(self) -> None:
-        """Run the function again, and hand each array that it saves to its holder."""
+        """Run the function again, and fill the holders."""
         before = generators.get_rng_state() if self.state is not None else None
         found = _Found(self)
         try:
@@ -266,7 +266,7 @@ class _Frame:
 
 
 class _Found:
-    """The arrays that are saved when a function is run again, in their order."""
+    """Receives the arrays that the repeated call saves, in order."""
 
     def __init__(self, frame: _Frame) -> None:
         self.frame = frame
@@ -274,13 +274,13 @@ class _Found:
         self.count = 0
 
     def pack(self, tensor: Tensor) -> Any:
-        """Hand an array on; it stays with the node, for sweeps in the function itself."""
+        """Fill a holder. The node keeps the array, too, for sweeps inside the function."""
         if _is_inside(tensor, self.level):
             return tensor._array
         frame, at = self.frame, self.count
         self.count += 1
         if at >= len(frame.holders):
-            return tensor._array  # which is an error once it is known how many there are
+            return tensor._array  # too many: `_compute` raises at the end
         traits = _traits(tensor, frame.check)
         if traits != frame.traits[at]:
             raise CheckpointError(
@@ -295,16 +295,16 @@ class _Found:
 
 
 def _is_inside(tensor: Tensor, level: int) -> bool:
-    """Whether a transform that began after ``level`` follows a saved Tensor.
+    """Whether a saved Tensor belongs to a transform that began after ``level``, in the function.
 
-    Another run of the function makes another level of it, which means nothing to the first one.
+    A repeated call has another level for that transform, so that its arrays can't be exchanged.
     """
     array = tensor._array
     return isinstance(array, Lifted) and array.level > level
 
 
 class _Traits(NamedTuple):
-    """What is compared of a saved array."""
+    """The properties of a saved array that are compared."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -327,7 +327,7 @@ def _traits(tensor: Tensor, check: str) -> Any:
 
 
 class _Argument(Leaf):
-    """The node of an argument that was computed, when a function is run again."""
+    """The node of an argument that is no leaf, in a repeated call."""
 
     __slots__ = ()
 
@@ -340,7 +340,7 @@ class _Argument(Leaf):
 
 
 class _Kept:
-    """A Tensor among the arguments."""
+    """A kept Tensor of the arguments."""
 
     __slots__ = ("array", "is_leaf", "tracked")
 
@@ -349,7 +349,7 @@ class _Kept:
         self.tracked, self.is_leaf = tensor._node is not None, tensor.is_leaf
 
     def tensor(self) -> Tensor:
-        """A Tensor like it, from which nothing leads on."""
+        """An equal Tensor with no graph behind it."""
         array = release(self.array)
         if self.tracked and not self.is_leaf:
             return placed(array, _Argument(array.shape, array.dtype))
@@ -357,7 +357,7 @@ class _Kept:
 
 
 def _keep(value: Any, kept: dict[int, _Kept]) -> Any:
-    """Arguments with what is to be kept of Tensors in their place."""
+    """Arguments with a `_Kept` in place of each Tensor."""
     if isinstance(value, Tensor):
         if id(value) not in kept:
             kept[id(value)] = _Kept(value)

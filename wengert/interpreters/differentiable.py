@@ -9,8 +9,8 @@ from wengert.tape.node import Node, Output
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor, placed
 
-#: The modules of functions that few programs need, to be imported when one is first named:
-#: `wengert.ops.late` says which.
+#: The modules of rarely used functions, which are imported at their first use; filled by
+#: `wengert.ops.late`.
 HOMES: dict[str, str] = {}
 
 
@@ -34,17 +34,13 @@ def _tensor(value: Any, node: Node, origin: Any) -> Any:
 
 
 def device(x: Tensor) -> Selection:
-    """Where others are made beside a Tensor: as of a raw array, with the backend.
-
-    So that what a rule creates beside a Tensor comes to the Tensor's backend, whichever is
-    selected.
-    """
+    """The backend and device for arrays that a rule creates beside a Tensor."""
     backend = x.backend
     return Selection(backend, backend.beside(x._array), "it is another array's")
 
 
 def _find(name: str) -> Any:
-    """What rules ask for beside the functions that `wengert.ops` has put here."""
+    """Names that `wengert.ops` has not put here: rarely used functions, and primitives."""
     if name in HOMES:
         return getattr(import_module(HOMES[name]), name)
     try:
@@ -53,8 +49,8 @@ def _find(name: str) -> Any:
         raise AttributeError(f"there is no function and no primitive {name!r}") from None
 
 
-#: The functions of `wengert.ops` on Tensors, which fills it: the ``xp`` of ``create_graph=True``
-#: and of a ``grad_fn`` that is called by hand.
+#: The functions of `wengert.ops` on Tensors: the ``xp`` of rules with ``create_graph=True``, and
+#: of a ``grad_fn`` that is called by hand. `wengert.ops` fills it.
 differentiable = namespace(
     f"{__name__}.namespace", _find, (), device=device, restore=restore, plain=False
 )

@@ -1,10 +1,10 @@
-"""Forward mode: arrays that carry a tangent, which every primitive pushes on.
+"""Forward mode: dual arrays with a tangent, which every primitive propagates.
 
-Tensors hold Duals, and Duals hold raw arrays or other Duals, never Tensors: what is recorded while
-a forward transform runs is recorded at its level, as operations on Duals. To the tape outside, the
-whole transform is one operation, whose node, `UnpackDual`, has a rule that sweeps what was recorded
-inside. So forward and reverse mode nest in any order, and a function may close over
-Tensors that outer transforms follow.
+Tensors hold Duals, and Duals hold raw arrays or other Duals, never Tensors: operations inside a
+forward transform are recorded at its level, as operations on Duals. To the tape outside, the whole
+transform is one operation with the node `UnpackDual`, whose rule sweeps the operations recorded
+inside. So forward and reverse mode nest in any order, and a function may close over Tensors that
+outer transforms differentiate.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,14 +22,14 @@ from wengert.tape.tensor import Tensor, placed, untracked
 
 
 class Dual(Lifted):
-    """A raw array with its derivative along a direction.
+    """A raw array with its derivative along a direction: a dual number for each element.
 
     Parameters
     ----------
     inner : array
         The primal value.
     tangent : array or None
-        The derivative, of the same shape and dtype; None is zero.
+        The derivative, of the same shape and dtype; None for zero.
     level : int
         Which transform it belongs to, from `new_level`.
     """
@@ -93,24 +93,24 @@ class Dual(Lifted):
 
 
 def _dual(value: Any, tangent: Any, level: int) -> Any:
-    """A result with its tangent; a raw array where its dtype has no tangents."""
+    """A result with its tangent; a raw array if its dtype has no derivatives."""
     if not dtype_of(bottom(value).dtype).inexact:
         return raw(value)
     return Dual(value, tangent, level)
 
 
-# -- in and out of a level -----------------------------------------------------------------------
+# -- entering and leaving a level ----------------------------------------------------------------
 
 
 class DualInput(Leaf):
-    """The node of a forward transform's argument: a leaf of what is recorded inside.
+    """The node of a forward transform's argument, a leaf of the graph inside.
 
     Attributes
     ----------
     level : int
         Of the transform.
     owners : tuple of (Node or None)
-        The nodes outside of the primal value and of the tangent.
+        The nodes of the primal value and of the tangent outside.
     """
 
     __slots__ = ("level", "owners")
@@ -131,9 +131,10 @@ class DualInput(Leaf):
 
 
 def make_dual(primal: Tensor, tangent: Tensor | None, level: int, always: bool = False) -> Tensor:
-    """Make a Tensor with a tangent of two Tensors of one shape and dtype.
+    """Make a dual Tensor of a value and a tangent of the same shape and dtype.
 
-    It is recorded inside if one of them is outside, or ``always``: its tangent may come later.
+    It gets a node inside if one of them has a node outside, or ``always``, if its tangent may get a
+    node later.
     """
     dual = Dual(primal._array, None if tangent is None else tangent._array, level)
     owners = primal._node, None if tangent is None else tangent._node
@@ -143,21 +144,21 @@ def make_dual(primal: Tensor, tangent: Tensor | None, level: int, always: bool =
 
 
 class Exit(NamedTuple):
-    """How results of a forward transform come out of its level.
+    """How results of a forward transform leave its level.
 
     Attributes
     ----------
     level : int
         Of the transform.
     start : int
-        What the tape's clock was when it began: nodes with larger numbers are recorded inside.
+        The tape's clock at its begin: nodes with larger numbers are recorded inside.
     connect : bool
-        Whether it was recorded around when it began. If the user had switched recording off,
-        what comes out is constant to all transforms outside.
+        Whether recording was on at its begin. If the user had switched it off, results are
+        constant to all transforms outside.
     read : callable
-        From tangents inside, raw arrays or None, to those outside.
+        Maps tangents inside, raw arrays or None, to those outside.
     directions : dict
-        From the numbers of `DualInput` nodes to those of their tangents, where these came later.
+        The nodes of tangents that came later, by the numbers of `DualInput` nodes.
     """
 
     level: int
@@ -167,7 +168,7 @@ class Exit(NamedTuple):
     directions: Mapping[int, Node | None] = MappingProxyType({})
 
     def ways(self, edges: Sequence[Node]) -> list[tuple[Node, Node, int]]:
-        """Ways out: an edge, a node outside, and which part of a cotangent goes there."""
+        """For each edge the nodes outside, and which part of its cotangent each of them gets."""
         found: list[tuple[Node, Node, int]] = []
         for edge in edges:
             if isinstance(edge, DualInput) and edge.level == self.level:
@@ -175,17 +176,16 @@ class Exit(NamedTuple):
                 owners = (primal, self.directions.get(edge.number, tangent))
             else:
                 owners = (edge, None)
-            # The tangent of a cotangent belongs to the value, and its value to the tangent.
+            # A cotangent's tangent belongs to the primal value, and its value to the tangent.
             found += [(edge, owner, 1 - i) for i, owner in enumerate(owners) if owner is not None]
         return found
 
 
 def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tensor | None]]:
-    """Take Tensors of a level apart: the primal values, and the tangents, outside.
+    """Split dual Tensors of a level into primal values and tangents outside; None for zero.
 
-    ``out`` says of which level they are, and how tangents are read. A tangent is None where it is
-    zero. Where a Tensor was recorded, its parts are on the tape, as functions of what the
-    transform's arguments, and the Tensors that its function closed over, are functions of.
+    If a Tensor was recorded, its two parts are on the tape outside, connected to the nodes of the
+    transform's arguments and of the Tensors that its function closed over.
     """
     duals = [_apart(tensor._array, out.level) for tensor in tensors]
     tangents = out.read([tangent for _, tangent in duals])
@@ -219,7 +219,7 @@ def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tens
 
 
 def _apart(array: Any, level: int) -> tuple[Any, Any]:
-    """The value and the tangent at a level; what is of no such level is constant."""
+    """The value and the tangent at a level; other arrays are constants."""
     own = isinstance(array, Dual) and array.level == level
     return (array.inner, array.tangent) if own else (array, None)
 
@@ -230,13 +230,13 @@ def tangent_of(tensor: Tensor, level: int) -> Any:
 
 
 def without_tangent(tensor: Tensor, level: int) -> Tensor:
-    """A Tensor with the same node, whose tangent at a level is left out."""
+    """A Tensor with the same node, without its tangent at a level."""
     value, tangent = _apart(tensor._array, level)
     return tensor if tangent is None else placed(Dual(value, None, level), tensor._node)
 
 
 def _edges(roots: Sequence[Node], out: Exit) -> list[Node]:
-    """The nodes at which a sweep inside ends: of arguments, and of what was recorded before."""
+    """The nodes at which a sweep inside ends: arguments, and nodes recorded before."""
     found: dict[int, Node] = {}
     seen: set[int] = set()
     stack: list[Node | None] = [*roots]
@@ -266,11 +266,11 @@ class UnpackDual(Several):
     Parameters
     ----------
     results : sequence of (Node, (array, array))
-        What was recorded inside, and the values.
+        The nodes inside, with values and tangents.
     out : Exit
         As for `unpack_dual`.
     edges : sequence of Node
-        Where a sweep inside ends.
+        The nodes at which a sweep inside ends.
     """
 
     __slots__ = ("out",)
@@ -308,7 +308,7 @@ class UnpackDual(Several):
             return []
         leading = leading_to(targets, [node for node, _ in seeds])
         seeds = [(node, g) for node, g in seeds if node.number in leading]
-        with transforming():  # the cotangents' tangents are what this is about
+        with transforming():  # the cotangents carry tangents, also within `no_grad`
             arrived = sweep(seeds, keep=True, targets=targets, wanted=leading, ends=targets)
         cotangents = self._parts(list(arrived.values()))
         parts = {node.number: g for node, g in zip(arrived, cotangents, strict=True)}
@@ -331,7 +331,7 @@ class UnpackDual(Several):
 
 
 def _exchanged(primal: Any, tangent: Any, level: int) -> Any:
-    """The cotangent inside, of those of a primal value and a tangent: their parts are exchanged."""
+    """The dual cotangent inside, in which value and tangent are exchanged."""
     if tangent is None:
         tangent = namespaces[type(primal)].zeros_like(primal)
     if isinstance(tangent, Tensor):

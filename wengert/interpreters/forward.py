@@ -1,4 +1,4 @@
-"""Forward derivatives: from tangents of a primitive's inputs to the tangent of its result."""
+"""Forward derivatives: a primitive's result's tangent from tangents of its inputs."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -22,20 +22,18 @@ def push(
 ) -> Any:
     r"""Derivative of a primitive's result along tangents of its inputs, :math:`\dot y = J \dot x`.
 
-    It is the mate of `Node.pull`, :math:`\bar x = J^H \bar y`, and mostly comes from the same
-    rules: a linear primitive is applied to the tangents themselves, a multilinear one with each
-    input replaced in its turn, and the Jacobian of an elementwise one is diagonal, so that the
-    rule knows all of it. The other primitives have forward rules of their own.
+    It is the counterpart of `Node.pull`, :math:`\bar x = J^H \bar y`, and mostly uses the same
+    rules: a linear primitive is applied to the tangents, a multilinear one with each input replaced
+    in turn, and an elementwise one has a diagonal Jacobian, which the reverse rule gives. Other
+    primitives have forward rules.
 
-    Inputs, parameters and ``out`` are as for the primitive's kernel. A tangent is None where it is
-    zero, also that of the result. With Tensors it is on the tape, as a function of inputs and
-    tangents.
+    Inputs, parameters and ``out`` are as for the primitive's kernel. A tangent of zero is None, the
+    result's too. With Tensors the result is on the tape, as a function of inputs and tangents.
 
     Raises
     ------
     NotImplementedError
-        If an input with a tangent has no derivative: because it is not defined, or because there
-        is no rule for it.
+        If the derivative for an input with a tangent is undefined, or has no rule.
     """
     moving = [
         None if t is None or not _moves(xp, primitive, position, t) else t
@@ -65,7 +63,7 @@ def how(primitive: Primitive, name: str) -> str:
 
 
 def _declaration(primitive: Primitive, name: str) -> Declared | None:
-    """What is stated instead of a forward derivative; None if there is one."""
+    """The declaration instead of a forward derivative; None if there is a derivative."""
     rule = primitive.jvps.get(name, primitive.rules.get(name, NOT_IMPLEMENTED))
     if isinstance(rule, Declared):
         return rule
@@ -74,7 +72,7 @@ def _declaration(primitive: Primitive, name: str) -> Declared | None:
 
 
 def _moves(xp: Any, primitive: Primitive, position: int, t: Any) -> bool:
-    """Whether a tangent of an input moves the result; an error where nothing is known of it."""
+    """Whether an input's tangent affects the result; raise if there is no derivative."""
     if not primitive.rules:
         return False
     name = primitive.input_at(position)
@@ -94,17 +92,17 @@ class _Call(NamedTuple):
     out: Any
 
     def function(self, *inputs: Any) -> Any:
-        """Apply it to other inputs: by its kernel, or recorded."""
+        """Apply the primitive to other inputs, recorded if these are Tensors."""
         primitive = self.primitive
         run = attrgetter(primitive.name)(self.xp) if self.xp.plain else primitive.bind
         return run(*inputs, **self.parameters)
 
 
-# -- forward rules of a primitive's own ----------------------------------------------------------
+# -- explicit forward rules ----------------------------------------------------------------------
 
 
 class _Forwards:
-    """A primitive with its forward rules in the place of its rules: what `Plan` looks at."""
+    """A primitive with forward rules in place of reverse rules, for `Plan`."""
 
     def __init__(self, primitive: Primitive) -> None:
         self.primitive = primitive
@@ -120,7 +118,7 @@ def _plan(primitive: Primitive, moving: tuple[bool, ...]) -> Plan:
 
 
 def _own(call: _Call, tangents: Tangents) -> Any:
-    """The sum of what each tangent causes."""
+    """The sum of the forward rules of all tangents."""
     add = call.xp.add
     plan = _plan(call.primitive, tuple([t is not None for t in tangents]))
     named = plan.save(call.inputs, call.out, call.parameters)
@@ -134,11 +132,11 @@ def _own(call: _Call, tangents: Tangents) -> Any:
     return total
 
 
-# -- forward rules that follow from the kind -----------------------------------------------------
+# -- forward rules derived from the kind ---------------------------------------------------------
 
 
 def _linear(call: _Call, tangents: Tangents) -> Any:
-    """The function itself, of the tangents: zeros for inputs that stay as they are."""
+    """The function of the tangents, with zeros for inputs without one."""
     primitive = call.primitive
     return call.function(
         *[
@@ -153,7 +151,7 @@ def _linear(call: _Call, tangents: Tangents) -> Any:
 
 
 def _multilinear(call: _Call, tangents: Tangents) -> Any:
-    """The sum over the inputs of the function with one of them replaced by its tangent."""
+    """The sum of the function with one input after another replaced by its tangent."""
     total: Any = None
     for position, t in enumerate(tangents):
         if t is not None:
@@ -163,11 +161,11 @@ def _multilinear(call: _Call, tangents: Tangents) -> Any:
 
 
 def _elementwise(call: _Call, tangents: Tangents) -> Any:
-    """Each tangent times the rule's own factor, for the Jacobian is diagonal.
+    """The sum of each tangent times the diagonal of the Jacobian.
 
-    A real one is its own transpose: the rule does the same to tangents as to cotangents. With
-    complex numbers each element has a 2 x 2 block, and the rule gives its rows, for the cotangents
-    1 and i.
+    A real diagonal is its own transpose, so that the reverse rule is applied to the tangent. With
+    complex numbers each element has a 2 x 2 block, whose rows the rule gives for cotangents 1
+    and i.
     """
     xp, out = call.xp, call.out
     plan = call.primitive.plans[tuple([t is not None for t in tangents])]
@@ -188,7 +186,7 @@ def _elementwise(call: _Call, tangents: Tangents) -> Any:
 
 
 def _along(xp: Any, gradient: Any, t: Any) -> Any:
-    """How much a real function changes along a tangent."""
+    """The derivative of a real function along a tangent."""
     change = xp.multiply(xp.conj(gradient), t)
     return xp.real(change) if dtype_of(change.dtype).complex else change
 
@@ -201,18 +199,18 @@ _DERIVED: dict[str, Callable[[_Call, Tangents], Any]] = {
 }
 
 
-# -- what these share ----------------------------------------------------------------------------
+# -- helpers -------------------------------------------------------------------------------------
 
 
 def _zero(x: Any) -> Any:
-    """Zeros like an input; for a number a number, and for an input that is absent nothing."""
+    """Zeros like an array, 0 for a number, None for an absent input."""
     if x is None:
         return None
     return namespaces[type(x)].zeros_like(x) if hasattr(x, "dtype") else 0
 
 
 def _conform(t: Any, y: Any) -> Any:
-    """Give a tangent the shape and dtype of the result it belongs to."""
+    """A tangent with the shape and dtype of its result."""
     if t is None:
         return None
     xp = namespaces[type(t)]

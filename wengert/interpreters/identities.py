@@ -1,10 +1,9 @@
-"""Which operations return an operand, equal to the last bit: compiled programs leave them out.
+"""Identity rules: when an operation returns an operand bitwise, so that programs can omit it.
 
-The rule of a primitive stands in its row, ``identity``. It is called with the instruction, which
-`wengert.compiler.passes.simplify.Call` describes, and answers with the operand that the result
-equals, or with None. What equals only up to the sign of a zero, or except at infinities, is no
-identity. Whether shape and dtype are the operand's too the pass sees. Here are the rules of whole
-families.
+A primitive's row has its rule, ``identity``. It takes the instruction, as a
+`wengert.compiler.passes.simplify.Call`, and returns the operand that the result equals, or None.
+An equality up to the sign of zero, or except at infinities, is no identity. The pass compares
+shape and dtype itself. Here are the rules of families.
 """
 
 import math
@@ -20,7 +19,7 @@ def unit(*, left: bool) -> Rule:
     Parameters
     ----------
     left : bool
-        Whether the operands may change places.
+        Whether the left operand may be the 1.
     """
 
     def rule(call: Any) -> Any:
@@ -35,14 +34,14 @@ def unit(*, left: bool) -> Rule:
 
 
 def nil(*, left: bool, sign: int) -> Rule:
-    """Rule of ``n + 0`` of integers, and of ``x + -0.0`` of floats: 0.0 would make a 0.0 of -0.0.
+    """Rule of ``n + 0`` of integers, and of ``x + -0.0`` of floats, since -0.0 + 0.0 is 0.0.
 
     Parameters
     ----------
     left : bool
-        Whether the operands may change places.
+        Whether the left operand may be the 0.
     sign : {1, -1}
-        That of the zero which changes no float.
+        The sign of the zero that changes no float.
     """
 
     def gone(call: Any, x: Any) -> bool:
@@ -77,12 +76,12 @@ def idempotent(call: Any) -> Any:
 
 
 def same_elements(call: Any) -> Any:
-    """Rule of what gives the operand's elements, in another shape or dtype perhaps."""
+    """Rule of functions that keep the elements, and change shape or dtype at most."""
     return call.operands[0] if call.parameters.get("device") is None else None
 
 
 def in_order(call: Any) -> Any:
-    """Rule of what keeps the elements in order: back to the shape that they had."""
+    """Rule of a chain of functions that keep the elements' order and end with the first shape."""
     x, shape = call.operands[0], call.result.shape
     while x.shape != shape:
         before = call.maker(x)
@@ -93,12 +92,12 @@ def in_order(call: Any) -> Any:
 
 
 def of_reals(call: Any) -> Any:
-    """Rule of what does nothing to real numbers."""
+    """Rule of functions that leave real numbers unchanged."""
     return None if call.complex_of(call.operands[0]) else call.operands[0]
 
 
 def of_integers(call: Any) -> Any:
-    """Rule of what does nothing to integers."""
+    """Rule of functions that leave integers unchanged."""
     return call.operands[0] if call.whole else None
 
 

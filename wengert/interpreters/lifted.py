@@ -1,9 +1,9 @@
-"""Lifted arrays, which have arrays inside: what forward mode and batches compute with.
+"""Lifted arrays: arrays with an array inside, for forward mode, batches and traces.
 
-Kernels are found by the type of a raw array. So a class of raw arrays with a namespace of its own
-gives operations another meaning, at no cost to programs without it: a Tensor may hold such an
-array, the tape may save it, and the sweep runs rules on it plainly. All these classes share one
-namespace, `lifted`, so they mix and nest.
+Kernels are dispatched on the type of raw array. A class of raw arrays with a namespace of its own
+therefore changes the meaning of operations, at no cost to programs without it: Tensors hold such
+arrays, the tape saves them, and the sweep runs rules on them. All these classes share one
+namespace, `lifted`, so that they mix and nest.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.record import argument_names
 from wengert.tape.tensor import Tensor, untracked
 
-#: A level for each transform that is running: the inner one has the larger number.
+#: Makes the level of a transform; an inner transform has a larger number.
 new_level: Callable[[], int] = count(1).__next__
 
 
@@ -31,12 +31,11 @@ class Lifted:
     Attributes
     ----------
     level : int
-        Which running transform it belongs to. Where several meet, the innermost, which has the
-        largest number, is interpreted first, and sees the others as constants: that is what keeps
-        perturbations apart (Siskind and Pearlmutter, Nesting forward-mode AD, 2008).
+        The transform that it belongs to. Among several levels the innermost, with the largest
+        number, is interpreted first, and treats the others as constants, which avoids perturbation
+        confusion (Siskind and Pearlmutter, Nesting forward-mode AD, 2008).
     inner : array or Tensor
-        What it is an array of: a library's raw array, another `Lifted`, or a Tensor, where the
-        tape records what happens inside.
+        A library's raw array, another `Lifted`, or a Tensor if inner operations are recorded.
     """
 
     __slots__ = ("inner", "level")
@@ -48,29 +47,29 @@ class Lifted:
     __array_ufunc__: ClassVar[None] = None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        # NumPy would make an array of one Python object of it.
+        # NumPy would make an object array.
         raise TypeError(
-            f"a {type(self).__name__} inside a transform is no array of a library: what it has "
-            "beside its values would be lost; compute with wengert's functions on the Tensor"
+            f"a {type(self).__name__} inside a transform is no array of a library: its derivatives "
+            "would be lost; compute with wengert's functions on the Tensor"
         )
 
     @classmethod
     def interpret(
         cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
     ) -> Any:
-        """Run a primitive on inputs of which some are this class's, at this level.
+        """Run a primitive on inputs of which some are of this class and level.
 
-        Inputs are as for the primitive's kernel, and so is the result: raw arrays, lifted or not.
+        Inputs and result are as for the primitive's kernel: raw arrays, lifted or not.
         """
         raise NotImplementedError
 
     def constant(self, value: Any) -> "Lifted":
-        """A raw array as one of this kind and level, in which nothing varies."""
+        """A raw array as a constant of this class and level."""
         raise NotImplementedError
 
     @property
     def bottom(self) -> Any:
-        """The library's own array at the bottom."""
+        """The library's own array, innermost."""
         return bottom(self)
 
     @property
@@ -94,26 +93,26 @@ class Lifted:
 
     @property
     def varies(self) -> bool:
-        """Whether a transform or a trace follows the values."""
+        """Whether a transform or a trace depends on the values."""
         return True
 
     def values(self) -> Any:
-        """The library's own array of the values, to look at: to print, or to branch upon.
+        """The library's own array of the values, for printing or branching.
 
         Raises
         ------
         TypeError
-            If there is no one array that has them.
+            If no single array has them.
         """
         raise TypeError(f"the values of a {type(self).__name__} can't be read")
 
     def refusal(self, where: str, done: str, instead: str) -> Exception:
-        """The error where the values of a Tensor that has this array would leave it.
+        """The error for an operation that reads values of a Tensor with this array.
 
         Parameters
         ----------
         where, done, instead : str
-            The line, what happens to the Tensor, and what keeps the derivative.
+            The line, the operation, and what to do instead.
         """
         return RuntimeError(
             f"{where}a Tensor that a transform differentiates {done}, and its derivative would be "
@@ -121,21 +120,21 @@ class Lifted:
         )
 
     def alike(self, array: "Lifted") -> Any:
-        """An array of this level as user's code would get it where it has given this one."""
+        """An array of this level, in the form in which the user's code sees this one."""
         return array
 
     def parts(self) -> dict[str, Any]:
-        """The arrays that it prints beside its values, by name."""
+        """Further arrays to print, by name."""
         return {}
 
     def detached(self) -> Any:
-        """The same values as a raw array in which nothing varies, for `Tensor.detach`."""
+        """The same values as a constant, for `Tensor.detach`."""
         return self
 
     def assigned(self, value: Any) -> Any:
-        """What a Tensor of this array holds after a change in place to ``value`` under `no_grad`.
+        """A Tensor's new array after it was assigned ``value`` in place under `no_grad`.
 
-        As in reverse mode, where it keeps its node, it keeps the derivative that it had.
+        The derivative stays, as the node does in reverse mode.
         """
         return value
 
@@ -180,7 +179,7 @@ class Lifted:
 
 
 def constant(value: Any, like: Any) -> Any:
-    """A raw floating or complex array, lifted as ``like`` is, or in a Tensor as ``like`` is."""
+    """A raw floating or complex array as a constant of the same levels as ``like``."""
     if isinstance(like, Tensor):
         return untracked(constant(value, like._array))
     if isinstance(like, Lifted) and dtype_of(value.dtype).inexact:
@@ -190,7 +189,7 @@ def constant(value: Any, like: Any) -> Any:
 
 
 def bottom(array: Any) -> Any:
-    """The library's own array at the bottom of a lifted one, or of a Tensor."""
+    """The library's own array, innermost in a lifted one or a Tensor."""
     while True:
         if isinstance(array, Tensor):
             array = array._array
@@ -201,7 +200,7 @@ def bottom(array: Any) -> Any:
 
 
 def raw(x: Any) -> Any:
-    """The array of an untracked Tensor, or of each in a tuple; anything else as it is."""
+    """The raw array of an untracked Tensor, or of each in a tuple; other objects unchanged."""
     if isinstance(x, tuple):
         parts = map(raw, x)
         return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
@@ -209,7 +208,7 @@ def raw(x: Any) -> Any:
 
 
 def namespace_of(*values: Any) -> Any:
-    """The namespace in which values of several kinds are computed with: the most general's."""
+    """The most general namespace of several values: of Tensors, lifted, or raw arrays."""
     found = None
     for value in values:
         if isinstance(value, Tensor):
@@ -224,20 +223,20 @@ def namespace_of(*values: Any) -> Any:
 
 
 def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
-    """Run a primitive on what is inside: Tensors, lifted arrays, raw arrays, numbers, None."""
+    """Run a primitive on inner values: Tensors, lifted arrays, raw arrays, numbers, None."""
     xp = namespace_of(*inputs)
     if xp is differentiable:
-        # Raw NumPy scalars would be numbers there.
+        # In a Tensor's namespace raw NumPy scalars would count as numbers.
         arrays = [
             untracked(x) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x for x in inputs
         ]
         return _recorded(primitive, arrays, parameters)
     if xp is lifted:
         return run(primitive, inputs, parameters)
-    live = next((x for x in inputs if hasattr(x, "regularise")), None)
-    if live is not None:  # a number that a trace follows, which kernels do not take
+    number = next((x for x in inputs if hasattr(x, "regularise")), None)
+    if number is not None:  # a traced number, which kernels do not take
         inputs = list(inputs)
-        kind = live.regularise(inputs, primitive.weak)
+        kind = number.regularise(inputs, primitive.weak)
     else:
         kind = next(type(x) for x in inputs if hasattr(x, "dtype"))
     return primitive.kernels[kind](*inputs, **parameters)
@@ -246,7 +245,7 @@ def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any
 def _recorded(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
     """Apply a primitive to Tensors, with parameters as a kernel takes them.
 
-    Rules leave out what has a default, and count axes from the end: the public function knows.
+    Rules may omit defaults and count axes from the end, which the public function handles.
     """
     public, accepted, by_position = _public(primitive)
     if accepted is not None and by_position.isdisjoint(parameters):
@@ -260,21 +259,21 @@ def _recorded(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str,
 
 @cache
 def _public(primitive: Primitive) -> tuple[Any, Signature | None, frozenset[str]]:
-    """The public function of a primitive's name, its signature, and what comes by position alone.
+    """The public function of a primitive's name, its signature, and positional-only parameters.
 
-    There is no signature where there is no such function.
+    The signature is None if there is no such function.
     """
     function = attrgetter(primitive.name)(differentiable)
     if function == primitive.bind:
         return function, None, frozenset()
     found = signature(function)
-    # Beside ``**keywords`` Python 3.13 binds such a name to these.
+    # Python 3.13 binds a positional-only name to ``**keywords``.
     by_position = [x.name for x in found.parameters.values() if x.kind is x.POSITIONAL_ONLY]
     return function, found, frozenset(by_position)
 
 
 def run(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
-    """Interpret a primitive's application: the innermost level first."""
+    """Interpret a primitive's application, innermost level first."""
     top: Any = None
     for x in inputs:
         if isinstance(x, Lifted) and (top is None or x.level > top.level):
@@ -284,7 +283,7 @@ def run(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any])
     return type(top).interpret(top.level, primitive, inputs, parameters)
 
 
-#: Functions whose results are made of no array's elements.
+#: Creation functions.
 CREATION = frozenset(
     ("empty", "eye", "full", "linspace", "ones", "zeros")
     + ("empty_like", "full_like", "ones_like", "zeros_like")
@@ -294,13 +293,13 @@ CREATION = frozenset(
 
 
 def _function(name: str) -> Callable[..., Any]:
-    """What a name does to lifted arrays: a primitive is interpreted, a composition is composed."""
+    """A function of lifted arrays: primitives are interpreted, others run their composition."""
     extension, _, short = name.rpartition(".")
     home = getattr(differentiable, extension) if extension else differentiable
     primitive = PRIMITIVES.get(name)
     if primitive is not None:
         arity = None if primitive.variadic else len(primitive.fixed)
-        # A rule may leave out what has a default, and the rules of this primitive name it.
+        # Rules may omit defaults that this primitive's own rules need.
         defaults: dict[str, Any] = getattr(primitive.forward, "__kwdefaults__", None) or {}
 
         def interpreted(*inputs: Any, **parameters: Any) -> Any:
@@ -319,7 +318,7 @@ def _function(name: str) -> Callable[..., Any]:
         return raw(public(*map(_wrapped, inputs), **parameters))
 
     def created(*inputs: Any, **parameters: Any) -> Any:
-        # A cotangent that a rule creates is lifted as the array is that it is created beside.
+        # A cotangent that a rule creates has the levels of the array beside it.
         beside = parameters.get("device")
         like = beside.like if isinstance(beside, _Beside) else inputs[0] if inputs else None
         return constant(composed(*inputs, **parameters), like)
@@ -334,7 +333,7 @@ def _wrapped(x: Any) -> Any:
 
 
 class _Beside(Selection):
-    """Where new arrays are made beside a lifted one: `lifted` itself has no backend."""
+    """The backend and device for new arrays beside a lifted one."""
 
     like: Any
 
@@ -348,14 +347,14 @@ def _device(x: Any) -> Selection:
 
 
 def conjugate(x: Any) -> Any:
-    """Conjugate in a rule: a real array as it is, and Python numbers are welcome."""
+    """Conjugate, for rules: real arrays stay as they are, and Python numbers are allowed."""
     if isinstance(x, complex | float | int) or not hasattr(x, "dtype"):
         return x.conjugate()
     return run(PRIMITIVES["conj"], (x,), {}) if dtype_of(x.dtype).complex else x
 
 
 def _real_part(name: str, function: Callable[[Any], Any], xp: ModuleType) -> Callable[[Any], Any]:
-    """``real`` or ``imag`` of complex arrays, as a function gives it, and of real arrays too."""
+    """``real`` or ``imag`` by a function of complex arrays, extended to real arrays."""
 
     def part(x: Any) -> Any:
         if dtype_of(x.dtype).complex:
@@ -371,7 +370,7 @@ def namespace_of_raw(
     device: Callable[[Any], Selection],
     is_view: Callable[[Any], bool],
 ) -> ModuleType:
-    """The namespace of arrays with arrays inside, which rules take as raw arrays."""
+    """A namespace of lifted arrays, which rules treat as raw arrays."""
     xp = namespace(name, find, plain=True, backend=None, device=device, is_view=is_view)
     xp.conj = conjugate  # type: ignore[attr-defined]
     for part in ("real", "imag"):
@@ -379,13 +378,13 @@ def namespace_of_raw(
     return xp
 
 
-#: The functions of all lifted arrays.
+#: The namespace of all lifted arrays.
 lifted = namespace_of_raw(f"{__name__}.namespace", _function, _device, lambda array: True)
 namespaces[Lifted] = lifted
 
 
 def _add_part(total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
-    """What `wengert.ops.index_composites` says of it, of lifted arrays."""
+    """`add_part` of lifted arrays; see `wengert.ops.index_composites`."""
     return lifted.add(total, lifted.scatter_add(value, key=key, shape=total.shape))
 
 

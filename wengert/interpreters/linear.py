@@ -1,7 +1,8 @@
-"""Linear programs: what is done to tangents, recorded, so that other tangents can be pushed.
+"""Linear programs: recorded operations on tangents, to be repeated with other tangents.
 
-The tangent of a `Dual` may be a `Linear`: then the primal values are computed at once, and what
-forward rules do to tangents is remembered. It looks at no values, and so can be done again.
+If the tangent of a `Dual` is a `Linear`, primal values are computed at once, and the operations of
+forward rules on tangents are recorded. They depend on no values of tangents, so that they can be
+repeated.
 """
 
 from collections import Counter
@@ -17,7 +18,7 @@ _number = count().__next__
 
 
 class _Step(NamedTuple):
-    """One application of a primitive, to values of the program among other inputs."""
+    """A primitive's application; some of its inputs are values of the program."""
 
     number: int
     primitive: Primitive
@@ -26,16 +27,16 @@ class _Step(NamedTuple):
 
 
 class _Ref(NamedTuple):
-    """A value of a program: a step's result, or one of its several, or (of no step) an argument."""
+    """A value of a program: a step's result, or an argument if ``step`` is None."""
 
     step: _Step | None
     at: int | None
 
 
 class Linear(Lifted):
-    """A raw array that is a linear function of a program's arguments: of one of them, at first.
+    """A raw array that is a linear function of a program's arguments.
 
-    Its ``inner`` is a sample, which tells shape, dtype and library; the numbers do not count.
+    Its ``inner`` is a sample, of which only shape, dtype and library matter.
     """
 
     __slots__ = ("ref",)
@@ -73,9 +74,9 @@ def _result(sample: Any, level: int, step: _Step, index: int | None) -> Any:
 
 
 class Program:
-    """The steps from a program's arguments to some of its values.
+    """The steps from a program's arguments to its results.
 
-    Of the results those count that are `Linear` and of the program's level; others are constants.
+    Results that are not `Linear` of the program's level are constants.
     """
 
     def __init__(self, results: Sequence[Any], level: int) -> None:

@@ -1,4 +1,4 @@
-"""Namespaces that rules run against: one factory for all that are no library's own."""
+"""The factory of namespaces that rules run against, for all but libraries' own."""
 
 from collections.abc import Callable, Iterable
 from types import ModuleType
@@ -13,10 +13,10 @@ def namespace(
     extensions: Iterable[str] = EXTENSIONS,
     **known: Any,
 ) -> ModuleType:
-    """A namespace whose names are found when they are first asked for, and kept.
+    """A namespace whose names are looked up at their first use, and cached.
 
-    ``find(name)`` gives what a name stands for; names in an extension have the extension's name and
-    a dot in front. ``known`` is what the module has from the beginning: ``plain``, ``device``.
+    ``find(name)`` looks a name up; names of an extension are prefixed by its name and a dot.
+    ``known`` are attributes of the module such as ``plain`` and ``device``.
     """
     module = ModuleType(name)
 
