@@ -1,8 +1,8 @@
-"""A warning where a change in place stays in one Tensor, and others would see it in NumPy.
+"""Warns of in-place changes that views would share in NumPy, and do not in Wengert.
 
-Operations decide what is a view, so the answer is the same with every array library: the view
-operations run on an empty NumPy array of the storage's shape, and NumPy says which of their
-results overlap. No element is read or written.
+Whether Tensors share memory is decided by the operations that made them, and so is the same for
+every array library: the view operations run on an uninitialised NumPy array of the storage's shape,
+and NumPy tells which results overlap. No element is read or written.
 """
 
 import dis
@@ -23,9 +23,9 @@ from wengert.tape.tensor import Memory, Shown, Tensor
 
 
 class ViewWarning(UserWarning):
-    """A change in place that other Tensors of the same memory would have seen elsewhere.
+    """An in-place change that NumPy and PyTorch would show in other Tensors of the same memory.
 
-    In Wengert it never reaches another Tensor. Filter it by `warnings.filterwarnings`.
+    In Wengert it never changes another Tensor. Filter it by `warnings.filterwarnings`.
     """
 
 
@@ -41,7 +41,7 @@ OF_THE_WHOLE: Final = (
     "x[1:] += 1; v = x[1:]. Or, if v is to keep the old values, say so by v = x[1:].clone()"
 )
 
-#: How much work NumPy may do to find out whether two arrays overlap.
+#: NumPy's limit of work to decide whether two arrays overlap.
 WORK: Any = 10_000
 
 
@@ -83,13 +83,13 @@ def check(x: Tensor, result: Tensor, operand: Any, key: Any) -> None:
 
 
 def work_out(shown: Shown) -> None:
-    """Replace a long chain of view operations by the view that they give."""
+    """Replace a long chain of view operations by its result."""
     shown.steps = (_view(shown), None, None)
     shown.depth = 1
 
 
 def _view(shown: Shown) -> Any:
-    """The view, of the empty array in the storage's place."""
+    """The view of the uninitialised array that stands for the storage."""
     steps, chain = shown.steps, []
     while steps is not None:
         operation, parameters, steps = steps
@@ -112,7 +112,7 @@ def _standing_for(memory: Memory) -> Any:
 
 
 def _basic(key: Any) -> tuple[Any, ...]:
-    """A basic index as it is; of an index with arrays, which are not read, all elements."""
+    """A basic index; `...`, all elements, for an index with arrays, which are not read."""
     parts = key if type(key) is tuple else (key,)
     static = all(
         part is None
@@ -125,7 +125,7 @@ def _basic(key: Any) -> tuple[Any, ...]:
 
 
 def overlap(a: Any, b: Any) -> bool:
-    """Whether two NumPy arrays have elements in common, or may have where that is hard to tell."""
+    """Whether two NumPy arrays overlap; True if that is too hard to decide."""
     try:
         return np.shares_memory(a, b, max_work=WORK)
     except (np.exceptions.TooHardError, OverflowError):

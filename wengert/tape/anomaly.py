@@ -15,7 +15,7 @@ Calls = tuple[tuple[str, int, str], ...]
 #: Frames of this package are not the user's lines.
 _PACKAGE = sys.modules[__name__.partition(".")[0]].__path__[0] + os.sep
 
-#: How many of the calls that led to a line are shown, the innermost.
+#: The number of innermost calls that are shown.
 _SHOWN = 6
 
 
@@ -24,7 +24,7 @@ _led: WeakKeyDictionary[Node, Calls] = WeakKeyDictionary()
 
 
 class Detection(Observer):
-    """The observer that remembers the line of each operation."""
+    """The observer that records the line of each operation."""
 
     follows_values = False
 
@@ -104,7 +104,7 @@ class set_detect_anomaly(detect_anomaly):
         _switch(self._detection)
 
     def __enter__(self) -> None:
-        # The constructor has switched already: what a block restores is the state before that.
+        # The constructor has switched already: a block restores the state before that.
         self._before.append(self._previous)
         _switch(self._detection)
 

@@ -13,7 +13,7 @@ from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor, placed, untracked
 
 try:
-    from _heapq import heappop, heappush  # which imports faster, and is all that is needed
+    from _heapq import heappop, heappush  # imports faster than heapq
 except ImportError:  # not CPython
     from heapq import heappop, heappush
 
@@ -64,7 +64,7 @@ def _backward_from(
     outputs: list[tuple[Node, Any]], retain_graph: bool | None, create_graph: bool, inputs: Any
 ) -> None:
     keep = create_graph if retain_graph is None else retain_graph
-    # Rules may pass one array on to several inputs, and the first cotangents are the caller's.
+    # Arrays with other owners: rules may give several inputs one array, and seeds are the caller's.
     shared: set[int] = set()
     for _, seed in outputs:
         shared.add(id(seed))
@@ -230,7 +230,7 @@ def _output(tensor: Tensor, g: Any, create_graph: bool, position: int = 0) -> tu
                 f"the gradient is on {g.backend.name} and the output on {tensor.backend.name}; "
                 f"move it with gradient.to_backend({tensor.backend.name!r})"
             )
-        if not create_graph and hasattr(array, "constant"):  # lifted, as the rules' operands are
+        if not create_graph and hasattr(array, "constant"):  # lifted, like the rules' operands
             return node, array.constant(g._array)
     return node, g if create_graph else g._array
 
@@ -252,7 +252,7 @@ def _accumulate(tensor: Tensor | None, g: Any, shared: set[int]) -> None:
 
     ``shared`` has the identities of arrays that others hold, too.
     """
-    if tensor is None or g is None:  # a Tensor that is gone, an input that was not used
+    if tensor is None or g is None:  # the Tensor was collected, or the input not used
         return
     xp = namespaces[type(g)]
     held = tensor._grad
@@ -348,7 +348,7 @@ def sweep(
         if node.watch is not None if targets is None else node.number in targets:
             arrived[node] = g
             if node.number in ends or (wanted is not None and not _leads_on(node, wanted)):
-                continue  # its rules need not run, so what it saved is for another sweep
+                continue  # its rules need not run; another sweep may use what it saved
         if type(node) is not Node:
             if type(node) is Indexed and namespaces[type(g)].plain:
                 _add_part(node, g, reached, due, wanted)
@@ -380,7 +380,7 @@ def sweep(
                 if type(parent) is not AccumulateGrad:
                     heappush(due, -number)
             else:
-                # `xp` is another library's where an operation has moved its operand.
+                # `xp` may be another library's: an operation may move its operand.
                 cell[1] = namespaces[type(more)].add(cell[1], more)
         if not keep:
             node.saved = None
@@ -396,7 +396,7 @@ recorded_sweep = enable_grad()(sweep)
 
 
 def _leads_on(node: Node, numbers: Container[int]) -> bool:
-    """Whether a node has a parent of one of some numbers."""
+    """Whether a node has a parent with one of these numbers."""
     for parent in node.parents:  # noqa: SIM110 -- a generator takes twice as long
         if parent is not None and parent.number in numbers:
             return True
@@ -419,7 +419,7 @@ def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> 
 
 
 class _Own(list[Any]):
-    """What has reached a node, where the sweep has made the array and nobody else has it."""
+    """A cell whose array belongs to the sweep, which may write into it."""
 
     __slots__ = ()
 
@@ -433,8 +433,8 @@ def _add_part(
 ) -> None:
     """Add the cotangent of ``x[key]`` to what has reached ``x``.
 
-    The first one makes an array of zeros, into which the others are written: a loop over the parts
-    of an array takes time in proportion to the parts.
+    The first one makes an array of zeros, into which the others are added in place, so that a loop
+    over the parts of an array takes linear time.
     """
     saved = node.saved
     if saved is None:
@@ -454,7 +454,7 @@ def _add_part(
         if type(parent) is not AccumulateGrad:
             heappush(due, -number)
     elif type(cell) is _Own:
-        # What a trace records, or has inside, is not written into.
+        # Lifted arrays are not written into.
         cell[1] = xp.add_part(cell[1], g, key=key, own=xp.backend is not None)
     else:
         reached[number] = _Own((parent, xp.add_part(cell[1], g, key=key, own=False)))
@@ -466,7 +466,7 @@ def _schedule(
     due: list[int],
     give: Callable[[Node, Any], None],
 ) -> None:
-    """Let the sweep stop where the cotangents of leaves with hooks are complete."""
+    """Add stops to the sweep at which the cotangents of leaves with hooks are complete."""
     oldest: dict[Node, int] = {}  # leaf -> number of the oldest node that it is an operand of
     for node in ancestors(node for node, _ in outputs):
         if node.number in eager:

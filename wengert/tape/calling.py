@@ -61,12 +61,12 @@ def operation(primitive: Primitive, x1: Any, x2: Any) -> Any:
 
 
 def _as_scalar(x: Any) -> Any:
-    """An array of NumPy's without axes as its number, others as they are.
+    """A 0-d NumPy array as a number; others unchanged.
 
-    NumPy makes such an array of a scalar to the left of a comparison, so that nobody can tell them
-    apart; a scalar is a number like Python's own.
+    NumPy converts a scalar on the left of a comparison to such an array, and scalars count as
+    numbers.
     """
-    # By ``__class__``, since the value of an array that is traced can't be asked for.
+    # By ``__class__``, as a traced array refuses to give its value.
     if x.__class__ is np.ndarray and not x.shape and x.dtype.kind in "biufc":
         return x.item()
     return x
@@ -79,7 +79,7 @@ def reflecting(primitive: Primitive, x1: Any, x2: Any) -> Any:
     return operation(primitive, x1, x2)
 
 
-#: Types of Python's own that define no operator with arrays: they give an error.
+#: Python's own types without operators for arrays, for which an error is raised.
 _NONSENSE: Final = frozenset({NoneType, bytes, dict, list, range, set, slice, str, tuple})
 
 
@@ -101,12 +101,12 @@ def is_foreign(x: Any) -> bool:
 def binary(
     primitive: Primitive, otherwise: Callable[[Primitive, Any, Any], Any] = operation
 ) -> Callable[[Any, Any], Tensor]:
-    """The public function of an elementwise primitive of two arguments, likewise.
+    """The public function of an elementwise primitive of two arguments: `Primitive.bind`, fast.
 
     Parameters
     ----------
     otherwise : callable
-        What is called for other operands than Tensors of one library and Python numbers:
+        Called for operands other than Tensors of one library and Python numbers:
         `operation`, or `reflecting` for an operator.
     """
     kernel_for = primitive.kernels.__getitem__  # faster than a subscript of a subclass of dict
@@ -169,7 +169,7 @@ def binary(
 def single(primitive: Primitive, kind: type[Node] | None = None) -> Callable[..., Any]:
     """`Primitive.bind` of a primitive of one input and one result, without its loops.
 
-    ``kind`` is the class that the nodes get which it records.
+    ``kind`` is the class of the recorded nodes.
     """
     kernel_for = primitive.kernels.__getitem__  # faster than a subscript of a subclass of dict
     differentiable = bool(primitive.rules)

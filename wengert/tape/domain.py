@@ -1,4 +1,4 @@
-"""Where a function is smooth: a part of its primitive's row."""
+"""The domains of smoothness in primitives' rows."""
 
 import math
 from collections.abc import Callable
@@ -47,7 +47,7 @@ class Domain:
         return found
 
     def points(self, low: float, high: float) -> list[float]:
-        """The points left out from ``low`` to ``high``, and the ends that lie there."""
+        """The excluded points and the ends from ``low`` to ``high``."""
         found = {self.low, self.high, *self.without}
         if self.period is not None:
             reach = range(0 if self.period < 0 else -_MANY, _MANY + 1)
@@ -71,7 +71,7 @@ class Joint:
     Parameters
     ----------
     distance : callable
-        How far NumPy's numbers, an array for each input, are from where it has not.
+        Takes a NumPy array for each input, and gives the distance from the next singular point.
     text : str
         What the documentation shows.
     """
@@ -85,7 +85,7 @@ class Joint:
         return self.text
 
 
-#: How many recurrences of a point on each side are listed.
+#: Recurrences of a point that are listed on each side.
 _MANY = 100
 
 EVERYWHERE = Domain()

@@ -1,7 +1,7 @@
-"""Clear errors where a kernel failed: what was called, on what, and why that cannot be.
+"""Clear errors for failed kernels: the function, its operands, and the reason.
 
-Array libraries raise errors of many classes and texts for the same mistake. Nothing is checked
-before a kernel runs, which would cost time; what went wrong is found out when it has.
+Array libraries raise different classes and texts for the same mistake. To save time nothing is
+checked before a kernel runs; the reason is found after it has failed.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
     arrays = [a for a in operands if hasattr(a, "dtype")]
     _compare_devices(name, arrays, error)
     broadcasts = PRIMITIVES[name].broadcasts if name in PRIMITIVES else kind == "elementwise"
-    if broadcasts and any(a is None for a in operands) and name != "clip":  # whose bounds may be
+    if broadcasts and any(a is None for a in operands) and name != "clip":  # its bounds may be None
         raise TypeError(f"{name} takes Tensors, arrays and Python numbers, not None") from None
     shapes = [tuple(a.shape) for a in arrays]
     if broadcasts and not _broadcast(shapes):
@@ -76,13 +76,13 @@ def _broadcast(shapes: list[tuple[int, ...]]) -> bool:
         np.broadcast_shapes(*shapes)
     except ValueError:
         return False
-    except TypeError:  # of dask's unknown lengths
+    except TypeError:  # dask's unknown lengths
         return True
     return True
 
 
 def _is_strong(operand: Any) -> bool:
-    """Whether an operand's kind matters: a Python integer takes that of the arrays beside it."""
+    """Whether an operand's kind matters: a Python integer adapts to the arrays."""
     return hasattr(operand, "dtype") or isinstance(operand, float | complex)
 
 

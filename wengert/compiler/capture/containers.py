@@ -31,7 +31,7 @@ def visit_container(walk: "Walk", x: Any, name: str) -> None:
             "elements that the function needs, or hold them in a Tensor"
         )
     cls = type(x)
-    walk.own(x, name)
+    walk.extra_attributes(x, name)
     walk.fact(name, Identity(cls))
     walk.state.objects.append(x)
     if len(x) > LONG and _plain(walk, x, name):

@@ -299,7 +299,7 @@ class Walk:
         self.fact(name, "a Tensor")
         self.state.tensors.append(TensorAt(x, name, place))
         self.state.objects.append(x)
-        self.own(x, name)
+        self.extra_attributes(x, name)
         node = x._node
         if node is not None:
             self.test("type({}) is not {}", node, type(node))
@@ -323,7 +323,7 @@ class Walk:
         return str(x.dtype) != "object"
 
     def _array(self, x: Any, name: str) -> None:
-        self.own(x, name)
+        self.extra_attributes(x, name)
         size = x.dtype.itemsize if hasattr(x.dtype, "itemsize") else 8
         for length in x.shape:
             size *= length
@@ -424,7 +424,7 @@ class Walk:
 
     def _partial(self, x: Any, name: str) -> None:
         self.state.objects.append(x)
-        self.own(x, name)
+        self.extra_attributes(x, name)
         self.visit(x.func, name, None)
         self.test("{}.func is not {}", x, x.func)
         self.test("{}.args is not {}", x, x.args)
@@ -456,7 +456,7 @@ class Walk:
                 if is_node(cls) or not mine or self.named.wants(x, key):
                     self.at(Place(x, key, f"{name}.{key}", "attribute"))
 
-    def own(self, x: Any, name: str) -> None:
+    def extra_attributes(self, x: Any, name: str) -> None:
         """Visit attributes that an object of a known kind has besides."""
         if of_user(type(x).__module__):
             self.object(x, name)
@@ -522,7 +522,7 @@ def _parts(*keys: str) -> Visitor:
 
     def visit(walk: Walk, x: Any, name: str) -> None:
         if isinstance(x, staticmethod | classmethod):
-            walk.own(x, name)
+            walk.extra_attributes(x, name)
         for key in keys:
             walk.visit(getattr(x, key), f"{name}.{key}" if len(keys) > 1 else name, None)
 
