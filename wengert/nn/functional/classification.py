@@ -28,9 +28,9 @@ from wengert.tape.tensor import Tensor, untracked, wrapped
 _INT64 = DTYPES["int64"]
 
 
-def check_classes(target: Any, classes: int, ignore_index: int) -> None:
+def check_classes(target: Any, classes: int, ignore_index: int) -> bool:
     """Raise for a class index out of range where `look` finds any; elsewhere losses are nan."""
-    look(target, check_indices, classes, ignore_index)
+    return look(target, check_indices, classes, ignore_index)
 
 
 def check_indices(values: Any, classes: int, ignore_index: int) -> None:
@@ -311,7 +311,8 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     Returns
     -------
     Tensor
-        Of one axis more, and the dtype of ``tensor``.
+        Of one axis more, and the dtype of ``tensor``. An index out of range that is not checked
+        gives zeros.
 
     Raises
     ------

@@ -74,17 +74,18 @@ def on_host(array: Any) -> bool:
         return False
 
 
-def look(array: Any, check: Callable[..., None], *settings: Any) -> None:
+def look(array: Any, check: Callable[..., None], *settings: Any) -> bool:
     """Call ``check(values, *settings)``, which may raise, for values that are `on_host`.
 
-    A compiled program calls it in each run.
+    A compiled program calls it in each run. Return whether they are.
     """
     later = getattr(array, "look", None)
-    if later is None:
-        if on_host(array):
-            check(backend_of(array).to_numpy(array), *settings)
-    elif on_host(array.inner):
+    found = on_host(array if later is None else array.inner)
+    if found and later is not None:
         later(check, *settings)
+    elif found:
+        check(backend_of(array).to_numpy(array), *settings)
+    return found
 
 
 def refused(value: Any, holds: Callable[[Any], Any]) -> bool:

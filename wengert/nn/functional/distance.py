@@ -1,5 +1,6 @@
 """Distances, and losses of distances and margins."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from wengert.nn.functional.define import (
     LOSS_OF_CLASSES,
     Reduction,
     check_reduction,
+    detached,
     is_positive,
     pair,
     real_floating,
@@ -328,7 +330,7 @@ def multi_margin_loss(
             f"{tuple(x.shape)} and {tuple(y.shape)} of {y.dtype.name}"
         )
     classes = x.shape[-1]
-    check_classes(y._array, classes, 0)
+    checked = check_classes(y._array, classes, 0)
     places = ops.expand_dims(ops.astype(y, "int64"), axis=-1)
     limit = operand(margin, x, name, "margin")
     own = ops.take_along_axis(x, places, axis=-1)
@@ -341,7 +343,12 @@ def multi_margin_loss(
         each = ops.take(w, ops.reshape(places, (-1,)), axis=0)
         terms = ops.multiply(terms, ops.reshape(each, places.shape))
     others = ops.equal(one_hot(y, classes), 0)
-    return reduced(ops.divide(ops.sum(ops.where(others, terms, 0), axis=-1), classes), reduction)
+    losses = ops.divide(ops.sum(ops.where(others, terms, 0), axis=-1), classes)
+    if not checked:  # neither the loss of a class that there is not, nor its derivative, is finite
+        inside = ops.logical_and(ops.greater_equal(y, 0), ops.less(y, classes))
+        one = ops.ones_like(detached(losses))
+        losses = ops.multiply(losses, ops.where(inside, one, math.nan))
+    return reduced(losses, reduction)
 
 
 @takes("input target weight", family=LOSS)

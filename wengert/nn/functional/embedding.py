@@ -1,5 +1,6 @@
 """Rows of a table."""
 
+import math
 from typing import Any
 
 from wengert import ops
@@ -84,7 +85,8 @@ def embedding(
     Raises
     ------
     IndexError
-        If an index is out of range (checked where `cross_entropy` checks class indices).
+        If an index is out of range (checked where `cross_entropy` checks class indices; elsewhere
+        such a row is nan).
     ValueError, RuntimeError, TypeError
         If shapes, options or dtypes do not fit.
 
@@ -101,7 +103,7 @@ def embedding(
         raise RuntimeError(f"'weight' must be 2-D, and is of shape {tuple(table.shape)}")
     rows = table.shape[0]
     padding, order = as_padding(padding_idx, rows), number(norm_type, "embedding", "norm_type")
-    look(indices._array, check_rows, rows)
+    checked = look(indices._array, check_rows, rows)
     flat = ops.reshape(indices, (-1,))
     if max_norm is not None:
         limit = number(max_norm, "embedding", "max_norm")
@@ -113,6 +115,9 @@ def embedding(
         out = ops.add(value, ops.multiply(ops.subtract(out, value), share))
     if padding is not None:
         out = ops.where(ops.expand_dims(ops.equal(flat, padding), axis=1), detached(out), out)
+    if not checked:  # libraries take such an index modulo the length, or the last row
+        inside = ops.logical_and(ops.greater_equal(flat, 0), ops.less(flat, rows))
+        out = ops.where(ops.expand_dims(inside, axis=1), out, math.nan)
     return ops.reshape(out, (*indices.shape, table.shape[1]))
 
 
