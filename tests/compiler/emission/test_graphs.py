@@ -238,6 +238,23 @@ class TestMemory:
             thread.join()
         assert cupy.cuda.Stream.null.waits[-1:] == [stream]
 
+    def test_the_first_call_waits_for_what_a_capture_has_tried(self) -> None:
+        """A view that has to be copied is found out by making it, in memory that graphs use."""
+        null = importlib.import_module("cupy").cuda.Stream.null
+
+        @wg.compile(capture=True)
+        def f(x: wg.Tensor) -> wg.Tensor:
+            for _ in range(4):
+                x = wg.exp(wg.max(x, axis=0) - x)
+            return x
+
+        x = wg.asarray(np.linspace(0, 1, 12).reshape(3, 4))
+        before = len(null.waits)
+        for _ in range(4):
+            f(x)
+        assert "are captured" in str(f.report)
+        assert len(null.waits) == before + 1
+
     def test_calls_at_once_have_memory_of_their_own(self) -> None:
         @wg.compile(capture=True, check=0)
         def f(x: wg.Tensor, a: float) -> wg.Tensor:

@@ -192,6 +192,9 @@ class _Graphs:
                 if active:
                     _abandon(stream)
                 raise
+        # Copies that were tried before a capture may still be running, in memory that graphs use.
+        stream.record(self._done)
+        self._last = stream, get_ident()
         self._known = fixed
         self._shown = [x for x in self._outputs if x in fixed]
         held = [fixed[x] for x in self._shown]
