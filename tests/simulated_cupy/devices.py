@@ -110,6 +110,9 @@ class Memory:
 class MemoryPool:
     """``cupy.get_default_memory_pool()``, which knows what arrays are alive."""
 
+    def __init__(self, allocator: Any = None) -> None:
+        self.allocator = allocator
+
     def malloc(self, size: int) -> Any:
         """What `using_allocator` is given; arrays here have memory of NumPy's."""
         raise NotImplementedError

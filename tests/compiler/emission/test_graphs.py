@@ -2,8 +2,10 @@
 
 import contextlib
 import contextvars
+import gc
 import importlib
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -254,6 +256,25 @@ class TestMemory:
             f(x)
         assert "are captured" in str(f.report)
         assert len(null.waits) == before + 1
+
+    def test_nothing_is_freed_where_memory_is_short(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """CuPy's pool lets go of what is not used, which a graph may write into all the same."""
+        graphs = importlib.import_module("wengert.compiler.emission.graphs")
+        cuda = importlib.import_module("cupy").cuda
+
+        class Memory:
+            def __init__(self, size: int) -> None:
+                self.size = size
+
+        monkeypatch.setattr(cuda, "Memory", Memory)
+        monkeypatch.setattr(cuda, "MemoryPointer", lambda memory, offset: memory)
+        pool = graphs._lasting(cuda)
+        given = weakref.ref(pool.allocator(512))
+        assert given() is not None
+        assert given().size == 512
+        del pool
+        gc.collect()
+        assert given() is None
 
     def test_calls_at_once_have_memory_of_their_own(self) -> None:
         @wg.compile(capture=True, check=0)

@@ -73,6 +73,17 @@ class _NotCapturedError(Exception):
     """Why a program is not captured."""
 
 
+def _lasting(cuda: Any) -> Any:
+    """A pool that frees nothing before it goes, when memory is short: graphs name its places."""
+    kept: list[Any] = []
+
+    def allocate(size: int) -> Any:
+        kept.append(cuda.Memory(size))
+        return cuda.MemoryPointer(kept[-1], 0)
+
+    return cuda.MemoryPool(allocate)
+
+
 def gains(started: int, others: int) -> bool:
     """Whether there are fewer launches of graphs and copies than of the captured kernels."""
     return others < started
@@ -102,7 +113,7 @@ class _Graphs:
         program = fused(program, stored=True)
         self.ready = False
         self._cupy, self._program = cupy, program
-        self._pool = cupy.cuda.MemoryPool()
+        self._pool = _lasting(cupy.cuda)
         self._last: Any = None  # the stream of the last call, and the thread
         self._numbers: dict[tuple[Value, str], Value] = {}
         self._steps = [self._stored(step) for step in program.instructions]
