@@ -97,6 +97,23 @@ def test_edges_of_the_backends(backend: Any) -> None:
         assert {f.told for f in found[name]} == {"int64 instead of uint64"}
 
 
+def test_data_types_that_a_library_lacks_are_told_of_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backend, tried = registry.get_backend("array_api_strict"), []
+    known = backend.raw_dtype
+
+    def raw_dtype(dtype: Any) -> Any:
+        if dtype.name.startswith("complex"):
+            tried.append(dtype)
+            raise TypeError(f"no data type {dtype.name}")
+        return known(dtype)
+
+    monkeypatch.setattr(backend, "raw_dtype", raw_dtype)
+    assert edges("astype", backend.name, 60.0) == []
+    assert tried
+
+
 def test_elementwise_functions_have_all_their_digits() -> None:
     assert {"log1p", "sin", "add", "round"} <= ELEMENTWISE
     assert not ELEMENTWISE & {"sum", "matmul", "sort"}

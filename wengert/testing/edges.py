@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from wengert.backends import as_dtype, use_backend
+from wengert.backends import as_dtype, get_backend, use_backend
 from wengert.backends.backend import MissingFunctionError
 from wengert.backends.registry import selection
 from wengert.testing.calls import FUNCTIONS, placed
@@ -477,6 +477,8 @@ def _compared(name: str, given: dict[str, Any], spec: str, of: Of, strict: bool)
         return call, ""  # NumPy has no such function, or another one of that name
     if name in COMPLEX:
         expected = [x + 0j for x in expected]
+    if not _has_types(spec, given):
+        return call, ""  # the line of data types has it
     try:
         with use_backend(spec):
             found = of(name, args, kwargs)
@@ -491,6 +493,19 @@ def _compared(name: str, given: dict[str, Any], spec: str, of: Of, strict: bool)
         for x, y in zip(found, expected, strict=True)
     )
     return call, next(filter(None, told), "")
+
+
+def _has_types(spec: str, given: dict[str, Any]) -> bool:
+    """Whether a library has the data types that a call names or is given."""
+    backend = get_backend(spec.partition(":")[0])
+    arrays = [x for part in given.values() for x in (part if isinstance(part, list) else [part])]
+    names = {x.dtype.name for x in arrays if isinstance(x, np.ndarray)}
+    try:
+        for name in names | ({given["dtype"]} if isinstance(given.get("dtype"), str) else set()):
+            backend.raw_dtype(as_dtype(name))
+    except TypeError:
+        return False
+    return True
 
 
 def _near(name: str, expected: Any) -> float:
