@@ -5,7 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from wengert.backends.generators import host, lock
+from wengert.backends.generators import follower, host, lock
 from wengert.backends.states import check_names
 
 __all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler"]
@@ -27,6 +27,8 @@ def as_generator(given: Any) -> "np.random.Generator":
     if isinstance(given, np.random.Generator):
         return given
     if given is None:
+        if (known := follower.get()) is not None:
+            known.seeded()
         with lock:
             given = int(host().integers(2**63))
     if isinstance(given, bool) or not isinstance(given, int | np.integer):

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from wengert.compiler.capture.containers import CONTAINERS, visit_container
-from wengert.compiler.capture.foreign import is_engine_class, of_user, refuse
+from wengert.compiler.capture.foreign import of_user, refuse
 from wengert.compiler.capture.optimizers import REPLACEABLE
 from wengert.compiler.capture.places import PLAIN, Identity, Place
 
@@ -80,7 +80,7 @@ def visit_class(walk: "Walk", cls: type, name: str) -> None:
     if isinstance(cls, abc.ABCMeta):
         walk.abstract()
     foreign = [base for base in cls.__mro__ if not of_user(base.__module__)]
-    if is_engine_class(cls) or len(foreign) == len(cls.__mro__):
+    if len(foreign) == len(cls.__mro__):
         return _foreign_class(walk, cls)
     if issubclass(cls, enum.Enum):
         visit_container(walk, cls._member_map_, name)

@@ -38,13 +38,12 @@ _FOREIGN = frozenset(
 )
 #: The directory of the standard library.
 _LIBRARY = str(Path(os.__file__).parent)
-#: Parts of Wengert whose objects hold objects of the user: modules, optimisers, transforms.
-_LEADING = (
-    "wengert.amp",
-    "wengert.nn",
-    "wengert.optim",
-    "wengert.func",
-    "wengert.compiler.compiled",
+#: Parts of Wengert's engine whose objects never change: those of all others are looked through.
+_ENGINE = (
+    "wengert.backends.backend",
+    "wengert.backends.dtypes",
+    "wengert.tape.primitive",
+    "wengert.tape.record",
 )
 #: Classes, or packages of classes, of objects that never change.
 _IMMUTABLE = frozenset(
@@ -108,9 +107,8 @@ def _unknown(module: str | None) -> bool:
 
 
 def is_engine_class(kind: type) -> bool:
-    """Whether a class is of Wengert's engine, whose objects hold none of the user's."""
-    module = str(kind.__module__)
-    return package_of(module) == "wengert" and not module.startswith(_LEADING)
+    """Whether a class is of Wengert's engine, whose objects never change."""
+    return kind.__module__ in _ENGINE
 
 
 def is_immutable(kind: type) -> bool:
@@ -126,8 +124,8 @@ def is_immutable(kind: type) -> bool:
 
 
 def holds_all_in_dict(kind: type) -> bool:
-    """Whether a foreign class keeps all that its objects hold in their ``__dict__``."""
-    return f"{kind.__module__}.{kind.__qualname__}" in _OPEN
+    """Whether foreign code keeps what objects of a class hold in their ``__dict__``."""
+    return any(f"{base.__module__}.{base.__qualname__}" in _OPEN for base in kind.__mro__)
 
 
 def is_module_level(function: FunctionType) -> bool:

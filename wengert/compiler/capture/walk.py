@@ -64,7 +64,7 @@ from wengert.interpreters.lifted import Lifted
 from wengert.nn.hooks import HOOKS
 from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.hooks import Extra, Hooked, Hooks
+from wengert.tape.hooks import Extra, Hooked
 from wengert.tape.tensor import Tensor
 
 __all__ = ["find_state", "is_leaf"]
@@ -452,7 +452,7 @@ class Walk:
         self.test("type({}) is not {}", x, cls)
         for base in cls.__mro__:
             mine = of_user(base.__module__)
-            for key in slots_of(base) if mine or base.__module__.startswith("wengert.func") else ():
+            for key in slots_of(base) if mine or package_of(base.__module__) == "wengert" else ():
                 if is_node(cls) or not mine or self.named.wants(x, key):
                     self.at(Place(x, key, f"{name}.{key}", "attribute"))
 
@@ -489,16 +489,12 @@ class Walk:
             )
         if isinstance(x, enum.Enum):
             return lambda key, value: key == "_value_" or named.wants(x, key)
-        if cls.__module__[:8] == "wengert." or holds_all_in_dict(cls) or is_node(cls):
+        if holds_all_in_dict(cls) or is_node(cls):
             return None
-        if isinstance(x, Module):
-            if any(
-                base is not Module
-                and issubclass(base, Module)
-                and base.__module__[:8] == "wengert."
-                for base in cls.__mro__
-            ):
-                return None
+        own = [base for base in cls.__mro__ if package_of(base.__module__) == "wengert"]
+        if own and own != [Module]:  # whose code reads more than the user's names
+            return None
+        if own:
             return lambda key, value: (
                 named.wants(x, key) or key in _OF_MODULES or isinstance(value, Tensor | Module)
             )
@@ -556,7 +552,7 @@ def _visitor(kind: type) -> Visitor | None:
     """The visitor for objects of a class; None if they can't be guarded."""
     if issubclass(kind, TracedNumber | Lifted):
         return Walk.opaque
-    if is_engine_class(kind) and not issubclass(kind, Hooks):  # among them what primitives remember
+    if is_engine_class(kind):
         return Walk.opaque
     for kinds, visit in _VISITORS:
         if issubclass(kind, kinds):
