@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert.optim.optimizer import Group, Optimizer
-from wengert.optim.schedules import SCHEDULER, LRScheduler, checked, for_groups
+from wengert.optim.scheduler import SCHEDULER, LRScheduler, checked, for_groups
 from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 

@@ -10,22 +10,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.optim.cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from wengert.optim.optimizer import Optimizer
-from wengert.optim.schedules import (
-    SCHEDULER,
+from wengert.optim.factors import (
     ConstantLR,
     CosineAnnealingLR,
     ExponentialLR,
     LambdaLR,
     LinearLR,
-    LRScheduler,
     MultiplicativeLR,
     MultiStepLR,
     PolynomialLR,
     StepLR,
-    checked,
-    each,
 )
+from wengert.optim.optimizer import Optimizer
+from wengert.optim.scheduler import SCHEDULER, LRScheduler, checked, each
 from wengert.tape.parameters import takes
 
 __all__ = [

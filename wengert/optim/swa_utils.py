@@ -9,7 +9,7 @@ from wengert import ops
 from wengert.nn.module import Module
 from wengert.nn.normalisation import BatchNorm1d, BatchNorm2d
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.schedules import SCHEDULER, LRScheduler, for_groups
+from wengert.optim.scheduler import SCHEDULER, LRScheduler, for_groups
 from wengert.tape.families import Family
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.parameters import takes

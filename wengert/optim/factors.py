@@ -1,0 +1,281 @@
+"""The schedulers that multiply rates by factors of the step."""
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from wengert.optim.optimizer import Optimizer
+from wengert.optim.scheduler import SCHEDULER, LRScheduler, for_groups
+from wengert.tape.parameters import takes
+
+
+@takes(family=SCHEDULER, lr_lambda="a function, or a list of them")
+class LambdaLR(LRScheduler):
+    r"""The initial rate times a function of the step: :math:`\gamma_t = \gamma_0 f(t)`.
+
+    Parameters
+    ----------
+    lr_lambda : callable or list of callable
+        :math:`f`, or one for each group. The state has what objects hold, and of functions nothing.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
+        self.lr_lambdas = for_groups("lr_lambda", optimizer, lr_lambda)
+        for function in self.lr_lambdas:
+            if not callable(function):
+                raise TypeError(
+                    f"lr_lambda should be a function, but got {type(function).__name__}"
+                )
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        return self._by_functions(self.base_lrs)
+
+    def _by_functions(self, rates: list[float]) -> list[float]:
+        return [r * f(self.last_epoch) for f, r in zip(self.lr_lambdas, rates, strict=True)]
+
+
+@takes(family=SCHEDULER, lr_lambda="a function, or a list of them")
+class MultiplicativeLR(LambdaLR):
+    r"""The rate times a function of the step: :math:`\gamma_t = \gamma_{t-1} f(t)`.
+
+    Parameters
+    ----------
+    lr_lambda : callable or list of callable
+        :math:`f`, or one for each group.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
+        super().__init__(optimizer, lr_lambda, last_epoch)
+
+    def _rates(self) -> list[float]:
+        return self._now() if self._is_initial else self._by_functions(self._now())
+
+
+@takes(family=SCHEDULER, step_size="an integer")
+class StepLR(LRScheduler):
+    r"""The rate times :math:`g` every so many steps: :math:`\gamma_0 g^{\lfloor t / s \rfloor}`.
+
+    Parameters
+    ----------
+    step_size : int
+        :math:`s`.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        stays = self.last_epoch == 0 or self.last_epoch % self.step_size
+        return self._now() if stays else self._now(self.gamma)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return self._times(self.gamma ** (self.last_epoch // self.step_size))
+
+
+@takes(family=SCHEDULER, milestones="integers")
+class MultiStepLR(LRScheduler):
+    r"""The rate times :math:`g` at some steps, as often as each is named.
+
+    Parameters
+    ----------
+    milestones : iterable of int
+        The steps.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        count = self.milestones[self.last_epoch]
+        return self._now(self.gamma**count) if count else self._now()
+
+    def _get_closed_form_lr(self) -> list[float]:
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return self._times(self.gamma**passed)
+
+
+@takes(family=SCHEDULER, factor="a number")
+class ConstantLR(LRScheduler):
+    """The rate times a factor, for the first n steps.
+
+    Parameters
+    ----------
+    factor : float
+        From 0 to 1.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise ValueError(
+                f"Constant multiplicative factor expected to be between 0 and 1, not {factor}."
+            )
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        if self.last_epoch == 0:
+            return self._now(self.factor)
+        return self._now(1 / self.factor) if self.last_epoch == self.total_iters else self._now()
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return self._times(1 if self.last_epoch >= self.total_iters else self.factor)
+
+
+@takes(family=SCHEDULER, start_factor="a number", end_factor="a number")
+class LinearLR(LRScheduler):
+    """The rate times a factor that changes linearly for n steps.
+
+    Parameters
+    ----------
+    start_factor, end_factor : float
+        The first, above 0 and at most 1, and the last, from 0 to 1.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 < start_factor <= 1:
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and less or equal "
+                f"to 1, not {start_factor}."
+            )
+        if not 0 <= end_factor <= 1:
+            raise ValueError(
+                f"Ending multiplicative factor expected to be between 0 and 1, not {end_factor}."
+            )
+        self.start_factor, self.end_factor = start_factor, end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        if self.last_epoch == 0:
+            return self._now(self.start_factor)
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._now()
+        change = self.end_factor - self.start_factor
+        before = self.total_iters * self.start_factor + (self.last_epoch - 1) * change
+        return self._now(1 + change / before)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        part = min(self.total_iters, self.last_epoch) / self.total_iters
+        return self._times(self.start_factor + (self.end_factor - self.start_factor) * part)
+
+
+@takes(family=SCHEDULER)
+class ExponentialLR(LRScheduler):
+    r"""The rate times :math:`g` in each step: :math:`\gamma_t = \gamma_0 g^t`."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        return self._now() if self._is_initial else self._now(self.gamma)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return self._times(self.gamma**self.last_epoch)
+
+
+@takes(family=SCHEDULER, power="a number")
+class PolynomialLR(LRScheduler):
+    r"""A power of a line down to zero: :math:`\gamma_t = \gamma_0 (1 - \min(t, n) / n)^q`.
+
+    Parameters
+    ----------
+    power : float
+        :math:`q`.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._now()
+        now, before = (1 - t / self.total_iters for t in (self.last_epoch, self.last_epoch - 1))
+        return self._now((now / before) ** self.power)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        part = min(self.total_iters, self.last_epoch) / self.total_iters
+        return self._times((1 - part) ** self.power)
+
+
+@takes(family=SCHEDULER, T_max="an integer", eta_min="a number")
+class CosineAnnealingLR(LRScheduler):
+    r"""Half a wave from the initial rate down, and up again.
+
+    .. math::
+        \gamma_t = \eta + (\gamma_0 - \eta) \frac{1 + \cos(\pi t / T)}{2}
+
+    Parameters
+    ----------
+    T_max : int
+        :math:`T`, the steps of half a wave.
+    eta_min : float
+        The least rate, :math:`\eta`.
+
+    Notes
+    -----
+    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts" (2017).
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        t, least = self.last_epoch, self.eta_min
+        if self._is_initial:
+            return self._now()
+        if self._step_count == 1 and t > 0:
+            return self._get_closed_form_lr()
+        if (t - 1 - self.T_max) % (2 * self.T_max) == 0:  # from the least rate no factor leads up
+            rise = (1 - math.cos(math.pi / self.T_max)) / 2
+            return [
+                rate + (base - least) * rise
+                for rate, base in zip(self._now(), self.base_lrs, strict=True)
+            ]
+        now, before = (1 + math.cos(math.pi * s / self.T_max) for s in (t, t - 1))
+        return [now / before * (rate - least) + least for rate in self._now()]
+
+    def _get_closed_form_lr(self) -> list[float]:
+        height = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
