@@ -4,7 +4,7 @@ import re
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -49,10 +49,11 @@ class Functions(Directive):
     """``.. functions:: wengert wengert.ops.set``: what a module lists, under its public name.
 
     The first argument is the namespace that users find the functions in; the second is the module
-    whose ``__all__`` names them.
+    whose ``__all__`` names them. ``:of:`` chooses those that modules of these names define.
     """
 
     required_arguments = 2
+    option_spec: ClassVar = {"of": str.split}
 
     def run(self) -> list[nodes.Node]:
         """Document each name."""
@@ -62,6 +63,9 @@ class Functions(Directive):
         chapter = import_module(module)
         for name in chapter.__all__:
             found = getattr(chapter, name)
+            home = getattr(found, "__module__", "").rpartition(".")[2]
+            if home not in self.options.get("of", [home]):
+                continue
             if callable(found):
                 kind = "class" if isinstance(found, type) else "function"
                 lines.append(f".. auto{kind}:: {public}.{name}", source=module)

@@ -72,6 +72,18 @@ def test_every_public_function_is_in_the_reference() -> None:
     assert documented == {*wg.ops.__all__, *LATER}
 
 
+@pytest.mark.parametrize("module", ["wengert.nn", "wengert.nn.functional"])
+def test_every_layer_is_in_one_group_of_the_reference(module: str) -> None:
+    import importlib
+
+    text = (ROOT / "docs" / "api" / "nn.rst").read_text(encoding="utf-8")
+    groups = re.findall(rf"\.\. functions:: {module} {module}\n   :of: (.+)", text)
+    found = importlib.import_module(module)
+    names = [name for name in found.__all__ if callable(getattr(found, name))]
+    homes = {getattr(found, name).__module__.rpartition(".")[2] for name in names}
+    assert sorted(" ".join(groups).split()) == sorted(homes)
+
+
 def test_the_whole_interface_of_a_backend_is_on_its_page() -> None:
     text = (ROOT / "docs" / "own_backend.rst").read_text(encoding="utf-8")
     made = {"xp", "namespace", "public", "spelled", "unknown_device"}  # by Backend itself
