@@ -232,22 +232,29 @@ def test_an_lstm_learns_over_thirty_steps() -> None:
         assert max(losses[-5:]) < 0.1
 
 
-def test_gradients_in_batches_and_forward(backend: Any) -> None:
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+def test_gradients_in_batches_and_forward(backend: Any, name: str) -> None:
     wg.manual_seed(4)
-    gru = nn.GRU(I, H, dtype=wg.float64)
+    network = getattr(nn, name)(I, H, dtype=wg.float64)
     x = wg.asarray(RNG.normal(size=(T, I)))
-    jacobian = wg.func.jacrev(lambda x: gru(x)[1])(x)
+
+    def everything(x: Any) -> Any:
+        """The results and the states after the last step, side by side."""
+        out, state = network(x)
+        return wg.concat([out, *(state if name == "LSTM" else (state,))])
+
+    jacobian = values(wg.func.jacrev(everything)(x))
     np.testing.assert_allclose(
-        values(wg.func.jacfwd(lambda x: gru(x)[1])(x)), values(jacobian), rtol=1e-9, atol=1e-14
+        values(wg.func.jacfwd(everything)(x)), jacobian, rtol=1e-9, atol=1e-14
     )
     step = 1e-6
     for t in range(T):
         for i in range(I):
             moved = np.zeros((T, I))
             moved[t, i] = step
-            up, down = gru(x + wg.asarray(moved))[1], gru(x - wg.asarray(moved))[1]
+            up, down = everything(x + wg.asarray(moved)), everything(x - wg.asarray(moved))
             np.testing.assert_allclose(
-                values(jacobian)[..., t, i], values((up - down) / (2 * step)), atol=1e-8
+                jacobian[..., t, i], values((up - down) / (2 * step)), atol=1e-8
             )
 
 

@@ -133,10 +133,8 @@ class _Recurrent(_Uniform):
             )
         self.mode, self.num_layers, self.bias = mode, num_layers, bias
         self.input_size, self.hidden_size = input_size, hidden_size
-        self.batch_first = batch_first
-        self.dropout = dropout
-        self.bidirectional = bidirectional
-        self.proj_size = proj_size
+        self.batch_first, self.bidirectional = batch_first, bidirectional
+        self.dropout, self.proj_size = dropout, proj_size
         rows, result = _GATES[mode] * hidden_size, proj_size or hidden_size
         for layer in range(num_layers):
             width = result * (1 + bidirectional) if layer else input_size
