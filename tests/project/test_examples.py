@@ -179,3 +179,31 @@ def test_inverse_problem_finds_the_conductivity(
     assert np.mean(np.abs(error) < 2 * estimate.deviation) > 0.9
     assert "60 unknowns, 810 readings" in capsys.readouterr().out
     assert (tmp_path / "conductivity.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_stopped_run_on_a_table_ends_with_the_same_bits(tmp_path: Path, monkeypatch: Any) -> None:
+    for library in ("sklearn", "tqdm", "matplotlib", "safetensors"):
+        pytest.importorskip(library)
+    tabular = load("tabular")
+    options = ["--epochs", "4", "--output"]
+    with wg.use_backend("numpy"):
+        assert tabular.main([*options, str(tmp_path / "whole")]) > 0.9
+
+        def stops(path: Path, **states: Any) -> None:
+            save(path, **states)
+            if "curves" in states and len(states["curves"]["held-out patients"]) == 2:
+                raise KeyboardInterrupt
+
+        save = wg.save
+        with monkeypatch.context() as patch:
+            patch.setattr(wg, "save", stops)
+            with pytest.raises(KeyboardInterrupt):
+                tabular.main([*options, str(tmp_path / "stopped"), "--compile"])
+        tabular.main([*options, str(tmp_path / "stopped"), "--compile", "--resume"])
+        whole, stopped = (
+            wg.load(tmp_path / name / "last.safetensors") for name in ("whole", "stopped")
+        )
+    assert whole["curves"] == stopped["curves"]
+    for name, value in whole["model"].items():
+        np.testing.assert_array_equal(value.numpy(), stopped["model"][name].numpy())
+    assert (tmp_path / "stopped" / "curves.png").read_bytes().startswith(b"\x89PNG")
