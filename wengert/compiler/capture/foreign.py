@@ -38,10 +38,12 @@ _FOREIGN = frozenset(
 )
 #: The directory of the standard library.
 _LIBRARY = str(Path(os.__file__).parent)
-#: Parts of Wengert's engine whose objects never change: those of all others are looked through.
+#: Modules of Wengert's engine whose objects never change, or note what a recording does, as an
+#: export notes lengths: those of all others are looked through.
 _ENGINE = (
     "wengert.backends.backend",
     "wengert.backends.dtypes",
+    "wengert.export.lengths",
     "wengert.tape.primitive",
     "wengert.tape.record",
 )
@@ -107,7 +109,7 @@ def _unknown(module: str | None) -> bool:
 
 
 def is_engine_class(kind: type) -> bool:
-    """Whether a class is of Wengert's engine, whose objects never change."""
+    """Whether a class is of Wengert's engine, which replays need not look at."""
     return kind.__module__ in _ENGINE
 
 
