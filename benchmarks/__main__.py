@@ -23,7 +23,7 @@ MLP = [f"mlp{number}" for number in range(1, len(mlp.ROWS) + 1)]
 ROWS = [*MLP, "small", "costs", "chain", "nodes", "memory", "hessian", "import"]
 
 #: Ratios that a row may have at most, by what is measured and by peer; docs/design/decisions.md
-#: says why JAX's is not the first one.
+#: says why JAX's is not the first one, and what the last row is compared with.
 MLP_BARS: list[tuple[str, str, str, dict[str, float]]] = [
     ("step", "Wengert", MLP[0], {"NumPy by hand": 1.5, "PyTorch eager": 0.4}),
     ("step", "Wengert", MLP[-1], {"NumPy by hand": 1.05}),
@@ -31,7 +31,7 @@ MLP_BARS: list[tuple[str, str, str, dict[str, float]]] = [
         *("compiled step", "Wengert compiled", MLP[0]),
         {"NumPy by hand": 0.8, "PyTorch eager": 0.22, "JAX jit": 1.1},
     ),
-    ("compiled step", "Wengert compiled", MLP[-1], {"NumPy by hand": 1.0}),
+    ("compiled step", "Wengert compiled", MLP[-1], {"by hand, gradients kept": 1.0, "NumPy by hand": 1.05}),
 ]
 CHAIN_BARS = {"PyTorch eager": 0.6, "HIPS/autograd": 0.4}
 CHAIN_LENGTH = 100

@@ -93,14 +93,22 @@ class Trainer:
         return [self.step(*next(self._turns)).item() for _ in range(steps)]
 
 
-def by_hand(problem: Problem, xp: Any = np) -> Trainer:
-    """NumPy or CuPy without a library for derivatives: what a careful person would write."""
+def by_hand(problem: Problem, xp: Any = np, *, keep: bool = False) -> Trainer:
+    """NumPy or CuPy without a library for derivatives: what a careful person would write.
+
+    It scales each gradient in place and drops it, and updates a layer before the next one's
+    derivatives. With ``keep`` gradients can be looked at after the step, as with every library
+    here, and parameters change when everything else has been computed.
+    """
     layers = problem.copies(xp.asarray)
+    gradients: list[tuple[Any, Any]] = []
+    scaled = [(xp.empty_like(weight), xp.empty_like(bias)) for weight, bias in layers]
     batches = [(xp.asarray(x), xp.asarray(y)) for x, y in problem.batches]
     rows = xp.arange(len(batches[0][0]))
     scale = 1 / len(rows)
 
     def step(x: Any, y: Any) -> Any:
+        gradients.clear()
         inputs = []
         for weight, bias in layers:
             inputs.append(x)
@@ -125,15 +133,27 @@ def by_hand(problem: Problem, xp: Any = np) -> Trainer:
             if i:
                 x = x @ weight.T
                 x *= before > 0
+            if keep:
+                gradients.append((by_weight, by_bias))
+                continue
             by_weight *= LEARNING_RATE
             weight -= by_weight
             by_bias *= LEARNING_RATE
             bias -= by_bias
+        for layer in zip(layers, reversed(gradients), scaled, strict=False):
+            for parameter, gradient, change in zip(*layer, strict=True):
+                xp.multiply(gradient, LEARNING_RATE, out=change)
+                parameter -= change
         return loss
 
     if xp is np:
         return Trainer(step, batches)
     return Trainer(step, batches, lambda loss: xp.cuda.Device().synchronize())
+
+
+def by_hand_kept(problem: Problem) -> Trainer:
+    """NumPy by hand with what a step of every library here leaves: its gradients."""
+    return by_hand(problem, keep=True)
 
 
 def cupy_by_hand(problem: Problem) -> Trainer:
@@ -322,6 +342,7 @@ CONTESTANTS: dict[str, tuple[Callable[[Problem], Trainer], str]] = {
     "Wengert": (wengert, "numpy"),
     "Wengert compiled": (wengert_compiled, "numpy"),
     "NumPy by hand": (by_hand, "numpy"),
+    "by hand, gradients kept": (by_hand_kept, "numpy"),
     "PyTorch eager": (pytorch, "torch"),
     "JAX jit": (jax, "jax"),
     "HIPS/autograd": (hips_autograd, "autograd"),
