@@ -31,7 +31,12 @@ MLP_BARS: list[tuple[str, str, str, dict[str, float]]] = [
         *("compiled step", "Wengert compiled", MLP[0]),
         {"NumPy by hand": 0.8, "PyTorch eager": 0.22, "JAX jit": 1.1},
     ),
-    ("compiled step", "Wengert compiled", MLP[-1], {"by hand, gradients kept": 1.0, "NumPy by hand": 1.05}),
+    (
+        "compiled step",
+        "Wengert compiled",
+        MLP[-1],
+        {"by hand, gradients kept": 1.0, "NumPy by hand": 1.05},
+    ),
 ]
 CHAIN_BARS = {"PyTorch eager": 0.6, "HIPS/autograd": 0.4}
 CHAIN_LENGTH = 100
