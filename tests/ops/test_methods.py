@@ -189,6 +189,21 @@ def test_functions_of_others_are_told(name: str) -> None:
         assert hasattr(np, function)
 
 
+@pytest.mark.parametrize("name", sorted({*wg.special.__all__} - {*dir(wg)}))
+def test_special_functions_are_told(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'; use wg\.special\.{name}$"):
+        getattr(wg, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("digama", "; did you mean 'digamma'?"), ("nothing", ""), ("_nothing", "")]
+)
+def test_special_functions_have_names_alike(name: str, hint: str) -> None:
+    with pytest.raises(AttributeError) as told:
+        getattr(wg.special, name)
+    assert str(told.value) == f"module 'wengert.special' has no attribute {name!r}{hint}"
+
+
 @pytest.mark.parametrize("name", sorted(operators.FOREIGN))
 def test_methods_of_others_are_told(name: str) -> None:
     x = wg.asarray(SQUARE)

@@ -12,7 +12,9 @@ import pytest
 import scipy.special as sc
 
 import wengert as wg
+from tests.ops.cases import PUBLIC
 from wengert.backends import Backend, get_backend
+from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import gradcheck, gradgradcheck
 
 INF, NAN = math.inf, math.nan
@@ -447,3 +449,16 @@ def test_a_new_librarys_composites_are_the_standards() -> None:
     """What array_api_strict computes is composed, so that any other library can compute it."""
     kernels = get_backend("array_api_strict").kernels
     assert not kernels.keys() & {*RANGES, "polygamma", "zeta", "beta", "betaln"}
+
+
+def test_dask_has_few_tasks_for_each() -> None:
+    """A composite of many steps runs on each chunk at once."""
+    pytest.importorskip("dask")
+    with wg.use_backend("dask"):
+        x = wg.asarray([0.25, 0.5])
+        for name in special.__all__:
+            row = PRIMITIVES.get(name)
+            if name in PUBLIC and row and row.kind == "elementwise":
+                out = PUBLIC[name](*[x] * len(row.inputs))
+                tasks = len(dict(out._array.dask)) - 1
+                assert tasks < 10, f"{name}: {tasks} tasks; name it in backends/dask.py, ON_CHUNKS"

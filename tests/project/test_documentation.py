@@ -13,6 +13,7 @@ import wengert as wg
 from wengert.backends import Backend
 from wengert.nn import functional as F
 from wengert.ops.late import LATER
+from wengert.ops.special import everyday
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.rst"))]
@@ -70,6 +71,17 @@ def test_every_public_function_is_in_the_reference() -> None:
 
     documented = {name for chapter in chapters for name in importlib.import_module(chapter).__all__}
     assert documented == {*wg.ops.__all__, *LATER}
+
+
+def test_every_special_function_is_in_the_reference() -> None:
+    """Each file has a chapter; the functions that are in `wengert`, too, are in `functions`."""
+    import importlib
+
+    text = (ROOT / "docs" / "api" / "special.rst").read_text(encoding="utf-8")
+    chapters = re.findall(r"\.\. functions:: wengert\.special (wengert\.ops\.[\w.]+)", text)
+    documented = {name for chapter in chapters for name in importlib.import_module(chapter).__all__}
+    missing = {*wg.special.__all__} - {*everyday.__all__} - documented
+    assert not missing, f"{sorted(missing)} are in no '.. functions::' of docs/api/special.rst"
 
 
 @pytest.mark.parametrize("module", ["wengert.nn", "wengert.nn.functional"])

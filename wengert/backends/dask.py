@@ -91,7 +91,7 @@ def on_chunks(name: str) -> Kernel:
 ON_CHUNKS = (
     *SCIPY, "beta", "betaln", "erfcx_slope", "expit", "kl_div", "log_expit", "log_ndtr_slope",
     "logistic_bell", "logit", "polygamma_step", "reduced_bessel", "scaled_bessel_slope", "sign",
-    "silu", "sinc", "sinc_derivative", "softplus", "xlog1py",
+    "silu", "sinc", "sinc_derivative", "softplus", "xlog1py", "xlogy",
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ Each entry says what to write instead. The module is imported when such an error
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache
+from importlib import import_module
 from inspect import signature
 from typing import Any, Final
 
@@ -242,6 +243,8 @@ def name_hint(module: str, name: str, known: tuple[str, ...]) -> str:
     text = f"module {module!r} has no attribute {name!r}"
     if name in FUNCTIONS and module == "wengert":
         return f"{text}; {_instead(FUNCTIONS[name])}"
+    if module == "wengert" and name in import_module("wengert.ops.special").__all__:
+        return f"{text}; {_instead(f'wg.special.{name}')}"
     return text + _near(name, known)
 
 

@@ -1,7 +1,7 @@
 """Special functions, beside the standard: SciPy's names and signatures where SciPy has them.
 
 Those of networks are also in `wengert` itself. The others are imported when they are first asked
-for, which keeps ``import wengert`` short.
+for, which keeps ``import wengert`` short; type checkers read ``wengert/special.pyi``.
 """
 
 # ruff: noqa: F403 -- each file says in its __all__ what it gives
@@ -12,38 +12,31 @@ from typing import TYPE_CHECKING, Any
 from wengert.ops.special import everyday
 from wengert.ops.special.everyday import *
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what Wengert's own files use; special.pyi has all
     from wengert.ops.special.bessel import *
     from wengert.ops.special.cardinal import *
-    from wengert.ops.special.entropy import *
-    from wengert.ops.special.gammas import *
-    from wengert.ops.special.normal import *
-    from wengert.ops.special.polygammas import *
 
-#: The files that are imported late, and the names that each gives.
-_HOMES = {
-    "bessel": ("i0", "i0e", "i1", "i1e"),
-    "cardinal": ("sinc",),
-    "entropy": ("entr", "kl_div", "rel_entr", "xlog1py"),
-    "gammas": ("beta", "betaln", "digamma", "gamma", "gammaln", "gammasgn", "multigammaln", "psi"),
-    "normal": ("erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"),
-    "polygammas": ("polygamma", "zeta"),
-    "tails": (),
-}
-__all__ = [name for names in _HOMES.values() for name in names]
-__all__ += everyday.__all__
-
+#: The files that are imported late.
+_LATE = ("bessel", "cardinal", "entropy", "gammas", "normal", "polygammas", "tails")
 
 if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
 
     def __getattr__(name: str) -> Any:
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        # Rules call functions of other files (digamma's calls polygamma), so all are imported.
-        for home in _HOMES:
-            module = importlib.import_module(f"{__name__}.{home}")
-            globals().update({found: getattr(module, found) for found in module.__all__})
-        return globals()[name]
+        if name == "__all__" or not name.startswith("_"):
+            # Rules call functions of other files (digamma's calls polygamma), so all are imported.
+            listed = [*everyday.__all__]
+            for late in _LATE:
+                module = importlib.import_module(f"{__name__}.{late}")
+                listed += module.__all__
+                globals().update({found: getattr(module, found) for found in module.__all__})
+            globals()["__all__"] = listed
+            if name in globals():
+                return globals()[name]
+            hints = importlib.import_module("wengert.ops.hints")
+            # With a name alone, CPython's traceback adds no second "Did you mean".
+            text = hints.name_hint("wengert.special", name, tuple(listed))
+            raise AttributeError(text, name=name)
+        raise AttributeError(f"module 'wengert.special' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return __all__
+        return __getattr__("__all__")
