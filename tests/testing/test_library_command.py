@@ -165,6 +165,32 @@ def test_a_missing_function_inside_of_a_rule_is_named(
         wg.sum(wg.sin(x)).backward()
 
 
+CHECKED = [
+    "F.gaussian_nll_loss",
+    *(
+        pytest.param(f"F.{name}", marks=pytest.mark.slow)
+        for name in ("binary_cross_entropy", "cross_entropy", "embedding", "multi_margin_loss")
+    ),
+]
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_functions_that_look_at_values_are_compiled(name: str) -> None:
+    """Their checks are given arrays of the library, which may lack NumPy's methods."""
+    assert compare(name, "array_api_strict")["compiled"].verdict == "ok"
+
+
+def test_a_program_that_ran_eagerly_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "wengert.nn.functional.regression.check_variances", lambda values: (values < 0).any()
+    )
+    found = compare("F.gaussian_nll_loss", "array_api_strict")
+    assert found["reverse"].verdict == "ok"
+    assert re.match(
+        "2 calls ran eagerly: AttributeError .* instead of compiled$", found["compiled"].told
+    )
+
+
 def test_comparisons_tell_what_differs() -> None:
     backend = get_backend("array_api_strict")
     with Comparisons(backend) as compared:
@@ -260,6 +286,9 @@ def test_differences() -> None:
     assert difference(np.asarray([1]), np.asarray([2])) == "[1] instead of [2]"
     nan = np.asarray([np.nan])
     assert difference(nan, nan) == ""
+    short, long = np.asarray("tensor(1)"), np.asarray("tensor(1.)")
+    assert difference(short, long) == "tensor(1) instead of tensor(1.)"
+    assert difference(long, long.copy()) == ""
 
 
 def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
