@@ -19,6 +19,7 @@ import wengert as wg
 from tests.backends import tiny
 from wengert.backends import get_backend, namespaces, registry
 from wengert.tape.primitive import PRIMITIVES
+from wengert.testing import records
 from wengert.testing.libraries import SCENES, Outcome, compare, scenes
 from wengert.testing.library_calls import Comparisons, difference
 from wengert.testing.library_command import Findings, main, rst, text
@@ -139,6 +140,17 @@ def test_a_library_without_a_record(
     np.testing.assert_array_equal(backend.to_numpy(backend.to_device(array, "cpu")), [1.5, 2.0])
     written = path.read_text()
     assert "tanh" in written and "# The standard's functions that it has not" in written
+
+
+def test_a_record_has_the_device_of_the_arrays(
+    awkward: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Awkward, "conforming", True)  # they have a device, and the library no list
+    record = records.written("awkward_library", "awkward", "3.1", records.probe(awkward))
+    backend = records.made(record, "awkward")
+    array = backend.from_numpy(np.zeros(2))
+    assert backend.devices() == [backend.device(array)] == ["tiny"]
+    assert backend.parse_device("tiny") == "tiny"
 
 
 def test_what_a_library_refuses_is_told_with_the_remedy(
@@ -296,6 +308,8 @@ def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No module named 'no_such_library'" in capsys.readouterr().err
     assert main(["json"]) == 2
     assert "is it an array library?" in capsys.readouterr().err
+    assert main(["numpy:gpu", "--only", "sin"]) == 2
+    assert "numpy has no device 'gpu'; it has: cpu" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["numpy", "--only", "sine"])
     assert "there is no function 'sine'" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 import wengert
-from wengert.backends import Backend, BackendError, get_backend, plugin_backends
+from wengert.backends import Backend, BackendError, get_backend, plugin_backends, use_backend
 from wengert.backends.registry import KNOWN, register
 from wengert.testing import records
 from wengert.testing.edges import edges
@@ -96,6 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         backend = _backend(name, given.write)
         spec = f"{backend.name}:{device}" if device else backend.name
+        with use_backend(spec):  # which refuses a device that there is not
+            pass
         found = examine(backend, spec, given.only, given.limit, given.keep)
     except (BackendError, ImportError, ValueError) as error:
         print(f"{parser.prog}: error: {error}", file=sys.stderr)
